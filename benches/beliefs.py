@@ -24,7 +24,7 @@ from rich.table import Table
 from fairweir.cli.output import print_json
 from fairweir.explain.read import explain_file
 from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.world_sim import Capture
 
 CCAS: Final = ("reno", "cubic", "bbr", "copa", "vegas")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from fairweir.run import World, run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.world_sim import Capture, Side
 
 #: Controllers of the simulator, and those that the kernel runs too.

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from fairweir.run import run
-from fairweir.scenario import dumbbell
+from fairweir.scenario.model import dumbbell
 
 HERE = Path(__file__).parent
 REPEATS = 5

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from fairweir.errors import ConfigError
-from fairweir.overrides import parse_value
+from fairweir.scenario.overrides import parse_value
 
 #: Maximum points of a grid: more are probably a mistake in a range.
 MAX_POINTS: Final = 1_000_000

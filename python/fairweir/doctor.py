@@ -82,7 +82,7 @@ def _memory() -> str:
 def _simulator() -> Check:
     """Run a link of 96 Mbit/s twice: it must be full, and both runs identical."""
     from fairweir.run import run
-    from fairweir.scenario import dumbbell
+    from fairweir.scenario.model import dumbbell
 
     serves = "run, sweep, audit"
     try:

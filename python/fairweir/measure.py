@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairweir import pool
-from fairweir.dumbbell import PACKET, ScenarioDict
 from fairweir.errors import ConfigError, FairweirError
+from fairweir.scenario.dumbbell import PACKET, ScenarioDict
 from fairweir.units import Duration, Rate
 from fairweir.worker import play
 

@@ -21,7 +21,7 @@ from fairweir.documents.atomic_write import draft
 from fairweir.documents.digits import plain
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.metrics import jain
-from fairweir.scenario import Flow, Scenario, flow_ids
+from fairweir.scenario.model import Flow, Scenario, flow_ids
 from fairweir.world_sim import Capture, Played, Watching
 
 if TYPE_CHECKING:

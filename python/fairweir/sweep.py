@@ -23,7 +23,7 @@ from fairweir.documents.atomic_write import draft, write_text
 from fairweir.errors import ConfigError, MissingExtraError
 from fairweir.pool import Done, Failed, InterruptedJobs, map_jobs
 from fairweir.run import World
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.world_sim import build
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 
 
 def play(scenario: dict[str, Any]) -> dict[str, Any]:

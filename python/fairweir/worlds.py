@@ -16,11 +16,11 @@ from typing import Any
 
 from fairweir import _core, world_kernel
 from fairweir.documents.atomic_write import write_text
-from fairweir.dumbbell import EARLY_SPREAD
 from fairweir.errors import FairweirError
 from fairweir.pool import Done, map_jobs
 from fairweir.run import Run, World, run
-from fairweir.scenario import Scenario
+from fairweir.scenario.dumbbell import EARLY_SPREAD
+from fairweir.scenario.model import Scenario
 from fairweir.sweep import fingerprint
 from fairweir.units import NS_PER_S, Duration
 

@@ -13,7 +13,7 @@ from fairweir.audit.results import AuditResults
 from fairweir.audit.runner import InterruptedAuditError
 from fairweir.cli.main import main
 from fairweir.errors import CcaError, ConfigError
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.verdict import Outcome
 
 ONE_EXHIBIT = ["finite-flows"]

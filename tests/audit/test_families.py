@@ -13,8 +13,8 @@ from fairweir.audit.exhibits.rate_steps import RATES, adaptation_times_s
 from fairweir.audit.exhibits.registry import FAMILIES, names, select
 from fairweir.audit.exhibits.rtprops import frcc_ratio
 from fairweir.audit.jobs import Job, packets_of
-from fairweir.dumbbell import start_times
 from fairweir.errors import ConfigError
+from fairweir.scenario.dumbbell import start_times
 from fairweir.units import Duration, Rate
 
 SUBJECT = Subject("reno", "reno", "3bdp")

@@ -7,8 +7,8 @@ import pytest
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Law, Metric, Place, Reduction, Subject
 from fairweir.audit.judge import Samples, curves, judge, slope, undecided
 from fairweir.audit.results import Axis, ExhibitResult, Fault
-from fairweir.dumbbell import ScenarioDict
 from fairweir.intervals import Scale
+from fairweir.scenario.dumbbell import ScenarioDict
 from fairweir.verdict import Direction, Interval, Outcome, Threshold, combine
 
 AT_MOST_2 = Threshold(bound=2.0, direction=Direction.AT_MOST, reason="because", source="here")

@@ -16,7 +16,7 @@ from fairweir.audit.summary import write_summary
 from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError
 from fairweir.report.page import render_report
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 from fairweir.verdict import Direction, Outcome, Threshold
 
 if TYPE_CHECKING:

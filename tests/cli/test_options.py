@@ -18,7 +18,7 @@ import typer
 from fairweir.cli.main import _app, main
 from fairweir.cli.modes import RULES
 from fairweir.formal.lemmas.suites import SUITES, Suite
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
 SCENARIO = """

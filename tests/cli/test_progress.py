@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairweir.cli.progress import meter, on_played
-from fairweir.scenario import dumbbell
+from fairweir.scenario.model import dumbbell
 from fairweir.worlds import Outcome, Task
 
 

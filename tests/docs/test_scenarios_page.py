@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from fairweir import _core, elements, links, scenario
+from fairweir import _core
 from fairweir.cli.main import main
 from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.scenario import elements, links, model
+from fairweir.scenario.model import Scenario
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "scenarios.md"
@@ -21,12 +22,12 @@ EXAMPLES = sorted((ROOT / "scenarios").glob("*.toml"))
 
 #: Heading -> the model that reads the table below it.
 MODELS: dict[str, type[BaseModel]] = {
-    "Top level": scenario.Scenario,
+    "Top level": model.Scenario,
     "`[link.NAME]`": links.Link,
     "`[link.NAME]` / `shaper`": links.Shaper,
-    "`[[flow]]`": scenario.Flow,
-    "`[[flow]]` / `on_off`": scenario.OnOff,
-    "`[[flow]]` / `delayed_ack`": scenario.DelayedAck,
+    "`[[flow]]`": model.Flow,
+    "`[[flow]]` / `on_off`": model.OnOff,
+    "`[[flow]]` / `delayed_ack`": model.DelayedAck,
     "`[[flow]]` / `access`": elements.Access,
     "`[[flow]]` / `policer`": elements.Policer,
 }

@@ -15,7 +15,7 @@ from fairweir.explain.table import rows
 from fairweir.explain.verdict import verdict
 from fairweir.explain.words import grade, nearly, span
 from fairweir.run import run
-from fairweir.scenario import dumbbell
+from fairweir.scenario.model import dumbbell
 from fairweir.world_sim import Capture, Side
 
 

@@ -19,7 +19,7 @@ from fairweir.ccas.rule import RULES, BeliefFamily, Rule, find_rule
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 
 BPF = Path(__file__).parents[2] / "bpf"
 FILES = sorted(RULES.glob("*.toml"))

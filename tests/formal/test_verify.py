@@ -27,7 +27,7 @@ from fairweir.formal.subjects import find_subject
 from fairweir.formal.trace import Trace
 from fairweir.formal.verify import Case, judge, verify
 from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 
 
 def case(cca: str, model: str, claim: str, points: int, buffer: str = "infinite", flows: int = 1, *given: str) -> Case:

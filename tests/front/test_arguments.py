@@ -22,7 +22,7 @@ from fairweir.formal.beliefs import Expiry
 from fairweir.formal.subjects import find_subject
 from fairweir.intervals import Scale, interval
 from fairweir.run import run
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 from fairweir.sweep import sweep
 from fairweir.verdict import combine
 

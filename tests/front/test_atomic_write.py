@@ -23,7 +23,7 @@ from fairweir.documents import atomic_write
 from fairweir.errors import ConfigError
 from fairweir.guard import forest
 from fairweir.guard.examples import Library
-from fairweir.scenario import dumbbell
+from fairweir.scenario.model import dumbbell
 from fairweir.starvation import certificate as certificate_file
 from fairweir.starvation.certify import certify
 from fairweir.starvation.question import Question

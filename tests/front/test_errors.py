@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fairweir.errors import ConfigError
-from fairweir.overrides import apply
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
+from fairweir.scenario.overrides import apply
 
 TOO_DEEP = "error: tables are nested more than 32 deep (x.toml)\n\nhint: docs/scenarios.md lists all keys"
 TOO_LARGE = (

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairweir.elements import AnyJitter, AnyLoss
 from fairweir.errors import ConfigError
-from fairweir.links import AnyAqm, Link
-from fairweir.overrides import apply, parse_setting
-from fairweir.scenario import Flow, Scenario
+from fairweir.scenario.elements import AnyJitter, AnyLoss
+from fairweir.scenario.links import AnyAqm, Link
+from fairweir.scenario.model import Flow, Scenario
+from fairweir.scenario.overrides import apply, parse_setting
 from fairweir.sweep import parse_grid
 
 SCALARS = st.one_of(

@@ -11,8 +11,8 @@ import pytest
 
 from fairweir import _core
 from fairweir.errors import ConfigError
-from fairweir.overrides import apply, parse_setting
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.overrides import apply, parse_setting
 
 EVERYTHING = """
 name = "everything"

@@ -13,7 +13,7 @@ from fairweir.ccas.lookup import check, kernel_c
 from fairweir.cli.main import main
 from fairweir.documents import shipped
 from fairweir.documents.suggestions import did_you_mean
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 
 ROOT = Path(__file__).parents[2]
 TINY = 'duration = "1s"\n[link.bottleneck]\nrate = "2Mbps"\nbuffer = "1bdp"\n[[flow]]\ncca = "reno"\nrtprop = "10ms"\n'

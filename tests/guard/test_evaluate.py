@@ -18,7 +18,7 @@ from fairweir.guard.evaluate import Kept, NotJudgedError, Play, Shares, evaluate
 from fairweir.guard.outcome import sum_up
 from fairweir.guard.treatments import Policy, Treatment, treatments
 from fairweir.run import Run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
 SMALL = Case("services", rate_mbps=8, buffer_bdp=2.0, rtt_ms=40, flows=6, seed=1)

@@ -12,7 +12,7 @@ from fairweir.errors import ConfigError
 from fairweir.guard.replay import replay
 from fairweir.guard.treatments import Policy
 from fairweir.run import run
-from fairweir.scenario import dumbbell
+from fairweir.scenario.model import dumbbell
 from fairweir.world_sim import Capture
 
 

@@ -21,7 +21,7 @@ from tests.kernel.guard_lab import PATIENCE_S, Lab, is_held, is_open, send_until
 
 from fairweir.guard.daemon import find_daemon
 from fairweir.run import run
-from fairweir.scenario import dumbbell
+from fairweir.scenario.model import dumbbell
 from fairweir.world_kernel import Guarding, Options
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]

@@ -18,7 +18,7 @@ from fairweir import _core, world_kernel
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, KernelError
 from fairweir.run import run
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 from fairweir.world_sim import Capture, Side
 
 pytestmark = pytest.mark.kernel

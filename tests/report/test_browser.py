@@ -24,10 +24,10 @@ from fairweir.explain.table import split_small
 from fairweir.game.page import render as render_synthesis
 from fairweir.game.query import GameQuery
 from fairweir.game.synthesis import Workshop
-from fairweir.overrides import apply
 from fairweir.report import render_report
 from fairweir.run import run
-from fairweir.scenario import dumbbell
+from fairweir.scenario.model import dumbbell
+from fairweir.scenario.overrides import apply
 from fairweir.video.page import write_session
 from fairweir.video.play import play
 from fairweir.video.scenario import VideoScenario

@@ -11,7 +11,7 @@ from fairweir.drawing import style
 from fairweir.drawing.plots import check_plot_path, run_figure, save_run_plot
 from fairweir.errors import ConfigError
 from fairweir.run import Run, run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairweir.ccas.lookup import algorithms
 from fairweir.errors import ConfigError
 from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 
 SHORT = st.sampled_from(["10us", "1ms", "7ms", "40ms", "250ms"])
 RATES = st.sampled_from(["100kbps", "1Mbps", "12Mbps", "96Mbps", "400Mbps"])

@@ -12,7 +12,7 @@ from fairweir import _core
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.run import run
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 from fairweir.world_sim import Capture
 
 

@@ -17,7 +17,7 @@ from fairweir.ccas.lookup import load_class
 from fairweir.ccas.new import write_cca
 from fairweir.errors import CcaError, ConfigError
 from fairweir.run import run
-from fairweir.scenario import dumbbell
+from fairweir.scenario.model import dumbbell
 from fairweir.sweep import fingerprint, sweep
 
 LINK = {"rate": "12Mbps", "rtprop": "20ms", "duration": "3s"}
@@ -110,7 +110,7 @@ def test_a_class_of_another_session() -> None:
 SCRIPT = """
 import fairweir
 from fairweir.run import run
-from fairweir.scenario import dumbbell
+from fairweir.scenario.model import dumbbell
 from fairweir.sweep import sweep
 
 print("once")

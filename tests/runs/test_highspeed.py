@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 
 PACKET_BYTES = 1500
 

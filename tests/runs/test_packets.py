@@ -13,7 +13,7 @@ from fairweir.ccas.new import write_cca
 from fairweir.columns import ACK_COLUMNS, PACKET_COLUMNS
 from fairweir.errors import ConfigError
 from fairweir.run import run
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 
 ROOM = 100_000
 

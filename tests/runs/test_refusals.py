@@ -12,8 +12,8 @@ import pytest
 
 from fairweir import _core
 from fairweir.errors import ConfigError
-from fairweir.overrides import apply
-from fairweir.scenario import dumbbell
+from fairweir.scenario.model import dumbbell
+from fairweir.scenario.overrides import apply
 
 MS = 1_000_000
 RATE = 1_500_000

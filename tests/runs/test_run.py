@@ -16,7 +16,7 @@ from fairweir.columns import FLOW_COLUMNS, LINK_COLUMNS
 from fairweir.errors import CcaError, ConfigError
 from fairweir.pool import map_jobs
 from fairweir.run import fairness, run
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 from fairweir.worker import play
 
 

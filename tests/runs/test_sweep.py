@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairweir.errors import ConfigError
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 from fairweir.sweep import expand, fingerprint, grid_of, parse_grid, sweep
 
 

@@ -18,7 +18,7 @@ from fairweir.cli.main import main
 from fairweir.errors import CcaError, ControllerError
 from fairweir.pool import Done, Failed, map_jobs
 from fairweir.run import run
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 from fairweir.worker import play
 
 #: A line of the skeleton's `pkts_acked`, and what becomes of it.

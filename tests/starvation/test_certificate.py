@@ -17,7 +17,7 @@ import typer
 from fairweir.cli.starve import check_file
 from fairweir.errors import ConfigError
 from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.starvation import links
 from fairweir.starvation.certificate import Certificate, read, write
 from fairweir.starvation.certify import NoCertificateError, certify, summary

@@ -10,7 +10,7 @@ import pytest
 from fairweir.cli.values import read_range
 from fairweir.errors import ConfigError
 from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.starvation import links, starve
 from fairweir.starvation.pairs import hold, pairs, scanned_rates
 from fairweir.starvation.question import Question

@@ -21,7 +21,7 @@ from fairweir.cli import output
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, FairweirError, KernelError
 from fairweir.run import run
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 from fairweir.worlds import Archive, Task, play_all, spread_starts
 
 ROOT = Path(__file__).parents[2]

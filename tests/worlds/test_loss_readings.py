@@ -8,7 +8,7 @@ import pytest
 
 from fairweir.reproduce.experiment import Check, Reading
 from fairweir.reproduce.readings import read
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 
 #: Two flows of 40 and 20 ms, 100 ms that count, in steps of 10 ms.
 FLOWS = [{"id": "a", "cca": "reno", "rtprop": "40ms"}, {"id": "b", "cca": "reno", "rtprop": "20ms"}]

@@ -15,7 +15,7 @@ from fairweir import world_kernel
 from fairweir.cli.main import main
 from fairweir.errors import CcaError, ConfigError, KernelError
 from fairweir.run import run
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 
 FAKE = Path(__file__).with_name("fake_helper.py")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from fairweir.errors import ConfigError
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
 #: Length of simulated hosts' stalls: the maximum lateness of the emulator's packets in a typical run is 2 to 5 ms.

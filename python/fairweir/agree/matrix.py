@@ -14,7 +14,7 @@ from fairweir.agree.compare import Cell, Standing, compare
 from fairweir.agree.known import Difference, annotate
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts
 
 CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")

@@ -11,9 +11,9 @@ from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, Series
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.results import Trace, TraceFlow, TraceLink
 from fairweir.ccas.cca_spec import name_part, table_of
-from fairweir.dumbbell import PACKET, ScenarioDict
 from fairweir.run import Run, run
-from fairweir.scenario import CcaSpec, Scenario
+from fairweir.scenario.dumbbell import PACKET, ScenarioDict
+from fairweir.scenario.model import CcaSpec, Scenario
 from fairweir.units import Bytes, Duration, Rate
 
 TRACE_SAMPLES = 240

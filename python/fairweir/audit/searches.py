@@ -72,7 +72,7 @@ def _verdict_of_hunt(result: HuntResult) -> tuple[Outcome, str]:
 def _toml(result: HuntResult) -> str | None:
     if result.scenario is None:
         return None
-    from fairweir.scenario import Scenario
+    from fairweir.scenario.model import Scenario
 
     return Scenario.from_dict(result.scenario, source=HUNT).to_toml()
 

@@ -15,14 +15,14 @@ from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.cli.values import count, read, read_list
 from fairweir.errors import ConfigError
-from fairweir.overrides import parse_setting
+from fairweir.scenario.overrides import parse_setting
 from fairweir.units import Duration, Rate
 from fairweir.worlds import Archive
 
 if TYPE_CHECKING:
     from fairweir.contracts.plan import Plan
     from fairweir.contracts.result import ContractResult
-    from fairweir.dumbbell import Cca
+    from fairweir.scenario.dumbbell import Cca
 
 CLAIM_FAILS = 1
 
@@ -159,7 +159,7 @@ def contract(
 def _derive(cca: Cca, plan: Plan, archive: Archive, workers: int | None) -> ContractResult:
     from fairweir.contracts.cached_runs import cached
     from fairweir.contracts.empirical import derive
-    from fairweir.dumbbell import cca_name
+    from fairweir.scenario.dumbbell import cca_name
 
     with meter(cca_name(cca), kept_in=archive.directory, counts=True) as report:
         return derive(

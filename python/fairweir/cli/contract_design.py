@@ -13,9 +13,9 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.contracts.design import Design, Wishes, designs, impossible
 from fairweir.documents.atomic_write import write_text
-from fairweir.dumbbell import dumbbell, flows
 from fairweir.errors import ConfigError
-from fairweir.scenario import Scenario
+from fairweir.scenario.dumbbell import dumbbell, flows
+from fairweir.scenario.model import Scenario
 from fairweir.units import Duration, Rate
 
 EXAMPLE = "fairweir contract --design noise=1ms slowest=2Mbps fastest=100Mbps hops=3 flows=4 error=1.5"

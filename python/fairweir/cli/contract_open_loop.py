@@ -9,13 +9,13 @@ from fairweir.cli.progress import meter
 from fairweir.cli.values import read_range
 from fairweir.contracts.action_map import Held, HeldStatistic, crossings, load_action
 from fairweir.documents.quantities import parse_fraction
-from fairweir.dumbbell import cca_name
 from fairweir.errors import ConfigError
+from fairweir.scenario.dumbbell import cca_name
 from fairweir.units import Duration
 
 if TYPE_CHECKING:
     from fairweir.contracts.result import ContractResult
-    from fairweir.dumbbell import Cca
+    from fairweir.scenario.dumbbell import Cca
     from fairweir.worlds import Archive
 
 EXAMPLE = "write qdelay=2ms..50ms or loss=0.01%..1%"

@@ -14,7 +14,7 @@ from fairweir.ccas import lookup as ccas
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.errors import CcaError
-from fairweir.overrides import parse_setting
+from fairweir.scenario.overrides import parse_setting
 
 kernel_app = typer.Typer(no_args_is_help=True, help="Load BPF controllers into this kernel for use by any program.")
 

@@ -10,8 +10,8 @@ import typer
 
 from fairweir.cli import output
 from fairweir.documents import shipped
-from fairweir.overrides import parse_setting
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
+from fairweir.scenario.overrides import parse_setting
 
 
 def file_of(*kinds: str) -> Callable[[str], Path]:

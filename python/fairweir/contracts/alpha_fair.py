@@ -17,7 +17,7 @@ from fairweir.contracts.datacentre import CAPACITY, FINE_PACKET, Follower, canon
 from fairweir.errors import FairweirError
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.worlds import Task, play_all, spread_starts
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from fairweir.contracts.turning_points import watch
-from fairweir.dumbbell import ScenarioDict
 from fairweir.errors import CcaError, ConfigError
 from fairweir.measure import Measure, Measured, RunFault
 from fairweir.pool import Outcome as Ended
 from fairweir.pool import map_jobs
-from fairweir.scenario import Scenario
+from fairweir.scenario.dumbbell import ScenarioDict
+from fairweir.scenario.model import Scenario
 from fairweir.worker import play
 from fairweir.worlds import Archive, Task
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from fairweir.contracts.fixed_points import FixedPoint, FlowGroup, Grain, band, fixed_point
 from fairweir.metrics import sampled
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.units import BYTES_PER_MBPS_MS, Duration, Rate
 
 CAPACITY = Rate.from_mbps(100_000)

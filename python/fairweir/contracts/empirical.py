@@ -25,8 +25,8 @@ from fairweir.contracts.judge import UNFAIR_RUNS, judge
 from fairweir.contracts.plan import Plan, plan_for
 from fairweir.contracts.points import ContractPoint, Setting, read
 from fairweir.contracts.result import ContractResult
-from fairweir.dumbbell import Cca, cca_name
 from fairweir.measure import Measure, RunFault
+from fairweir.scenario.dumbbell import Cca, cca_name
 from fairweir.worlds import Archive
 
 Progress = Callable[[str], object]

@@ -23,9 +23,9 @@ from fairweir.contracts.judge import BOOTSTRAP_SEED, CURVE_POINTS, as_candidate,
 from fairweir.contracts.points import ContractPoint
 from fairweir.contracts.result import ContractResult
 from fairweir.contracts.unfairness import UNFAIR_RATIO
-from fairweir.dumbbell import PACKET, Cca, cca_name
 from fairweir.errors import FairweirError
-from fairweir.scenario import Scenario
+from fairweir.scenario.dumbbell import PACKET, Cca, cca_name
+from fairweir.scenario.model import Scenario
 from fairweir.units import Duration, Rate
 from fairweir.worlds import Archive, Task, play_all
 

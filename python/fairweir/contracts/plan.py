@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairweir.contracts.points import Setting
-from fairweir.dumbbell import Cca, cca_name
+from fairweir.scenario.dumbbell import Cca, cca_name
 from fairweir.units import Duration, Rate
 
 

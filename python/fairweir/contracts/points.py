@@ -10,14 +10,14 @@ from pydantic import BaseModel, ConfigDict
 
 from fairweir.ccas.cca_spec import as_written
 from fairweir.contracts.fit import Points
-from fairweir.dumbbell import PACKET, Cca, cca_name, dumbbell, flows
 from fairweir.measure import packets
+from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, dumbbell, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fairweir.dumbbell import ScenarioDict
+    from fairweir.scenario.dumbbell import ScenarioDict
 
 STATISTICS: dict[str, str] = {
     "p50_qdelay_ms": "ms",

@@ -14,12 +14,12 @@ import numpy as np
 
 from fairweir import _core
 from fairweir.run import Run, run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.units import BYTES_PER_MBPS_MS, Duration
 
 if TYPE_CHECKING:
     from fairweir.contracts.fit import Array
-    from fairweir.dumbbell import ScenarioDict
+    from fairweir.scenario.dumbbell import ScenarioDict
 
 LOOKS = 4
 """Samples of the window in an rtprop: few CCAs decide more often."""

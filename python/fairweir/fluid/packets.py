@@ -18,12 +18,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from fairweir.dumbbell import PACKET
 from fairweir.errors import ConfigError
 from fairweir.intervals import Scale, interval
 from fairweir.metrics import RATIO_CEILING
 from fairweir.run import World
-from fairweir.scenario import Scenario
+from fairweir.scenario.dumbbell import PACKET
+from fairweir.scenario.model import Scenario
 from fairweir.units import Rate
 from fairweir.verdict import Interval
 from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts

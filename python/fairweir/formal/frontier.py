@@ -16,7 +16,7 @@ import numpy as np
 from fairweir.formal.tradeoff import Allowance, least_time, rounds_to
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.worlds import Archive, Outcome, Task, play_all
 
 if TYPE_CHECKING:

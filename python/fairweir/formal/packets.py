@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fairweir.errors import ConfigError
 from fairweir.formal.measure import Curves
 from fairweir.formal.trace import Trace
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from fairweir.run import Run

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow
 from fairweir.guard.configurations import BUFFERS_BDP, FLOWS, NEWCOMER_AT, RATES_MBPS, RTTS_MS, Network
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow
 from fairweir.units import Duration, Rate
 
 SERVICE: Final = '[service]\ngroup = "name"\n'

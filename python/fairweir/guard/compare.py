@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fairweir.guard.daemon import find_daemon
 from fairweir.run import Run, fairness, run
-from fairweir.scenario import Scenario, flow_ids
+from fairweir.scenario.model import Scenario, flow_ids
 from fairweir.units import NS_PER_S
 from fairweir.world_kernel import Guarding, Options, sender_address
 

@@ -21,7 +21,7 @@ from fairweir.guard.daemon import find_daemon
 from fairweir.guard.treatments import Treatment
 from fairweir.pool import Done, map_jobs
 from fairweir.run import World, run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.sweep import fingerprint
 from fairweir.worlds import LATE_RETRIES
 

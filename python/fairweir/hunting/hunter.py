@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from fairweir.dumbbell import Cca
 from fairweir.hunting.space import Space, Spot, scenario
 from fairweir.intervals import Scale, interval
 from fairweir.measure import Measure, RunFault
 from fairweir.metrics import loss_rate, max_min_ratio, throughputs_mbps
+from fairweir.scenario.dumbbell import Cca
 
 if TYPE_CHECKING:
     from fairweir.verdict import Interval

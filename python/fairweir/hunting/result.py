@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.digits import plain
-from fairweir.dumbbell import ScenarioDict
+from fairweir.scenario.dumbbell import ScenarioDict
 from fairweir.verdict import Interval
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def save(result: HuntResult, path: Path) -> str:
     ------
     ValueError : no scenario was found
     """
-    from fairweir.scenario import Scenario
+    from fairweir.scenario.model import Scenario
 
     if result.scenario is None:
         raise ValueError("the hunt found no scenario to store")

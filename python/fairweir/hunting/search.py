@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 from fairweir.ccas.cca_spec import require
 from fairweir.documents.digits import plain
-from fairweir.dumbbell import Cca, cca_name
 from fairweir.hunting.hunter import BudgetSpentError, Hunter, Progress
 from fairweir.hunting.result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim
 from fairweir.hunting.space import KINDS, US, Space, Spot, believed, scenario
 from fairweir.measure import Measure, on_all_cores
 from fairweir.metrics import exponent
+from fairweir.scenario.dumbbell import Cca, cca_name
 from fairweir.units import Duration
 
 PACKET_BUDGET = 150_000_000

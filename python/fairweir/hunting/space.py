@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from fairweir.ccas.cca_spec import as_written
 from fairweir.documents.digits import plain
-from fairweir.dumbbell import EARLY_SPREAD, Cca, cca_name, dumbbell, flows
 from fairweir.measure import packets
+from fairweir.scenario.dumbbell import EARLY_SPREAD, Cca, cca_name, dumbbell, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
-    from fairweir.dumbbell import ScenarioDict
+    from fairweir.scenario.dumbbell import ScenarioDict
 
 
 @dataclass(frozen=True)

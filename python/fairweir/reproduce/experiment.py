@@ -17,7 +17,7 @@ from fairweir.documents.suggestions import did_you_mean
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 from fairweir.run import World
-from fairweir.scenario import Scenario, read_scenario
+from fairweir.scenario.model import Scenario, read_scenario
 from fairweir.units import Duration
 
 Reading = Literal[

@@ -11,7 +11,7 @@ from fairweir import metrics
 from fairweir.errors import ConfigError
 from fairweir.intervals import Scale
 from fairweir.reproduce.experiment import Check, Reading
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
 SCALES: dict[Reading, Scale] = {

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairweir.dumbbell import PACKET
+from fairweir.scenario.dumbbell import PACKET
 from fairweir.starvation import links
 from fairweir.starvation.certificate import Alone, Certificate, Header
 from fairweir.starvation.merge import Merge, closest

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fairweir.ccas.cca_spec import require
-from fairweir.dumbbell import cca_name
 from fairweir.hunting.result import HuntResult
 from fairweir.hunting.search import hunt
 from fairweir.hunting.space import Space
 from fairweir.intervals import Scale, interval
 from fairweir.measure import on_all_cores
 from fairweir.metrics import RATIO_CEILING
-from fairweir.scenario import Scenario
+from fairweir.scenario.dumbbell import cca_name
+from fairweir.scenario.model import Scenario
 from fairweir.starvation import links
 from fairweir.starvation.pairs import hold, pairs, scanned_rates
 from fairweir.starvation.question import Question

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fairweir.dumbbell import PACKET, Cca
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
+from fairweir.scenario.dumbbell import PACKET, Cca
 from fairweir.starvation import links
 from fairweir.starvation.certify import certify
 from fairweir.starvation.check import check

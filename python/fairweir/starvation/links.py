@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairweir.ccas.cca_spec import as_written
-from fairweir.dumbbell import EARLY_SPREAD, PACKET, Cca, cca_name, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import EARLY_SPREAD, PACKET, Cca, cca_name, dumbbell, flow, start_times
 from fairweir.units import Bytes, Duration, Rate
 
 Document = dict[str, Any]

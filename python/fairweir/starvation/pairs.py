@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from fairweir.dumbbell import PACKET
+from fairweir.scenario.dumbbell import PACKET
 from fairweir.starvation.result import Pair, Point
 from fairweir.units import Duration, Rate
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairweir.dumbbell import Cca, cca_name
 from fairweir.hunting.search import CONFIRM_SEEDS
+from fairweir.scenario.dumbbell import Cca, cca_name
 from fairweir.units import Duration, Rate
 
 

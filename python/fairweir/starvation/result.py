@@ -161,7 +161,7 @@ class Starvation(_Model):
 
     def save(self, directory: Path) -> list[Path]:
         """Write the scenarios, each completely or not at all, and return their paths."""
-        from fairweir.scenario import Scenario
+        from fairweir.scenario.model import Scenario
 
         return [
             write_text(directory / f"{slug(stem)}.toml", Scenario.from_dict(document, source=stem).to_toml())

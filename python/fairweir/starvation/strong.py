@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from fairweir.dumbbell import PACKET, Cca, cca_name, dumbbell
 from fairweir.errors import ControllerError
 from fairweir.metrics import RATIO_CEILING
-from fairweir.scenario import Scenario
+from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, dumbbell
+from fairweir.scenario.model import Scenario
 from fairweir.starvation import links
 from fairweir.starvation.trajectory import record
 from fairweir.units import NS_PER_MS, Duration, Rate

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairweir.resolve import resolve
 from fairweir.run import MOST_PACKETS, run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
+from fairweir.scenario.resolve import resolve
 from fairweir.units import Bytes, Duration, Rate
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from fairweir.formal.buffers import Buffer
 from fairweir.formal.demands import QUEUE, UTILIZATION, Demands, LargeLoss
 from fairweir.formal.grid import Grid
 from fairweir.formal.system import Acks
-from fairweir.overrides import apply
+from fairweir.scenario.overrides import apply
 from fairweir.synth.space import Shape, Space, combinations, conditions_in
 from fairweir.synth.survivors import MAX_BRANCH_OPTIONS, MAX_STEPS
 

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Final
 
 from fairweir.errors import ConfigError
 from fairweir.intervals import Scale, interval
-from fairweir.links import Link
 from fairweir.pool import Done, Failed, map_jobs
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
+from fairweir.scenario.links import Link
 from fairweir.units import Duration
 from fairweir.verdict import Interval
 from fairweir.video.evaluate import GCC, SALSIFY, Job, Kept, play_job

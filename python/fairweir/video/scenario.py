@@ -13,8 +13,8 @@ from fairweir.documents import shipped
 from fairweir.documents.quantities import PositiveTime, Time
 from fairweir.documents.toml import read_document
 from fairweir.documents.validation_errors import explain
-from fairweir.elements import AnyJitter, AnyLoss, Surroundings, Table, as_list
-from fairweir.links import Link
+from fairweir.scenario.elements import AnyJitter, AnyLoss, Surroundings, Table, as_list
+from fairweir.scenario.links import Link
 from fairweir.units import NS_PER_S
 from fairweir.video.senders import Sender
 from fairweir.video.tables import Table as EncoderTable

@@ -13,7 +13,7 @@ from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import places, steady_times
 from fairweir.audit.exhibits.victim import AGGREGATED_GAIN
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.units import Duration, Rate
 
 RTPROP = Duration.from_ms(32)

@@ -9,8 +9,8 @@ from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:

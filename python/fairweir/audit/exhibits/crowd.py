@@ -6,7 +6,7 @@ from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 

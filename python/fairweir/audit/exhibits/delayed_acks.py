@@ -9,7 +9,7 @@ from fairweir.audit.exhibits.family import Claim, Family, Law, Place, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:

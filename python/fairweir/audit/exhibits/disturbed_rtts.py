@@ -9,7 +9,7 @@ from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import categories, places
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN, PAIR_RATIO, SOLO_UTILIZATION
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.units import Duration, Rate
 
 RATE, RTPROP = Rate.from_mbps(120), Duration.from_ms(60)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fairweir.audit.results import Axis
-    from fairweir.dumbbell import ScenarioDict
     from fairweir.intervals import Scale
+    from fairweir.scenario.dumbbell import ScenarioDict
     from fairweir.verdict import Threshold
 
 

@@ -8,7 +8,7 @@ from fairweir.audit.exhibits import laws, readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Law, Place, Subject
 from fairweir.audit.exhibits.setting import places, steady_times
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairweir.dumbbell import PACKET
+from fairweir.scenario.dumbbell import PACKET
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Law, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.scenario.dumbbell import ScenarioDict, flow, start_times
 from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 

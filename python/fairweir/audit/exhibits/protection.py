@@ -6,9 +6,9 @@ from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
 from fairweir.metrics import p95_queue_ms
+from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
 from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 

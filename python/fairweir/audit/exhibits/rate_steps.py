@@ -8,8 +8,8 @@ from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 

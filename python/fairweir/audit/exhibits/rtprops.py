@@ -18,8 +18,8 @@ from fairweir.audit.exhibits.family import (
 )
 from fairweir.audit.exhibits.setting import places, steady_times
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.intervals import Scale
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairweir.errors import FairweirError
 from fairweir.metrics import sampled
-from fairweir.scenario import Scenario, dumbbell
+from fairweir.scenario.model import Scenario, dumbbell
 from fairweir.worlds import Archive, Task, play_all, spread_starts
 
 RATE = "48Mbps"

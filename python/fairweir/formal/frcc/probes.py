@@ -15,7 +15,7 @@ import numpy as np
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
 from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

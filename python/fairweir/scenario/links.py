@@ -21,8 +21,8 @@ from fairweir.documents.quantities import (
     invalid,
     parse_fraction,
 )
-from fairweir.elements import Table
 from fairweir.errors import ConfigError
+from fairweir.scenario.elements import Table
 from fairweir.units import NS_PER_S
 
 #: Bytes that one line of a mahimahi trace lets pass.

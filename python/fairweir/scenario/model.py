@@ -29,9 +29,9 @@ from fairweir.documents import shipped
 from fairweir.documents.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, invalid, show
 from fairweir.documents.toml import dump_document, parse_document, read_document
 from fairweir.documents.validation_errors import explain
-from fairweir.elements import Access, AnyJitter, AnyLoss, Policer, Table, as_list
 from fairweir.errors import CcaError, ConfigError
-from fairweir.links import Link
+from fairweir.scenario.elements import Access, AnyJitter, AnyLoss, Policer, Table, as_list
+from fairweir.scenario.links import Link
 
 #: Maximum flows of a scenario: an excessive count is a mistake, reported before memory is exhausted.
 MAX_FLOWS = 100_000
@@ -271,7 +271,7 @@ class Scenario(BaseModel):
         ------
         ConfigError : a key that leads nowhere, or a value that cannot be there
         """
-        from fairweir.overrides import apply
+        from fairweir.scenario.overrides import apply
 
         document = apply(self.to_dict(compact=True), settings)
         return type(self).from_dict(document, source=self._source, base=self._base)
@@ -283,7 +283,7 @@ class Scenario(BaseModel):
         ------
         ConfigError : an error of the whole scenario: a trace that cannot be read, delays that exceed an rtprop
         """
-        from fairweir.resolve import resolve
+        from fairweir.scenario.resolve import resolve
 
         return resolve(self)
 

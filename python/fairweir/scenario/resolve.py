@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from fairweir import _core
 from fairweir.ccas import lookup
-from fairweir.elements import Element, Surroundings
 from fairweir.errors import CcaError, ConfigError
-from fairweir.scenario import Scenario, flow_ids
+from fairweir.scenario.elements import Element, Surroundings
+from fairweir.scenario.model import Scenario, flow_ids
 from fairweir.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from fairweir.scenario import Flow
+    from fairweir.scenario.model import Flow
 
 
 def resolve(scenario: Scenario) -> dict[str, Any]:
