@@ -23,9 +23,9 @@ from rich.table import Table
 
 from fairweir.cli.output import print_json
 from fairweir.explain.read import explain_file
-from fairweir.run import run
+from fairweir.play.run import run
+from fairweir.play.sim import Capture
 from fairweir.scenario.model import Scenario
-from fairweir.world_sim import Capture
 
 CCAS: Final = ("reno", "cubic", "bbr", "copa", "vegas")
 #: Minimum coverage.

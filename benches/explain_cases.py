@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fairweir.run import World, run
+from fairweir.play.run import World, run
+from fairweir.play.sim import Capture, Side
 from fairweir.scenario.model import Scenario
-from fairweir.world_sim import Capture, Side
 
 #: Controllers of the simulator, and those that the kernel runs too.
 SIMULATED: Final = (

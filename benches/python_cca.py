@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import dumbbell
 
 HERE = Path(__file__).parent

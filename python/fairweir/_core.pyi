@@ -174,7 +174,7 @@ def parse_time(text: str) -> int:
     """Nanoseconds."""
 
 def student_t_quantile(degrees: float, probability: float) -> float:
-    """Where Student's t has `probability` below it; ValueError unless degrees are positive and it is between 0 and 1."""
+    """Return where Student's t has `probability` below it; ValueError unless degrees > 0 and it is between 0 and 1."""
 
 def parse_rate(text: str) -> int:
     """Bytes per second."""

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from fairweir import __version__, world_kernel
+from fairweir import __version__
 from fairweir.errors import FairweirError, KernelError
 from fairweir.guard import daemon as guard_daemon
+from fairweir.play import kernel
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,9 @@ def clean() -> dict[str, Any]:
     ------
     KernelError : no helper, no root, or something that the kernel does not release
     """
-    world_kernel.find_helper()
-    world_kernel.need_root("unloading controllers")
-    undone: dict[str, Any] = world_kernel.ask(["doctor", "--clean"])["undone"]
+    kernel.find_helper()
+    kernel.need_root("unloading controllers")
+    undone: dict[str, Any] = kernel.ask(["doctor", "--clean"])["undone"]
     with suppress(KernelError):
         undone["guard_filters"] = guard_daemon.clean()
     return undone
@@ -81,7 +82,7 @@ def _memory() -> str:
 
 def _simulator() -> Check:
     """Run a link of 96 Mbit/s twice: it must be full, and both runs identical."""
-    from fairweir.run import run
+    from fairweir.play.run import run
     from fairweir.scenario.model import dumbbell
 
     serves = "run, sweep, audit"
@@ -139,8 +140,8 @@ def _kernel_world() -> list[Check]:
     """Let the helper check everything; without it, report that."""
     name, serves = "kernel world", "--on kernel, agree, kernel load"
     try:
-        helper = world_kernel.find_helper()
-        reported = world_kernel.ask(["doctor"])
+        helper = kernel.find_helper()
+        reported = kernel.ask(["doctor"])
     except FairweirError as error:
         return [Check(name, "missing", str(error), serves, error.hint or "")]
     checks = [Check(name, "ok", str(helper), serves)]

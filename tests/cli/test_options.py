@@ -236,18 +236,18 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--packet": Effect("tradeoff 5 --packet {} --json", "1500B", "750B", "", field("to_pkts")),
     },
     "run": {
-        "--interval": Effect("run {file} --interval {} --out {tmp}/out", "10ms", "20ms", "fairweir.world_sim.play",
+        "--interval": Effect("run {file} --interval {} --out {tmp}/out", "10ms", "20ms", "fairweir.play.sim.play",
                              lambda c: float(c[0][0]["interval"])),
-        "--set": Effect("run {file} --set link.bottleneck.rate={}", "12Mbps", "24Mbit", "fairweir.world_sim.play",
+        "--set": Effect("run {file} --set link.bottleneck.rate={}", "12Mbps", "24Mbit", "fairweir.play.sim.play",
                         lambda c: float(c[0][0]["links"][0]["hop"]["link"]["rate"])),
     },
     "sweep": {
         "--grid": Effect("sweep {file} --grid link.bottleneck.rate={} --out {tmp}/out", "12Mbps", "24Mbps",
-                         "fairweir.sweep.map_jobs", rate),
+                         "fairweir.play.sweep.map_jobs", rate),
         "--set": Effect("sweep {file} --grid seed=1..2 --set duration={} --out {tmp}/out", "1s", "2s",
-                        "fairweir.sweep.map_jobs", duration),
+                        "fairweir.play.sweep.map_jobs", duration),
         "--timeout": Effect("sweep {file} --grid seed=1..2 --timeout {} --out {tmp}/out", "1", "2",
-                            "fairweir.sweep.map_jobs", keyword("timeout_s")),
+                            "fairweir.play.sweep.map_jobs", keyword("timeout_s")),
     },
     "agree": {
         "--runs": Effect("agree --ccas reno --scenarios {tmp} --quick --runs {}", "3", "6",
@@ -397,7 +397,7 @@ def test_doubling_an_option_doubles_what_the_record_says(
         caught.append((args, keywords))
         raise StopError
 
-    for quiet in ("fairweir.contracts.cached_runs._try", "fairweir.world_kernel.need_root"):
+    for quiet in ("fairweir.contracts.cached_runs._try", "fairweir.play.kernel.need_root"):
         monkeypatch.setattr(quiet, lambda *args: None)
     monkeypatch.setattr("fairweir.cli.guard.find_daemon", lambda: "fairweir-guard")
     monkeypatch.setattr("fairweir.guard.examination.read", lambda path: json.loads(path.read_text(encoding="utf-8")))

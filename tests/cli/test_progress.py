@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fairweir.cli.progress import meter, on_played
+from fairweir.play.batch import Outcome, Task
 from fairweir.scenario.model import dumbbell
-from fairweir.worlds import Outcome, Task
 
 
 def test_an_interruption_prints_where_finished_work_is(capsys: pytest.CaptureFixture[str]) -> None:

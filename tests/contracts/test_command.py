@@ -10,7 +10,7 @@ import pytest
 
 from fairweir.cli.main import main
 from fairweir.contracts.turning_points import watch
-from fairweir.pool import map_jobs
+from fairweir.play.pool import map_jobs
 
 SMALL = [
     "--capacities",

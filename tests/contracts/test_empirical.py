@@ -12,7 +12,7 @@ import pytest
 from fairweir.contracts.empirical import derive
 from fairweir.contracts.plan import PYTHON_PLAN
 from fairweir.contracts.points import Setting
-from fairweir.measure import Measured, RunFault, here
+from fairweir.play.measure import Measured, RunFault, here
 from fairweir.units import Duration, Rate
 
 Flow = dict[str, Any]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairweir.contracts.datacentre import CAPACITY_GBPS, FINE_PACKET, PACKET, canonical, place, swift, vegas
 from fairweir.contracts.fixed_points import FlowGroup, Grain, band, fixed_point
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

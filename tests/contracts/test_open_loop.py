@@ -11,8 +11,8 @@ from fairweir.cli.contract_open_loop import read_held
 from fairweir.contracts.action_map import Crossing, Held, crossings, load_action
 from fairweir.contracts.open_loop import Bench, held_contract, of_map, settled
 from fairweir.errors import CcaError, ConfigError
+from fairweir.play.batch import Archive
 from fairweir.units import Duration, Rate
-from fairweir.worlds import Archive
 
 BRIEF = Bench(duration=Duration.from_s(32))
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from fairweir import _core
 from fairweir.cli.main import main
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario import elements, links, model
 from fairweir.scenario.model import Scenario
 

@@ -14,9 +14,9 @@ from tests.explain import test_bad_captures as made
 from fairweir.explain.table import rows
 from fairweir.explain.verdict import verdict
 from fairweir.explain.words import grade, nearly, span
-from fairweir.run import run
+from fairweir.play.run import run
+from fairweir.play.sim import Capture, Side
 from fairweir.scenario.model import dumbbell
-from fairweir.world_sim import Capture, Side
 
 
 def captured(tmp_path: Path, side: Side = "sender", **keys: Any) -> bytes:

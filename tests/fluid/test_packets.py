@@ -11,7 +11,7 @@ import pytest
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.fluid.packets import Link, ratio, run_packets, scenario
-from fairweir.worlds import Archive
+from fairweir.play.batch import Archive
 
 
 def test_the_scenario_holds_wbar_packets() -> None:

@@ -17,9 +17,9 @@ from fairweir.formal.frcc.lemmas import PUBLISHED
 from fairweir.formal.frcc.packets import on_one_link, on_parking_lot, play
 from fairweir.formal.frcc.portraits import after
 from fairweir.formal.frcc.ratios import HOPS, PROBES, ratio_at_rest, ratio_by_hops, ratio_by_rtts, ratio_by_rtts_closed
-from fairweir.run import run
+from fairweir.play.batch import Archive
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.worlds import Archive
 
 PATH = maps.Path(r=1.0, theta=0.2)
 

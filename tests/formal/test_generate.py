@@ -18,7 +18,7 @@ from fairweir.ccas.generate import controller, decision, decision_header, write_
 from fairweir.ccas.rule import RULES, BeliefFamily, Rule, find_rule
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 
 BPF = Path(__file__).parents[2] / "bpf"
@@ -220,9 +220,9 @@ def test_the_kernel_is_given_the_generated_c(monkeypatch: pytest.MonkeyPatch, tm
         return {"name": "cc_probe_qdel", "previous_default": ""}
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("fairweir.world_kernel.find_helper", lambda: None)
-    monkeypatch.setattr("fairweir.world_kernel.need_root", lambda _: None)
-    monkeypatch.setattr("fairweir.world_kernel.ask", ask)
+    monkeypatch.setattr("fairweir.play.kernel.find_helper", lambda: None)
+    monkeypatch.setattr("fairweir.play.kernel.need_root", lambda _: None)
+    monkeypatch.setattr("fairweir.play.kernel.ask", ask)
     file = RULES / "cc_probe_qdel.toml"
     assert main(["kernel", "load", str(file)]) == 0
     assert asked[0][0] == "load"

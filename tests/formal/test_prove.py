@@ -40,7 +40,7 @@ from fairweir.formal.solve import Answer, Outcome, Question, VacuousError, ask
 from fairweir.formal.solvers import Budget
 from fairweir.formal.system import Acks
 from fairweir.formal.trace import Trace
-from fairweir.run import run
+from fairweir.play.run import run
 
 PROVED = LemmaResult("a", "", Outcome.PROVED, about=About.LOGIC)
 

@@ -14,9 +14,9 @@ from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.formal.frontier import OPENS_S, RTPROP_MS, Prober, packets_per_r, read_climb
 from fairweir.formal.tradeoff import Allowance, least_time, ramp, rounds_to
+from fairweir.play.batch import play
+from fairweir.play.run import run
 from fairweir.reproduce.catalogue import COMPUTED
-from fairweir.run import run
-from fairweir.worlds import play
 
 positive = st.floats(min_value=0.5, max_value=100)
 

@@ -26,7 +26,7 @@ from fairweir.formal.solvers import Budget, Satisfiable
 from fairweir.formal.subjects import find_subject
 from fairweir.formal.trace import Trace
 from fairweir.formal.verify import Case, judge, verify
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 
 

@@ -21,9 +21,9 @@ from fairweir.errors import CcaError, ConfigError
 from fairweir.formal.beliefs import Expiry
 from fairweir.formal.subjects import find_subject
 from fairweir.intervals import Scale, interval
-from fairweir.run import run
+from fairweir.play.run import run
+from fairweir.play.sweep import sweep
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.sweep import sweep
 from fairweir.verdict import combine
 
 #: Commands get their words checked by typer; the exact judges must share no code with what they judge; suites of lemmas

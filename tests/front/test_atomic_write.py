@@ -23,6 +23,7 @@ from fairweir.documents import atomic_write
 from fairweir.errors import ConfigError
 from fairweir.guard import forest
 from fairweir.guard.examples import Library
+from fairweir.play.batch import Archive
 from fairweir.scenario.model import dumbbell
 from fairweir.starvation import certificate as certificate_file
 from fairweir.starvation.certify import certify
@@ -31,7 +32,6 @@ from fairweir.starvation.result import Pair, Starvation
 from fairweir.synth.archive import FINDINGS
 from fairweir.units import Duration
 from fairweir.video.evaluate import SESSIONS, Kept
-from fairweir.worlds import Archive
 
 PACKAGE = Path(fairweir.__file__).parent
 PAIR = Pair(
@@ -51,7 +51,7 @@ EXCEPTIONS = {
     "formal/solvers.py": "in a new temporary folder",
     "guard/evaluate.py": "in a new temporary folder",
     "guard/compare.py": "a temporary file with a name of tempfile's choice",
-    "run.py": "in a new temporary folder, which takes the record's name",
+    "play/run.py": "in a new temporary folder, which takes the record's name",
 }
 
 
@@ -127,7 +127,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 #: Commands that refuse, or read first, what has a file's name.
 REFUSING = {"new", "synth"}
-#: Folders that :meth:`fairweir.run.Run.save` writes.
+#: Folders that :meth:`fairweir.play.run.Run.save` writes.
 RECORDS = {"record", "run"}
 
 

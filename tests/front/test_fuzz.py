@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairweir.errors import ConfigError
+from fairweir.play.sweep import parse_grid
 from fairweir.scenario.elements import AnyJitter, AnyLoss
 from fairweir.scenario.links import AnyAqm, Link
 from fairweir.scenario.model import Flow, Scenario
 from fairweir.scenario.overrides import apply, parse_setting
-from fairweir.sweep import parse_grid
 
 SCALARS = st.one_of(
     st.sampled_from(

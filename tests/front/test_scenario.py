@@ -106,7 +106,7 @@ def everything(tmp_path: Path) -> Scenario:
 
 
 def test_a_scenario_with_every_key_runs(everything: Scenario) -> None:
-    from fairweir.run import run
+    from fairweir.play.run import run
 
     summary = run(everything).summary
     assert [flow["id"] for flow in summary["flows"]] == ["first", "reno-2", "reno-3", "reno-4", "reno-5"]
@@ -221,7 +221,7 @@ def test_all_delays_on_the_way_add_up_to_rtprop(delay: str, access: dict[str, st
 
 
 def test_the_smallest_rtt_is_rtprop_and_the_transmissions() -> None:
-    from fairweir.run import run
+    from fairweir.play.run import run
 
     document = {
         "duration": "2s",

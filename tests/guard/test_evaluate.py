@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from fairweir import world_kernel
 from fairweir.cli import main
 from fairweir.errors import ConfigError
 from fairweir.guard import evaluate as evaluation
@@ -17,7 +16,8 @@ from fairweir.guard.configurations import BUFFERS_BDP, FLOWS, RATES_MBPS, RTTS_M
 from fairweir.guard.evaluate import Kept, NotJudgedError, Play, Shares, evaluate, play
 from fairweir.guard.outcome import sum_up
 from fairweir.guard.treatments import Policy, Treatment, treatments
-from fairweir.run import Run
+from fairweir.play import kernel
+from fairweir.play.run import Run
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
@@ -112,7 +112,7 @@ def test_the_kernels_plays_go_one_by_one_and_late_ones_are_not_kept(
 
     def run(scenario: Scenario, **how: object) -> Run:
         options = how["options"]
-        assert isinstance(options, world_kernel.Options)
+        assert isinstance(options, kernel.Options)
         assert options.words()[:2] == ["--receive-windows", "autotuned"]
         guarding = options.guarding
         seen.append(None if guarding is None else guarding.config.read_text())
@@ -122,8 +122,8 @@ def test_the_kernels_plays_go_one_by_one_and_late_ones_are_not_kept(
 
     monkeypatch.setattr(evaluation, "run", run)
     monkeypatch.setattr(evaluation, "find_daemon", lambda: Path("fairweir-guard"))
-    monkeypatch.setattr(world_kernel, "find_helper", lambda: Path("fairweir-kernel"))
-    monkeypatch.setattr(world_kernel, "need_root", lambda *what: None)
+    monkeypatch.setattr(kernel, "find_helper", lambda: Path("fairweir-kernel"))
+    monkeypatch.setattr(kernel, "need_root", lambda *what: None)
     reported: list[str] = []
     results = evaluate(plays, Kept(tmp_path), on_done=reported.append)
     assert seen == [None, SERVICE, SERVICE]

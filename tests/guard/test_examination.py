@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from fairweir import run as running
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.guard import kernel_examples
@@ -16,7 +15,8 @@ from fairweir.guard.configurations import MIXES, Lesson, Network, curriculum
 from fairweir.guard.examination import examine, questions
 from fairweir.guard.examples import Library
 from fairweir.guard.kernel_examples import gather_on_kernel
-from fairweir.run import Run
+from fairweir.play import run as running
+from fairweir.play.run import Run
 from fairweir.units import Duration
 
 LENGTH = Duration.from_s(8)

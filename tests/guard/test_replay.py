@@ -11,9 +11,9 @@ from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.guard.replay import replay
 from fairweir.guard.treatments import Policy
-from fairweir.run import run
+from fairweir.play.run import run
+from fairweir.play.sim import Capture
 from fairweir.scenario.model import dumbbell
-from fairweir.world_sim import Capture
 
 
 @pytest.fixture(scope="module")

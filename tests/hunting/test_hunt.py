@@ -16,9 +16,9 @@ from fairweir.formal.frcc.lemmas import PUBLISHED
 from fairweir.hunting.result import BOUND, BOUND_REASON, FRCC_RATIO, save
 from fairweir.hunting.search import PRECISION, hunt
 from fairweir.hunting.space import KINDS, Space, Spot, scenario
-from fairweir.measure import Measured, RunFault, here, packets
+from fairweir.play.measure import Measured, RunFault, here, packets
+from fairweir.play.worker import play
 from fairweir.units import Duration, Rate
-from fairweir.worker import play
 
 Response = Callable[[str, float, float, float], float]
 """(kind, D in ms, rate in Mbps, duration in s) -> share of the jittered flow, or any other's for "none"."""

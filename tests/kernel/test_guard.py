@@ -20,9 +20,9 @@ import pytest
 from tests.kernel.guard_lab import PATIENCE_S, Lab, is_held, is_open, send_until, window
 
 from fairweir.guard.daemon import find_daemon
-from fairweir.run import run
+from fairweir.play.kernel import Guarding, Options
+from fairweir.play.run import run
 from fairweir.scenario.model import dumbbell
-from fairweir.world_kernel import Guarding, Options
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
 

@@ -9,9 +9,9 @@ from fairweir import _core
 from fairweir.guard.configurations import MIXES, Lesson, Network
 from fairweir.guard.examples import Library
 from fairweir.guard.kernel_examples import gather_on_kernel
-from fairweir.run import run
+from fairweir.play.kernel import Options
+from fairweir.play.run import run
 from fairweir.units import Duration
-from fairweir.world_kernel import Options
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
 

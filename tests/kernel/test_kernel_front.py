@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from fairweir import _core, world_kernel
+from fairweir import _core
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, KernelError
-from fairweir.run import run
+from fairweir.play import kernel
+from fairweir.play.run import run
+from fairweir.play.sim import Capture, Side
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.world_sim import Capture, Side
 
 pytestmark = pytest.mark.kernel
 
@@ -29,7 +30,7 @@ def missing() -> str:
     if os.geteuid() != 0:
         return "no root"
     try:
-        checks = world_kernel.ask(["doctor"])["checks"]
+        checks = kernel.ask(["doctor"])["checks"]
     except KernelError as error:
         return error.message
     return "; ".join(f"{check['name']}: {check['detail']}" for check in checks if not check["ok"])
@@ -155,7 +156,7 @@ def test_a_controller_is_loaded_permanently_and_unloaded(capsys: pytest.CaptureF
 
 def test_a_source_that_does_not_exist_is_reported() -> None:
     with pytest.raises(KernelError):
-        world_kernel.ask(["load", "no_such_cca"])
+        kernel.ask(["load", "no_such_cca"])
 
 
 @pytest.mark.parametrize("side", ["sender", "receiver"])

@@ -24,15 +24,15 @@ from fairweir.explain.table import split_small
 from fairweir.game.page import render as render_synthesis
 from fairweir.game.query import GameQuery
 from fairweir.game.synthesis import Workshop
+from fairweir.play.run import run
+from fairweir.play.sim import Capture
 from fairweir.report import render_report
-from fairweir.run import run
 from fairweir.scenario.model import dumbbell
 from fairweir.scenario.overrides import apply
 from fairweir.video.page import write_session
 from fairweir.video.play import play
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
-from fairweir.world_sim import Capture
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 #: Milliseconds until a page has drawn its figures, on a machine with other work.

@@ -10,7 +10,7 @@ import pytest
 from fairweir.drawing import style
 from fairweir.drawing.plots import check_plot_path, run_figure, save_run_plot
 from fairweir.errors import ConfigError
-from fairweir.run import Run, run
+from fairweir.play.run import Run, run
 from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairweir.ccas.lookup import algorithms
 from fairweir.errors import ConfigError
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 
 SHORT = st.sampled_from(["10us", "1ms", "7ms", "40ms", "250ms"])

@@ -11,9 +11,9 @@ import pytest
 from fairweir import _core
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.run import run
+from fairweir.play.run import run
+from fairweir.play.sim import Capture
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.world_sim import Capture
 
 
 def reno() -> Scenario:

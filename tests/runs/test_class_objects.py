@@ -16,9 +16,9 @@ from fairweir.ccas import class_objects
 from fairweir.ccas.lookup import load_class
 from fairweir.ccas.new import write_cca
 from fairweir.errors import CcaError, ConfigError
-from fairweir.run import run
+from fairweir.play.run import run
+from fairweir.play.sweep import fingerprint, sweep
 from fairweir.scenario.model import dumbbell
-from fairweir.sweep import fingerprint, sweep
 
 LINK = {"rate": "12Mbps", "rtprop": "20ms", "duration": "3s"}
 
@@ -109,9 +109,9 @@ def test_a_class_of_another_session() -> None:
 
 SCRIPT = """
 import fairweir
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import dumbbell
-from fairweir.sweep import sweep
+from fairweir.play.sweep import sweep
 
 print("once")
 RATE = 2.5

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from distributed import LocalCluster
 from fairweir.scenario.model import dumbbell
-from fairweir.sweep import sweep
+from fairweir.play.sweep import sweep
 
 scenario = dumbbell("reno", rtprop=["10ms", "20ms"], rate="12Mbps", duration="2s")
 grid = {"seed": [1, 2], "flow.0.cca": ["reno", sys.argv[1]]}

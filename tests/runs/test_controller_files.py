@@ -14,7 +14,7 @@ from fairweir.cli.main import main
 from fairweir.documents import shipped
 from fairweir.errors import CcaError, ConfigError
 from fairweir.game.query import GameQuery
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import dumbbell
 
 #: Probes while there is no queue, else drains it.

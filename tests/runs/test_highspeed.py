@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 
 PACKET_BYTES = 1500

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairweir import metrics
-from fairweir.run import fairness
+from fairweir.play.run import fairness
 
 
 def summary(*rates_mbps: float, utilization: float = 0.5) -> dict[str, Any]:

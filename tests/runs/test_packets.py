@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairweir.ccas.new import write_cca
-from fairweir.columns import ACK_COLUMNS, PACKET_COLUMNS
 from fairweir.errors import ConfigError
-from fairweir.run import run
+from fairweir.play.columns import ACK_COLUMNS, PACKET_COLUMNS
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario, dumbbell
 
 ROOM = 100_000

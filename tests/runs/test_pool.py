@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from fairweir.errors import ConfigError, ControllerError
-from fairweir.pool import Failed, InterruptedJobs, default_workers, iter_jobs, map_jobs
+from fairweir.play.pool import Failed, InterruptedJobs, default_workers, iter_jobs, map_jobs
+from fairweir.play.worker import play
 from fairweir.scenario.model import dumbbell
-from fairweir.worker import play
 
 LOOPS = """
 import fairweir
@@ -88,9 +88,9 @@ def test_there_is_a_worker_a_core() -> None:
 
 SCRIPT = """
 import sys
-from fairweir.pool import InterruptedJobs, map_jobs
+from fairweir.play.pool import InterruptedJobs, map_jobs
 from fairweir.scenario.model import dumbbell
-from fairweir.worker import play
+from fairweir.play.worker import play
 
 quick = dumbbell("reno", rate="12Mbps", rtprop="20ms", duration="2s").to_dict()
 endless = dumbbell("reno", rate="100Gbps", rtprop="20ms", duration="500h", buffer="infinite").to_dict()

@@ -11,7 +11,7 @@ import pytest
 
 from fairweir.ccas.lookup import check, load_class
 from fairweir.errors import CcaError, ControllerError
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import dumbbell
 
 Write = Callable[[str], str]

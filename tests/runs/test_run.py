@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairweir.cli.main import main
-from fairweir.columns import FLOW_COLUMNS, LINK_COLUMNS
 from fairweir.errors import CcaError, ConfigError
-from fairweir.pool import map_jobs
-from fairweir.run import fairness, run
+from fairweir.play.columns import FLOW_COLUMNS, LINK_COLUMNS
+from fairweir.play.pool import map_jobs
+from fairweir.play.run import fairness, run
+from fairweir.play.worker import play
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.worker import play
 
 
 def noisy(seed: int = 1) -> Scenario:

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairweir.errors import ConfigError
+from fairweir.play.sweep import expand, fingerprint, grid_of, parse_grid, sweep
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.sweep import expand, fingerprint, grid_of, parse_grid, sweep
 
 
 def small(**changes: Any) -> Scenario:
@@ -39,7 +39,7 @@ def test_every_combination_is_run_and_tabled(tmp_path: Path) -> None:
     assert set(flows.column_names) >= {"point", "link.bottleneck.rate", "seed", "jain", "id", "rtt_ms_mean"}
     assert pq.read_table(tmp_path / "s" / "links.parquet").num_rows == 4
     direct = small(rate="6Mbps", seed=2)
-    from fairweir.run import run
+    from fairweir.play.run import run
 
     assert result.summaries[result.points[1].key]["flows"] == run(direct).summary["flows"]
 
@@ -71,7 +71,7 @@ def test_a_point_is_known_by_all_that_it_depends_on(tmp_path: Path, monkeypatch:
     first, second = fingerprint(scenario), first
     assert first != second
     on_kernel = fingerprint(scenario, "kernel")
-    monkeypatch.setattr("fairweir.sweep.build", lambda: "another simulator")
+    monkeypatch.setattr("fairweir.play.sweep.build", lambda: "another simulator")
     assert fingerprint(scenario) != first
     assert fingerprint(scenario, "kernel") == on_kernel
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from fairweir import sandbox
 from fairweir.ccas.new import write_cca
 from fairweir.cli.main import main
 from fairweir.errors import CcaError, ControllerError
-from fairweir.pool import Done, Failed, map_jobs
-from fairweir.run import run
+from fairweir.play import sandbox
+from fairweir.play.pool import Done, Failed, map_jobs
+from fairweir.play.run import run
+from fairweir.play.worker import play
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.worker import play
 
 #: A line of the skeleton's `pkts_acked`, and what becomes of it.
 WELL = "ca->rtt_us = sample->rtt_us;"

@@ -16,7 +16,7 @@ import typer
 
 from fairweir.cli.starve import check_file
 from fairweir.errors import ConfigError
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 from fairweir.starvation import links
 from fairweir.starvation.certificate import Certificate, read, write

@@ -9,7 +9,7 @@ import pytest
 
 from fairweir.cli.values import read_range
 from fairweir.errors import ConfigError
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 from fairweir.starvation import links, starve
 from fairweir.starvation.pairs import hold, pairs, scanned_rates

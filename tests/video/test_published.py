@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fairweir.errors import ConfigError
+from fairweir.play.batch import Archive
 from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.video.published import MADE_UP, OURS, TRACES, TRACES_VARIABLE, cellular, compare
 from fairweir.video.scenario import VideoScenario
-from fairweir.worlds import Archive
 
 
 def test_made_up_cellular_links_vary_and_have_outages(monkeypatch: pytest.MonkeyPatch) -> None:

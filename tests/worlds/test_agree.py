@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from fairweir import world_kernel, worlds
 from fairweir.agree.compare import Standing, compare, prediction_half_width
 from fairweir.agree.hosts import stall
 from fairweir.agree.known import load as load_known
@@ -20,9 +19,11 @@ from fairweir.agree.table import closing, show
 from fairweir.cli import output
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, FairweirError, KernelError
-from fairweir.run import run
+from fairweir.play import batch
+from fairweir.play import kernel as world_kernel
+from fairweir.play.batch import Archive, Task, play_all, spread_starts
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.worlds import Archive, Task, play_all, spread_starts
 
 ROOT = Path(__file__).parents[2]
 
@@ -130,7 +131,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def find() -> Path:
         return Path("/bin/true")
 
-    monkeypatch.setattr(worlds, "_play_kernel", play)
+    monkeypatch.setattr(batch, "_play_kernel", play)
     monkeypatch.setattr(world_kernel, "find_helper", find)
     monkeypatch.setattr(world_kernel, "need_root", lambda _what: None)
     return played
@@ -225,7 +226,7 @@ def test_an_interrupt_keeps_what_was_finished(
     def interrupt(_task: Task) -> dict[str, Any]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(worlds, "_play_kernel", interrupt)
+    monkeypatch.setattr(batch, "_play_kernel", interrupt)
     assert main(command(folder)) == 130
     assert "run the same command to resume" in capsys.readouterr().err
     assert len(list((folder / "out" / "runs").iterdir())) == 2 * 2 * 5
@@ -236,7 +237,7 @@ def test_nothing_is_simulated_if_there_is_no_kernel_world(monkeypatch: pytest.Mo
         raise KernelError("not built")
 
     monkeypatch.setattr(world_kernel, "find_helper", missing)
-    monkeypatch.setattr(worlds, "map_jobs", lambda *_args, **_kw: pytest.fail("simulated"))
+    monkeypatch.setattr(batch, "map_jobs", lambda *_args, **_kw: pytest.fail("simulated"))
     with pytest.raises(FairweirError, match="not built"):
         play_all([Task(dumbbell("reno")), Task(dumbbell("reno"), "kernel")], Archive(None))
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from fairweir import world_kernel
 from fairweir.cli.main import main
 from fairweir.errors import CcaError, ConfigError, KernelError
-from fairweir.run import run
+from fairweir.play import kernel
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario, dumbbell
 
 FAKE = Path(__file__).with_name("fake_helper.py")
@@ -26,7 +26,7 @@ def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program = tmp_path / "helper"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE} "$@"\n')
     program.chmod(0o755)
-    monkeypatch.setenv(world_kernel.HELPER_VARIABLE, str(program))
+    monkeypatch.setenv(kernel.HELPER_VARIABLE, str(program))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.chdir(tmp_path)
     return program
@@ -93,7 +93,7 @@ def test_other_failures_are_reported(does: str, message: str) -> None:
 
 
 def test_a_helper_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world_kernel, "SETUP_S", -4.0)
+    monkeypatch.setattr(kernel, "SETUP_S", -4.0)
     with pytest.raises(KernelError, match="did not end within 1 s"):
         run(scenario("hang"), on="kernel")
 
@@ -129,10 +129,10 @@ def test_missing_parts_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(KernelError, match="the kernel world needs root"):
         run(scenario("play"), on="kernel")
-    monkeypatch.setenv(world_kernel.HELPER_VARIABLE, "nowhere")
+    monkeypatch.setenv(kernel.HELPER_VARIABLE, "nowhere")
     with pytest.raises(KernelError, match="not a program: `nowhere`"):
         run(scenario("play"), on="kernel")
-    monkeypatch.delenv(world_kernel.HELPER_VARIABLE)
+    monkeypatch.delenv(kernel.HELPER_VARIABLE)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(KernelError, match="is not built"):
@@ -148,7 +148,5 @@ def test_python_classes_stay_in_the_simulator(tmp_path: Path) -> None:
 
 def test_options_are_for_the_kernel_world() -> None:
     with pytest.raises(ConfigError, match="only the kernel world has such options"):
-        run(dumbbell("reno", duration="1s"), options=world_kernel.Options(cost=True))
-    assert world_kernel.Options("tso", record=Path("r"), cost=True).words() == [
-        *("--mode", "tso", "--record", "r", "--cost")
-    ]
+        run(dumbbell("reno", duration="1s"), options=kernel.Options(cost=True))
+    assert kernel.Options("tso", record=Path("r"), cost=True).words() == [*("--mode", "tso", "--record", "r", "--cost")]

@@ -14,8 +14,8 @@ from fairweir.agree.compare import Cell, Standing, compare
 from fairweir.agree.known import Difference, annotate
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
+from fairweir.play.batch import Archive, Outcome, Task, play_all, spread_starts
 from fairweir.scenario.model import Scenario
-from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts
 
 CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
 #: Simulator parameters with which a controller equals the kernel's, where our defaults differ on purpose.

@@ -11,7 +11,7 @@ from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, Series
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.results import Trace, TraceFlow, TraceLink
 from fairweir.ccas.cca_spec import name_part, table_of
-from fairweir.run import Run, run
+from fairweir.play.run import Run, run
 from fairweir.scenario.dumbbell import PACKET, ScenarioDict
 from fairweir.scenario.model import CcaSpec, Scenario
 from fairweir.units import Bytes, Duration, Rate
@@ -84,7 +84,7 @@ def measure(job: Job) -> Measured:
 
     Raises
     ------
-    FairweirError : as :func:`fairweir.run.run`
+    FairweirError : as :func:`fairweir.play.run.run`
     """
     family = FAMILIES[job.family]
     scenario = job.scenario()
@@ -174,7 +174,7 @@ def show(found: Showing) -> Trace:
 
     Raises
     ------
-    FairweirError : as :func:`fairweir.run.run`
+    FairweirError : as :func:`fairweir.play.run.run`
     """
     scenario = Scenario.from_dict(found.scenario, source=found.place.label)
     interval = str(Duration.from_ns(Duration.parse(scenario.duration).ns // TRACE_SAMPLES))
@@ -210,7 +210,7 @@ def fills_buffers(cca: str) -> bool:
 
     Raises
     ------
-    FairweirError : as :func:`fairweir.run.run`
+    FairweirError : as :func:`fairweir.play.run.run`
     """
     summary = run(Scenario.from_dict(calibration_scenario(cca), source=CALIBRATION)).summary
     qdelay_ms = summary["flows"][0]["qdelay_ms"]["p95"]

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import cast
 
-from fairweir import _core, pool
+from fairweir import _core
 from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
 from fairweir.audit.exhibits.family import Depth, Place, Subject
 from fairweir.audit.exhibits.registry import FAMILIES, select
@@ -22,6 +22,7 @@ from fairweir.ccas.cca_spec import AnyCca, require, text_of
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
 from fairweir.errors import CcaError, ConfigError, ControllerError
+from fairweir.play import pool
 from fairweir.verdict import Outcome, combine
 
 MOST_TIMEOUTS = 3
@@ -358,7 +359,7 @@ def _subjects(ccas: Sequence[str], workers: int | None) -> list[Subject]:
 
 
 def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: _Meter) -> None:
-    from fairweir.measure import on_all_cores
+    from fairweir.play.measure import on_all_cores
 
     subject = case.subject
     if case.timeouts >= MOST_TIMEOUTS:

@@ -18,10 +18,10 @@ from fairweir.cli.progress import meter, on_played
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import KernelError
-from fairweir.worlds import Archive
+from fairweir.play.batch import Archive
 
 if TYPE_CHECKING:
-    from fairweir.worlds import Task
+    from fairweir.play.batch import Task
 
 DIFFERS = 1
 

@@ -15,9 +15,9 @@ from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.cli.values import count, read, read_list
 from fairweir.errors import ConfigError
+from fairweir.play.batch import Archive
 from fairweir.scenario.overrides import parse_setting
 from fairweir.units import Duration, Rate
-from fairweir.worlds import Archive
 
 if TYPE_CHECKING:
     from fairweir.contracts.plan import Plan

@@ -15,8 +15,8 @@ from fairweir.units import Duration
 
 if TYPE_CHECKING:
     from fairweir.contracts.result import ContractResult
+    from fairweir.play.batch import Archive
     from fairweir.scenario.dumbbell import Cca
-    from fairweir.worlds import Archive
 
 EXAMPLE = "write qdelay=2ms..50ms or loss=0.01%..1%"
 PARTS_PER_WHOLE = float(parse_fraction("100%"))

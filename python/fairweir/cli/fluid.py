@@ -16,12 +16,12 @@ from fairweir.errors import ConfigError
 from fairweir.fluid.model import weighted
 from fairweir.fluid.packets import Link, PacketRuns, run_packets, scenario
 from fairweir.fluid.report import Analysis, analyse, limits
-from fairweir.worlds import Archive
+from fairweir.play.batch import Archive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairweir.run import World
+    from fairweir.play.run import World
 
 CLAIM_FAILS = 1
 #: Kernel runs have the kernel's own noise.

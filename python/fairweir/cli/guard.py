@@ -10,7 +10,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fairweir import world_kernel
 from fairweir.cli import output
 from fairweir.cli.guard_evaluate import evaluate_command
 from fairweir.cli.guard_examine import examine_command
@@ -18,6 +17,7 @@ from fairweir.cli.guard_replay import replay_command
 from fairweir.cli.guard_train import train
 from fairweir.cli.options import AsJson, PolicyFile, ScenarioFile, Seed, Settings, file_of, load
 from fairweir.guard.daemon import find_daemon
+from fairweir.play import kernel
 
 guard_app = typer.Typer(no_args_is_help=True, help="Limit incoming TCP flows by a policy of the receiver.")
 
@@ -96,7 +96,7 @@ def run(
         words += [option, str(value)] if value is not None else []
     for option, is_set in (("--dns", dns), ("--clamp", clamp), ("--dry-run", dry_run), ("--json", as_json)):
         words += [option] if is_set else []
-    world_kernel.need_root(
+    kernel.need_root(
         "guarding", "it loads BPF programs and attaches them to the device (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)"
     )
     _become(words)

@@ -20,7 +20,7 @@ from fairweir.guard.configurations import Network
 from fairweir.guard.evaluate import Kept, Play, Results, evaluate
 from fairweir.guard.outcome import Measures, Outcome, Verdict, sum_up
 from fairweir.guard.treatments import WITHOUT, Policy, treatments
-from fairweir.run import World
+from fairweir.play.run import World
 from fairweir.units import Duration
 
 

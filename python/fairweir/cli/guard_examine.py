@@ -11,7 +11,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.values import read as read_value
-from fairweir.run import World
+from fairweir.play.run import World
 from fairweir.units import Duration
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from fairweir.cli.options import AsJson
 from fairweir.cli.values import read
 from fairweir.errors import ConfigError
 from fairweir.guard.forest import Shape
-from fairweir.run import World
+from fairweir.play.run import World
 from fairweir.units import Duration
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def train(
     from fairweir.guard import forest
     from fairweir.guard.training import Plan
     from fairweir.guard.training import train as learn
-    from fairweir.pool import default_workers
+    from fairweir.play.pool import default_workers
 
     if world == "kernel" and rounds:
         raise ConfigError("rounds with a forest are not available on the kernel", hint="add --rounds 0", key="--rounds")

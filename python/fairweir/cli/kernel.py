@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from fairweir import world_kernel
 from fairweir.ccas import lookup as ccas
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.errors import CcaError
+from fairweir.play import kernel
 from fairweir.scenario.overrides import parse_setting
 
 kernel_app = typer.Typer(no_args_is_help=True, help="Load BPF controllers into this kernel for use by any program.")
@@ -116,9 +116,9 @@ def show_undone(undone: dict[str, Any]) -> None:
 
 
 def _ask(what: str, words: Sequence[str]) -> Any:
-    world_kernel.find_helper()
-    world_kernel.need_root(what)
-    return world_kernel.ask(words)
+    kernel.find_helper()
+    kernel.need_root(what)
+    return kernel.ask(words)
 
 
 def _params(settings: Sequence[str] | None) -> dict[str, Any] | None:

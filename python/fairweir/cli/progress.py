@@ -13,7 +13,7 @@ from fairweir.cli import output
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from fairweir.worlds import Outcome, Task
+    from fairweir.play.batch import Outcome, Task
 
 #: Maximum characters of a description; longer ones would displace the bar.
 _WORDS = 48
@@ -60,7 +60,7 @@ def meter(
 def on_played(
     report: Meter, *, start: float = 0.0, end: float = 1.0, name: Callable[[Task], str] | None = None
 ) -> Callable[[Task, Outcome, float, float], None]:
-    """Return the callback of `worlds.play_all` for each run: it moves the bar from `start` to `end`, and reports
+    """Return the callback of `batch.play_all` for each run: it moves the bar from `start` to `end`, and reports
     failures.
 
     Parameters

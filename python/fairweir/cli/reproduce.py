@@ -13,6 +13,7 @@ from fairweir.cli.progress import meter, on_played
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
+from fairweir.play.batch import Archive
 from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, known_ids, load_all, named
@@ -21,12 +22,11 @@ from fairweir.reproduce.page import outcomes_page
 from fairweir.reproduce.runner import Reproduction
 from fairweir.reproduce.runner import reproduce as play
 from fairweir.reproduce.table import list_rows, show, show_list
-from fairweir.worlds import Archive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairweir.run import World
+    from fairweir.play.run import World
 
 CLAIM_FAILS = 1
 WORLDS: dict[str, list[World]] = {"sim": ["sim"], "kernel": ["kernel"], "both": ["sim", "kernel"]}

@@ -14,14 +14,14 @@ from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.cli.progress import meter
 from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError
-from fairweir.run import MOST_PACKETS, World, check_record_path
-from fairweir.run import run as play
+from fairweir.play.kernel import Options
+from fairweir.play.run import MOST_PACKETS, World, check_record_path
+from fairweir.play.run import run as play
+from fairweir.play.sim import Capture, Side
 from fairweir.units import Duration
-from fairweir.world_kernel import Options
-from fairweir.world_sim import Capture, Side
 
 if TYPE_CHECKING:
-    from fairweir.run import Run
+    from fairweir.play.run import Run
 
 #: A recorded controller that decides differently when replayed.
 CLAIM_FAILS = 1

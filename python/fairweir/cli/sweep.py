@@ -13,11 +13,11 @@ from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.cli.progress import meter
 from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError
-from fairweir.sweep import grid_of, parse_grid
-from fairweir.sweep import sweep as play
+from fairweir.play.sweep import grid_of, parse_grid
+from fairweir.play.sweep import sweep as play
 
 if TYPE_CHECKING:
-    from fairweir.sweep import Sweep
+    from fairweir.play.sweep import Sweep
 
 #: Rows of the table on the terminal; the Parquet files have all.
 SHOWN_POINTS = 40

@@ -14,7 +14,7 @@ from fairweir.cli.options import AsJson, Settings, file_of
 from fairweir.documents.digits import plain
 from fairweir.documents.toml import read_document
 from fairweir.game.query import is_game
-from fairweir.pool import default_workers
+from fairweir.play.pool import default_workers
 from fairweir.scenario.overrides import apply, parse_setting
 from fairweir.synth.query import Query
 

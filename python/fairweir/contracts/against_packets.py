@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 from fairweir.contracts.datacentre import FINE_PACKET, PACKET, PLACES, Follower, Metric, canonical, place, swift, vegas
 from fairweir.errors import FairweirError
+from fairweir.play.batch import Task, play_all
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
-from fairweir.worlds import Task, play_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 CANONICAL: Final = (canonical(0.5, gain=0.5), canonical(1.0), canonical(2.0))
 CCAS: Final = (vegas(), swift())

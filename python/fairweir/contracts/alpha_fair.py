@@ -15,16 +15,16 @@ from scipy.optimize import minimize_scalar
 from fairweir.contracts.analytical import alpha_fair
 from fairweir.contracts.datacentre import CAPACITY, FINE_PACKET, Follower, canonical, place, vegas
 from fairweir.errors import FairweirError
+from fairweir.play.batch import Task, play_all, spread_starts
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
 from fairweir.scenario.model import Scenario
-from fairweir.worlds import Task, play_all, spread_starts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from fairweir.contracts.fit import Array
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 HOPS: Final = 2
 ALPHAS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

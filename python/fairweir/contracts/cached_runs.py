@@ -9,13 +9,13 @@ from typing import Any
 
 from fairweir.contracts.turning_points import watch
 from fairweir.errors import CcaError, ConfigError
-from fairweir.measure import Measure, Measured, RunFault
-from fairweir.pool import Outcome as Ended
-from fairweir.pool import map_jobs
+from fairweir.play.batch import Archive, Task
+from fairweir.play.measure import Measure, Measured, RunFault
+from fairweir.play.pool import Outcome as Ended
+from fairweir.play.pool import map_jobs
+from fairweir.play.worker import play
 from fairweir.scenario.dumbbell import ScenarioDict
 from fairweir.scenario.model import Scenario
-from fairweir.worker import play
-from fairweir.worlds import Archive, Task
 
 TRY_TIMEOUT_S = 30.0
 

@@ -25,9 +25,9 @@ from fairweir.contracts.judge import UNFAIR_RUNS, judge
 from fairweir.contracts.plan import Plan, plan_for
 from fairweir.contracts.points import ContractPoint, Setting, read
 from fairweir.contracts.result import ContractResult
-from fairweir.measure import Measure, RunFault
+from fairweir.play.batch import Archive
+from fairweir.play.measure import Measure, RunFault
 from fairweir.scenario.dumbbell import Cca, cca_name
-from fairweir.worlds import Archive
 
 Progress = Callable[[str], object]
 

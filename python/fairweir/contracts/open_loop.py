@@ -24,10 +24,10 @@ from fairweir.contracts.points import ContractPoint
 from fairweir.contracts.result import ContractResult
 from fairweir.contracts.unfairness import UNFAIR_RATIO
 from fairweir.errors import FairweirError
+from fairweir.play.batch import Archive, Task, play_all
 from fairweir.scenario.dumbbell import PACKET, Cca, cca_name
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration, Rate
-from fairweir.worlds import Archive, Task, play_all
 
 PARTS = 8
 """Of a run; over the last two a flow should rest, and its rate is their mean."""

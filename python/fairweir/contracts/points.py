@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fairweir.ccas.cca_spec import as_written
 from fairweir.contracts.fit import Points
-from fairweir.measure import packets
+from fairweir.play.measure import packets
 from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, dumbbell, flows
 from fairweir.units import Duration, Rate
 

@@ -16,7 +16,7 @@ from fairweir.reproduce.experiment import Bound
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 #: Difference of one flow's observation from the other's delay.
 NOISE: Final = 0.05

@@ -14,7 +14,7 @@ from fairweir.reproduce.experiment import Bound
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 S_MIN: Final = 0.5
 S_MAX: Final = 100.0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairweir import _core
-from fairweir.run import Run, run
+from fairweir.play.run import Run, run
 from fairweir.scenario.model import Scenario
 from fairweir.units import BYTES_PER_MBPS_MS, Duration
 

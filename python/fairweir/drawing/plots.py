@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from fairweir.run import Run
+    from fairweir.play.run import Run
 
 FORMATS: Final = ("png", "svg", "pdf")
 DASHES: Final = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}

@@ -13,9 +13,9 @@ from fairweir.fluid.model import weighted
 from fairweir.fluid.orbit import integrate
 from fairweir.fluid.packets import Link, run_packets
 from fairweir.fluid.report import Analysis, analyse, limits
+from fairweir.play.batch import Archive
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
-from fairweir.worlds import Archive
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

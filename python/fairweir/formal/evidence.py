@@ -32,7 +32,7 @@ from fairweir.formal.picture import save_picture
 from fairweir.formal.solve import Outcome
 from fairweir.formal.trace import Trace
 from fairweir.formal.verify import Verification
-from fairweir.run import Run, run
+from fairweir.play.run import Run, run
 
 #: Characters of a claim in the name of a folder.
 LONGEST_STEM = 60

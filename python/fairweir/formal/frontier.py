@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from fairweir.formal.tradeoff import Allowance, least_time, rounds_to
+from fairweir.play.batch import Archive, Outcome, Task, play_all
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
 from fairweir.scenario.model import Scenario
-from fairweir.worlds import Archive, Outcome, Task, play_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from fairweir.formal.trace import Trace
 from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    from fairweir.run import Run
+    from fairweir.play.run import Run
 
 #: One R, ms.
 R_MS = 100

@@ -14,7 +14,7 @@ from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
 
 if TYPE_CHECKING:
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 #: C_L,lambda, R = D = T*: the thesis' setting of the synthesised rule; alpha is small against C_L,lambda R.
 BELIEVED: Final = Fraction(1)

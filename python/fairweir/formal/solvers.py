@@ -20,7 +20,7 @@ from pathlib import Path
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
-from fairweir.process import describe_exit, die_with_parent
+from fairweir.play.process import describe_exit, die_with_parent
 
 #: z3's own deterministic measure of work; about this much per CPU second on queries of the network models.
 Z3_STEPS_PER_S = 25_000_000

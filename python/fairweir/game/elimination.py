@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import z3
     from matplotlib.figure import Figure
 
+    from fairweir.play.batch import Archive
     from fairweir.reproduce.computed import Computation
-    from fairweir.worlds import Archive
 
 #: What an elimination may cost, ms.
 TIMEOUT_MS: Final = 60_000

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweir.guard.daemon import find_daemon
-from fairweir.run import Run, fairness, run
+from fairweir.play.kernel import Guarding, Options, sender_address
+from fairweir.play.run import Run, fairness, run
 from fairweir.scenario.model import Scenario, flow_ids
 from fairweir.units import NS_PER_S
-from fairweir.world_kernel import Guarding, Options, sender_address
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def compare(
 
     Raises
     ------
-    KernelError, ConfigError : as for :func:`fairweir.run.run`; the guard refuses its policies
+    KernelError, ConfigError : as for :func:`fairweir.play.run.run`; the guard refuses its policies
     """
     daemon = find_daemon()
 

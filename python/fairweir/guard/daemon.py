@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from fairweir.errors import KernelError
-from fairweir.world_kernel import find_program
+from fairweir.play.kernel import find_program
 
 DAEMON = "fairweir-guard"
 #: Environment variable with the path of the daemon, if it is not in the interpreter's directory.

@@ -12,18 +12,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from fairweir import _core, metrics, world_kernel
+from fairweir import _core, metrics
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.guard.challenges import Case
 from fairweir.guard.compare import hosts
 from fairweir.guard.daemon import find_daemon
 from fairweir.guard.treatments import Treatment
-from fairweir.pool import Done, map_jobs
-from fairweir.run import World, run
+from fairweir.play import kernel
+from fairweir.play.batch import LATE_RETRIES
+from fairweir.play.pool import Done, map_jobs
+from fairweir.play.run import World, run
+from fairweir.play.sweep import fingerprint
 from fairweir.scenario.model import Scenario
-from fairweir.sweep import fingerprint
-from fairweir.worlds import LATE_RETRIES
 
 TIMEOUT_S: Final = 600.0
 WINDOWS: Final = "autotuned"
@@ -102,7 +103,7 @@ def play_on_kernel(one: Play, on_progress: Callable[[float], object] | None = No
     Raises
     ------
     NotJudgedError : all of them were late
-    KernelError, ConfigError : as for :func:`fairweir.run.run`; the guard refuses its policies
+    KernelError, ConfigError : as for :func:`fairweir.play.run.run`; the guard refuses its policies
     """
     with tempfile.TemporaryDirectory(prefix="fairweir-guard-") as directory:
         options = _options(one, Path(directory))
@@ -113,17 +114,17 @@ def play_on_kernel(one: Play, on_progress: Callable[[float], object] | None = No
     raise NotJudgedError(str(record.summary["emulator"]["reason"]))
 
 
-def _options(one: Play, directory: Path) -> world_kernel.Options:
+def _options(one: Play, directory: Path) -> kernel.Options:
     policy = one.treatment.policy
     if policy is None:
-        return world_kernel.Options(windows=WINDOWS)
+        return kernel.Options(windows=WINDOWS)
     names = directory / "hosts"
     config = policy.file or directory / "policies.toml"
     if policy.file is None:
         config.write_text(policy.text, encoding="utf-8")
     names.write_text(hosts(one.scenario), encoding="utf-8")
-    guarding = world_kernel.Guarding(find_daemon(), config, names)
-    return world_kernel.Options(windows=WINDOWS, guarding=guarding)
+    guarding = kernel.Guarding(find_daemon(), config, names)
+    return kernel.Options(windows=WINDOWS, guarding=guarding)
 
 
 def _shares(case: Case, summary: dict[str, Any]) -> Shares:
@@ -207,9 +208,9 @@ def evaluate(
     """
     every = list(dict.fromkeys(plays))
     if any(one.world == "kernel" for one in every):
-        world_kernel.find_helper()
+        kernel.find_helper()
         find_daemon()
-        world_kernel.need_root("the kernel world")
+        kernel.need_root("the kernel world")
     results = Results()
 
     def settle(one: Play, shares: Shares | None, failure: str = "", *, is_new: bool = True) -> None:

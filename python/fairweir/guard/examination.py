@@ -16,7 +16,7 @@ from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Lesson, curriculum, learnt
 from fairweir.guard.examples import CLASSES, Examples, Library, gather
 from fairweir.guard.kernel_examples import gather_on_kernel
-from fairweir.run import World
+from fairweir.play.run import World
 from fairweir.units import Duration
 
 

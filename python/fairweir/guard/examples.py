@@ -16,8 +16,8 @@ from fairweir import _core
 from fairweir.documents.atomic_write import draft
 from fairweir.errors import FairweirError
 from fairweir.guard.configurations import LEARN_FROM, Lesson
-from fairweir.pool import Done, map_jobs
-from fairweir.sweep import fingerprint
+from fairweir.play.pool import Done, map_jobs
+from fairweir.play.sweep import fingerprint
 from fairweir.units import Bytes, Duration, Rate
 
 if TYPE_CHECKING:

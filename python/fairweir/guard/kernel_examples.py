@@ -10,11 +10,11 @@ from pathlib import Path
 from fairweir import _core
 from fairweir.guard.configurations import LEARN_FROM, Lesson
 from fairweir.guard.examples import Examples, Library, draw_rows, one_in
-from fairweir.run import run
-from fairweir.sweep import fingerprint
-from fairweir.world_kernel import Options, receiver_address
-from fairweir.world_sim import Capture
-from fairweir.worlds import LATE_RETRIES
+from fairweir.play.batch import LATE_RETRIES
+from fairweir.play.kernel import Options, receiver_address
+from fairweir.play.run import run
+from fairweir.play.sim import Capture
+from fairweir.play.sweep import fingerprint
 
 
 def gather_on_kernel(
@@ -39,7 +39,7 @@ def gather_on_kernel(
 
     Raises
     ------
-    KernelError, ConfigError : as for :func:`fairweir.run.run`
+    KernelError, ConfigError : as for :func:`fairweir.play.run.run`
     KeyboardInterrupt : Ctrl-C; finished runs are stored
     """
     found = []

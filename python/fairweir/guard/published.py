@@ -17,7 +17,7 @@ from fairweir.reproduce.experiment import Bound
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 #: Configurations of each challenge; the report has 100, and 300 of figure 10.
 CONFIGURATIONS: Final = 30

@@ -15,7 +15,7 @@ from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Lesson, Part, curriculum
 from fairweir.guard.examples import CLASSES, LEAKING_FEATURES, Examples, Library, gather
 from fairweir.guard.kernel_examples import gather_on_kernel
-from fairweir.run import World
+from fairweir.play.run import World
 from fairweir.units import Duration
 
 #: Of any ten consecutive runs this many are for examination only.

@@ -14,7 +14,7 @@ from typing import Final
 from fairweir.errors import ConfigError
 from fairweir.guard.challenges import CHALLENGES, FAIR_SHARE, Challenge, Deployment, Published
 from fairweir.guard.configurations import Network, learnt
-from fairweir.run import World
+from fairweir.play.run import World
 
 WITHOUT: Final = "without"
 PERFECT: Final = "perfect classifier"

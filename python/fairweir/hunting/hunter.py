@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from fairweir.hunting.space import Space, Spot, scenario
 from fairweir.intervals import Scale, interval
-from fairweir.measure import Measure, RunFault
 from fairweir.metrics import loss_rate, max_min_ratio, throughputs_mbps
+from fairweir.play.measure import Measure, RunFault
 from fairweir.scenario.dumbbell import Cca
 
 if TYPE_CHECKING:

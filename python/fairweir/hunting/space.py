@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairweir.ccas.cca_spec import as_written
 from fairweir.documents.digits import plain
-from fairweir.measure import packets
+from fairweir.play.measure import packets
 from fairweir.scenario.dumbbell import EARLY_SPREAD, Cca, cca_name, dumbbell, flows
 from fairweir.units import Duration, Rate
 

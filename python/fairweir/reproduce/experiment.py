@@ -16,7 +16,7 @@ from fairweir.documents.quantities import invalid
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
-from fairweir.run import World
+from fairweir.play.run import World
 from fairweir.scenario.model import Scenario, read_scenario
 from fairweir.units import Duration
 

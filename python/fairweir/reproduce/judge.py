@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict
 
 from fairweir.documents.digits import plain
 from fairweir.intervals import Scale, interval
+from fairweir.play.run import World
 from fairweir.reproduce.experiment import Bound, Case, Check
 from fairweir.reproduce.readings import SCALES
-from fairweir.run import World
 from fairweir.verdict import Interval, Outcome
 
 

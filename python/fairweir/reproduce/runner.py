@@ -11,14 +11,14 @@ from pydantic import BaseModel, ConfigDict
 from fairweir import __version__
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.filenames import slug
+from fairweir.play.batch import Archive, Task, play_all, spread_starts
+from fairweir.play.batch import Outcome as Played
+from fairweir.play.run import World
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, Setting
 from fairweir.reproduce.judge import Finding, Samples, judge
 from fairweir.reproduce.readings import read
-from fairweir.run import World
 from fairweir.verdict import Outcome
-from fairweir.worlds import Archive, Task, play_all, spread_starts
-from fairweir.worlds import Outcome as Played
 
 
 class Reproduction(BaseModel):

@@ -10,8 +10,9 @@ from fairweir.hunting.result import HuntResult
 from fairweir.hunting.search import hunt
 from fairweir.hunting.space import Space
 from fairweir.intervals import Scale, interval
-from fairweir.measure import on_all_cores
 from fairweir.metrics import RATIO_CEILING
+from fairweir.play.batch import Archive, Outcome, Task, play_all
+from fairweir.play.measure import on_all_cores
 from fairweir.scenario.dumbbell import cca_name
 from fairweir.scenario.model import Scenario
 from fairweir.starvation import links
@@ -19,7 +20,6 @@ from fairweir.starvation.pairs import hold, pairs, scanned_rates
 from fairweir.starvation.question import Question
 from fairweir.starvation.result import Confirmation, Pair, Point, Starvation, Underuse, Word
 from fairweir.units import Duration, Rate
-from fairweir.worlds import Archive, Outcome, Task, play_all
 
 PATIENCE = 4.0
 """Links on which the RTT has not settled get a run this many times as long."""

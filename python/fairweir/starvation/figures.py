@@ -18,7 +18,7 @@ from fairweir.starvation.strong import descend
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 RTPROP: Final = Duration.from_ms(40)
 #: A rate that is exponential in delay: a tenth of the rate costs ln(10) s0, and the queue never empties.

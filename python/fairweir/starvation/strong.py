@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 from fairweir.errors import ControllerError
 from fairweir.metrics import RATIO_CEILING
+from fairweir.play.batch import Archive, Task, play_all
 from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, dumbbell
 from fairweir.scenario.model import Scenario
 from fairweir.starvation import links
 from fairweir.starvation.trajectory import record
 from fairweir.units import NS_PER_MS, Duration, Rate
-from fairweir.worlds import Archive, Task, play_all
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairweir.run import MOST_PACKETS, run
+from fairweir.play.run import MOST_PACKETS, run
 from fairweir.scenario.model import Scenario
 from fairweir.scenario.resolve import resolve
 from fairweir.units import Bytes, Duration, Rate

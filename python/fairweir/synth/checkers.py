@@ -13,7 +13,7 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.formal.solve import Check
 from fairweir.formal.solvers import Budget, SolverName, find_program
-from fairweir.pool import fork_server
+from fairweir.play.pool import fork_server
 from fairweir.synth.query import Query
 from fairweir.synth.space import Candidate
 from fairweir.synth.verifier import Finding, Verifier

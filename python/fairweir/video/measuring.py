@@ -18,7 +18,7 @@ import numpy as np
 
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import FairweirError
-from fairweir.pool import Done, Failed, map_jobs
+from fairweir.play.pool import Done, Failed, map_jobs
 from fairweir.video import codec as codecs
 from fairweir.video import content as contents
 from fairweir.video.painting import HEIGHT, WIDTH

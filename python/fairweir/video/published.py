@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairweir.errors import ConfigError
 from fairweir.intervals import Scale, interval
-from fairweir.pool import Done, Failed, map_jobs
+from fairweir.play.pool import Done, Failed, map_jobs
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
 from fairweir.scenario.links import Link
@@ -37,7 +37,7 @@ from fairweir.video.tables import decibels
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 #: Directory of mahimahi's cellular traces, which are not shipped.
 TRACES_VARIABLE: Final = "FAIRWEIR_MAHIMAHI"

@@ -18,7 +18,7 @@ from fairweir.reproduce.experiment import Bound
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 SLOTS: Final = (2, 3, 6, 20)
 #: None: FRCC's own choice, 2 N_T, between 6 and 20.

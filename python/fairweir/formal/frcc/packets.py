@@ -7,8 +7,8 @@ from typing import Any
 
 from fairweir.errors import FairweirError
 from fairweir.metrics import sampled
+from fairweir.play.batch import Archive, Task, play_all, spread_starts
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.worlds import Archive, Task, play_all, spread_starts
 
 RATE = "48Mbps"
 BUFFER = "100bdp"

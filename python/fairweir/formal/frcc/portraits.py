@@ -13,7 +13,7 @@ from fairweir.reproduce.experiment import Bound
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 #: As published: R = 1, theta = 0.2, N_C in (1, 4], N_T in [0.5, 4].
 PATH: Final = Path(r=1.0, theta=0.2)

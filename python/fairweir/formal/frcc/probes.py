@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from fairweir.play.run import run
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
-from fairweir.run import run
 from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 Series = Any
 """An array of floats."""

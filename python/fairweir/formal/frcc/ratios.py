@@ -20,7 +20,7 @@ from fairweir.reproduce.experiment import Bound
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 #: N_T gamma D by the short flow's RTT, a line each. The figure's legend leaves N_T out.
 PROBES: Final = [2.0**power for power in range(-7, 9)]

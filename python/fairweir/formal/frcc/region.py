@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 #: The worst R/theta: the largest that is allowed, less a little.
 R: Final = 2 * (1 - 1e-9)

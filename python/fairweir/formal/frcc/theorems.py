@@ -12,7 +12,7 @@ from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
 
 if TYPE_CHECKING:
-    from fairweir.worlds import Archive
+    from fairweir.play.batch import Archive
 
 
 def theorem_7_5_1(archive: Archive) -> Computation:

@@ -13,21 +13,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from fairweir import _core, world_sim
+from fairweir import _core
 from fairweir.ccas import lookup
-from fairweir.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
 from fairweir.documents.arguments import one_of, text_with_unit
 from fairweir.documents.atomic_write import draft
 from fairweir.documents.digits import plain
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.metrics import jain
+from fairweir.play import sim
+from fairweir.play.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
+from fairweir.play.sim import Capture, Played, Watching
 from fairweir.scenario.model import Flow, Scenario, flow_ids
-from fairweir.world_sim import Capture, Played, Watching
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fairweir.world_kernel import Options
+    from fairweir.play.kernel import Options
 
 World = Literal["sim", "kernel"]
 
@@ -281,7 +282,7 @@ def run(
         with _whole(capture) as partial:
             if on == "sim":
                 watching = Watching(record_packets, partial)
-                played = world_sim.play(config, scenario.base, on_progress, watching, isolates_python=isolates_python)
+                played = sim.play(config, scenario.base, on_progress, watching, isolates_python=isolates_python)
             else:
                 played = _play_on_kernel(config, options, partial, on_progress)
     except ConfigError as error:
@@ -327,7 +328,7 @@ def _play_on_kernel(
     capture: Capture | None,
     on_progress: Callable[[float], object] | None,
 ) -> Played:
-    from fairweir import world_kernel
+    from fairweir.play import kernel
 
     for flow in config["flows"]:
         if lookup.is_python(flow["cca"]):
@@ -344,7 +345,7 @@ def _play_on_kernel(
                 cca=flow["cca"],
                 flow=flow["id"],
             )
-    return world_kernel.play(config, options=options, capture=capture, on_progress=on_progress)
+    return kernel.play(config, options=options, capture=capture, on_progress=on_progress)
 
 
 #: Keys of a flow that have another name in the simulator's configuration.

@@ -1,7 +1,7 @@
 """The kernel world: the helper ``fairweir-kernel``, the only part that needs root, libelf and BPF, as a subprocess.
 
-The helper gets ``fairweir_scenario::Config`` as JSON on stdin and prints one JSON document on stdout: the same summary as
-the simulator's, ``series`` (columns as base64 of little-endian numbers) and ``emulator`` (how late packets were
+The helper gets ``fairweir_scenario::Config`` as JSON on stdin and prints one JSON document on stdout: the same summary
+as the simulator's, ``series`` (columns as base64 of little-endian numbers) and ``emulator`` (how late packets were
 released, and whether the run may be judged). Progress and errors come as lines on stderr. All its resources are owned
 by its file descriptors, so that they are released however it ends.
 """
@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from fairweir.columns import Columns
 from fairweir.errors import ConfigError, KernelError
-from fairweir.process import die_with_parent
+from fairweir.play.columns import Columns
+from fairweir.play.process import die_with_parent
+from fairweir.play.sim import Capture, Played
 from fairweir.units import Duration
-from fairweir.world_sim import Capture, Played
 
 HELPER = "fairweir-kernel"
 #: Environment variable with the path of the helper, if it is not in the interpreter's directory.

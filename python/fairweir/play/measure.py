@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairweir import pool
 from fairweir.errors import ConfigError, FairweirError
+from fairweir.play import pool
+from fairweir.play.worker import play
 from fairweir.scenario.dumbbell import PACKET, ScenarioDict
 from fairweir.units import Duration, Rate
-from fairweir.worker import play
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class RunFault:
 
     Attributes
     ----------
-    kind : "error", "timeout" or "crash", as :class:`fairweir.pool.Failed` has it
+    kind : "error", "timeout" or "crash", as :class:`fairweir.play.pool.Failed` has it
     reason : one line
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairweir.run import run
+from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 
 

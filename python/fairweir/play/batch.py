@@ -14,14 +14,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fairweir import _core, world_kernel
+from fairweir import _core
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import FairweirError
-from fairweir.pool import Done, map_jobs
-from fairweir.run import Run, World, run
+from fairweir.play import kernel
+from fairweir.play.pool import Done, map_jobs
+from fairweir.play.run import Run, World, run
+from fairweir.play.sweep import fingerprint
 from fairweir.scenario.dumbbell import EARLY_SPREAD
 from fairweir.scenario.model import Scenario
-from fairweir.sweep import fingerprint
 from fairweir.units import NS_PER_S, Duration
 
 #: How often a late run on the kernel is repeated.
@@ -161,8 +162,8 @@ def play_all(
     """
     unique = list({task.key: task for task in tasks}.values())
     if any(task.world == "kernel" for task in unique):
-        world_kernel.find_helper()
-        world_kernel.need_root("the kernel world")
+        kernel.find_helper()
+        kernel.need_root("the kernel world")
     outcomes: dict[str, Outcome] = {}
     total = sum(map(_work_s, unique))
     done = 0.0

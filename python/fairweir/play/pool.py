@@ -19,7 +19,7 @@ from typing import Any, Generic, Literal, TypeVar
 from fairweir.ccas import class_objects
 from fairweir.documents.digits import plain
 from fairweir.errors import FairweirError, describe_exception
-from fairweir.process import contain_output, describe_exit
+from fairweir.play.process import contain_output, describe_exit
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -129,7 +129,7 @@ def iter_jobs(
         return
     _track_resources()
     server = fork_server() if fn.__module__ != "__main__" else context.ForkServerContext()
-    server.set_forkserver_preload(["fairweir.run"])
+    server.set_forkserver_preload(["fairweir.play.run"])
     # No worker outlives the jobs: each waits for the end of this pipe, which is closed with the jobs or with this
     # process.
     tether, held = server.Pipe(duplex=False)

@@ -16,9 +16,9 @@ from typing import Any, Literal
 from fairweir import _core
 from fairweir.ccas import class_objects, lookup
 from fairweir.errors import ControllerError, FairweirError, describe_exception
-from fairweir.process import describe_exit, die_with_parent, user_code
+from fairweir.play.process import describe_exit, die_with_parent, user_code
+from fairweir.play.sim import NOBODY, Played, Watching, is_users, simulate
 from fairweir.units import Duration
-from fairweir.world_sim import NOBODY, Played, Watching, is_users, simulate
 
 #: s of wall time without progress after which a controller is assumed to loop. Progress comes every 32,768 events (tens
 #: of milliseconds); before the first report the C is compiled.
@@ -57,7 +57,7 @@ def play(
     on_progress: Callable[[int], object] | None,
     watching: Watching = NOBODY,
 ) -> Played:
-    """Run `config` like :func:`fairweir.world_sim.simulate`, in a child process.
+    """Run `config` like :func:`fairweir.play.sim.simulate`, in a child process.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def play(
     """
     ours, theirs = Pipe()
     # The child finds modules where this process does, and never runs the user's main script.
-    code = f"import sys; sys.path[:] = {sys.path!r}; from fairweir.sandbox import serve; serve({theirs.fileno()})"
+    code = f"import sys; sys.path[:] = {sys.path!r}; from fairweir.play.sandbox import serve; serve({theirs.fileno()})"
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-P", "-c", code],
         stdin=subprocess.DEVNULL,

@@ -10,10 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from fairweir import _core, process
+from fairweir import _core
 from fairweir.ccas import lookup
-from fairweir.columns import Columns
 from fairweir.errors import InvariantError
+from fairweir.play import process
+from fairweir.play.columns import Columns
 
 Side = Literal["sender", "receiver"]
 
@@ -101,10 +102,10 @@ def play(
     report = (lambda ns: on_progress(min(ns / duration, 1.0))) if on_progress else None
     names = {flow["cca"] for flow in config["flows"]}
     if any(is_users(name) for name in names):
-        from fairweir import pool
+        from fairweir.play import pool
 
         if not pool.is_guarded() and (isolates_python or any(lookup.is_bpf_source(name) for name in names)):
-            from fairweir import sandbox
+            from fairweir.play import sandbox
 
             return sandbox.play(config, base, report, watching)
         if pool.is_worker():

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweir import __version__
-from fairweir.axes import MAX_POINTS, parse_axis
 from fairweir.ccas import class_objects, lookup
 from fairweir.documents.atomic_write import draft, write_text
 from fairweir.errors import ConfigError, MissingExtraError
-from fairweir.pool import Done, Failed, InterruptedJobs, map_jobs
-from fairweir.run import World
+from fairweir.play.axes import MAX_POINTS, parse_axis
+from fairweir.play.pool import Done, Failed, InterruptedJobs, map_jobs
+from fairweir.play.run import World
+from fairweir.play.sim import build
 from fairweir.scenario.model import Scenario
-from fairweir.world_sim import build
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,11 +72,11 @@ class Sweep:
 
 
 def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the axes that texts such as ``KEY=V1,V2,...`` and ``KEY=FROM..TO/STEP`` describe (:mod:`fairweir.axes`).
+    """Return the axes of texts such as ``KEY=V1,V2,...`` and ``KEY=FROM..TO/STEP`` (:mod:`fairweir.play.axes`).
 
     Raises
     ------
-    ConfigError : as :func:`fairweir.axes.parse_axis`
+    ConfigError : as :func:`fairweir.play.axes.parse_axis`
     """
     return dict(map(parse_axis, texts))
 
@@ -152,7 +152,7 @@ def fingerprint(scenario: Scenario, world: World = "sim") -> str:
 
 def play(point: Point) -> dict[str, Any]:
     """Run one point and return its summary, without the scenario (the point has it)."""
-    from fairweir.run import run
+    from fairweir.play.run import run
 
     summary = run(point.scenario).summary
     return {key: value for key, value in summary.items() if key != "scenario"}
