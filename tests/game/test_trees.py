@@ -84,7 +84,7 @@ def test_ties_are_decided_by_merit_within_what_agreement_has_to_spare(query: Gam
     assert decide_ties(tree, places, is_free, tie=1.0, spare=1.0, merit=lambda _: 0.0) == tree
 
 
-@pytest.mark.parametrize("name", ["bulk", "conference", "live"])
+@pytest.mark.parametrize("name", ["bulk", "cloud-gaming", "conference", "live"])
 def test_a_shipped_controller_is_of_its_query_as_it_stands_and_proved(name: str) -> None:
     document = json.loads((ROOT / "controllers" / f"{name}.json").read_text("utf-8"))
     assert document["query_sha256"] == GameQuery.load(ROOT / "queries" / "game" / f"{name}.toml").fingerprint
