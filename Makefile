@@ -20,7 +20,7 @@ UV_COMPILE := $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --ge
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := build
-.PHONY: build audit test check bench format lock doctor clean
+.PHONY: build audit test wheel check bench format lock doctor clean
 
 ## build: the command .venv/bin/fairweir, and where they can be built .venv/bin/fairweir-kernel, which plays on
 ## real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
@@ -35,6 +35,12 @@ audit: $(VENV)/.core
 ## test: formatters, linters, type checks, all tests; closes with a total
 test: $(VENV)/.core $(VENV)/.kernel $(VENV)/.browser
 	bash .ci/checks
+
+## wheel: dist/, for `pip install`: the core with it, and what else in an extra, as in 'fairweir[formal]'
+wheel: $(VENV)/.packages
+	$(BIN)/maturin build --quiet --release --locked --out dist
+	$(BIN)/maturin sdist --out dist
+	@ls -sh dist/*
 
 ## bench: the simulator's speed
 bench: $(VENV)/.core

@@ -17,6 +17,15 @@ from fairweir.errors import FairweirError, KernelError
 from fairweir.guard import daemon as guard_daemon
 from fairweir.play import kernel
 
+#: A package of each extra, the extra, and what that serves.
+EXTRAS = {
+    "matplotlib": ("plots", "--plot, figures"),
+    "z3-solver": ("formal", "verify, prove, synth, contract, fluid, tradeoff"),
+    "scikit-learn": ("guard", "guard, synth of games"),
+    "av": ("video", "video tables, video run --live"),
+    "distributed": ("cluster", "sweep --cluster"),
+}
+
 
 @dataclass(frozen=True)
 class Check:
@@ -44,8 +53,7 @@ def examine() -> list[Check]:
         Check("fairweir", "ok", f"{__version__}, Python {platform.python_version()}", "everything"),
         Check("machine", "ok", f"{_cores()}, {_memory()}, Linux {platform.release()}", "speed"),
         _simulator(),
-        _package("distributed", "sweep --cluster", "pip install 'fairweir[cluster]'"),
-        _package("av", "video tables, video run --live", "pip install 'fairweir[video]'"),
+        *(_package(name, serves, f"pip install 'fairweir[{extra}]'") for name, (extra, serves) in EXTRAS.items()),
         _compiler(),
         *_kernel_world(),
     ]

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from fairweir import __version__
-from fairweir.cli.main import COMMANDS, main
+from fairweir.cli.commands import COMMANDS
+from fairweir.cli.main import main
 
 SCENARIO = """
 name = "two"

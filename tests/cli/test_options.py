@@ -15,7 +15,8 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 import typer
 
-from fairweir.cli.main import _app, main
+from fairweir.cli.commands import COMMANDS
+from fairweir.cli.main import app, main
 from fairweir.cli.modes import RULES
 from fairweir.formal.lemmas.suites import SUITES, Suite
 from fairweir.scenario.model import Scenario
@@ -30,9 +31,10 @@ flow = [{ cca = "reno", rtprop = "20ms" }, { cca = "reno", rtprop = "20ms" }]
 
 def commands() -> dict[str, Any]:
     """Return every command of the program, as typed."""
-    program: Any = typer.main.get_command(_app([]))
     found: dict[str, Any] = {}
-    for name, command in program.commands.items():
+    for name in COMMANDS:
+        program: Any = typer.main.get_command(app([name]))
+        command = program.commands[name]
         found |= (
             {f"{name} {k}": v for k, v in command.commands.items()} if hasattr(command, "commands") else {name: command}
         )

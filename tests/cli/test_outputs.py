@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 import pytest
 import typer
 
-from fairweir.cli.main import COMMANDS
+from fairweir.cli.commands import COMMANDS
 from fairweir.formal.solve import CONTRADICTIONS
 
 ROOT = Path(__file__).parents[2]

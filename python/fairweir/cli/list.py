@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from fairweir import extras
 from fairweir.ccas.lookup import algorithms
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
@@ -42,7 +43,15 @@ def list_all(
     for kind in kinds or ():
         if kind not in _SOURCES and kind not in ccas:
             raise ConfigError(f"nothing to list: `{kind}`", hint=did_you_mean(kind, [*_SOURCES, *ccas]))
-    found = {name: _SOURCES[name]() if name in _SOURCES else _parameters(name) for name in kinds or _SOURCES}
+    found = {}
+    for name in kinds or _SOURCES:
+        try:
+            found[name] = _SOURCES[name]() if name in _SOURCES else _parameters(name)
+        except ModuleNotFoundError as error:
+            lacking = extras.missing(error.name, name)
+            if lacking is None or kinds:
+                raise
+            output.stderr.print(f"{lacking}; {lacking.hint}", soft_wrap=True)
     if as_json:
         output.print_json(found)
         return

@@ -7,6 +7,7 @@ not run; 130: interrupted.
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -15,41 +16,20 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from fairweir import __version__
+from fairweir import __version__, extras
 from fairweir.cli import terminal
+from fairweir.cli.commands import COMMANDS, summary
 from fairweir.cli.modes import Command
 from fairweir.errors import FairweirError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+#: The variable by which a shell's completion asks (click).
+COMPLETE = "_FAIRWEIR_COMPLETE"
 #: Shells add this to a signal's number for the exit code of a process that it ended.
 SIGNALLED = 128
 #: The shells' exit code for death by SIGPIPE.
 READER_LEFT = 141
-
-#: Where each command is, in the order of the help text: a module and the function (or group of commands) in it.
-COMMANDS = {
-    "audit": "fairweir.cli.audit:audit",
-    "starve": "fairweir.cli.starve:starve",
-    "explain": "fairweir.cli.explain:explain",
-    "run": "fairweir.cli.run:run",
-    "sweep": "fairweir.cli.sweep:sweep",
-    "agree": "fairweir.cli.agree:agree",
-    "verify": "fairweir.cli.verify:verify",
-    "prove": "fairweir.cli.prove:prove",
-    "synth": "fairweir.cli.synth:synth",
-    "reproduce": "fairweir.cli.reproduce:reproduce",
-    "rule": "fairweir.cli.rule:rule",
-    "tradeoff": "fairweir.cli.tradeoff:tradeoff",
-    "fluid": "fairweir.cli.fluid:fluid",
-    "contract": "fairweir.cli.contract:contract",
-    "list": "fairweir.cli.list:list_all",
-    "kernel": "fairweir.cli.kernel:kernel_app",
-    "guard": "fairweir.cli.guard:guard_app",
-    "video": "fairweir.cli.video:video_app",
-    "new": "fairweir.cli.new:new_app",
-    "doctor": "fairweir.cli.doctor:doctor",
-}
 
 
 def _print_version(wanted: bool) -> None:
@@ -66,25 +46,37 @@ def _options(
     """Evidence for congestion control: from an algorithm to a verdict that can be replayed."""
 
 
-def _app(words: Sequence[str]) -> typer.Typer:
-    """Return the program with the command that `words` begin with, or else with all: importing them takes time."""
+def app(words: Sequence[str]) -> typer.Typer:
+    """Return the program with the command that `words` begin with, or else with the names and summaries of all."""
     app = typer.Typer(
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    for name in words[:1] if words and words[0] in COMMANDS else COMMANDS:
-        module, _, attribute = COMMANDS[name].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
-        if isinstance(command, typer.Typer):
-            for one in command.registered_commands:
-                one.cls = Command
-            app.add_typer(command, name=name)
-        else:
-            app.command(name, cls=Command)(command)
+    if not words or words[0] not in COMMANDS:
+        for name in COMMANDS:
+            app.command(name, help=summary(name))(_nothing)
+        return app
+    name = words[0]
+    module, _, attribute = COMMANDS[name].partition(":")
+    command = getattr(importlib.import_module(module), attribute)
+    if isinstance(command, typer.Typer):
+        for one in command.registered_commands:
+            one.cls = Command
+        app.add_typer(command, name=name)
+    else:
+        app.command(name, cls=Command)(command)
     return app
+
+
+def _nothing() -> None:
+    """Stand for a command whose name and summary are all that is asked for."""
+
+
+def _completed() -> list[str]:
+    """Return the words of the line that a shell completes, empty otherwise."""
+    return os.environ.get("COMP_WORDS", "").split()[1:] if COMPLETE in os.environ else []
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -101,9 +93,14 @@ def main(args: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if args is None else args)
     _ended_by.clear()
     try:
-        result = _app(words)(args=words, prog_name="fairweir", standalone_mode=False)
+        result = app(_completed() or words)(args=words, prog_name="fairweir", standalone_mode=False)
     except FairweirError as error:
         return fail(error.render())
+    except ModuleNotFoundError as error:
+        lacking = extras.missing(error.name, f"`fairweir {words[0]}`", preferred=words[0]) if words else None
+        if lacking is None:
+            raise
+        return fail(lacking.render())
     except KeyboardInterrupt:
         result = INTERRUPTED
     except TyperException as error:

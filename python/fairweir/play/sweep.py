@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweir import __version__
+from fairweir import __version__, extras
 from fairweir.ccas import class_objects, lookup
 from fairweir.documents.atomic_write import draft, write_text
-from fairweir.errors import ConfigError, MissingExtraError
+from fairweir.errors import ConfigError
 from fairweir.play.axes import MAX_POINTS, parse_axis
 from fairweir.play.pool import Done, Failed, InterruptedJobs, map_jobs
 from fairweir.play.run import World
@@ -193,8 +193,11 @@ def sweep(
     Raises
     ------
     ConfigError : a point that cannot be run, found before any is run
+    MissingExtraError : `cluster` without Dask
     KeyboardInterrupt : Ctrl-C; finished points are stored, in the tables too
     """
+    if cluster is not None:
+        extras.require("distributed", "--cluster")
     directory = Path(directory)
     points = expand(Scenario.of(scenario), grid)
     store = directory / "points"
@@ -249,10 +252,8 @@ def _play_on_cluster(
     points: list[Point], address: str, keep: Callable[[Done[Point, dict[str, Any]] | Failed[Point]], object]
 ) -> None:
     """Run `points` on the workers of a Dask scheduler, which must have this version of fairweir."""
-    try:
-        from distributed import Client, as_completed
-    except ImportError as error:
-        raise MissingExtraError("--cluster needs Dask", hint="pip install 'fairweir[cluster]'") from error
+    from distributed import Client, as_completed
+
     try:
         client = Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from fairweir.errors import MissingExtraError
+from fairweir import extras
 from fairweir.video.content import FPS, Frame
 from fairweir.video.painting import HEIGHT, WIDTH
 
@@ -94,8 +94,8 @@ def av() -> ModuleType:
     try:
         import av as module
         import av.error
-    except ImportError as error:
-        raise MissingExtraError("encoders need PyAV", hint="pip install 'fairweir[video]'") from error
+    except ModuleNotFoundError as error:
+        raise extras.missing(error.name, "an encoder") or error from error
     return module
 
 
@@ -168,6 +168,6 @@ def ssim(shown: Frame, source: Frame) -> float:
 def _structural_similarity() -> Callable[..., float]:
     try:
         from skimage.metrics import structural_similarity
-    except ImportError as error:
-        raise MissingExtraError("SSIM needs scikit-image", hint="pip install 'fairweir[video]'") from error
+    except ModuleNotFoundError as error:
+        raise extras.missing(error.name, "SSIM") or error from error
     return cast("Callable[..., float]", structural_similarity)
