@@ -68,7 +68,7 @@ def test_pure_crates_have_no_clock_no_files_and_no_unsafe_code() -> None:
                 continue
             code = path.read_text().split("#[cfg(test)]")[0]
             found = IMPURE.search(code)
-            assert not found, f"{path}: {found and found[0]}"
+            assert found is None, f"{path}: {found[0]}"
 
 
 def test_what_reads_configurations_does_not_depend_on_the_simulator() -> None:
