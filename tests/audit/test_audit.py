@@ -13,8 +13,8 @@ from fairweir.audit.results import AuditResults
 from fairweir.audit.runner import InterruptedAuditError
 from fairweir.cli.main import main
 from fairweir.errors import CcaError, ConfigError
+from fairweir.judging.outcome import Outcome
 from fairweir.scenario.model import Scenario
-from fairweir.verdict import Outcome
 
 ONE_EXHIBIT = ["finite-flows"]
 

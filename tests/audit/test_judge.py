@@ -7,9 +7,9 @@ import pytest
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Law, Metric, Place, Reduction, Subject
 from fairweir.audit.judge import Samples, curves, judge, slope, undecided
 from fairweir.audit.results import Axis, ExhibitResult, Fault
-from fairweir.intervals import Scale
+from fairweir.judging.interval import Scale
+from fairweir.judging.outcome import Direction, Interval, Outcome, Threshold, combine
 from fairweir.scenario.dumbbell import ScenarioDict
-from fairweir.verdict import Direction, Interval, Outcome, Threshold, combine
 
 AT_MOST_2 = Threshold(bound=2.0, direction=Direction.AT_MOST, reason="because", source="here")
 AT_LEAST_HALF = Threshold(bound=0.5, direction=Direction.AT_LEAST, reason="because", source="here")

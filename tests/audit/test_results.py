@@ -15,9 +15,9 @@ from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
 from fairweir.audit.summary import write_summary
 from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError
+from fairweir.judging.outcome import Direction, Outcome, Threshold
 from fairweir.report.page import render_report
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.verdict import Direction, Outcome, Threshold
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fairweir.contracts import alpha_fair as table
 from fairweir.contracts.analytical import alpha_fair
+from fairweir.judging.outcome import Outcome
 from fairweir.play.batch import Archive
 from fairweir.play.run import run
-from fairweir.verdict import Outcome
 
 
 @given(alpha=st.floats(0.2, 10.0))

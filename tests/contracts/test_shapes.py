@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairweir.contracts.shapes import linear_error, parking_lot_ratio, shapes, vegas_error
+from fairweir.judging.outcome import Outcome
 from fairweir.play.batch import Archive
 from fairweir.reproduce.computed import judge_number
-from fairweir.verdict import Outcome
 
 
 def test_what_is_published_holds() -> None:

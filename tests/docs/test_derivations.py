@@ -11,7 +11,7 @@ import sympy as sp
 from fairweir.audit.exhibits import thresholds
 from fairweir.audit.exhibits.rtprops import frcc_ratio
 from fairweir.contracts.unfairness import UNFAIR_JAIN, UNFAIR_RATIO
-from fairweir.metrics import jain
+from fairweir.judging.metrics import jain
 from fairweir.units import Duration
 
 PAGE = (Path(__file__).parents[2] / "docs" / "derivations.md").read_text(encoding="utf-8")

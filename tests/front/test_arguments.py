@@ -20,11 +20,11 @@ from fairweir.documents.arguments import enum_parameters, words_for_enums
 from fairweir.errors import CcaError, ConfigError
 from fairweir.formal.beliefs import Expiry
 from fairweir.formal.subjects import find_subject
-from fairweir.intervals import Scale, interval
+from fairweir.judging.interval import Scale, interval
+from fairweir.judging.outcome import combine
 from fairweir.play.run import run
 from fairweir.play.sweep import sweep
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.verdict import combine
 
 #: Commands get their words checked by typer; the exact judges must share no code with what they judge; suites of lemmas
 #: are called by name.
@@ -60,8 +60,8 @@ def test_the_functions_that_take_words_are_found() -> None:
         "fairweir.formal.subjects.find_subject",
         "fairweir.formal.solve.ask",
         "fairweir.formal.verify.verify",
-        "fairweir.intervals.interval",
-        "fairweir.verdict.combine",
+        "fairweir.judging.interval.interval",
+        "fairweir.judging.outcome.combine",
     } <= set(PUBLIC)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairweir.audit.results import Estimate
 from fairweir.documents.digits import plain
-from fairweir.verdict import Direction, Outcome, Threshold
+from fairweir.judging.outcome import Direction, Outcome, Threshold
 
 
 @pytest.mark.parametrize(

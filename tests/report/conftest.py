@@ -23,7 +23,7 @@ from fairweir.audit.searches import CONTRACT, HUNT
 from fairweir.contracts.points import ContractPoint
 from fairweir.contracts.result import Candidate, ContractResult
 from fairweir.hunting.result import Growth, GrowthPoint, HuntResult
-from fairweir.verdict import Direction, Interval, Outcome, Threshold
+from fairweir.judging.outcome import Direction, Interval, Outcome, Threshold
 
 RATES = (12.0, 96.0, 1000.0)
 FAIR = Threshold(bound=2.0, direction=Direction.AT_MOST, reason="no excuse for <more>", source="thesis chapter 5")

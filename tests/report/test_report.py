@@ -13,8 +13,8 @@ import pytest
 
 from fairweir.drawing import formats
 from fairweir.drawing.figure import SERIES_DIGITS
+from fairweir.judging.outcome import Outcome
 from fairweir.report import render_report, write_report
-from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,10 +8,10 @@ import pytest
 
 from fairweir import __version__
 from fairweir.cli.main import main
+from fairweir.judging.outcome import Outcome
 from fairweir.reproduce.judge import Finding
 from fairweir.reproduce.page import outcomes_page
 from fairweir.reproduce.runner import Reproduction
-from fairweir.verdict import Outcome
 
 
 def test_every_check_has_a_row_with_both_outcomes_and_its_reason() -> None:

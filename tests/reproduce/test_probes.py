@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fairweir.formal.frcc import probes
 from fairweir.formal.probe_slow import ALPHA, BELIEVED, T_STAR, D, cycle
+from fairweir.judging.outcome import Outcome
 from fairweir.play.batch import Archive
 from fairweir.reproduce.computed import Computation, judge_number
-from fairweir.verdict import Outcome
 
 NOWHERE = Archive(None)
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from fairweir.intervals import Scale, interval, student_t
+from fairweir.judging.interval import Scale, interval, student_t
 
 
 def test_quantiles_are_those_of_the_tables() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairweir import metrics
+from fairweir.judging import metrics
 from fairweir.play.run import fairness
 
 

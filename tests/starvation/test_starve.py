@@ -9,6 +9,7 @@ import pytest
 
 from fairweir.cli.values import read_range
 from fairweir.errors import ConfigError
+from fairweir.judging.outcome import Outcome
 from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 from fairweir.starvation import links, starve
@@ -16,7 +17,6 @@ from fairweir.starvation.pairs import hold, pairs, scanned_rates
 from fairweir.starvation.question import Question
 from fairweir.starvation.result import Point
 from fairweir.units import Duration, Rate
-from fairweir.verdict import Outcome
 
 
 def point(rate_mbps: float, dmin_ms: float, dmax_ms: float, efficiency: float = 1.0) -> Point:

@@ -12,6 +12,7 @@ import pytest
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
+from fairweir.judging.outcome import Outcome
 from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.reproduce.computed import Number, judge_number
 from fairweir.reproduce.experiment import Axis, Bound, Case, Check, Experiment, Reading, load_all
@@ -19,7 +20,6 @@ from fairweir.reproduce.judge import judge
 from fairweir.reproduce.readings import read
 from fairweir.reproduce.runner import reproduce
 from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.verdict import Outcome
 
 PUBLISHED = Path(__file__).parents[2] / "scenarios" / "published"
 REQUIRED = {

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fairweir.intervals import student_t
+from fairweir.judging.interval import student_t
 
 #: Share of a throughput's scale, and of an RTT, by which the worlds may differ.
 TOLERANCE = 0.10

@@ -11,9 +11,9 @@ from fairweir.agree.table import closing
 from fairweir.documents.atomic_write import write_text
 from fairweir.drawing import formats, style
 from fairweir.drawing.figure import Figure, rounded, slug
+from fairweir.judging.outcome import Outcome
 from fairweir.report.page import render_page
 from fairweir.report.view import Word
-from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from fairweir.audit.results import Change, Comparison, Estimate
-from fairweir.verdict import Direction, Outcome
+from fairweir.judging.outcome import Direction, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

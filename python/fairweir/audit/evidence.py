@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.filenames import slug
-from fairweir.verdict import Outcome
+from fairweir.judging.outcome import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Reducti
 from fairweir.audit.results import Curve, ExhibitResult, Fault, Point
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
-from fairweir.intervals import Scale, interval
-from fairweir.metrics import exponent
-from fairweir.verdict import Direction, Interval, Outcome, Threshold
+from fairweir.judging.interval import Scale, interval
+from fairweir.judging.metrics import exponent
+from fairweir.judging.outcome import Direction, Interval, Outcome, Threshold
 
 Samples = Mapping[int, Mapping[int, Mapping[str, float]]]
 """Index of the place -> seed -> metric -> value."""

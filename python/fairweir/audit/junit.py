@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 from fairweir.documents.atomic_write import write_bytes
-from fairweir.verdict import Outcome
+from fairweir.judging.outcome import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path

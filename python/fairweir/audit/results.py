@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.digits import plain
-from fairweir.verdict import Outcome, Threshold, combine
+from fairweir.judging.outcome import Outcome, Threshold, combine
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,8 +22,8 @@ from fairweir.ccas.cca_spec import AnyCca, require, text_of
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
 from fairweir.errors import CcaError, ConfigError, ControllerError
+from fairweir.judging.outcome import Outcome, combine
 from fairweir.play import pool
-from fairweir.verdict import Outcome, combine
 
 MOST_TIMEOUTS = 3
 """Runs of one CCA that may exceed their time limit before the remaining ones are skipped: a CCA that loops would

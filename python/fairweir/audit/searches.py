@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fairweir.audit.results import ExhibitResult
 from fairweir.documents.digits import plain
 from fairweir.hunting.result import BOUND_REASON, HuntResult
-from fairweir.verdict import Direction, Outcome, Threshold
+from fairweir.judging.outcome import Direction, Outcome, Threshold
 
 if TYPE_CHECKING:
     from fairweir.audit.exhibits.family import Subject

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairweir.audit.table import estimate, tally
 from fairweir.documents.atomic_write import write_text
-from fairweir.verdict import Outcome
+from fairweir.judging.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairweir.metrics import RATIO_CEILING
-from fairweir.verdict import Outcome
+from fairweir.judging.metrics import RATIO_CEILING
+from fairweir.judging.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

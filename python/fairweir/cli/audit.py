@@ -23,7 +23,7 @@ from fairweir.cli import output
 from fairweir.cli.progress import meter
 from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError
-from fairweir.verdict import Outcome
+from fairweir.judging.outcome import Outcome
 
 CLAIM_FAILS = 1
 

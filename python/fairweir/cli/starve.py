@@ -16,6 +16,7 @@ from fairweir.cli.values import read as read_value
 from fairweir.cli.values import read_range
 from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError, FairweirError
+from fairweir.judging.outcome import Outcome
 from fairweir.play.batch import Archive
 from fairweir.starvation.certificate import read, write
 from fairweir.starvation.certify import NoCertificateError, certify, summary
@@ -24,7 +25,6 @@ from fairweir.starvation.construction import starve as construct
 from fairweir.starvation.question import Question
 from fairweir.starvation.replay import replay as play_again
 from fairweir.units import Duration, Rate
-from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable

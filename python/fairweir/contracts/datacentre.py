@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from fairweir.contracts.fixed_points import FixedPoint, FlowGroup, Grain, band, fixed_point
-from fairweir.metrics import sampled
+from fairweir.judging.metrics import sampled
 from fairweir.scenario.model import Scenario
 from fairweir.units import BYTES_PER_MBPS_MS, Duration, Rate
 

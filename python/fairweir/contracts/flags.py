@@ -10,8 +10,8 @@ import numpy as np
 from fairweir.contracts.fit import Fit
 from fairweir.contracts.points import STATISTICS, TURNING, ContractPoint
 from fairweir.contracts.result import RtpropFit
-from fairweir.metrics import exponent
-from fairweir.verdict import Interval
+from fairweir.judging.metrics import exponent
+from fairweir.judging.outcome import Interval
 
 CLAMPED_FLOWS = 0.25
 """A larger part of flows that overflow the buffer bends a contract in delay: a deeper buffer is tried, or a flag

@@ -12,7 +12,7 @@ from fairweir.contracts.flags import flags_of
 from fairweir.contracts.points import OUTPUTS, PAIRS, ContractPoint, points_of
 from fairweir.contracts.result import Candidate, RtpropFit
 from fairweir.contracts.unfairness import repeat_ratio, unexplained_unfair
-from fairweir.verdict import Interval
+from fairweir.judging.outcome import Interval
 
 UNFAIR_RUNS = 1 / 3
 """A contract is refuted when more than this part of the runs is unfair while the flows see the same: an accident of one

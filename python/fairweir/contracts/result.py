@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from fairweir.contracts.points import OUTPUTS, STATISTICS, ContractPoint
-from fairweir.verdict import Interval
+from fairweir.judging.outcome import Interval
 
 STATISTIC_WORDS = {
     "p50_qdelay_ms": "p50 qdelay",

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairweir.contracts.fit import Fit
 from fairweir.contracts.points import ContractPoint
-from fairweir.metrics import jain, max_min_ratio
+from fairweir.judging.metrics import jain, max_min_ratio
 
 UNFAIR_RATIO = 3.0
 UNFAIR_JAIN = 0.8

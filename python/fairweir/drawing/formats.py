@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from fairweir.metrics import RATIO_CEILING
+from fairweir.judging.metrics import RATIO_CEILING
 
 ABSENT: Final = "—"
 SIGNIFICANT: Final = 3

@@ -19,14 +19,14 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from fairweir.errors import ConfigError
-from fairweir.intervals import Scale, interval
-from fairweir.metrics import RATIO_CEILING
+from fairweir.judging.interval import Scale, interval
+from fairweir.judging.metrics import RATIO_CEILING
+from fairweir.judging.outcome import Interval
 from fairweir.play.batch import Archive, Outcome, Task, play_all, spread_starts
 from fairweir.play.run import World
 from fairweir.scenario.dumbbell import PACKET
 from fairweir.scenario.model import Scenario
 from fairweir.units import Rate
-from fairweir.verdict import Interval
 
 #: Of the link; with packets of 1500 bytes, 2000 a second. Slow enough for the kernel's noise to be far below a packet.
 RATE: Final = Rate.from_mbps(24)

@@ -19,7 +19,7 @@ from fairweir.game.export import controller_text
 from fairweir.game.parallel import Progress, in_order
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Floats, Policy
-from fairweir.intervals import Scale, interval
+from fairweir.judging.interval import Scale, interval
 
 
 @dataclass(frozen=True)

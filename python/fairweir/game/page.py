@@ -22,9 +22,9 @@ from fairweir.game.picture import Mark, rows_of, share_text, tree_figure
 from fairweir.game.proofs import Verdict
 from fairweir.game.synthesis import QUANTITIES, Synthesis
 from fairweir.game.words import path_texts
+from fairweir.judging.outcome import Outcome as Standing
 from fairweir.report.page import render_page
 from fairweir.report.view import Word
-from fairweir.verdict import Outcome as Standing
 
 #: Outcomes of proofs as pages show verdicts.
 WORDS: Final = {

@@ -12,13 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from fairweir import _core, metrics
+from fairweir import _core
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.guard.challenges import Case
 from fairweir.guard.compare import hosts
 from fairweir.guard.daemon import find_daemon
 from fairweir.guard.treatments import Treatment
+from fairweir.judging import metrics
 from fairweir.play import kernel
 from fairweir.play.batch import LATE_RETRIES
 from fairweir.play.pool import Done, map_jobs

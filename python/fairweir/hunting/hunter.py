@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fairweir.hunting.space import Space, Spot, scenario
-from fairweir.intervals import Scale, interval
-from fairweir.metrics import loss_rate, max_min_ratio, throughputs_mbps
+from fairweir.judging.interval import Scale, interval
+from fairweir.judging.metrics import loss_rate, max_min_ratio, throughputs_mbps
 from fairweir.play.measure import Measure, RunFault
 from fairweir.scenario.dumbbell import Cca
 
 if TYPE_CHECKING:
-    from fairweir.verdict import Interval
+    from fairweir.judging.outcome import Interval
 
 Progress = Callable[[str, float], object]
 """Called with (description, fraction of the budget spent)."""

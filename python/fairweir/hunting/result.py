@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.digits import plain
+from fairweir.judging.outcome import Interval
 from fairweir.scenario.dumbbell import ScenarioDict
-from fairweir.verdict import Interval
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from fairweir.documents.digits import plain
 from fairweir.hunting.hunter import BudgetSpentError, Hunter, Progress
 from fairweir.hunting.result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim
 from fairweir.hunting.space import KINDS, US, Space, Spot, believed, scenario
-from fairweir.metrics import exponent
+from fairweir.judging.metrics import exponent
 from fairweir.play.measure import Measure, on_all_cores
 from fairweir.scenario.dumbbell import Cca, cca_name
 from fairweir.units import Duration

@@ -19,7 +19,7 @@ from fairweir.documents.arguments import one_of, text_with_unit
 from fairweir.documents.atomic_write import draft
 from fairweir.documents.digits import plain
 from fairweir.errors import CcaError, ConfigError, InvariantError
-from fairweir.metrics import jain
+from fairweir.judging.metrics import jain
 from fairweir.play import sim
 from fairweir.play.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
 from fairweir.play.sim import Capture, Played, Watching

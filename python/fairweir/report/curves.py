@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fairweir.documents.digits import plain
 from fairweir.drawing import formats, style
 from fairweir.drawing.figure import Figure, Table, is_spread, linear_range, log_ticks, slug
+from fairweir.judging.outcome import Direction, Threshold
 from fairweir.report.references import REFERENCES, Reference
-from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -9,13 +9,13 @@ from fairweir.contracts.result import ContractResult
 from fairweir.documents.digits import plain
 from fairweir.drawing.figure import Figure, slug
 from fairweir.hunting.result import HuntResult
+from fairweir.judging.outcome import Outcome
 from fairweir.report.contracts import contract_figure
 from fairweir.report.curves import metric_figures
 from fairweir.report.heatmap import GRIDS, grid_figure
 from fairweir.report.hunting import hunt_figures
 from fairweir.report.overtime import run_figure, side_by_side
 from fairweir.report.view import Evidence, FaultView, Row, Section, Word, families_of, outcome_of, rows_of
-from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:
     from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult

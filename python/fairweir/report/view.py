@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairweir.drawing import formats, style
 from fairweir.drawing.figure import Figure, slug
-from fairweir.verdict import Outcome, combine
+from fairweir.judging.outcome import Outcome, combine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

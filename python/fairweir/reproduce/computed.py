@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairweir.documents.digits import plain
+from fairweir.judging.outcome import Interval, Outcome
 from fairweir.play.batch import Archive
 from fairweir.reproduce.experiment import Bound
 from fairweir.reproduce.judge import Finding, bound_text, outcome_of
-from fairweir.verdict import Interval, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,11 +8,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from fairweir.documents.digits import plain
-from fairweir.intervals import Scale, interval
+from fairweir.judging.interval import Scale, interval
+from fairweir.judging.outcome import Interval, Outcome
 from fairweir.play.run import World
 from fairweir.reproduce.experiment import Bound, Case, Check
 from fairweir.reproduce.readings import SCALES
-from fairweir.verdict import Interval, Outcome
 
 
 class Finding(BaseModel):

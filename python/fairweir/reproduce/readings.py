@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise
 from typing import Any
 
-from fairweir import metrics
 from fairweir.errors import ConfigError
-from fairweir.intervals import Scale
+from fairweir.judging import metrics
+from fairweir.judging.interval import Scale
 from fairweir.reproduce.experiment import Check, Reading
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration

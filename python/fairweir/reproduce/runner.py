@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from fairweir import __version__
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.filenames import slug
+from fairweir.judging.outcome import Outcome
 from fairweir.play.batch import Archive, Task, play_all, spread_starts
 from fairweir.play.batch import Outcome as Played
 from fairweir.play.run import World
@@ -18,7 +19,6 @@ from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, Setting
 from fairweir.reproduce.judge import Finding, Samples, judge
 from fairweir.reproduce.readings import read
-from fairweir.verdict import Outcome
 
 
 class Reproduction(BaseModel):

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairweir.drawing import formats
-from fairweir.verdict import Outcome
+from fairweir.judging.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

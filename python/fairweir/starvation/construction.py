@@ -9,8 +9,8 @@ from fairweir.ccas.cca_spec import require
 from fairweir.hunting.result import HuntResult
 from fairweir.hunting.search import hunt
 from fairweir.hunting.space import Space
-from fairweir.intervals import Scale, interval
-from fairweir.metrics import RATIO_CEILING
+from fairweir.judging.interval import Scale, interval
+from fairweir.judging.metrics import RATIO_CEILING
 from fairweir.play.batch import Archive, Outcome, Task, play_all
 from fairweir.play.measure import on_all_cores
 from fairweir.scenario.dumbbell import cca_name

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.filenames import slug
 from fairweir.hunting.result import HuntResult
-from fairweir.verdict import Interval, Outcome
+from fairweir.judging.outcome import Interval, Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path

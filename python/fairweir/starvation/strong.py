@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fairweir.errors import ControllerError
-from fairweir.metrics import RATIO_CEILING
+from fairweir.judging.metrics import RATIO_CEILING
 from fairweir.play.batch import Archive, Task, play_all
 from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, dumbbell
 from fairweir.scenario.model import Scenario

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from fairweir import __version__
 from fairweir.documents.atomic_write import append_text
-from fairweir.intervals import Scale, interval
+from fairweir.judging.interval import Scale, interval
+from fairweir.judging.outcome import Interval
 from fairweir.play.pool import Done, Failed, map_jobs
-from fairweir.verdict import Interval
 from fairweir.video.play import Session, play
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender

@@ -11,9 +11,9 @@ from fairweir import __version__
 from fairweir.documents.atomic_write import write_text
 from fairweir.drawing.figure import Figure, rounded, slug
 from fairweir.drawing.style import colour, marker
+from fairweir.judging.outcome import Interval
 from fairweir.report.page import render_page
 from fairweir.units import Duration
-from fairweir.verdict import Interval
 from fairweir.video.evaluate import Evaluation, mean_sessions
 from fairweir.video.play import Session
 from fairweir.video.scenario import VideoScenario

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairweir.errors import ConfigError
-from fairweir.intervals import Scale, interval
+from fairweir.judging.interval import Scale, interval
+from fairweir.judging.outcome import Interval
 from fairweir.play.pool import Done, Failed, map_jobs
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
 from fairweir.scenario.links import Link
 from fairweir.units import Duration
-from fairweir.verdict import Interval
 from fairweir.video.evaluate import GCC, SALSIFY, Job, Kept, play_job
 from fairweir.video.play import Session
 from fairweir.video.scenario import CODEC_NS, HEADER_BYTES, PAYLOAD_BYTES, VideoScenario

@@ -6,9 +6,9 @@ from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
+from fairweir.judging.outcome import Direction, Threshold
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.units import Duration, Rate
-from fairweir.verdict import Direction, Threshold
 
 RTPROP = Duration.from_ms(40)
 RATE_PER_FLOW = Rate.from_mbps(2)

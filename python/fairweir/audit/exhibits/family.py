@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fairweir.audit.results import Axis
-    from fairweir.intervals import Scale
+    from fairweir.judging.interval import Scale
+    from fairweir.judging.outcome import Threshold
     from fairweir.scenario.dumbbell import ScenarioDict
-    from fairweir.verdict import Threshold
 
 
 class Depth(StrEnum):

@@ -7,10 +7,10 @@ import math
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.intervals import Scale
+from fairweir.judging.interval import Scale
+from fairweir.judging.outcome import Direction, Threshold
 from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
 from fairweir.units import Duration, Rate
-from fairweir.verdict import Direction, Threshold
 
 RATE, RTPROP = Rate.from_mbps(48), Duration.from_ms(40)
 INITIAL_CWND = 10

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir import metrics
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Law, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.intervals import Scale
+from fairweir.judging import metrics
+from fairweir.judging.interval import Scale
+from fairweir.judging.outcome import Direction, Threshold
 from fairweir.scenario.dumbbell import ScenarioDict, flow, start_times
 from fairweir.units import Duration, Rate
-from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fairweir import metrics
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.intervals import Scale
+from fairweir.judging import metrics
+from fairweir.judging.interval import Scale
+from fairweir.judging.outcome import Direction, Threshold
 from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
 from fairweir.units import Duration, Rate
-from fairweir.verdict import Direction, Threshold
 
 LINK, POLICED, RTPROP = Rate.from_mbps(100), Rate.from_mbps(20), Duration.from_ms(50)
 BDP_PKTS = POLICED * RTPROP / PACKET

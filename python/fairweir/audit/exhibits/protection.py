@@ -6,11 +6,11 @@ from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.intervals import Scale
-from fairweir.metrics import p95_queue_ms
+from fairweir.judging.interval import Scale
+from fairweir.judging.metrics import p95_queue_ms
+from fairweir.judging.outcome import Direction, Threshold
 from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
 from fairweir.units import Duration, Rate
-from fairweir.verdict import Direction, Threshold
 
 RATE, RTPROP = Rate.from_mbps(48), Duration.from_ms(40)
 

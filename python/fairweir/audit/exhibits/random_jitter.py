@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fairweir import metrics
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, Subject
 from fairweir.audit.results import Axis
-from fairweir.intervals import Scale
+from fairweir.judging import metrics
+from fairweir.judging.interval import Scale
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.units import Duration, Rate
 

@@ -8,10 +8,10 @@ from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.results import Axis
-from fairweir.intervals import Scale
+from fairweir.judging.interval import Scale
+from fairweir.judging.outcome import Direction, Threshold
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.units import Duration, Rate
-from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

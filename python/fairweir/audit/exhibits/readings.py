@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairweir import metrics
 from fairweir.audit.exhibits.family import Metric
-from fairweir.intervals import Scale
+from fairweir.judging import metrics
+from fairweir.judging.interval import Scale
 
 RATIO = Metric("ratio", "", Scale.RATIO, lambda r: metrics.ratio(r.summary))
 JAIN = Metric("jain", "", Scale.FRACTION, lambda r: metrics.fairness_index(r.summary))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir import metrics
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import (
     Claim,
@@ -18,10 +17,11 @@ from fairweir.audit.exhibits.family import (
 )
 from fairweir.audit.exhibits.setting import places, steady_times
 from fairweir.audit.results import Axis
-from fairweir.intervals import Scale
+from fairweir.judging import metrics
+from fairweir.judging.interval import Scale
+from fairweir.judging.outcome import Direction, Threshold
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.units import Duration, Rate
-from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairweir.hunting.result import FRCC_RATIO
-from fairweir.verdict import Direction, Threshold
+from fairweir.judging.outcome import Direction, Threshold
 
 FAIR = Threshold(
     bound=2.0,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairweir import metrics
 from fairweir.audit.exhibits.family import Metric, Reading
-from fairweir.intervals import Scale
+from fairweir.judging import metrics
+from fairweir.judging.interval import Scale
 
 
 def disturbed_gain(reading: Reading) -> float | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairweir.errors import FairweirError
-from fairweir.metrics import sampled
+from fairweir.judging.metrics import sampled
 from fairweir.play.batch import Archive, Task, play_all, spread_starts
 from fairweir.scenario.model import Scenario, dumbbell
 

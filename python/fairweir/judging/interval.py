@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from fairweir._core import student_t_quantile
 from fairweir.documents.arguments import words_for_enums
-from fairweir.metrics import RATIO_CEILING
-from fairweir.verdict import Interval
+from fairweir.judging.metrics import RATIO_CEILING
+from fairweir.judging.outcome import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
