@@ -11,12 +11,12 @@ import pytest
 from fairweir.audit.baseline import compare
 from fairweir.audit.evidence import write_evidence
 from fairweir.audit.junit import write_junit
+from fairweir.audit.report.page import render_report
 from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
 from fairweir.audit.summary import write_summary
 from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError
 from fairweir.judging.outcome import Direction, Outcome, Threshold
-from fairweir.report.page import render_report
 from fairweir.scenario.model import Scenario, dumbbell
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ PAIR = Pair(
 #: Modules that write in other ways, and why that is safe.
 EXCEPTIONS = {
     "documents/atomic_write.py": "the writer",
-    "drawing/plots.py": "into a draft",
+    "show/plots.py": "into a draft",
     "formal/solve.py": "in a new temporary folder",
     "formal/solvers.py": "in a new temporary folder",
     "guard/evaluate.py": "in a new temporary folder",

@@ -15,6 +15,7 @@ import fairweir
 from fairweir.agree.compare import compare
 from fairweir.agree.matrix import Agreement
 from fairweir.agree.page import render as render_agreement
+from fairweir.audit.report import render_report
 from fairweir.audit.results import AuditResults
 from fairweir.documents import shipped
 from fairweir.documents.toml import read_document
@@ -26,7 +27,6 @@ from fairweir.game.query import GameQuery
 from fairweir.game.synthesis import Workshop
 from fairweir.play.run import run
 from fairweir.play.sim import Capture
-from fairweir.report import render_report
 from fairweir.scenario.model import dumbbell
 from fairweir.scenario.overrides import apply
 from fairweir.video.page import write_session

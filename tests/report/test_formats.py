@@ -7,7 +7,7 @@ import math
 import pytest
 
 from fairweir.audit.exhibits.registry import FAMILIES
-from fairweir.drawing import formats, style
+from fairweir.show import formats, style
 
 
 @pytest.mark.parametrize(

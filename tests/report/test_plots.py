@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fairweir.drawing import style
-from fairweir.drawing.plots import check_plot_path, run_figure, save_run_plot
 from fairweir.errors import ConfigError
 from fairweir.play.run import Run, run
 from fairweir.scenario.model import Scenario
+from fairweir.show import style
+from fairweir.show.plots import check_plot_path, run_figure, save_run_plot
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import pytest
 
-from fairweir.drawing import formats
-from fairweir.drawing.figure import SERIES_DIGITS
+from fairweir.audit.report import render_report, write_report
 from fairweir.judging.outcome import Outcome
-from fairweir.report import render_report, write_report
+from fairweir.show import formats
+from fairweir.show.figure import SERIES_DIGITS
 
 if TYPE_CHECKING:
     from pathlib import Path

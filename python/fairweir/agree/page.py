@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from fairweir.agree.compare import Cell, Comparison, Standing
 from fairweir.agree.table import closing
 from fairweir.documents.atomic_write import write_text
-from fairweir.drawing import formats, style
-from fairweir.drawing.figure import Figure, rounded, slug
 from fairweir.judging.outcome import Outcome
-from fairweir.report.page import render_page
-from fairweir.report.view import Word
+from fairweir.show import formats, style
+from fairweir.show.figure import Figure, rounded, slug
+from fairweir.show.page import render_page
+from fairweir.show.word import Word
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -119,7 +119,7 @@ def keep(results: AuditResults, folder: Path) -> None:
 
 def write_report(results: AuditResults, folder: Path) -> None:
     """Write ``report.html`` to `folder`."""
-    from fairweir import report
+    from fairweir.audit import report
 
     report.write_report(results, folder / "report.html")
 

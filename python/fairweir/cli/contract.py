@@ -110,7 +110,7 @@ def contract(
         raise ConfigError("which CCA?", hint="fairweir contract vegas copa, or --table for analytical contracts")
     from fairweir.contracts.draw import contract_panels
     from fairweir.contracts.plan import plan_for
-    from fairweir.drawing.plots import check_plot_path, save_figure
+    from fairweir.show.plots import check_plot_path, save_figure
 
     if plot is not None:
         check_plot_path(plot)

@@ -62,7 +62,7 @@ def fluid(
 
     Exit 0: every disturbance fades; 1: one does not; 130: interrupted, and with --packets the same command resumes.
     """
-    from fairweir.drawing.plots import check_plot_path, save_figure
+    from fairweir.show.plots import check_plot_path, save_figure
 
     if plot is not None:
         check_plot_path(plot)

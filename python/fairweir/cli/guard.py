@@ -144,7 +144,7 @@ def compare(
     from fairweir.guard.compare import compare as play_both
 
     if plot is not None:
-        from fairweir.drawing.plots import check_plot_path
+        from fairweir.show.plots import check_plot_path
 
         check_plot_path(plot)
     loaded = load(scenario, settings, seed)

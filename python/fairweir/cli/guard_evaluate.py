@@ -56,7 +56,7 @@ def evaluate_command(
         _list(as_json=as_json)
         return
     if plot is not None:
-        from fairweir.drawing.plots import check_plot_path
+        from fairweir.show.plots import check_plot_path
 
         check_plot_path(plot)
     names = _known(challenges or list(USUAL))

@@ -77,7 +77,7 @@ def run(
             "packets are stored with the record", hint="write `--packets --out DIRECTORY`", key="--packets"
         )
     if plot:
-        from fairweir.drawing.plots import check_plot_path
+        from fairweir.show.plots import check_plot_path
 
         for path in plot:
             check_plot_path(path)
@@ -103,7 +103,7 @@ def run(
     if pcap is not None:
         output.stderr.print(f"captured to {pcap}", soft_wrap=True)
     for path in plot or ():
-        from fairweir.drawing.plots import save_run_plot
+        from fairweir.show.plots import save_run_plot
 
         save_run_plot(played, path)
         output.stderr.print(f"plot written to {path}", soft_wrap=True)

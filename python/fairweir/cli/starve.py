@@ -90,7 +90,7 @@ def starve(
             result = _with_certificate(result, result.pair, question, out, on_progress)
     written = result.save(out)
     if plot is not None:
-        from fairweir.drawing.plots import save_figure
+        from fairweir.show.plots import save_figure
         from fairweir.starvation.picture import rate_delay
 
         save_figure(rate_delay([(result.cca, result.points)]), plot / "rate-delay.png")

@@ -199,7 +199,7 @@ def draw(curves: Sequence[Curve]) -> Figure:
 
 def _panel(axes: Axes, curves: Sequence[Curve], metric: Metric, scale: str) -> None:
     from fairweir.contracts.draw import DOT_MARKS
-    from fairweir.drawing.style import colour
+    from fairweir.show.style import colour
 
     for number, curve in enumerate(curves):
         axes.plot(PLACES[metric], curve.exact, color="0.6", label="contract" if number == 0 else None)

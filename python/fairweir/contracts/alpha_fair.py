@@ -173,7 +173,7 @@ def draw(shares: Mapping[float, tuple[float, float]]) -> Figure:
     import numpy as np
     from matplotlib.figure import Figure
 
-    from fairweir.drawing.style import colour
+    from fairweir.show.style import colour
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.subplots()

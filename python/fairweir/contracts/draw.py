@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.drawing.style import axis_label, colour
+from fairweir.show.style import axis_label, colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

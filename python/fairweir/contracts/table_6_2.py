@@ -137,7 +137,7 @@ def draw(shown: list[Row]) -> Figure:
     from matplotlib.figure import Figure
 
     from fairweir.contracts.draw import DOT_MARKS
-    from fairweir.drawing.style import colour
+    from fairweir.show.style import colour
 
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)

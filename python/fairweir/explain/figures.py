@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from fairweir.drawing import style
-from fairweir.drawing.figure import Figure, rounded, slug
 from fairweir.explain.limits import LIMITS
+from fairweir.show import style
+from fairweir.show.figure import Figure, rounded, slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

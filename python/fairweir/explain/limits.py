@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairweir.drawing import style
+from fairweir.show import style
 
 
 @dataclass(frozen=True)

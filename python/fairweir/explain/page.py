@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from fairweir import __version__
 from fairweir.documents.atomic_write import write_text
-from fairweir.drawing import formats
 from fairweir.explain.figures import flow_figure
 from fairweir.explain.findings import Finding, findings
 from fairweir.explain.table import remarks, rows, small_flows, split_small
 from fairweir.explain.verdict import verdict
 from fairweir.explain.view import flow_view
-from fairweir.report.page import render_page
+from fairweir.show import formats
+from fairweir.show.page import render_page
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fairweir.drawing.figure import Figure
+    from fairweir.show.figure import Figure
 
 #: Maximum number of flows with figures, those that delivered most: each takes about 100 kB.
 MOST_FIGURES = 40

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairweir.drawing import style
-from fairweir.drawing.plots import save_figure
 from fairweir.explain.figures import BELIEVED, HEADROOM, MEASURED, RECEIVER, SO_FAR, top_of
 from fairweir.explain.limits import LIMITS
+from fairweir.show import style
+from fairweir.show.plots import save_figure
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.drawing import style
 from fairweir.fluid.report import limits
+from fairweir.show import style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

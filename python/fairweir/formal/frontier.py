@@ -268,7 +268,7 @@ def draw(climbs: Climbs) -> Figure:
 
 
 def _draw_curves(axes: Axes) -> None:
-    from fairweir.drawing import style
+    from fairweir.show import style
 
     for i, text in enumerate(CURVES):
         rounds = rounds_to(CURVE_RATES, Allowance(text), 1.0, 1.0)
@@ -279,7 +279,7 @@ def _draw_curves(axes: Axes) -> None:
 
 
 def _draw_placed(axes: Axes, climbs: Climbs) -> None:
-    from fairweir.drawing import style
+    from fairweir.show import style
 
     start = packets_per_r(GATE_MBPS)
     rates = np.geomspace(RATES_MBPS[0], RATES_MBPS[-1], 60)

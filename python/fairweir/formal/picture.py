@@ -7,9 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairweir.drawing import style
-from fairweir.drawing.plots import check_plot_path, save_figure
 from fairweir.formal.measure import Curves
+from fairweir.show import style
+from fairweir.show.plots import check_plot_path, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,6 @@ from markupsafe import Markup
 
 from fairweir import __version__
 from fairweir.documents.atomic_write import write_text
-from fairweir.drawing import formats
-from fairweir.drawing.figure import Figure, rounded
-from fairweir.drawing.style import colour, marker
 from fairweir.game.claims import SORTS
 from fairweir.game.controller import Controller
 from fairweir.game.export import controller_text
@@ -23,8 +20,11 @@ from fairweir.game.proofs import Verdict
 from fairweir.game.synthesis import QUANTITIES, Synthesis
 from fairweir.game.words import path_texts
 from fairweir.judging.outcome import Outcome as Standing
-from fairweir.report.page import render_page
-from fairweir.report.view import Word
+from fairweir.show import formats
+from fairweir.show.figure import Figure, rounded
+from fairweir.show.page import render_page
+from fairweir.show.style import colour, marker
+from fairweir.show.word import Word
 
 #: Outcomes of proofs as pages show verdicts.
 WORDS: Final = {

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from fairweir.drawing.style import colour
 from fairweir.game.controller import Condition, Controller, Leaf, Split
 from fairweir.game.words import condition_text
+from fairweir.show.style import colour
 
 #: CSS pixels. A character's width is an upper estimate for the page's font of 13 px.
 _CHARACTER: Final = 7.2

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fairweir.drawing import style
-from fairweir.drawing.plots import save_figure
+from fairweir.show import style
+from fairweir.show.plots import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairweir.drawing import style
-from fairweir.drawing.plots import save_figure
 from fairweir.guard.compare import Comparison, over_time
+from fairweir.show import style
+from fairweir.show.plots import save_figure
 from fairweir.units import Duration
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ def play(task: Task) -> dict[str, Any]:
     """Run one task and return its summary."""
     record = run(task.scenario, interval=_interval(task), on=task.world)
     if task.picture is not None:
-        from fairweir.drawing.plots import save_run_plot
+        from fairweir.show.plots import save_run_plot
 
         save_run_plot(record, task.picture)
     summary = {key: value for key, value in record.summary.items() if key != "scenario"}

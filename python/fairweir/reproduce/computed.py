@@ -90,7 +90,7 @@ class Computed:
         module, _, function = self.home.partition(":")
         computation: Computation = getattr(importlib.import_module(module), function)(archive)
         if pictures is not None and computation.draw is not None:
-            from fairweir.drawing.plots import save_figure
+            from fairweir.show.plots import save_figure
 
             save_figure(computation.draw(), pictures / f"{self.id}.png")
         return [judge_number(self.id, number) for number in computation.numbers]

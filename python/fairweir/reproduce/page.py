@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.drawing import formats
 from fairweir.judging.outcome import Outcome
 from fairweir.reproduce.table import closing
+from fairweir.show import formats
 
 if TYPE_CHECKING:
     from fairweir.reproduce.judge import Finding

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from fairweir.drawing import formats
 from fairweir.judging.outcome import Outcome
+from fairweir.show import formats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

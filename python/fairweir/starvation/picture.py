@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.drawing import style
+from fairweir.show import style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from fairweir import __version__
 from fairweir.documents.atomic_write import write_text
-from fairweir.drawing.figure import Figure, rounded, slug
-from fairweir.drawing.style import colour, marker
 from fairweir.judging.outcome import Interval
-from fairweir.report.page import render_page
+from fairweir.show.figure import Figure, rounded, slug
+from fairweir.show.page import render_page
+from fairweir.show.style import colour, marker
 from fairweir.units import Duration
 from fairweir.video.evaluate import Evaluation, mean_sessions
 from fairweir.video.play import Session

@@ -277,7 +277,7 @@ def _overall(ours: str, sessions: Sessions) -> Number:
 def _draw(sessions: Sessions, names: Sequence[str]) -> Figure:
     from matplotlib.figure import Figure as Sheet
 
-    from fairweir.drawing import style
+    from fairweir.show import style
 
     sheet = Sheet(figsize=(3.2 * len(sessions), 3.4), layout="constrained")
     panels = sheet.subplots(1, len(sessions), squeeze=False)[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairweir.drawing import style
-from fairweir.drawing.plots import save_figure
+from fairweir.show import style
+from fairweir.show.plots import save_figure
 from fairweir.video.tables import Table, decibels
 
 

@@ -101,7 +101,7 @@ def draw(delays: list[float], ratios: list[float], fluid: float) -> Figure:
     """Draw queueing delay and the parking lot's ratio over the number of slots."""
     from matplotlib.figure import Figure
 
-    from fairweir.drawing.style import colour
+    from fairweir.show.style import colour
 
     figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -201,7 +201,7 @@ def draw() -> Figure:
     """Draw the figure: left the RTTs' ratio, right hops; a line a size of probe, and FRCC's own on the right."""
     from matplotlib.figure import Figure
 
-    from fairweir.drawing.style import colour
+    from fairweir.show.style import colour
 
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     left, right = figure.subplots(1, 2)

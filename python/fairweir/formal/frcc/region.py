@@ -109,7 +109,7 @@ def draw() -> Figure:
 def _draw_one(axes: Axes, jitter: Jitter, within: Range) -> None:
     from matplotlib.patches import Rectangle
 
-    from fairweir.drawing.style import colour
+    from fairweir.show.style import colour
 
     low, high = float(within.n_c_low) - 1, float(within.n_c_high) - 1
     floor, ceiling = float(within.n_t_low), float(within.n_t_high)

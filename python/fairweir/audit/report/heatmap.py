@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from fairweir.drawing import formats, style
-from fairweir.drawing.figure import Figure, slug
+from fairweir.show import formats, style
+from fairweir.show.figure import Figure, slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

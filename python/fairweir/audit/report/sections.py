@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fairweir.audit.report.contracts import contract_figure
+from fairweir.audit.report.curves import metric_figures
+from fairweir.audit.report.heatmap import GRIDS, grid_figure
+from fairweir.audit.report.hunting import hunt_figures
+from fairweir.audit.report.overtime import run_figure, side_by_side
+from fairweir.audit.report.view import Evidence, FaultView, Row, Section, families_of, outcome_of, rows_of
 from fairweir.audit.searches import CONTRACT, HUNT
 from fairweir.contracts.result import ContractResult
 from fairweir.documents.digits import plain
-from fairweir.drawing.figure import Figure, slug
 from fairweir.hunting.result import HuntResult
 from fairweir.judging.outcome import Outcome
-from fairweir.report.contracts import contract_figure
-from fairweir.report.curves import metric_figures
-from fairweir.report.heatmap import GRIDS, grid_figure
-from fairweir.report.hunting import hunt_figures
-from fairweir.report.overtime import run_figure, side_by_side
-from fairweir.report.view import Evidence, FaultView, Row, Section, Word, families_of, outcome_of, rows_of
+from fairweir.show.figure import Figure, slug
+from fairweir.show.word import Word
 
 if TYPE_CHECKING:
     from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult

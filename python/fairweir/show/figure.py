@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from fairweir.drawing.formats import power_of_ten
+from fairweir.show.formats import power_of_ten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

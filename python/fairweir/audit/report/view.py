@@ -6,41 +6,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fairweir.drawing import formats, style
-from fairweir.drawing.figure import Figure, slug
 from fairweir.judging.outcome import Outcome, combine
+from fairweir.show import formats, style
+from fairweir.show.figure import Figure, slug
+from fairweir.show.word import Word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairweir.audit.results import AuditResults, CcaResults, Change, Comparison, ExhibitResult, FamilyResult, Fault
-
-
-@dataclass(frozen=True)
-class Word:
-    """An outcome as the page writes it."""
-
-    outcome: Outcome
-
-    @property
-    def word(self) -> str:
-        """The outcome's name, which is also its CSS class."""
-        return self.outcome.value
-
-    @property
-    def symbol(self) -> str:
-        """One character, readable without colour."""
-        return self.outcome.symbol
-
-    @property
-    def meaning(self) -> str:
-        """For the legend."""
-        return {
-            Outcome.HOLDS: "holds",
-            Outcome.FAILS: "fails",
-            Outcome.UNKNOWN: "unknown: the interval straddles the bound",
-            Outcome.INFO: "measured, not judged",
-        }[self.outcome]
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweir.audit.report.references import REFERENCES, Reference
 from fairweir.documents.digits import plain
-from fairweir.drawing import formats, style
-from fairweir.drawing.figure import Figure, Table, is_spread, linear_range, log_ticks, slug
 from fairweir.judging.outcome import Direction, Threshold
-from fairweir.report.references import REFERENCES, Reference
+from fairweir.show import formats, style
+from fairweir.show.figure import Figure, Table, is_spread, linear_range, log_ticks, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -9,8 +9,8 @@ import numpy as np
 
 from fairweir import extras
 from fairweir.documents.atomic_write import draft
-from fairweir.drawing import style
 from fairweir.errors import ConfigError
+from fairweir.show import style
 from fairweir.units import NS_PER_S, Duration
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairweir.drawing import formats, style
-from fairweir.drawing.figure import Figure, Table, linear_range, log_ticks, rounded, slug
+from fairweir.show import formats, style
+from fairweir.show.figure import Figure, Table, linear_range, log_ticks, rounded, slug
 
 if TYPE_CHECKING:
     from fairweir.contracts.result import ContractResult

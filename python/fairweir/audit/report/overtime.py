@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fairweir.drawing import style
-from fairweir.drawing.figure import Figure, linear_range, rounded, slug
+from fairweir.show import style
+from fairweir.show.figure import Figure, linear_range, rounded, slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

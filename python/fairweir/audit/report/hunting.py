@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from fairweir.documents.digits import plain
-from fairweir.drawing import formats, style
-from fairweir.drawing.figure import Figure, Table, log_ticks
 from fairweir.hunting.result import Growth, HuntResult
+from fairweir.show import formats, style
+from fairweir.show.figure import Figure, Table, log_ticks
 
 GROWTH_WORDS = {"rate_mbps": "rates", "duration_s": "durations"}
 GROWTH_AXES = {"rate_mbps": "link rate (Mbps)", "duration_s": "duration of the run (s)"}

@@ -1,0 +1,60 @@
+"""Pages in one style: HTML files that need no other file and no network."""
+
+from __future__ import annotations
+
+import math
+from importlib import resources
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
+
+
+def render_page(template: str, *, package: str, **values: Any) -> str:
+    """Return a page as HTML: one file that needs no other.
+
+    Parameters
+    ----------
+    template : str, a file in the ``templates`` of `package`; the layout and the parts here can be imported in it
+    values : values for the template, besides ``css``, ``js`` and ``plotly``
+    """
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, "fairweir.show"))]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["embed"] = _embed
+    return environment.get_template(template).render(
+        css=Markup(_text("page.css")),  # noqa: S704 - our own file
+        js=Markup(_text("page.js")),  # noqa: S704 - our own file
+        plotly=Markup(_plotly()),  # noqa: S704 - plotly's own file
+        **values,
+    )
+
+
+def _embed(value: Any) -> Markup:
+    """JSON that can be embedded in a script element."""
+    return htmlsafe_json_dumps(_finite(value), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+
+
+def _finite(value: Any) -> Any:
+    """Replace infinities, which JSON lacks, by null, which plotly ignores."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _text(name: str) -> str:
+    return resources.files("fairweir.show").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    """Return plotly's script, checked not to contain the end tag of its element."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs()).replace("</script", "<\\/script")
