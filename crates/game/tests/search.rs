@@ -54,6 +54,34 @@ fn the_capacity_of_a_fixed_link_is_found() {
     }
 }
 
+/// The steps at which min C is within 5 % of a fixed link's and max C is at most 30 packets.
+fn found_at(query: &Query) -> (Option<usize>, Option<usize>) {
+    let (rows, _) = rows(query, &fixed(20));
+    let min = rows.iter().position(|r| r.situation.belief.bounds.c.min >= 0.95 * 12.5);
+    (min, rows.iter().position(|r| r.situation.max_c.is_some_and(|c| c <= 30.0)))
+}
+
+/// What may be lost of a probe decides when max C is known, and neither the width of the model nor the horizon.
+#[test]
+fn bulk_finds_a_fixed_link_as_fast_as_its_tolerance_allows() {
+    for cap in [200.0, 40_000.0] {
+        let wide = |query: Query, depth: u32| {
+            let model = LinkModel { c: Range::new(1.0, cap), b: Range::new(1.0, cap), ..query.model };
+            Query { model, depth, ..query }
+        };
+        for depth in [3, 4] {
+            assert_eq!(found_at(&wide(query("bulk"), depth)), (Some(8), Some(15)), "{cap} {depth}");
+        }
+        let mut generous = text("bulk");
+        generous["objective"]["limits"]["tolerance_steps"] = 1.0.into();
+        generous["shield"][0]["at"] = serde_json::json!({"R0": 1, "M": 1});
+        let probe = generous["actions"].as_array_mut().unwrap().iter_mut().find(|a| a["name"] == "probe").unwrap();
+        probe["rate"] = "R0 + M".into();
+        let generous = Query::from_json(&generous.to_string()).unwrap();
+        assert_eq!(found_at(&wide(generous, 3)), (Some(6), Some(10)), "{cap}");
+    }
+}
+
 #[test]
 fn two_steps_never_probe_and_three_do() {
     for (depth, probes) in [(2, false), (3, true)] {
