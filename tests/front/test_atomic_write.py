@@ -32,6 +32,7 @@ from fairweir.starvation.result import Pair, Starvation
 from fairweir.synth.archive import FINDINGS
 from fairweir.units import Duration
 from fairweir.video.evaluate import SESSIONS, Kept
+from fairweir.video.play import Session
 
 PACKAGE = Path(fairweir.__file__).parent
 PAIR = Pair(
@@ -218,12 +219,27 @@ def test_records_that_grow_are_not_written_through_links(tmp_path: Path) -> None
     for name in (SESSIONS, FINDINGS):
         (tmp_path / name).symlink_to(victim)
         with pytest.raises(ConfigError, match="not a regular file"):
-            atomic_write.append_text(tmp_path / name, "line\n")
+            atomic_write.append_line(tmp_path / name, "line")
     assert Kept(tmp_path).path.name == SESSIONS
     assert victim.read_text() == ""
-    atomic_write.append_text(tmp_path / "grows", "one\n")
-    atomic_write.append_text(tmp_path / "grows", "two\n")
+    atomic_write.append_line(tmp_path / "grows", "one")
+    atomic_write.append_line(tmp_path / "grows", "two")
     assert (tmp_path / "grows").read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("cut", [b'{"key"', b"\xff\xc3", b'{"key": "a"}'])
+def test_a_line_that_a_crash_cut_short_costs_no_other(cut: bytes, tmp_path: Path) -> None:
+    session = Session("fixed", "gcc", "vp8", 1, {"fps": 30.0}, {})
+    Kept(tmp_path).add("first", session)
+    with (tmp_path / SESSIONS).open("ab") as file:
+        file.write(cut)
+    kept = Kept(tmp_path)
+    assert kept.get("first") == session
+    for key in ("second", "third"):
+        kept.add(key, session)
+    again = Kept(tmp_path)
+    assert [again.get(key) for key in ("first", "second", "third")] == [session] * 3
+    assert len((tmp_path / SESSIONS).read_bytes().splitlines()) == 4
 
 
 @pytest.mark.parametrize("is_link", [False, True])
@@ -236,7 +252,7 @@ def test_pipes_and_devices_are_rejected_and_stay(is_link: bool, tmp_path: Path) 
     with pytest.raises(ConfigError, match="not a regular file"):
         atomic_write.write_text(path, "text")
     with pytest.raises(ConfigError, match="not a regular file"):
-        atomic_write.append_text(path, "text")
+        atomic_write.append_line(path, "text")
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert path.is_symlink() is is_link
 

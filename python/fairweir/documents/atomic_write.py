@@ -55,14 +55,20 @@ def draft(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def append_text(path: Path, text: str) -> None:
-    """Add a text at the end of a file, which is made if it is missing.
+def append_line(path: Path, line: str) -> None:
+    """Add a line at the end of a file, which is created if it is missing.
+
+    A line that a crash cut short is ended first, so that only that one is lost.
+
+    Parameters
+    ----------
+    line : str, without its end
 
     Raises
     ------
     ConfigError : `path` is a link, or no file
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         descriptor = os.open(path, flags, 0o666)
     except OSError as error:
@@ -70,9 +76,11 @@ def append_text(path: Path, text: str) -> None:
             raise
         raise _not_a_file(path) from None
     with os.fdopen(descriptor, "wb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise _not_a_file(path)
-        file.write(text.encode())
+        is_cut = status.st_size > 0 and os.pread(descriptor, 1, status.st_size - 1) != b"\n"
+        file.write(b"\n" * is_cut + line.encode() + b"\n")
 
 
 def _require_replaceable(path: Path) -> None:

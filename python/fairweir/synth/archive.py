@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairweir.documents import sealed
-from fairweir.documents.atomic_write import append_text, write_bytes, write_text
+from fairweir.documents.atomic_write import append_line, write_bytes, write_text
 from fairweir.documents.sealed import NotBelievedError
 from fairweir.errors import ConfigError
 from fairweir.formal.solvers import Satisfiable
@@ -77,7 +77,7 @@ class Archive:
             return
         holds = finding.verdict is Satisfiable.UNSAT
         document = {**to_document(finding), "question": verifier.question(finding.candidate) if holds else ""}
-        append_text(self.directory / FINDINGS, json.dumps(sealed.sealed(document)) + "\n")
+        append_line(self.directory / FINDINGS, json.dumps(sealed.sealed(document)))
 
 
 def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import __version__
-from fairweir.documents.atomic_write import append_text
+from fairweir.documents.atomic_write import append_line
 from fairweir.judging.interval import Scale, interval
 from fairweir.judging.outcome import Interval
 from fairweir.play.pool import Done, Failed, map_jobs
@@ -96,14 +96,14 @@ class Kept:
         directory.mkdir(parents=True, exist_ok=True)
         self.path = directory / SESSIONS
         self._known: dict[str, Session] = {}
-        lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
+        lines = self.path.read_bytes().splitlines() if self.path.exists() else []
         for line in lines:
             # A line that a crash cut short is played again.
             try:
                 document = json.loads(line)
                 key = document.pop("key")
                 self._known[key] = Session(**document)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue
 
     def get(self, key: str) -> Session | None:
@@ -113,7 +113,7 @@ class Kept:
     def add(self, key: str, session: Session) -> None:
         """Store a finished session."""
         self._known[key] = session
-        append_text(self.path, json.dumps({"key": key, **session.to_dict()}) + "\n")
+        append_line(self.path, json.dumps({"key": key, **session.to_dict()}))
 
 
 @dataclass(frozen=True)
