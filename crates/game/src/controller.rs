@@ -135,6 +135,10 @@ pub struct Controller {
     pub shield: Shield,
     /// Its proofs.
     pub proofs: Vec<Proof>,
+    /// SHA-256 of what the proofs are of, and of the proofs: written and compared by the Python side, which reads numbers as
+    /// fractions and proves; kept here as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proofs_sha256: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -158,6 +162,8 @@ struct File {
     shield: Shield,
     #[serde(default)]
     proofs: Vec<Proof>,
+    #[serde(default)]
+    proofs_sha256: Option<String>,
 }
 
 fn exact_encoder() -> Pair {
@@ -291,6 +297,7 @@ impl File {
             nodes,
             shield: self.shield,
             proofs: self.proofs,
+            proofs_sha256: self.proofs_sha256,
         })
     }
 }
@@ -309,7 +316,8 @@ mod tests {
             {"leaf": {"send": "none"}}
         ],
         "shield": [{"unless": "message <= R0", "do": "hold"}, {"cap": "rate", "at": {"M": 3, "Q": -1}}],
-        "proofs": [{"claim": "decodable", "leaf": 1, "status": "proved"}]
+        "proofs": [{"claim": "decodable", "leaf": 1, "status": "proved"}],
+        "proofs_sha256": "00"
     }"#;
 
     #[test]

@@ -104,15 +104,17 @@ def _rules() -> list[dict[str, Any]]:
 
 def _controllers() -> list[dict[str, Any]]:
     """Return the controller files with what they decide on, their size, and what is proved of them."""
-    from fairweir.game.controller import Controller, Kind
+    from fairweir.game.controller import Controller, Kind, has_own_proofs, read
 
     rows = []
     for name, file in shipped.by_name("controllers").items():
-        found = Controller.load(file)
+        found = Controller.parse(read(file), str(file), is_to_prove=True)
         what = "video frames" if found.kind is Kind.VIDEO else "a rate: a CCA"
         proofs = found.document.get("proofs", [])
         proved = sum(proof["status"] == "proved" for proof in proofs)
         claims = f"{proved} of {len(proofs)} claims proved" if proofs else "no claims"
+        if not has_own_proofs(found.document):
+            claims = "unproved: changed after its proofs"
         summary = f"decides on {what}; {len(found.leaves)} leaves, {claims}"
         rows.append({"name": name, "summary": summary, "file": str(file)})
     return rows

@@ -68,7 +68,7 @@ def verify_controller(
             )
         show_replay(parse(raw, str(path)), as_json=as_json)
         return
-    controller = Controller.parse(data, str(path))
+    controller = Controller.parse(data, str(path), is_to_prove=True)
     progress = [claim for claim in map(Progress.parse, properties) if claim is not None]
     claims = [parse_claim(text, controller.kind) for text in properties if Progress.parse(text) is None]
     if not properties:
@@ -138,6 +138,7 @@ def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Pat
 def write_proofs(path: Path, controller: Controller, verdicts: Sequence[Verdict | Checked]) -> None:
     """Replace the proofs in a controller's file, completely or not at all."""
     from fairweir.documents.atomic_write import write_text
+    from fairweir.game.controller import with_proofs
 
     proofs: list[dict[str, Any]] = []
     for verdict in verdicts:
@@ -149,7 +150,8 @@ def write_proofs(path: Path, controller: Controller, verdicts: Sequence[Verdict 
         if (leaf := getattr(verdict, "leaf", None)) is not None:
             row["leaf"] = leaf
         proofs.append({**row, "detail": detail} if detail else row)
-    write_text(path, json.dumps({**controller.document, "proofs": proofs}, indent=1, ensure_ascii=False) + "\n")
+    document = with_proofs(controller.document, proofs)
+    write_text(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def show(

@@ -7,6 +7,7 @@ of the doubles that the file means, so that a proof is about the thresholds that
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -58,7 +59,13 @@ MAX_NUMBER: Final = 1e6
 #: Packets a step: bounds are off by amounts in packets, and proofs allow for them as parts of M.
 MIN_RATE: Final = 1
 _NEEDED: Final = ("format", "name", "kind", "query", "query_sha256", "version", "step", "points", "model", "nodes")
-_KEYS: Final = frozenset({*_NEEDED, "encoder", "probe_period", "shield", "proofs"})
+#: Key of the hash that ties proofs to what they are of.
+PROOFS_HASH: Final = "proofs_sha256"
+_KEYS: Final = frozenset({*_NEEDED, "encoder", "probe_period", "shield", "proofs", PROOFS_HASH})
+#: What a controller may be called, and who wrote it, without being another one.
+_LABELS: Final = frozenset({"name", "version", PROOFS_HASH})
+_CHANGED: Final = "the controller or its proofs were changed after it was proved"
+_PROVE: Final = "prove it again: `fairweir verify FILE --write`; or remove `proofs`: then nothing is claimed of it"
 _COMPARISON: Final = re.compile(r"\s*(message|rate)\s*<=\s*(.+)", re.DOTALL)
 _TERM: Final = re.compile(r"\s*([+-]?)\s*(?:(\d+(?:\.\d+)?)(?:\s*\*\s*|\s+))?([A-Za-z]\w*)\s*")
 
@@ -193,19 +200,62 @@ class Controller:
 
         Raises
         ------
-        ConfigError : it cannot be read, or is not a controller
+        ConfigError : it cannot be read, is not a controller, or has proofs of another one
         """
         return cls.parse(read(path), str(path))
 
     @classmethod
-    def parse(cls, text: str | bytes, source: str = "") -> Controller:
+    def parse(cls, text: str | bytes, source: str = "", *, is_to_prove: bool = False) -> Controller:
         """Read a controller from its JSON text.
+
+        Parameters
+        ----------
+        is_to_prove : accept proofs of another controller, since they are not relied on
 
         Raises
         ------
-        ConfigError : it is not a controller
+        ConfigError : it is not a controller, or has proofs of another one
         """
-        return _Reader(source).controller(parse_json(text, source))
+        found = _Reader(source).controller(parse_json(text, source))
+        if not is_to_prove:
+            require_own_proofs(found.document, source)
+        return found
+
+
+def with_proofs(document: Mapping[str, Any], proofs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the document with these proofs of it, and the hash that says so."""
+    proved = {**document, "proofs": proofs}
+    return {**proved, PROOFS_HASH: _hash(proved)}
+
+
+def has_own_proofs(document: Mapping[str, Any]) -> bool:
+    """Return whether the proofs in a document, if any, are of this controller as it is."""
+    return not document.get("proofs") or document.get(PROOFS_HASH) == _hash(document)
+
+
+def require_own_proofs(document: Any, source: str) -> None:
+    """Raise a ConfigError if a document has proofs of another controller.
+
+    What else is wrong with it is for its reader to say.
+    """
+    if isinstance(document, dict) and not has_own_proofs(document):
+        shown = _shown(document.get(PROOFS_HASH, "missing"))
+        raise ConfigError(f"unproved: {_CHANGED}: `{shown}`", source=source, key=PROOFS_HASH, hint=_PROVE)
+
+
+def _hash(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of all that a controller is, in a text that does not depend on order and spelling."""
+    found = {key: _plain(value) for key, value in document.items() if key not in _LABELS}
+    return hashlib.sha256(json.dumps(found, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value whose equal numbers are written the same: 1 and 1.0 are."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return float(value) if type(value) is int and abs(value) <= MAX_NUMBER else value
 
 
 def read(path: str | Path) -> bytes:

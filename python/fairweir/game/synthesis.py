@@ -21,7 +21,7 @@ from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, SolverName
 from fairweir.game.closed_loop import Comparison, Score, compare, leaf_visits, score
-from fairweir.game.controller import Condition, Controller
+from fairweir.game.controller import Condition, Controller, with_proofs
 from fairweir.game.distil import Regrets, Tree, candidates, fit, last_components, regrets
 from fairweir.game.export import controller_document, controller_text
 from fairweir.game.labels import FOLDER, Labels
@@ -175,7 +175,7 @@ class Workshop:
         visits = leaf_visits(query, judging, document)
         write_text(self.directory / "controller.json", controller_text(document))
         verdicts = tuple(self._prove(document))
-        document["proofs"] = [_proof(verdict) for verdict in verdicts]
+        document = with_proofs(document, [_proof(verdict) for verdict in verdicts])
         write_text(self.directory / "controller.json", controller_text(document))
         labelled = {**{name: len(part) for name, part in parts.items()}, "held out": len(held_out)}
         return Synthesis(query, tuple(tried), chosen, judged, search, labelled, document, visits, verdicts)

@@ -109,7 +109,17 @@ class Sender:
                 raise ConfigError(f"rate must be 8bps to 1Tbps: `{self.argument}`", hint='such as "fixed:2.75Mbps"')
             return {"kind": "fixed", "rate": rate}
         if self.name == "tree":
-            return {"kind": "tree", "controller": _read(shipped.find("controllers", self.argument))}
+            from fairweir.game.controller import require_own_proofs
+
+            path = shipped.find("controllers", self.argument)
+            text = _read(path)
+            # What is no controller is refused by crates/video, with the place.
+            try:
+                document = json.loads(text)
+            except (ValueError, RecursionError):
+                document = None
+            require_own_proofs(document, str(path))
+            return {"kind": "tree", "controller": text}
         if self.name == "search":
             document = read_document(shipped.find("game-queries", self.argument), noun="query")
             return {"kind": "search", "query": json.dumps({k: v for k, v in document.items() if k in GAME_KEYS})}
