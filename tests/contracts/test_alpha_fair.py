@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweir.contracts import alpha_fair as table
 from fairweir.contracts.analytical import alpha_fair
 from fairweir.judging.outcome import Outcome
+from fairweir.papers.thesis import alpha_fair as table
 from fairweir.play.batch import Archive
 from fairweir.play.run import run
 

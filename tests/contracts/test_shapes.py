@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweir.contracts.shapes import linear_error, parking_lot_ratio, shapes, vegas_error
 from fairweir.judging.outcome import Outcome
+from fairweir.papers.thesis.shapes import linear_error, parking_lot_ratio, shapes, vegas_error
 from fairweir.play.batch import Archive
 from fairweir.reproduce.computed import judge_number
 

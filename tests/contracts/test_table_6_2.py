@@ -8,8 +8,8 @@ import pytest
 
 from fairweir.contracts.analytical import CONDITIONS, Setting, costs
 from fairweir.contracts.costs import Corner, Curve, Fold, corner
-from fairweir.contracts.table_6_2 import rows, table
 from fairweir.judging.outcome import Outcome
+from fairweir.papers.thesis.table_6_2 import rows, table
 from fairweir.play.batch import Archive
 from fairweir.reproduce.computed import judge_number
 

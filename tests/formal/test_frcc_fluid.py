@@ -10,13 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairweir.formal.frcc import maps, region
+from fairweir.formal.frcc import maps
 from fairweir.formal.frcc.fluid import Network, NoFixedPointError, one_link, parking_lot, shares_of_one_link
 from fairweir.formal.frcc.jittery import PROVED, STATED, State, any_bend, step
 from fairweir.formal.frcc.lemmas import PUBLISHED
-from fairweir.formal.frcc.packets import on_one_link, on_parking_lot, play
-from fairweir.formal.frcc.portraits import after
-from fairweir.formal.frcc.ratios import HOPS, PROBES, ratio_at_rest, ratio_by_hops, ratio_by_rtts, ratio_by_rtts_closed
+from fairweir.papers.thesis import region
+from fairweir.papers.thesis.frcc_packets import on_one_link, on_parking_lot, play
+from fairweir.papers.thesis.portraits import after
+from fairweir.papers.thesis.ratios import (
+    HOPS,
+    PROBES,
+    ratio_at_rest,
+    ratio_by_hops,
+    ratio_by_rtts,
+    ratio_by_rtts_closed,
+)
 from fairweir.play.batch import Archive
 from fairweir.play.run import run
 from fairweir.scenario.model import Scenario, dumbbell

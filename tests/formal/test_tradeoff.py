@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.formal.frontier import OPENS_S, RTPROP_MS, Prober, packets_per_r, read_climb
 from fairweir.formal.tradeoff import Allowance, least_time, ramp, rounds_to
+from fairweir.papers.catalogue import COMPUTED
+from fairweir.papers.thesis.frontier import OPENS_S, RTPROP_MS, Prober, packets_per_r, read_climb
 from fairweir.play.batch import play
 from fairweir.play.run import run
-from fairweir.reproduce.catalogue import COMPUTED
 
 positive = st.floats(min_value=0.5, max_value=100)
 

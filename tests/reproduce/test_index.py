@@ -12,7 +12,7 @@ from fairweir.cli.commands import COMMANDS
 from fairweir.cli.main import main
 from fairweir.documents import shipped
 from fairweir.formal.lemmas.suites import SUITES
-from fairweir.reproduce.catalogue import COMPUTED
+from fairweir.papers.catalogue import COMPUTED
 from fairweir.reproduce.experiment import known_ids
 from fairweir.reproduce.index import Row, load_index, page
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweir.formal.frcc import probes
-from fairweir.formal.probe_slow import ALPHA, BELIEVED, T_STAR, D, cycle
 from fairweir.judging.outcome import Outcome
+from fairweir.papers.thesis import probes
+from fairweir.papers.thesis.probe_slow import ALPHA, BELIEVED, T_STAR, D, cycle
 from fairweir.play.batch import Archive
 from fairweir.reproduce.computed import Computation, judge_number
 

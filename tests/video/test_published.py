@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fairweir.errors import ConfigError
+from fairweir.papers.catalogue import COMPUTED
 from fairweir.play.batch import Archive
-from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.video.published import MADE_UP, OURS, TRACES, TRACES_VARIABLE, cellular, compare
 from fairweir.video.scenario import VideoScenario
 

@@ -13,7 +13,7 @@ import pytest
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.judging.outcome import Outcome
-from fairweir.reproduce.catalogue import COMPUTED
+from fairweir.papers.catalogue import COMPUTED
 from fairweir.reproduce.computed import Number, judge_number
 from fairweir.reproduce.experiment import Axis, Bound, Case, Check, Experiment, Reading, load_all
 from fairweir.reproduce.judge import judge

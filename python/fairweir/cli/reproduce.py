@@ -13,8 +13,8 @@ from fairweir.cli.progress import meter, on_played
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
+from fairweir.papers.catalogue import COMPUTED
 from fairweir.play.batch import Archive
-from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, known_ids, load_all, named
 from fairweir.reproduce.index import load_index, tables

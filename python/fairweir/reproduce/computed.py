@@ -1,7 +1,7 @@
 """Published figures and theorems that are computed by a function instead of a scenario.
 
-To add one: write ``compute(archive: Archive) -> Computation`` next to the theory that it shows, and an entry in
-:data:`~fairweir.reproduce.catalogue.COMPUTED` that names it. It returns numbers, each with the published value and the
+To add one: write ``compute(archive: Archive) -> Computation`` in ``fairweir.papers``, and an entry in
+:data:`~fairweir.papers.catalogue.COMPUTED` that names it. It returns numbers, each with the published value and the
 bound for ours, and a figure for ``--plot``. Its packet-level runs go through the archive (``play_all``), so that
 finished ones are reused.
 """

@@ -1,6 +1,6 @@
 """Thesis figures 7.4 and 7.6 to 7.9: the required size and duration of a probe, and of the throughput measurement.
 
-Windows are fixed except for the probe (:class:`fairweir.formal.frcc.prober.Prober`), so that observations are effects
+Windows are fixed except for the probe (:class:`fairweir.papers.thesis.prober.Prober`), so that observations are effects
 of the network. The thesis gives shapes without numbers; rates and windows are ours.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Series = Any
 """An array of floats."""
 
-PROBER: Final = "fairweir.formal.frcc.prober:Prober"
+PROBER: Final = "fairweir.papers.thesis.prober:Prober"
 #: 1000 packets a second: a packet is a millisecond.
 RATE: Final = "12Mbps"
 _PACKETS_PER_MS: Final = 1.0

@@ -1,0 +1,1 @@
+"""Figures, tables and theorems of the papers that functions compute; the catalogue names them for ``reproduce``."""
