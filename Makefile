@@ -50,7 +50,7 @@ bench: $(VENV)/.core
 
 ## format: rewrite sources as the formatters want them
 format: $(VENV)/.packages
-	cargo fmt
+	find crates fuzz/fuzz_targets -name '*.rs' -exec rustfmt --edition 2024 {} +
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .
 

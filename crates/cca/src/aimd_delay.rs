@@ -24,14 +24,13 @@
 //! **Deviations**: the sources fix neither threshold nor beta; ours are 20 ms and Reno's half. Slow start is Reno's and
 //! ends with the first event. Rtprop is the minimum RTT so far, or the oracle's.
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::delay::qdelay;
 use crate::range::Checks;
 use crate::reno::Window;
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Name in scenarios.
 const NAME: &str = "aimd_delay";
@@ -60,17 +59,19 @@ impl Params {
     }
 }
 
-/// AIMD on delay, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: NAME,
-    summary: "Reno with queueing delay above a threshold as its loss (thesis section 6.3)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed(NAME, params)?;
+impl Row for AimdDelay {
+    const NAME: &'static str = NAME;
+    const SUMMARY: &'static str = "Reno with queueing delay above a threshold as its loss (thesis section 6.3)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<AimdDelay, BuildError> {
         params.check()?;
-        Ok(Box::new(AimdDelay::new(start, &params)))
-    },
-};
+        Ok(AimdDelay::new(start, &params))
+    }
+}
+
+/// AIMD on delay, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<AimdDelay>();
 
 /// AIMD on delay.
 #[derive(Clone, Debug)]
@@ -150,6 +151,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, Path, refusal};
     use fairweir_units::Time;
+    use serde_json::Value;
     use serde_json::json;
 
     fn settled(params: &Value) -> Bench {

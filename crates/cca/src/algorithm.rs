@@ -83,6 +83,34 @@ pub struct Algorithm {
 /// Builds a controller from its parameters and the information known when its flow starts.
 pub type Build = fn(&Value, &Start) -> Result<Box<dyn Controller>, BuildError>;
 
+/// An algorithm as its file describes it; [`Algorithm::of`] makes a row of the list of it.
+pub trait Row: Controller + Sized + 'static {
+    /// The name that scenarios and the command line use.
+    const NAME: &'static str;
+    /// One line: description and source.
+    const SUMMARY: &'static str;
+    /// Its parameters, with their defaults.
+    type Params: Default + Serialize + DeserializeOwned;
+
+    /// Builds the controller of a flow.
+    ///
+    /// # Errors
+    /// A parameter outside its range.
+    fn build(start: &Start, params: Self::Params) -> Result<Self, BuildError>;
+}
+
+impl Algorithm {
+    /// Returns the row of `C`.
+    pub const fn of<C: Row>() -> Algorithm {
+        Algorithm {
+            name: C::NAME,
+            summary: C::SUMMARY,
+            defaults: defaults::<C::Params>,
+            build: |params, start| Ok(Box::new(C::build(start, typed(C::NAME, params)?)?)),
+        }
+    }
+}
+
 /// Reads `params` into an algorithm's typed parameters.
 ///
 /// # Errors

@@ -52,12 +52,11 @@ pub(crate) use bandwidth::{Bandwidth, Gain, Pacer};
 pub(crate) use probe_rtt::{ProbeRtt, Step, cwnd_to_restore};
 pub(crate) use windowed_max::WindowedMax;
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use policer::{Evidence, Policer};
 use rand::RngExt;
-use serde_json::Value;
 /// `sk_pacing_shift` is 10: a quantum is 1/1024 s of sending.
 const QUANTA_PER_SEC: u64 = 1024;
 /// Largest quantum, packets (`bbr_tso_segs_goal`).
@@ -88,17 +87,20 @@ const CYCLE_LEN: u32 = 8;
 /// The first phase is drawn at random from all except the one that drains.
 const CYCLE_RAND: u32 = 7;
 
-/// BBR version 1, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "bbr",
-    summary: "paces at the largest delivery rate, bounds inflight by twice the bandwidth-delay product (version 1)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed("bbr", params)?;
+impl Row for Bbr {
+    const NAME: &'static str = "bbr";
+    const SUMMARY: &'static str =
+        "paces at the largest delivery rate, bounds inflight by twice the bandwidth-delay product (version 1)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Bbr, BuildError> {
         params.check()?;
-        Ok(Box::new(Bbr::new(start, params)))
-    },
-};
+        Ok(Bbr::new(start, params))
+    }
+}
+
+/// BBR version 1, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<Bbr>();
 
 /// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,7 +44,7 @@ mod signals;
 
 pub use params::Params;
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::bbr::{
     AGGREGATION_ROUNDS, Aggregation, Bandwidth, Gain, MIN_CWND, NOMINAL_RTT, Pacer, ProbeRtt, WindowedMax,
 };
@@ -53,7 +53,6 @@ use cycle::{AckPhase, Phase, Probing};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use flight::{AtSend, Flight};
 use full_bw::FullBw;
-use serde_json::Value;
 use signals::{EcnAlpha, ShortTerm, Signals};
 
 /// DRAIN's pacing gain (`bbr_drain_gain`).
@@ -71,17 +70,19 @@ const STARTUP_ECN_ROUNDS: u32 = 2;
 /// Half, in 256ths (`bbr_ecn_thresh`).
 const ECN_THRESH_256THS: u64 = 128;
 
-/// BBR version 3, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "bbr3",
-    summary: "BBR that bounds inflight where probing loses more than 2 % (version 3)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed("bbr3", params)?;
+impl Row for Bbr3 {
+    const NAME: &'static str = "bbr3";
+    const SUMMARY: &'static str = "BBR that bounds inflight where probing loses more than 2 % (version 3)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Bbr3, BuildError> {
         params.check()?;
-        Ok(Box::new(Bbr3::new(start, params)))
-    },
-};
+        Ok(Bbr3::new(start, params))
+    }
+}
+
+/// BBR version 3, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<Bbr3>();
 
 /// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,7 +36,7 @@ mod curve;
 #[cfg(test)]
 mod tests;
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::delay::{Rounds, qdelay, rtprop};
 use crate::fluid_window::FluidWindow;
 use crate::range::Checks;
@@ -45,7 +45,6 @@ use curve::Curve;
 pub use curve::Function;
 use fairweir_units::{Bytes, Dur, Rate};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Name in scenarios.
 const NAME: &str = "contract";
@@ -134,17 +133,20 @@ impl Params {
     }
 }
 
-/// The canonical contracts, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: NAME,
-    summary: "any contract between delay and rate, followed by the ratio of RTTs (thesis section 6.4)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed(NAME, params)?;
+impl Row for Contract {
+    const NAME: &'static str = NAME;
+    const SUMMARY: &'static str =
+        "any contract between delay and rate, followed by the ratio of RTTs (thesis section 6.4)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Contract, BuildError> {
         params.check()?;
-        Ok(Box::new(Contract::new(start, params)))
-    },
-};
+        Ok(Contract::new(start, params))
+    }
+}
+
+/// The canonical contracts, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<Contract>();
 
 /// Delays since the last update, s.
 #[derive(Clone, Copy, Debug)]

@@ -24,12 +24,11 @@
 //! passed (at most 31 ms, as Linux), not at every ACK: between two such points W is a line. ssthresh comes from cwnd,
 //! as in Linux, rather than from the data in flight.
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::hystart::{HyStart, Kind};
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Time};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Smallest ssthresh, packets (RFC 9438 §4.6).
 const MIN_SSTHRESH: f64 = 2.0;
@@ -81,17 +80,19 @@ impl Params {
     }
 }
 
-/// CUBIC, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "cubic",
-    summary: "the window is a cubic function of the time since the last loss (RFC 9438)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed("cubic", params)?;
+impl Row for Cubic {
+    const NAME: &'static str = "cubic";
+    const SUMMARY: &'static str = "the window is a cubic function of the time since the last loss (RFC 9438)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Cubic, BuildError> {
         params.check()?;
-        Ok(Box::new(Cubic::new(start, &params)))
-    },
-};
+        Ok(Cubic::new(start, &params))
+    }
+}
+
+/// CUBIC, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<Cubic>();
 
 /// The curve of one congestion-avoidance epoch.
 #[derive(Clone, Copy, Debug)]

@@ -23,12 +23,11 @@
 //! each packet's mark (accurate ECN), so the two-state machine for delayed ACKs (RFC 8257 §3.2) is not needed. a has
 //! 20 fraction bits instead of 10.
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::reno::Window;
 use crate::{Ack, Cause, Context, Controller, Interests, Loss, Sender};
 use fairweir_units::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Fraction bits of a.
 const ALPHA_BITS: u32 = 20;
@@ -62,17 +61,19 @@ impl Params {
     }
 }
 
-/// DCTCP, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "dctcp",
-    summary: "cuts the window in proportion to the fraction of marked packets (RFC 8257)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed("dctcp", params)?;
+impl Row for Dctcp {
+    const NAME: &'static str = "dctcp";
+    const SUMMARY: &'static str = "cuts the window in proportion to the fraction of marked packets (RFC 8257)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Dctcp, BuildError> {
         params.check()?;
-        Ok(Box::new(Dctcp::new(start, &params)))
-    },
-};
+        Ok(Dctcp::new(start, &params))
+    }
+}
+
+/// DCTCP, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<Dctcp>();
 
 /// Data-centre TCP.
 #[derive(Clone, Debug)]
@@ -175,6 +176,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, Path};
     use fairweir_units::{Dur, Time};
+    use serde_json::Value;
     use serde_json::json;
 
     fn settled(mbps: u64, rtprop_ms: u64, threshold: u64) -> Bench {

@@ -21,14 +21,13 @@
 //! paper suggests to choose it by the link's rate (8, 20, 200 packets at 10, 100, 1000 Mbps), which shifts the
 //! contract.
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::delay::{Rounds, rtprop};
 use crate::fluid_window::FluidWindow;
 use crate::range::Checks;
 use crate::{Ack, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Rate};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Name in scenarios.
 const NAME: &str = "fast";
@@ -64,17 +63,19 @@ impl Params {
     }
 }
 
-/// FAST, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: NAME,
-    summary: "alpha packets in the queue per flow, approached by the ratio of RTTs (ToN 2006)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed(NAME, params)?;
+impl Row for Fast {
+    const NAME: &'static str = NAME;
+    const SUMMARY: &'static str = "alpha packets in the queue per flow, approached by the ratio of RTTs (ToN 2006)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Fast, BuildError> {
         params.check()?;
-        Ok(Box::new(Fast::new(start, params)))
-    },
-};
+        Ok(Fast::new(start, params))
+    }
+}
+
+/// FAST, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<Fast>();
 
 /// FAST TCP.
 #[derive(Clone, Debug)]
@@ -195,8 +196,10 @@ impl Controller for Fast {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::typed;
     use crate::testing::{Bench, MSS, Path, refusal};
     use fairweir_units::Time;
+    use serde_json::Value;
     use serde_json::json;
 
     fn fast(pkts: u64, params: &Value) -> Fast {

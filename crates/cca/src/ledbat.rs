@@ -26,14 +26,13 @@
 
 mod base_delay;
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::fluid_window::FluidWindow;
 use crate::range::Checks;
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use base_delay::{BaseDelay, Latest};
 use fairweir_units::{Bytes, Dur, Rate};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Name in scenarios.
 const NAME: &str = "ledbat";
@@ -91,17 +90,19 @@ impl Params {
     }
 }
 
-/// LEDBAT, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: NAME,
-    summary: "background transport: keeps 100 ms in the queue, yields to more (RFC 6817)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed(NAME, params)?;
+impl Row for Ledbat {
+    const NAME: &'static str = NAME;
+    const SUMMARY: &'static str = "background transport: keeps 100 ms in the queue, yields to more (RFC 6817)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Ledbat, BuildError> {
         params.check()?;
-        Ok(Box::new(Ledbat::new(start, params)))
-    },
-};
+        Ok(Ledbat::new(start, params))
+    }
+}
+
+/// LEDBAT, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<Ledbat>();
 
 /// LEDBAT.
 #[derive(Clone, Debug)]

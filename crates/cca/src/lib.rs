@@ -5,36 +5,50 @@
 //! the others are Rust files here, which [`registry`] lists.
 #![forbid(unsafe_code)]
 
-pub mod aimd_delay;
+/// The modules of the listed algorithms, and the rows of the list.
+macro_rules! algorithms {
+    ($($(#[$attribute:meta])* $module:ident,)*) => {
+        $($(#[$attribute])* pub mod $module;)*
+        const RUST: &[Algorithm] = &[$($(#[$attribute])* $module::ALGORITHM),*];
+    };
+}
+
+// To add one: a file with an `ALGORITHM`, a line here.
+algorithms! {
+    reno,
+    cubic,
+    bbr,
+    bbr3,
+    dctcp,
+    pcc_allegro,
+    pcc_vivace,
+    aimd_delay,
+    contract,
+    fast,
+    ledbat,
+    poseidon,
+    swift,
+    tfrc,
+    #[cfg(test)]
+    dummy,
+}
+
 mod algorithm;
-pub mod bbr;
-pub mod bbr3;
-pub mod contract;
 mod controller;
-pub mod cubic;
-pub mod dctcp;
 mod delay;
-pub mod fast;
 mod fluid_window;
 mod hystart;
-pub mod ledbat;
 pub mod math;
 mod monitor_interval;
-pub mod pcc_allegro;
 mod pcc_sender;
-pub mod pcc_vivace;
-pub mod poseidon;
 mod quantity;
 mod range;
 pub mod registry;
-pub mod reno;
-pub mod swift;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-pub mod tfrc;
 pub mod tree;
 
-pub use algorithm::{Algorithm, Build, BuildError, Start, defaults, typed};
+pub use algorithm::{Algorithm, Build, BuildError, Row, Start, defaults, typed};
 pub use controller::{
     Ack, CaState, Cause, Context, Controller, Decision, Fault, Interests, Loss, LostPacket, RateSample, Sender, Sent,
 };

@@ -25,14 +25,13 @@
 //! standard errors: one random loss in 10 packets is 10 %, and would end the doubling at a hundredth of the link rate.
 //! eps_min, not the eps of the decision, scales the steps of ADJUSTING.
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::monitor_interval::Report;
 use crate::pcc_sender::Sender;
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
 use fairweir_units::{Bytes, Rate};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Parameters of PCC Allegro.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,19 +108,21 @@ impl Params {
     }
 }
 
-/// PCC Allegro, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "pcc_allegro",
-    summary: "rate control by experiment, utility tolerates 5 % loss (NSDI 2015)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed("pcc_allegro", params)?;
+impl Row for PccAllegro {
+    const NAME: &'static str = "pcc_allegro";
+    const SUMMARY: &'static str = "rate control by experiment, utility tolerates 5 % loss (NSDI 2015)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<PccAllegro, BuildError> {
         params
             .validate()
             .map_err(|reason| BuildError::BadParams { name: "pcc_allegro".to_owned(), reason: reason.to_owned() })?;
-        Ok(Box::new(PccAllegro::new(params, start)))
-    },
-};
+        Ok(PccAllegro::new(params, start))
+    }
+}
+
+/// PCC Allegro, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<PccAllegro>();
 
 /// Direction of the rate change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -320,6 +321,7 @@ mod tests {
     use fairweir_units::{Dur, Time};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
+    use serde_json::Value;
 
     fn bench(path: Path) -> Bench {
         Bench::of("pcc_allegro", &Value::Null, path)

@@ -28,14 +28,13 @@
 //! interval sees only falling RTTs, and the sender does not detect congestion. The released code makes two pairs of
 //! trials, which must agree: `pairs = 2`. Its minimum step (500 kbps) is `min_step`, off here.
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::monitor_interval::Report;
 use crate::pcc_sender::Sender;
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
 use fairweir_units::{Bytes, Rate};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Bytes/s in a Mbps.
 const MBPS: f64 = 125_000.0;
@@ -145,19 +144,21 @@ impl Params {
     }
 }
 
-/// PCC Vivace, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "pcc_vivace",
-    summary: "gradient ascent on a utility of rate, RTT gradient and loss (NSDI 2018)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed("pcc_vivace", params)?;
+impl Row for PccVivace {
+    const NAME: &'static str = "pcc_vivace";
+    const SUMMARY: &'static str = "gradient ascent on a utility of rate, RTT gradient and loss (NSDI 2018)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<PccVivace, BuildError> {
         params
             .validate()
             .map_err(|reason| BuildError::BadParams { name: "pcc_vivace".to_owned(), reason: reason.to_owned() })?;
-        Ok(Box::new(PccVivace::new(params, start)))
-    },
-};
+        Ok(PccVivace::new(params, start))
+    }
+}
+
+/// PCC Vivace, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<PccVivace>();
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
@@ -322,6 +323,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, Path};
     use fairweir_units::{Dur, Time};
+    use serde_json::Value;
     use serde_json::json;
 
     fn start() -> Start {

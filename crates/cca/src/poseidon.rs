@@ -23,7 +23,7 @@
 //! the effect of a step is seen after an RTT much longer than the controlled delays: m (rtprop + delay) must be below p
 //! / L or the flow oscillates.
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::delay::qdelay;
 use crate::fluid_window::FluidWindow;
 use crate::math::{exp, ln};
@@ -31,7 +31,6 @@ use crate::range::Checks;
 use crate::{Ack, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Name in scenarios.
 const NAME: &str = "poseidon";
@@ -90,17 +89,19 @@ impl Params {
     }
 }
 
-/// Poseidon, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: NAME,
-    summary: "multiplicative steps to a delay target that is logarithmic in the rate (NSDI 2023)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed(NAME, params)?;
+impl Row for Poseidon {
+    const NAME: &'static str = NAME;
+    const SUMMARY: &'static str = "multiplicative steps to a delay target that is logarithmic in the rate (NSDI 2023)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Poseidon, BuildError> {
         params.check()?;
-        Ok(Box::new(Poseidon::new(start, &params)))
-    },
-};
+        Ok(Poseidon::new(start, &params))
+    }
+}
+
+/// Poseidon, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<Poseidon>();
 
 /// The contract and the weight of a step.
 #[derive(Clone, Copy, Debug)]
@@ -229,7 +230,9 @@ impl Controller for Poseidon {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::typed;
     use crate::testing::{Bench, MSS, Path, refusal};
+    use serde_json::Value;
     use serde_json::json;
 
     fn law(params: &Value) -> Law {

@@ -19,11 +19,10 @@
 //! **Deviations**: ssthresh comes from cwnd (Linux) rather than FlightSize (RFC 5681 equation 4). The window inflates
 //! in recovery by the transport's proportional rate reduction, not by duplicate ACKs.
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use fairweir_units::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Smallest window after a reduction, packets (RFC 5681 §3.1 equation 4).
 pub(crate) const MIN_SSTHRESH_PKTS: u64 = 2;
@@ -43,15 +42,18 @@ impl Default for Params {
     }
 }
 
+impl Row for Reno {
+    const NAME: &'static str = "reno";
+    const SUMMARY: &'static str = "additive increase, multiplicative decrease on loss (RFC 5681)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Reno, BuildError> {
+        Ok(Reno::new(start, &params))
+    }
+}
+
 /// Reno, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: "reno",
-    summary: "additive increase, multiplicative decrease on loss (RFC 5681)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        Ok(Box::new(Reno::new(start, &typed("reno", params)?)))
-    },
-};
+pub const ALGORITHM: Algorithm = Algorithm::of::<Reno>();
 
 /// A window that grows as Reno's does; the algorithms differ in how they cut it.
 #[derive(Clone, Debug)]
@@ -176,6 +178,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, Path};
     use fairweir_units::{Dur, Time};
+    use serde_json::Value;
 
     fn window(cwnd_pkts: u64) -> Window {
         Window::new(&Start { mss: MSS, initial_cwnd: MSS * cwnd_pkts, oracle_rtprop: None, first_packet: 0, seed: 0 })

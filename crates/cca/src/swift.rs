@@ -26,14 +26,13 @@
 //! us, ends at 100 packets), no hop scaling, no separate target for the end host. Slow start (the paper has none)
 //! doubles per RTT; from 10 packets, additive increase alone takes 26 s to fill 200 Mbps at 40 ms.
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::delay::{Rounds, rtprop};
 use crate::fluid_window::FluidWindow;
 use crate::range::Checks;
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Name in scenarios.
 const NAME: &str = "swift";
@@ -98,17 +97,19 @@ impl Params {
     }
 }
 
-/// Swift, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: NAME,
-    summary: "AIMD on delay against a target that falls with the window (SIGCOMM 2020)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed(NAME, params)?;
+impl Row for Swift {
+    const NAME: &'static str = NAME;
+    const SUMMARY: &'static str = "AIMD on delay against a target that falls with the window (SIGCOMM 2020)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Swift, BuildError> {
         params.check()?;
-        Ok(Box::new(Swift::new(start, &params)))
-    },
-};
+        Ok(Swift::new(start, &params))
+    }
+}
+
+/// Swift, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<Swift>();
 
 /// The target as a function of the window, s beyond propagation.
 #[derive(Clone, Copy, Debug)]
@@ -252,7 +253,9 @@ impl Controller for Swift {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::typed;
     use crate::testing::{Bench, MSS, Path, refusal};
+    use serde_json::Value;
     use serde_json::json;
 
     fn scaling(params: &Value) -> TargetScaling {

@@ -29,7 +29,7 @@
 mod equation;
 mod loss_history;
 
-use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::delay::Rounds;
 use crate::range::Checks;
 use crate::{Ack, Cause, Context, Controller, Interests, Loss, LostPacket};
@@ -37,7 +37,6 @@ use equation::{loss_rate, packets_per_rtt};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use loss_history::LossHistory;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Name in scenarios.
 const NAME: &str = "tfrc";
@@ -81,17 +80,19 @@ impl Params {
     }
 }
 
-/// TFRC, as a row of the list of controllers.
-pub const ALGORITHM: Algorithm = Algorithm {
-    name: NAME,
-    summary: "paces at Reno's rate for the loss events and RTT it sees (RFC 5348)",
-    defaults: defaults::<Params>,
-    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let params: Params = typed(NAME, params)?;
+impl Row for Tfrc {
+    const NAME: &'static str = NAME;
+    const SUMMARY: &'static str = "paces at Reno's rate for the loss events and RTT it sees (RFC 5348)";
+    type Params = Params;
+
+    fn build(start: &Start, params: Params) -> Result<Tfrc, BuildError> {
         params.check()?;
-        Ok(Box::new(Tfrc::new(start, &params)))
-    },
-};
+        Ok(Tfrc::new(start, &params))
+    }
+}
+
+/// TFRC, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm::of::<Tfrc>();
 
 /// The current round, as its feedback will report it.
 #[derive(Clone, Copy, Debug)]
@@ -264,6 +265,7 @@ impl Controller for Tfrc {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, Path, refusal};
+    use serde_json::Value;
     use serde_json::json;
 
     #[test]

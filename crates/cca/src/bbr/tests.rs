@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{Bench, MSS, Path};
+use serde_json::Value;
 use serde_json::json;
 
 fn after(s: u64) -> Time {

@@ -1,6 +1,8 @@
 use super::*;
+use crate::algorithm::typed;
 use crate::testing::{Bench, MSS, Path, refusal};
 use fairweir_units::Time;
+use serde_json::Value;
 use serde_json::json;
 
 fn contract(pkts: u64, params: &Value) -> Contract {
