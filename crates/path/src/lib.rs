@@ -14,21 +14,63 @@ mod departures;
 mod element;
 mod error;
 mod hop;
+mod kinds;
 mod opportunity;
 mod packet;
-mod private_link;
 mod token_bucket;
 
-pub mod jitter;
 pub mod link;
-pub mod loss;
 pub mod queue;
 
+pub use access::{PrivateLink, PrivateLinkConfig};
 pub use chain::Chain;
-pub use element::{Element, ElementConfig};
+pub use element::{Element, ElementSpec};
 pub use error::{ConfigError, check_dur, check_positive_dur, check_rate};
 pub use hop::{Departure, Hop, HopConfig};
-pub use link::{Link, LinkConfig};
+pub use link::{Link, LinkConfig, LinkSpec};
 pub use packet::{Packet, Verdict};
-pub use private_link::{PrivateLink, PrivateLinkConfig};
-pub use queue::{Admission, Backlog, Queue, QueueConfig};
+pub use queue::{Admission, Backlog, Queue, QueueConfig, QueueSpec};
+
+// To add an element: a file with its parameters, which implement `ElementSpec`, and a line here.
+kinds::grouped_kinds! {
+    /// An element as scenarios describe it, in base units (ns, bytes, bytes per second).
+    ElementConfig of ElementSpec;
+    /// Delay that is not queueing at the bottleneck: constant, random, aggregated, adversarial. None of it reorders.
+    jitter {
+        /// A constant extra delay.
+        Delay = delay::DelayConfig;
+        /// Random delay up to a bound.
+        Uniform = uniform::UniformConfig;
+        /// Silence and bursts of fixed length.
+        AckAggregation = ack_aggregation::AckAggregationConfig;
+        /// Batches at random instants.
+        RandomAggregation = random_aggregation::RandomAggregationConfig;
+        /// Release at multiples of a period.
+        PeriodicRelease = periodic_release::PeriodicReleaseConfig;
+        /// A constant delay that spares a chosen packet.
+        EarlyPacket = early_packet::EarlyPacketConfig;
+        /// Delay along an explicit trajectory.
+        Trajectory = trajectory::TrajectoryConfig;
+        /// Delay that makes the path look like an ideal link.
+        VirtualLink = virtual_link::VirtualLinkConfig;
+        /// Nothing.
+        #[cfg(test)]
+        Dummy = dummy::DummyElementConfig;
+    }
+    /// Loss that is not a full buffer: random, in bursts, periodic, or by a policer.
+    loss {
+        /// Independent random loss.
+        IidLoss = iid::IidLossConfig;
+        /// Random loss in bursts.
+        BurstLoss = burst::BurstLossConfig;
+        /// Every n-th packet is lost.
+        PeriodicLoss = periodic::PeriodicLossConfig;
+        /// Drops what exceeds a token bucket.
+        Policer = policer::PolicerConfig;
+    }
+    /// A flow's own link to the path.
+    access {
+        /// A link that the flow has for itself.
+        Link = private_link::PrivateLinkConfig;
+    }
+}

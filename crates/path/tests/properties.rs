@@ -18,7 +18,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Debug;
 
@@ -59,8 +59,35 @@ fn times(first: impl Strategy<Value = u64>) -> impl Strategy<Value = Vec<Time>> 
     })
 }
 
+/// One of `examples` with each of its numbers multiplied or replaced: what a new kind is tested with.
+fn perturbed<T: DeserializeOwned + Debug>(examples: Vec<&'static str>) -> impl Strategy<Value = T> {
+    let change = prop_oneof![8 => Just(None), 1 => (0u64..u64::MAX).prop_map(Some), 2 => (0u64..1000).prop_map(Some)];
+    (prop::sample::select(examples), prop::collection::vec((1u64..20, change), 8)).prop_filter_map(
+        "numbers of the type",
+        |(example, changes)| {
+            let mut value: Value = serde_json::from_str(example).expect("an example is JSON");
+            perturb(&mut value, &mut changes.into_iter().cycle());
+            serde_json::from_value(value).ok()
+        },
+    )
+}
+
+fn perturb(value: &mut Value, changes: &mut impl Iterator<Item = (u64, Option<u64>)>) {
+    match value {
+        Value::Number(number) => {
+            if let (Some((tenths, other)), Some(old)) = (changes.next(), number.as_u64()) {
+                *value = other.unwrap_or(old.saturating_mul(tenths) / 10).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| perturb(item, changes)),
+        Value::Object(items) => items.values_mut().for_each(|item| perturb(item, changes)),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
 fn link() -> impl Strategy<Value = LinkConfig> {
     prop_oneof![
+        perturbed(LinkConfig::examples()),
         rate().prop_map(|rate| LinkConfig::Constant(ConstantConfig { rate })),
         (rate(), bytes()).prop_map(|(rate, burst)| LinkConfig::TokenBucket(ShaperConfig { rate, burst })),
         (times(1u64..1_000_000), bytes())
@@ -90,6 +117,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
         },
     );
     prop_oneof![
+        perturbed(QueueConfig::examples()),
         limits().prop_map(|(limit, limit_packets)| QueueConfig::Droptail(DroptailConfig { limit, limit_packets })),
         (limits(), limits()).prop_map(|(mark, limit)| QueueConfig::EcnThreshold(EcnThresholdConfig {
             mark_above: mark.0,
@@ -134,6 +162,7 @@ fn element() -> impl Strategy<Value = ElementConfig> {
         in_bad_per_billion: d,
     });
     prop_oneof![
+        perturbed(ElementConfig::examples()),
         (dur(), time()).prop_map(|(by, from)| ElementConfig::Delay(DelayConfig { by, from })),
         dur().prop_map(|max| ElementConfig::Uniform(UniformConfig { max })),
         aggregation.prop_map(ElementConfig::AckAggregation),
@@ -389,4 +418,15 @@ fn every_kind_is_among_those_that_properties_are_checked_for() {
     assert_eq!(kinds_of(link()), kinds::<LinkConfig>());
     assert_eq!(kinds_of(queue()), kinds::<QueueConfig>());
     assert_eq!(kinds_of(element()), kinds::<ElementConfig>());
+}
+
+#[test]
+fn every_kind_has_valid_examples() {
+    fn parsed<T: DeserializeOwned>(examples: Vec<&str>) -> Vec<T> {
+        examples.into_iter().map(|text| serde_json::from_str(text).expect("an example")).collect()
+    }
+    assert!(parsed::<LinkConfig>(LinkConfig::examples()).iter().all(|link| link.validate().is_ok()));
+    assert!(parsed::<QueueConfig>(QueueConfig::examples()).iter().all(|queue| queue.validate().is_ok()));
+    assert!(parsed::<ElementConfig>(ElementConfig::examples()).iter().all(|element| element.validate().is_ok()));
+    assert_eq!(kinds_of(perturbed::<ElementConfig>(ElementConfig::examples())), kinds::<ElementConfig>());
 }

@@ -1,7 +1,7 @@
 //! Rejects configurations that are inconsistent or contain numbers that a run cannot represent.
 
 use crate::{Config, FlowSpec, LinkSpec, Source};
-use fairweir_path::{ConfigError, ElementConfig, LinkConfig, check_dur, check_positive_dur, check_rate};
+use fairweir_path::{ConfigError, ElementConfig, check_dur, check_positive_dur, check_rate};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 
 /// The data packet must fit its own headers; 65,535 bytes is the maximum of an IP packet.
@@ -87,13 +87,9 @@ fn check_interval(config: &Config, interval: Dur) -> Result<(), ConfigError> {
 fn check_link(config: &Config, link: &LinkSpec) -> Result<(), ConfigError> {
     link.hop.validate().map_err(|e| e.within("hop"))?;
     check_dur("delay", link.delay)?;
-    let key = match link.hop.link {
-        LinkConfig::Constant(_) | LinkConfig::TokenBucket(_) => "hop.link.rate",
-        LinkConfig::Steps(_) => "hop.link.steps",
-        LinkConfig::Trace(_) => "hop.link.bytes",
-    };
+    let key = format!("hop.link.{}", link.hop.link.rate_key());
     let rate = link.hop.link.build().mean_rate(Time::ZERO, Time::ZERO + config.duration);
-    check_bytes_of_run(key, rate, config.duration)
+    check_bytes_of_run(&key, rate, config.duration)
 }
 
 /// Rejects a `rate` at which more bytes pass in `duration` than can be counted.

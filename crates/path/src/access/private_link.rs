@@ -3,7 +3,7 @@
 use crate::error::check_limit;
 use crate::hop::Hop;
 use crate::queue::{DroptailConfig, QueueConfig};
-use crate::{ConfigError, Element, HopConfig, LinkConfig, Packet, Verdict};
+use crate::{ConfigError, Element, ElementSpec, HopConfig, LinkConfig, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,20 @@ impl PrivateLinkConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.link.validate().map_err(|e| e.within("link"))?;
         check_limit(self.limit, self.limit_packets)
+    }
+}
+
+impl ElementSpec for PrivateLinkConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        PrivateLinkConfig::validate(self)
+    }
+
+    fn build(&self, rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(PrivateLink::new(self, rng))
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "link", "link": {"kind": "constant", "rate": 3000000}, "limit": 30000}"#]
     }
 }
 

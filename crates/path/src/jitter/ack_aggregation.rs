@@ -14,8 +14,9 @@
 
 use crate::error::{check_dur, check_positive_bytes, check_positive_dur, check_rate};
 use crate::opportunity::{Opportunity, OpportunityServer, Schedule};
-use crate::{ConfigError, Element, Packet, Verdict};
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`AckAggregation`].
@@ -63,6 +64,20 @@ impl AckAggregationConfig {
         }
         check_dur("smooth", self.smooth.since(Time::ZERO))?;
         check_positive_bytes("opportunity", self.opportunity)
+    }
+}
+
+impl ElementSpec for AckAggregationConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        AckAggregationConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(AckAggregation::new(self))
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "ack-aggregation", "hold": 20000000, "rate": 3000000}"#]
     }
 }
 

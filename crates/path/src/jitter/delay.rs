@@ -1,8 +1,9 @@
 //! A constant extra delay.
 
 use crate::error::check_dur;
-use crate::{ConfigError, Element, Packet, Verdict};
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
 use fairweir_units::{Dur, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Delay`].
@@ -22,6 +23,28 @@ impl DelayConfig {
     /// # Errors A delay out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_dur("by", self.by)
+    }
+}
+
+impl ElementSpec for DelayConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        DelayConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(Delay::new(self))
+    }
+
+    fn shortest_hold(&self) -> Dur {
+        if self.from == Time::ZERO { self.by } else { Dur::ZERO }
+    }
+
+    fn longest_hold(&self) -> Option<Dur> {
+        Some(self.by)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "delay", "by": 5000000, "from": 50000000}"#]
     }
 }
 

@@ -8,8 +8,9 @@
 //! the first (number 0), or one after a pause.
 
 use crate::error::{check_dur, check_positive_dur};
-use crate::{ConfigError, Element, Packet, Verdict};
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
 use fairweir_units::{Dur, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`EarlyPacket`]: one of `at` and `packet`.
@@ -69,6 +70,24 @@ impl EarlyPacketConfig {
             return Err(ConfigError::new("every_packets", "must be positive: `0`", "leave it out for a single packet"));
         }
         self.every.map_or(Ok(()), |every| check_positive_dur("every", every))
+    }
+}
+
+impl ElementSpec for EarlyPacketConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        EarlyPacketConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(EarlyPacket::new(self))
+    }
+
+    fn longest_hold(&self) -> Option<Dur> {
+        Some(self.offset)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "early-packet", "offset": 5000000, "early": 1000000, "at": 10000000, "every": 50000000}"#]
     }
 }
 

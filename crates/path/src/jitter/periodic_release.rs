@@ -3,8 +3,9 @@
 //! **Source**: the ACK aggregation of the starvation paper (section 5.3, PCC Vivace: ACKs only at multiples of 60 ms).
 
 use crate::error::{check_dur, check_positive_dur};
-use crate::{ConfigError, Element, Packet, Verdict};
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
 use fairweir_units::{Dur, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`PeriodicRelease`].
@@ -34,6 +35,24 @@ impl PeriodicReleaseConfig {
             ));
         }
         Ok(())
+    }
+}
+
+impl ElementSpec for PeriodicReleaseConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        PeriodicReleaseConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(PeriodicRelease::new(self))
+    }
+
+    fn longest_hold(&self) -> Option<Dur> {
+        Some(self.period.saturating_sub(Dur::from_nanos(1)))
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "periodic-release", "period": 10000000, "offset": 1000000}"#]
     }
 }
 

@@ -9,7 +9,7 @@
 use crate::chance::uniform_below;
 use crate::error::{check_packet, check_positive_dur, check_rate};
 use crate::opportunity::{Opportunity, OpportunityServer, Schedule};
-use crate::{ConfigError, Element, Packet, Verdict};
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,20 @@ impl RandomAggregationConfig {
             ));
         }
         self.counts_as.map_or(Ok(()), |bytes| check_packet("counts_as", bytes))
+    }
+}
+
+impl ElementSpec for RandomAggregationConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        RandomAggregationConfig::validate(self)
+    }
+
+    fn build(&self, rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(RandomAggregation::new(self, rng))
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "random-aggregation", "max": 10000000, "rate": 3000000}"#]
     }
 }
 

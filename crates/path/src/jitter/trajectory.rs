@@ -1,8 +1,9 @@
 //! Delay along an explicit trajectory.
 
 use crate::error::{check_dur, check_increasing, check_positive_dur};
-use crate::{ConfigError, Element, Packet, Verdict};
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
 use fairweir_units::{Dur, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Packets that arrive at `at` are held for `delay`.
@@ -62,6 +63,26 @@ impl TrajectoryConfig {
             }
         }
         Ok(())
+    }
+}
+
+impl ElementSpec for TrajectoryConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        TrajectoryConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(Trajectory::new(self))
+    }
+
+    fn longest_hold(&self) -> Option<Dur> {
+        self.points.iter().map(|p| p.delay).max()
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[
+            r#"{"kind": "trajectory", "points": [{"at": 0, "delay": 0}, {"at": 100000000, "delay": 10000000}], "interpolation": "linear", "repeat": 200000000}"#,
+        ]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::chance::uniform_up_to;
 use crate::error::check_positive_dur;
-use crate::{ConfigError, Element, Packet, Verdict};
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
 use fairweir_units::{Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,24 @@ impl UniformConfig {
     /// A bound that is zero or absurd.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_dur("max", self.max)
+    }
+}
+
+impl ElementSpec for UniformConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        UniformConfig::validate(self)
+    }
+
+    fn build(&self, rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(Uniform::new(self, rng))
+    }
+
+    fn longest_hold(&self) -> Option<Dur> {
+        Some(self.max)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "uniform", "max": 10000000}"#]
     }
 }
 

@@ -11,8 +11,9 @@
 
 use crate::error::{check_dur, check_packet, check_positive_dur, check_rate};
 use crate::link::ConstantRate;
-use crate::{ConfigError, Element, Link, Packet, Verdict};
+use crate::{ConfigError, Element, ElementSpec, Link, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, Rate, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`VirtualLink`].
@@ -44,6 +45,24 @@ impl VirtualLinkConfig {
         check_dur("base", self.base)?;
         check_positive_dur("bound", self.bound)?;
         self.counts_as.map_or(Ok(()), |bytes| check_packet("counts_as", bytes))
+    }
+}
+
+impl ElementSpec for VirtualLinkConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        VirtualLinkConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(VirtualLink::new(self))
+    }
+
+    fn longest_hold(&self) -> Option<Dur> {
+        Some(self.from.since(Time::ZERO) + self.bound)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "virtual-link", "rate": 1500000, "base": 1000000, "bound": 10000000, "from": 50000000}"#]
     }
 }
 

@@ -1,6 +1,6 @@
 //! A link of constant rate whose long-run rate is exact.
 
-use super::Link;
+use super::{Link, LinkSpec};
 use crate::ConfigError;
 use crate::error::check_rate;
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
@@ -21,6 +21,20 @@ impl ConstantConfig {
     /// A rate that is zero or absurdly high.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_rate("rate", self.rate)
+    }
+}
+
+impl LinkSpec for ConstantConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        ConstantConfig::validate(self)
+    }
+
+    fn build(&self) -> Box<dyn Link> {
+        Box::new(ConstantRate::new(self.rate))
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "constant", "rate": 3000000}"#]
     }
 }
 

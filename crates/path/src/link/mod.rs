@@ -1,18 +1,8 @@
 //! Links: when does a packet that arrives now leave?
 
-mod constant;
-mod shaper;
-mod steps;
-mod trace;
-
-pub use constant::{ConstantConfig, ConstantRate};
-pub use shaper::{Shaper, ShaperConfig};
-pub use steps::{RateStep, RateSteps, StepsConfig};
-pub use trace::{Trace, TraceConfig, TraceError};
-
 use crate::ConfigError;
+use crate::kinds::kinds;
 use fairweir_units::{Bytes, Rate, Time};
-use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
 /// A link: serves packets one after another, in order of arrival.
@@ -26,40 +16,61 @@ pub trait Link: Debug + Send {
     fn mean_rate(&self, from: Time, to: Time) -> Rate;
 }
 
-/// A link as scenarios describe it, in base units.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum LinkConfig {
+/// A kind of link: its parameters in base units, in the file of the link.
+pub trait LinkSpec: Debug {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// The first key whose value is rejected.
+    fn validate(&self) -> Result<(), ConfigError>;
+
+    /// Builds the link. The parameters must be valid.
+    fn build(&self) -> Box<dyn Link>;
+
+    /// Returns the key that sets the rate, for messages.
+    fn rate_key(&self) -> &'static str {
+        "rate"
+    }
+
+    /// Returns examples as JSON, with the name of the kind.
+    fn examples() -> &'static [&'static str]
+    where
+        Self: Sized;
+}
+
+// To add a link: a file with its parameters, which implement `LinkSpec`, and a line here.
+kinds! {
+    /// A link as scenarios describe it, in base units.
+    LinkConfig of LinkSpec;
     /// A constant rate.
-    Constant(ConstantConfig),
+    Constant = constant::ConstantConfig;
     /// A rate that changes at given times; outages too.
-    Steps(StepsConfig),
+    Steps = steps::StepsConfig;
     /// Opportunities from a trace (mahimahi).
-    Trace(TraceConfig),
+    Trace = trace::TraceConfig;
     /// A token-bucket shaper.
-    TokenBucket(ShaperConfig),
+    TokenBucket = shaper::ShaperConfig;
+    /// Takes no time.
+    #[cfg(test)]
+    Dummy = dummy::DummyLinkConfig;
 }
 
 impl LinkConfig {
-    /// The link. The configuration must be valid.
+    /// Builds the link. The configuration must be valid.
     pub fn build(&self) -> Box<dyn Link> {
-        match self {
-            LinkConfig::Constant(c) => Box::new(ConstantRate::new(c.rate)),
-            LinkConfig::Steps(c) => Box::new(RateSteps::new(c)),
-            LinkConfig::Trace(c) => Box::new(Trace::new(c)),
-            LinkConfig::TokenBucket(c) => Box::new(Shaper::new(c)),
-        }
+        self.spec().build()
     }
 
-    /// Is this a link that can be built?
+    /// Checks the parameters.
     ///
-    /// # Errors The first key whose value is rejected.
+    /// # Errors
+    /// The first key whose value is rejected.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        match self {
-            LinkConfig::Constant(c) => c.validate(),
-            LinkConfig::Steps(c) => c.validate(),
-            LinkConfig::Trace(c) => c.validate(),
-            LinkConfig::TokenBucket(c) => c.validate(),
-        }
+        self.spec().validate()
+    }
+
+    /// Returns the key that sets the rate, for messages.
+    pub fn rate_key(&self) -> &'static str {
+        self.spec().rate_key()
     }
 }

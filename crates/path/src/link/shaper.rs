@@ -1,6 +1,6 @@
 //! A token-bucket shaper: bursts pass at once, the long run at the token rate.
 
-use super::Link;
+use super::{Link, LinkSpec};
 use crate::ConfigError;
 use crate::error::{check_positive_bytes, check_rate};
 use crate::token_bucket::TokenBucket;
@@ -25,6 +25,20 @@ impl ShaperConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_rate("rate", self.rate)?;
         check_positive_bytes("burst", self.burst)
+    }
+}
+
+impl LinkSpec for ShaperConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        ShaperConfig::validate(self)
+    }
+
+    fn build(&self) -> Box<dyn Link> {
+        Box::new(Shaper::new(self))
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "token-bucket", "rate": 3000000, "burst": 15000}"#]
     }
 }
 

@@ -1,6 +1,6 @@
 //! A link whose rate changes at given times, exact across every change.
 
-use super::Link;
+use super::{Link, LinkSpec};
 use crate::ConfigError;
 use crate::error::{check_increasing, check_rate};
 use fairweir_units::{Bytes, NANOS_PER_SEC, Rate, Time};
@@ -47,6 +47,26 @@ impl StepsConfig {
             check_rate(&format!("steps.{i}.rate"), step.rate)?;
         }
         Ok(())
+    }
+}
+
+impl LinkSpec for StepsConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        StepsConfig::validate(self)
+    }
+
+    fn build(&self) -> Box<dyn Link> {
+        Box::new(RateSteps::new(self))
+    }
+
+    fn rate_key(&self) -> &'static str {
+        "steps"
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[
+            r#"{"kind": "steps", "steps": [{"at": 0, "rate": 3000000}, {"at": 100000000, "rate": 0}, {"at": 150000000, "rate": 3000000}]}"#,
+        ]
     }
 }
 

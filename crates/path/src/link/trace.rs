@@ -4,7 +4,7 @@
 //! and the TUN header); the trace repeats from its last time stamp on. An opportunity serves the bytes of one or
 //! several packets; unused bytes are lost.
 
-use super::Link;
+use super::{Link, LinkSpec};
 use crate::ConfigError;
 use crate::error::{check_dur, check_positive_bytes};
 use crate::opportunity::{Opportunity, OpportunityServer, Schedule};
@@ -118,6 +118,24 @@ impl TraceConfig {
             Some(&Time::ZERO) => Err(ConfigError::new("opportunities", "have no length to repeat: all at `0s`", HINT)),
             Some(last) => check_dur("opportunities", last.since(Time::ZERO)),
         }
+    }
+}
+
+impl LinkSpec for TraceConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        TraceConfig::validate(self)
+    }
+
+    fn build(&self) -> Box<dyn Link> {
+        Box::new(Trace::new(self))
+    }
+
+    fn rate_key(&self) -> &'static str {
+        "bytes"
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "trace", "opportunities": [0, 1000000, 1000000, 5000000], "bytes": 1504}"#]
     }
 }
 

@@ -14,8 +14,8 @@
 
 use crate::chance::Chance;
 use crate::error::check_probability;
-use crate::{ConfigError, Element, Packet, Verdict};
-use fairweir_units::Time;
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
+use fairweir_units::{Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,24 @@ impl BurstLossConfig {
             ));
         }
         Ok(())
+    }
+}
+
+impl ElementSpec for BurstLossConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        BurstLossConfig::validate(self)
+    }
+
+    fn build(&self, rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(BurstLoss::new(self, rng))
+    }
+
+    fn longest_hold(&self) -> Option<Dur> {
+        Some(Dur::ZERO)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "burst-loss", "to_bad_per_billion": 10000000, "to_good_per_billion": 500000000}"#]
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::chance::Chance;
 use crate::error::check_probability;
-use crate::{ConfigError, Element, Packet, Verdict};
-use fairweir_units::Time;
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
+use fairweir_units::{Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,24 @@ impl IidLossConfig {
     /// A probability above 1.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_probability("per_billion", self.per_billion)
+    }
+}
+
+impl ElementSpec for IidLossConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        IidLossConfig::validate(self)
+    }
+
+    fn build(&self, rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(IidLoss::new(self, rng))
+    }
+
+    fn longest_hold(&self) -> Option<Dur> {
+        Some(Dur::ZERO)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "iid-loss", "per_billion": 10000000}"#]
     }
 }
 

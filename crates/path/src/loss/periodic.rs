@@ -1,7 +1,8 @@
 //! Every n-th packet is lost: the periodic loss of window models (RFC 9438's and RFC 3649's response functions).
 
-use crate::{ConfigError, Element, Packet, Verdict};
-use fairweir_units::Time;
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
+use fairweir_units::{Dur, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`PeriodicLoss`].
@@ -29,6 +30,24 @@ impl PeriodicLossConfig {
             return Err(ConfigError::new("first", "must be positive: `0`", HINT));
         }
         Ok(())
+    }
+}
+
+impl ElementSpec for PeriodicLossConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        PeriodicLossConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(PeriodicLoss::new(self))
+    }
+
+    fn longest_hold(&self) -> Option<Dur> {
+        Some(Dur::ZERO)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "periodic-loss", "every": 100}"#]
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::error::{check_positive_bytes, check_rate};
 use crate::token_bucket::TokenBucket;
-use crate::{ConfigError, Element, Packet, Verdict};
-use fairweir_units::{Bytes, Rate, Time};
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
+use fairweir_units::{Bytes, Dur, Rate, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Policer`].
@@ -24,6 +25,24 @@ impl PolicerConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_rate("rate", self.rate)?;
         check_positive_bytes("burst", self.burst)
+    }
+}
+
+impl ElementSpec for PolicerConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        PolicerConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Element> {
+        Box::new(Policer::new(self))
+    }
+
+    fn longest_hold(&self) -> Option<Dur> {
+        Some(Dur::ZERO)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "policer", "rate": 3000000, "burst": 15000}"#]
     }
 }
 

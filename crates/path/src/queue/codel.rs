@@ -18,10 +18,11 @@
 //! at the same instant, with the same decisions. The square root is an integer one, of `count` in 2^32.
 
 use super::limit::Limit;
-use super::{Admission, Backlog, Queue};
+use super::{Admission, Backlog, Queue, QueueSpec};
 use crate::error::{check_limit, check_packet, check_positive_dur};
 use crate::{ConfigError, Packet};
 use fairweir_units::{Bytes, Dur, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Codel`].
@@ -83,6 +84,20 @@ impl CodelConfig {
         check_positive_dur("interval", self.interval)?;
         check_packet("packet", self.packet)?;
         check_limit(self.limit, self.limit_packets)
+    }
+}
+
+impl QueueSpec for CodelConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        CodelConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Queue> {
+        Box::new(Codel::new(self))
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "codel", "target": 5000000, "interval": 100000000, "ecn": false, "limit": 90000}"#]
     }
 }
 

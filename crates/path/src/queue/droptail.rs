@@ -1,10 +1,11 @@
 //! A FIFO that drops packets that do not fit.
 
 use super::limit::Limit;
-use super::{Admission, Backlog, Queue};
+use super::{Admission, Backlog, Queue, QueueSpec};
 use crate::error::check_limit;
 use crate::{ConfigError, Packet};
 use fairweir_units::{Bytes, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Droptail`].
@@ -26,6 +27,24 @@ impl DroptailConfig {
     /// A limit of zero.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_limit(self.limit, self.limit_packets)
+    }
+}
+
+impl QueueSpec for DroptailConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        DroptailConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Queue> {
+        Box::new(Droptail::new(self))
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[
+            r#"{"kind": "droptail", "limit": 60000}"#,
+            r#"{"kind": "droptail", "limit_packets": 3}"#,
+            r#"{"kind": "droptail"}"#,
+        ]
     }
 }
 

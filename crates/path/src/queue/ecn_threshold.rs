@@ -5,10 +5,11 @@
 //! refused by the hard limit.
 
 use super::limit::Limit;
-use super::{Admission, Backlog, Queue};
+use super::{Admission, Backlog, Queue, QueueSpec};
 use crate::error::check_limit;
 use crate::{ConfigError, Packet};
 use fairweir_units::{Bytes, Time};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`EcnThreshold`]; at least one threshold.
@@ -43,6 +44,20 @@ impl EcnThresholdConfig {
             ));
         }
         check_limit(self.limit, self.limit_packets)
+    }
+}
+
+impl QueueSpec for EcnThresholdConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        EcnThresholdConfig::validate(self)
+    }
+
+    fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Queue> {
+        Box::new(EcnThreshold::new(self))
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "ecn-threshold", "mark_above": 15000, "limit": 90000}"#]
     }
 }
 

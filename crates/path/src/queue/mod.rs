@@ -1,20 +1,11 @@
 //! Queues: may a packet enter, and how?
 
-mod codel;
-mod droptail;
-mod ecn_threshold;
 mod limit;
-mod red;
 
-pub use codel::{Codel, CodelConfig};
-pub use droptail::{Droptail, DroptailConfig};
-pub use ecn_threshold::{EcnThreshold, EcnThresholdConfig};
-pub use red::{Red, RedConfig};
-
+use crate::kinds::kinds;
 use crate::{ConfigError, Packet};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
 /// Content of a hop, including the packet in transmission.
@@ -70,41 +61,52 @@ pub trait Queue: Debug + Send {
     }
 }
 
-/// A queue as scenarios describe it, in base units.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum QueueConfig {
+/// A kind of queue: its parameters in base units, in the file of the queue.
+pub trait QueueSpec: Debug {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// The first key whose value is rejected.
+    fn validate(&self) -> Result<(), ConfigError>;
+
+    /// Builds the queue, with a random stream of its own. The parameters must be valid.
+    fn build(&self, rng: ChaCha8Rng) -> Box<dyn Queue>;
+
+    /// Returns examples as JSON, with the name of the kind.
+    fn examples() -> &'static [&'static str]
+    where
+        Self: Sized;
+}
+
+// To add a queue: a file with its parameters, which implement `QueueSpec`, and a line here.
+kinds! {
+    /// A queue as scenarios describe it, in base units.
+    QueueConfig of QueueSpec;
     /// Drops packets that do not fit.
-    Droptail(DroptailConfig),
+    Droptail = droptail::DroptailConfig;
     /// Random early detection.
-    Red(RedConfig),
+    Red = red::RedConfig;
     /// Marks above a threshold.
-    EcnThreshold(EcnThresholdConfig),
+    EcnThreshold = ecn_threshold::EcnThresholdConfig;
     /// Controlled delay.
-    Codel(CodelConfig),
+    Codel = codel::CodelConfig;
+    /// Admits nothing.
+    #[cfg(test)]
+    Dummy = dummy::DummyQueueConfig;
 }
 
 impl QueueConfig {
-    /// The queue, with a random stream of its own. The configuration must be valid.
+    /// Builds the queue, with a random stream of its own. The configuration must be valid.
     pub fn build(&self, rng: ChaCha8Rng) -> Box<dyn Queue> {
-        match self {
-            QueueConfig::Droptail(c) => Box::new(Droptail::new(c)),
-            QueueConfig::Red(c) => Box::new(Red::new(c, rng)),
-            QueueConfig::EcnThreshold(c) => Box::new(EcnThreshold::new(c)),
-            QueueConfig::Codel(c) => Box::new(Codel::new(c)),
-        }
+        self.spec().build(rng)
     }
 
-    /// Is this a queue that can be built?
+    /// Checks the parameters.
     ///
-    /// # Errors The first key whose value is rejected.
+    /// # Errors
+    /// The first key whose value is rejected.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        match self {
-            QueueConfig::Droptail(c) => c.validate(),
-            QueueConfig::Red(c) => c.validate(),
-            QueueConfig::EcnThreshold(c) => c.validate(),
-            QueueConfig::Codel(c) => c.validate(),
-        }
+        self.spec().validate()
     }
 }
 

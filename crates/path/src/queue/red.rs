@@ -15,7 +15,7 @@
 //! thresholds packets that can be marked are marked, as Linux does, unless `hard_drop` asks for RFC 3168's drop.
 
 use super::limit::Limit;
-use super::{Admission, Backlog, Queue};
+use super::{Admission, Backlog, Queue, QueueSpec};
 use crate::error::{check_dur, check_limit, check_positive_bytes, check_probability};
 use crate::{ConfigError, Packet};
 use fairweir_units::{Bytes, Dur, Time};
@@ -93,6 +93,20 @@ impl RedConfig {
         }
         check_dur("packet_time", self.packet_time)?;
         check_limit(self.limit, self.limit_packets)
+    }
+}
+
+impl QueueSpec for RedConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        RedConfig::validate(self)
+    }
+
+    fn build(&self, rng: ChaCha8Rng) -> Box<dyn Queue> {
+        Box::new(Red::new(self, rng))
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &[r#"{"kind": "red", "min_threshold": 15000, "max_threshold": 45000, "limit": 90000, "ecn": true}"#]
     }
 }
 
