@@ -47,6 +47,12 @@ COMMANDS = {
     "verify cc_qdel --property queue<=100 --points 4 --given queue<=2": {0},
     "prove aimd --points 3": VERDICT,
     "synth g1-4 --set points=3": VERDICT,
+    "synth cloud-gaming --set depth=1 --set sampling.sessions=2 --set sampling.boxes=20 --set sampling.rounds=0"
+    " --set tree.leaves=[2] --set tree.preferences=[0.1] --set tree.trials=2 --set tree.tie=0": {0},
+    "verify conference --property queue<=2": {0},
+    "video run fixed --sender tree:conference --duration 3s": {0},
+    "video run shallow --sender search:conference --encoder screen-vp8 --duration 3s": {0},
+    "run three-rtprops --set duration=11s --set warmup=1s --set flow.0.cca=bulk": {0},
     "rule cc_qdel --as c": {0},
     "contract expo --rtprops 40ms --capacities 12Mbps,24Mbps --flows 1 --seeds 1 --duration 5s": VERDICT,
     "contract --table": {0},
@@ -135,8 +141,10 @@ def test_one_command_of_each_family_works(installed: Installed) -> None:
         if done.returncode not in codes or "Traceback" in done.stderr or "reads the clone" in done.stdout + done.stderr:
             wrong[words] = (done.returncode, done.stderr[-2000:], done.stdout[-500:])
     assert not wrong
-    listed = json.loads(installed.run("list scenarios --json").stdout)["scenarios"]
-    assert all(Path(row["file"]).is_relative_to(installed.python.parents[1]) for row in listed)
+    for kind in ("scenarios", "controllers"):
+        listed = json.loads(installed.run(f"list {kind} --json").stdout)[kind]
+        assert all(Path(row["file"]).is_relative_to(installed.python.parents[1]) for row in listed)
+    assert {"bulk", "cloud-gaming", "conference", "live", "published"} <= {row["name"] for row in listed}
     # The verification's suggested command works.
     assert "unsatisfiable" in _check_certificate(installed)
 
