@@ -95,8 +95,8 @@ def put(at: tuple[Any, ...], value: Any) -> Callable[[dict[str, Any]], None]:
         (put(("ssim",), [[[0.9] * 3] * 2]), "ssim", "1 strides, expected 2"),
         (put(("ssim", 0, 1), [0.9] * 4), "ssim.0.1", "4 frames, expected 3"),
         (put(("frozen", 1), [0.8]), "frozen.1", "1 frames, expected 3"),
-        (put(("ssim", 1, 0, 2), float("nan")), "", "`NaN` is no number"),
-        (put(("ssim", 1, 0, 2), float("inf")), "", "`Infinity` is no number"),
+        (put(("ssim", 1, 0, 2), float("nan")), "", "`NaN` is not a JSON number"),
+        (put(("ssim", 1, 0, 2), float("inf")), "", "`Infinity` is not a JSON number"),
         (put(("ssim", 1, 0, 2), 17.2), "ssim.1.0.2", "no SSIM: `17.2`"),
         (put(("frozen", 0, 1), -1.5), "frozen.0.1", "no SSIM: `-1.5`"),
         (put(("bytes", 0, 1, 0), -4), "bytes.0.1.0", "no size of a frame: `-4`"),
@@ -108,7 +108,7 @@ def put(at: tuple[Any, ...], value: Any) -> Callable[[dict[str, Any]], None]:
         (put(("qps",), []), "qps", ""),
         (put(("strides",), [1, 3]), "strides", "1, 2, ..."),
         (put(("fps",), 0), "fps", "more than 0"),
-        (put(("fps",), float("nan")), "", "`NaN` is no number"),
+        (put(("fps",), float("nan")), "", "`NaN` is not a JSON number"),
         (put(("format",), "fairweir-video-table-9"), "format", "fairweir-video-table-9"),
         (put(("sise",), 4), "sise", "unknown key `sise`"),
     ],
@@ -175,7 +175,7 @@ def test_measuring_repeats_the_shipped_table_and_continues(
 
 def test_an_unknown_table_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["video", "tables", "talking-hat-x264"]) == 2
-    assert "no table of an encoder: `talking-hat-x264`" in (err := capsys.readouterr().err)
+    assert "unknown encoder table: `talking-hat-x264`" in (err := capsys.readouterr().err)
     assert "talking-head-x264" in err
 
 

@@ -45,7 +45,7 @@ def synth(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output directory; default synthesised/NAME.")] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Candidates checked, or situations labelled, in parallel; default one per core."),
+        typer.Option(min=1, help="Number of parallel jobs; default one per core."),
     ] = None,
     solver: Annotated[
         Literal["yices", "z3"], typer.Option(help="Solver to try first; the other one is used if it gives up.")
@@ -58,10 +58,11 @@ def synth(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find all rules of a template that keep an invariant, or a proved decision tree that plays a game like its search.
+    """Synthesise controllers: all rules of a template that maintain an invariant, or a decision tree with proofs.
 
-    Exit 0: the whole template was searched and has solutions, or every claim of every leaf is proved; 1: it has none,
-    or a claim is refuted; 2: bad input, or what no solver could decide; 130: interrupted, and the same command resumes.
+    Exit 0: the search is complete and found rules, or every claim of every leaf is proved; 1: no rule maintains the
+    invariant, or a claim is refuted; 2: bad input, or a question that no solver decided; 130: interrupted; run the same
+    command to resume.
     """
     from fairweir.formal.solvers import Budget
     from fairweir.synth.archive import Archive

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +14,14 @@ from fairweir.cli import output
 from fairweir.cli.options import AsJson, file_of
 from fairweir.cli.progress import meter
 from fairweir.cli.video_run import Length, number, prepare
+from fairweir.documents.atomic_write import write_text
 from fairweir.video.evaluate import FOUR, Bar, Evaluation, Kept, mean_sessions
 from fairweir.video.evaluate import evaluate as run_all
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
+
+#: In the output directory: the document of ``--json``.
+RESULTS = "results.json"
 
 
 def evaluate(
@@ -26,14 +31,14 @@ def evaluate(
     ] = None,
     *,
     trace: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Also the link of a mahimahi trace. May repeat.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Add the link of a mahimahi trace. May repeat.")
     ] = None,
     sender: Annotated[
         list[str] | None,
-        typer.Option(help="Sender that is compared, as for video run; default rules. May repeat."),
+        typer.Option(help="Sender to evaluate, as for video run; default rules. May repeat."),
     ] = None,
     encoder: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Table of an encoder; default each scenario's. May repeat.")
+        list[str] | None, typer.Option(metavar="NAME", help="Encoder table; default that of each scenario. May repeat.")
     ] = None,
     duration: Length = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
@@ -43,7 +48,10 @@ def evaluate(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare senders with the bars, next to baselines and a sender that knows the link; exit 1 if a bar fails."""
+    """Compare senders with the bars of docs/video.md, the baselines, and a sender that knows the link.
+
+    Exit 0: all bars hold; 1: a bar fails; 2: bad input, or a session that could not run.
+    """
     candidates = [Sender.parse(word) for word in sender or ["rules"]]
     links: list[VideoScenario] = []
     tables: list[str | None] = [*encoder] if encoder else [None]
@@ -63,15 +71,15 @@ def evaluate(
 
     write_evaluation(found, out / "report.html")
     output.stderr.print(f"written to {out / 'report.html'}", soft_wrap=True)
+    document = {
+        "seeds": seeds,
+        "sessions": [one.to_dict() for one in found.sessions],
+        "bars": [bar.to_dict() for bar in found.bars],
+        "failures": found.failures,
+    }
+    write_text(out / RESULTS, json.dumps(output.finite(document), indent=2, allow_nan=False) + "\n")
     if as_json:
-        output.print_json(
-            {
-                "seeds": seeds,
-                "sessions": [one.to_dict() for one in found.sessions],
-                "bars": [bar.to_dict() for bar in found.bars],
-                "failures": found.failures,
-            }
-        )
+        output.print_json(document)
     else:
         _show(found)
     if found.failures:
@@ -108,9 +116,9 @@ def _bars(bars: list[Bar]) -> Table:
         table.add_column(heading, justify="right")
     for bar in bars:
         verdict = Text("holds", "green") if bar.holds else Text("fails", "bold red")
-        bound = f"{'<=' if bar.is_most else '>='} {bar.bound:g}"
+        bound = f"{'<=' if bar.is_upper else '>='} {bar.bound:g}"
         ends = f"{bar.measured.lo:.2f} to {bar.measured.hi:.2f}"
         table.add_row(
-            bar.scenario, bar.encoder, bar.sender, bar.words, verdict, bound, f"{bar.measured.value:.2f}", ends
+            bar.scenario, bar.encoder, bar.sender, bar.quantity, verdict, bound, f"{bar.measured.value:.2f}", ends
         )
     return table

@@ -27,13 +27,13 @@ def live(
     sender: SenderName = "rules",
     trace: Trace = None,
     encoder: EncoderName = None,
-    duration: Annotated[str, typer.Option("--duration", help="How long frames are captured: 3s to 30s.")] = "10s",
+    duration: Annotated[str, typer.Option("--duration", help="Override the scenario's duration: 3s to 30s.")] = "10s",
     seed: VideoSeed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send video with a real encoder (x264) and decoder, and compare its metrics with a session from the table.
+    """Send video with a real encoder (x264) and decoder, and compare it with the same session from the encoder table.
 
-    The content is the table's. Needs the extra `video` (PyAV). Exit 1: a metric differs by more than 10 %.
+    The content is that of the table. Needs the extra `video` (PyAV). Exit 1: a metric differs by more than 10 %.
     """
     from fairweir.video.live_session import compare
 
@@ -64,7 +64,7 @@ def _show(found: LiveSession) -> None:
         table.add_row(row.metric, number(row.live, 2), number(row.table, 2), difference, verdict)
     output.stdout.print(
         f"{found.scenario}, {found.sender}, {found.encoder}, {found.duration_s:g} s, seed {found.seed}; "
-        f"groups completed by repair packets: {found.recovered}",
+        f"groups completed by repair packets: {found.groups_recovered}",
         soft_wrap=True,
         markup=False,
     )

@@ -30,10 +30,11 @@ Trace = Annotated[
     typer.Option(metavar="FILE", help="Replace the link by a mahimahi trace with an unlimited buffer."),
 ]
 EncoderName = Annotated[
-    str | None, typer.Option("--encoder", metavar="NAME", help="Override the table of the encoder: a file, or a name.")
+    str | None,
+    typer.Option("--encoder", metavar="NAME", help="Override the encoder table: a file, or a name (list encoders)."),
 ]
 SenderName = Annotated[
-    str, typer.Option("--sender", help="Who sends: a name (list senders), fixed:RATE, tree:FILE, search:QUERY.")
+    str, typer.Option("--sender", help="A name (list senders), fixed:RATE, tree:FILE or search:QUERY.")
 ]
 VideoSeed = Annotated[
     int | None, typer.Option("--seed", min=0, max=(1 << 63) - 1, help="Override the scenario's seed.")
@@ -50,10 +51,12 @@ def run(
     duration: Length = None,
     seed: VideoSeed = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Print each decision: leaf, belief and action; in JSON also all frames.")
+        bool,
+        typer.Option("--explain", help="Print each decision: belief, action and leaf. With --json also all frames."),
     ] = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with the timeline of all frames and decisions.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write an HTML page with the timeline of all frames and decisions."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -21,18 +21,18 @@ PIECES = ".pieces"
 
 def tables(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="As talking-head-x264; default all tables.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Such as talking-head-x264; default all tables.")
     ] = None,
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The tables, as JSON, and a figure of them.")] = Path(
-        "encoder-tables"
-    ),
-    seed: Annotated[int, typer.Option(min=0, help="Of the generated content.")] = 1,
-    frames: Annotated[int, typer.Option(min=2, max=3000, help="Of each table, 30 a second.")] = 90,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Output directory for the tables (JSON) and a figure.")
+    ] = Path("encoder-tables"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the generated content.")] = 1,
+    frames: Annotated[int, typer.Option(min=2, max=3000, help="Frames per table, at 30 per second.")] = 90,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Encode, decode and compare generated content, for each quantiser and age of the reference.
+    """Measure size and SSIM of generated content for each quantiser and age of the reference.
 
     Finished measurements are stored in DIR: the same command continues after an interruption.
     """
@@ -40,7 +40,7 @@ def tables(
     from fairweir.video.rates import rates_figure
 
     pairs = list(map(_pair, names)) if names else list(_pairs().values())
-    with meter("tables of encoders", kept_in=out, kept="finished measurements", counts=True) as report:
+    with meter("encoder tables", kept_in=out, kept="finished measurements", counts=True) as report:
 
         def on_progress(what: str, done: int, total: int) -> None:
             report(what)
@@ -72,7 +72,7 @@ def tables(
         mbps, db = (f"{row[f'{key}_min']:g} to {row[f'{key}_max']:g}" for key in ("mbps", "ssim_db"))
         columns.add_row(row["name"], mbps, db, row["file"])
     output.stdout.print(columns)
-    output.stdout.print(f"rates and qualities: {figure}", soft_wrap=True, markup=False)
+    output.stdout.print(f"figure: {figure}", soft_wrap=True, markup=False)
 
 
 def _pairs() -> dict[str, tuple[str, str]]:
@@ -85,5 +85,5 @@ def _pairs() -> dict[str, tuple[str, str]]:
 def _pair(name: str) -> tuple[str, str]:
     known = _pairs()
     if name not in known:
-        raise ConfigError(f"no table of an encoder: `{name}`", hint=did_you_mean(name, list(known)), key="NAME")
+        raise ConfigError(f"unknown encoder table: `{name}`", hint=did_you_mean(name, list(known)), key="NAME")
     return known[name]

@@ -44,7 +44,7 @@ KINDS: Final = {
     "controllers": Kind("controller", "controllers", ("*.json",)),
     "policies": Kind("policy", "policies", ("*.toml",)),
     "forests": Kind("forest", "policies/forests", ("*.json",)),
-    "encoders": Kind("table of an encoder", "encoders", ("*.json",)),
+    "encoders": Kind("encoder table", "encoders", ("*.json",)),
 }
 
 

@@ -80,7 +80,7 @@ class Progress:
         if found is None or not 1 <= int(found[1]) <= MAX_STEPS or not 0 < Fraction(found[2]) <= MAX_GROWTH:
             raise ConfigError(
                 f"not a claim of progress: `{text}`",
-                hint=f"as `progress@4>=3/2`: 1 to {MAX_STEPS} steps, a growth of up to {MAX_GROWTH}",
+                hint=f"write, for example, `progress@4>=3/2`: 1 to {MAX_STEPS} steps, a growth of up to {MAX_GROWTH}",
             )
         return cls(int(found[1]), Fraction(found[2]))
 

@@ -168,12 +168,13 @@ def parse_claim(text: str, kind: Kind) -> Claim:
     known = [name for name, sort in SORTS.items() if kind in sort.kinds]
     if found is None:
         raise ConfigError(
-            f"not a claim about a controller: `{text}`", hint=f"as `queue<=2`; known are {', '.join(known)}"
+            f"not a claim about a controller: `{text}`",
+            hint=f"write, for example, `queue<=2`; known are {', '.join(known)}",
         )
     name, bound = found[1], found[2]
     if name not in known:
         where = f" of a controller of kind `{kind}`" if name in SORTS else ""
-        raise ConfigError(f"no such claim{where}: `{name}`", hint=did_you_mean(name, known))
+        raise ConfigError(f"unknown claim{where}: `{name}`", hint=did_you_mean(name, known))
     default = SORTS[name].bound
     if bound is not None and default is None:
         raise ConfigError(f"`{name}` has no bound: `{text}`", hint=f"write `{name}`")

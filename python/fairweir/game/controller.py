@@ -424,7 +424,7 @@ class _Reader:
         key = f"nodes[{index}]"
         if "leaf" in self.table(value, key, frozenset({"feature", "at_most", "then", "else", "leaf"})):
             if len(value) > 1:
-                self.fail(f"a leaf has no `{min(set(value) - {'leaf'})}`", key)
+                self.fail(f"a leaf must not have `{min(set(value) - {'leaf'})}`", key)
             return self.leaf(value["leaf"], f"{key}.leaf", kind)
         for name in ("feature", "at_most", "then", "else"):
             if name not in value:
@@ -485,7 +485,7 @@ class _Reader:
         while at < len(text):
             found = _TERM.match(text, at)
             if found is None or (at and not found[1]):
-                self.fail(f"not a linear form: `{text}`", key, "write as `3 M - Q`")
+                self.fail(f"not a linear form: `{text}`", key, "write, for example, `3 M - Q`")
             if found[3] not in FORM_NAMES:
                 self.fail(f"unknown name: `{found[3]}`", key, did_you_mean(found[3], FORM_NAMES))
             factor = self.number(float(found[2] or 1), key) * (-1 if found[1] == "-" else 1)

@@ -60,7 +60,7 @@ class Projection:
         pairs += zip(self.window.lost[: self.window.visible], terms.lost, strict=False)
         found = z3.simplify(z3.substitute(self.formula, *pairs))
         if not (z3.is_true(found) or z3.is_false(found)):
-            raise SolverError(f"an eliminated formula is left with unknowns: {found}")
+            raise SolverError(f"the formula has unknowns left after elimination: {found}")
         return bool(z3.is_true(found))
 
 

@@ -217,11 +217,11 @@ class Prover:
                 continue
             verdict = replace(verdict, features=_features(asked, found), cpu_s=cpu_s)
             if self.realiser is None:
-                return replace(verdict, reason="broken by features that no window was looked for")
+                return replace(verdict, reason="features break the claim; no window of observations was searched for")
             refutation = self.realiser.find(asked.controller, asked.index, verdict.claim, margin)
             if refutation is not None:
                 return replace(verdict, outcome=Outcome.REFUTED, refutation=refutation, reason="")
-            reason = f"broken by features that none of {self.realiser.size} windows has"
+            reason = f"features break the claim, but none of {self.realiser.size} windows of observations has them"
         return replace(verdict, cpu_s=cpu_s, reason=reason)
 
     def _certified(self, verdict: Verdict, text: str) -> Verdict:

@@ -105,7 +105,7 @@ def judge(controller: Controller, leaf: int, claim: Claim, situation: Situation,
     """
     found, act = decide(controller, situation)
     if found != leaf:
-        raise InvariantError(f"the tree comes to node {found}, not to {leaf}")
+        raise InvariantError(f"the tree reaches node {found}, not {leaf}")
     played = play(situation.window, link, act.rate)
     shown = Refutation(controller, leaf, claim, situation, link, act, played)
     if shown.excess <= 0:
@@ -304,7 +304,7 @@ class _Reader:
                 f"must be a rational number in quotes: `{str(value)[:60]}`",
                 source=self.source,
                 key=key,
-                hint='as "7/2"',
+                hint='write, for example, "7/2"',
             )
         return Fraction(value)
 

@@ -22,9 +22,9 @@ from fairweir.video.senders import Sender
 P95_BARS_MS: Final = {"fixed": 110.0, "varying": 120.0, "aggregation": 140.0, "shallow": 110.0}
 #: Frame rate on them.
 FPS_BAR: Final = 29.0
-#: Median SSIM over Salsify's, dB.
+#: Median SSIM minus Salsify's, dB.
 SSIM_BAR_DB: Final = 1.5
-#: On traces: GCC's p95 over ours, and our frame rate over Salsify's.
+#: On traces: GCC's p95 divided by ours, and our frame rate divided by Salsify's.
 GCC_BAR: Final = 4.0
 #: Traces without a bar of delay: GCC uses a tenth of this one, and has hardly any queue.
 WITHOUT_GCC_BAR: Final = ("Verizon-LTE-short",)
@@ -64,24 +64,24 @@ class Bar:
     Attributes
     ----------
     scenario, sender, encoder : what was played
-    words : the bar
+    quantity : what is bounded, with its unit
     bound : what the measure is compared with
     measured : mean over seeds and its 95 % interval
-    is_most : whether the bound is an upper one
+    is_upper : is the bound an upper one?
     """
 
     scenario: str
     sender: str
     encoder: str
-    words: str
+    quantity: str
     bound: float
     measured: Interval
-    is_most: bool
+    is_upper: bool
 
     @property
     def holds(self) -> bool:
         """Return whether the whole interval is on the right side."""
-        return self.measured.hi <= self.bound if self.is_most else self.measured.lo >= self.bound
+        return self.measured.hi <= self.bound if self.is_upper else self.measured.lo >= self.bound
 
     def to_dict(self) -> dict[str, Any]:
         """Return the bar as JSON has it."""
@@ -118,7 +118,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Sessions of all links, senders and seeds, and how the bars fared."""
+    """Sessions of all links, senders and seeds, and the bars with their measurements."""
 
     sessions: list[Session]
     bars: list[Bar]
@@ -195,32 +195,32 @@ Metrics = list[dict[str, Any]]
 
 
 def _bars(scenario: str, sender: str, encoder: str, ours: Metrics, gcc: Metrics, salsify: Metrics) -> list[Bar]:
-    def bar(words: str, bound: float, samples: Iterable[float], scale: Scale, *, is_most: bool) -> list[Bar]:
+    def bar(quantity: str, bound: float, samples: Iterable[float], scale: Scale, *, is_upper: bool) -> list[Bar]:
         values = list(samples)
         if any(value is None for value in values):
             return []
-        return [Bar(scenario, sender, encoder, words, bound, interval(values, scale), is_most)]
+        return [Bar(scenario, sender, encoder, quantity, bound, interval(values, scale), is_upper)]
 
     def per_seed(key: str, other: Metrics, by: Callable[[float, float], float]) -> list[Any]:
         pairs = [(a[key], b[key]) for a, b in zip(ours, other, strict=True)]
         return [None if a is None or b is None else by(a, b) for a, b in pairs]
 
     over_salsify = per_seed("ssim_p50_db", salsify, lambda a, b: a - b)
-    ssim = bar("median SSIM over Salsify's, dB", SSIM_BAR_DB, over_salsify, Scale.REAL, is_most=False)
+    ssim = bar("median SSIM minus Salsify's, dB", SSIM_BAR_DB, over_salsify, Scale.REAL, is_upper=False)
     if scenario in P95_BARS_MS:
         p95 = [one["delay_p95_ms"] for one in ours]
         fps = [one["fps"] for one in ours]
         return [
-            *bar("p95 of delay, ms", P95_BARS_MS[scenario], p95, Scale.POSITIVE, is_most=True),
-            *bar("frames a second", FPS_BAR, fps, Scale.POSITIVE, is_most=False),
+            *bar("p95 of delay, ms", P95_BARS_MS[scenario], p95, Scale.POSITIVE, is_upper=True),
+            *bar("frames per second", FPS_BAR, fps, Scale.POSITIVE, is_upper=False),
             *ssim,
         ]
     ratio = per_seed("delay_p95_ms", gcc, lambda a, b: b / a)
     share = per_seed("fps", salsify, lambda a, b: a / b if b else 1.0)
-    delay = bar("GCC's p95 of delay over ours", GCC_BAR, ratio, Scale.FACTOR, is_most=False)
+    delay = bar("GCC's p95 of delay divided by ours", GCC_BAR, ratio, Scale.FACTOR, is_upper=False)
     return [
         *(delay if scenario not in WITHOUT_GCC_BAR else []),
-        *bar("frame rate over Salsify's", FPS_SHARE_BAR, share, Scale.POSITIVE, is_most=False),
+        *bar("frame rate divided by Salsify's", FPS_SHARE_BAR, share, Scale.POSITIVE, is_upper=False),
         *ssim,
     ]
 

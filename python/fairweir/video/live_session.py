@@ -62,7 +62,7 @@ class LiveSession:
     seed : of the scenario
     duration_s : how long frames were captured
     rows : one per metric of :data:`COMPARED`
-    recovered : groups of frames that were complete only because of repair packets
+    groups_recovered : groups of frames that were complete only because of repair packets
     """
 
     scenario: str
@@ -71,7 +71,7 @@ class LiveSession:
     seed: int
     duration_s: float
     rows: tuple[Row, ...]
-    recovered: int
+    groups_recovered: int
 
     @property
     def agrees(self) -> bool:
@@ -126,7 +126,7 @@ def compare(
         seed=tabled.seed,
         duration_s=run.duration.s,
         rows=tuple(Row(name, _finite(run.shown[name]), tabled.metrics[name]) for name in COMPARED),
-        recovered=run.recovered,
+        groups_recovered=run.recovered,
     )
 
 

@@ -95,8 +95,8 @@ def _bars(found: Evaluation) -> Section:
             bar.scenario,
             bar.encoder,
             bar.sender,
-            bar.words,
-            f"{'at most' if bar.is_most else 'at least'} {bar.bound:g}",
+            bar.quantity,
+            f"{'at most' if bar.is_upper else 'at least'} {bar.bound:g}",
             _ends(bar.measured, 2),
             "holds" if bar.holds else "fails",
         )

@@ -141,10 +141,10 @@ class Table:
             raw: Any = json.loads(text, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             hint = "`fairweir video tables` writes these files"
-            raise ConfigError(f"not a table of an encoder: {error}", hint=hint, source=source) from error
+            raise ConfigError(f"not an encoder table: {error}", hint=hint, source=source) from error
         if not isinstance(raw, dict):
             raise ConfigError(
-                "not a table of an encoder: no JSON object", hint='it begins with {"format": ...', source=source
+                "not an encoder table: no JSON object", hint='it begins with {"format": ...', source=source
             )
         try:
             document = _Document.model_validate(raw)
@@ -189,10 +189,10 @@ def load(name: str | Path) -> Table:
     known = ", ".join(shipped.by_name("encoders"))
     try:
         if path.stat().st_size > LARGEST_BYTES:
-            raise ConfigError(f"a table of an encoder has {LARGEST_BYTES >> 20} MiB at most", source=str(path))
+            raise ConfigError(f"an encoder table has at most {LARGEST_BYTES >> 20} MiB", source=str(path))
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise ConfigError(f"no table of an encoder: `{name}`", hint=f"a path, or one of {known}") from error
+        raise ConfigError(f"unknown encoder table: `{name}`", hint=f"a path, or one of {known}") from error
     return Table.parse(text, str(path))
 
 
@@ -210,7 +210,7 @@ def _digits(value: float) -> str:
 
 
 def _refuse_constant(text: str) -> float:
-    raise ValueError(f"`{text}` is no number of JSON")
+    raise ValueError(f"`{text}` is not a JSON number")
 
 
 def _check_steps(document: _Document, source: str | None) -> None:
