@@ -346,3 +346,18 @@ def test_the_page_lists_every_key_with_its_default(table: str, model: type[BaseM
     assert reported == {
         key: "the query's" if field.default is None else str(field.default) for key, field in model.model_fields.items()
     }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ("tree.min_samples=1000000", "sampling.boxes=0", "sampling.rounds=0"),
+        ("tree.leaves=[2, 2]", "tree.tie=1", "tree.zero_regret=1", "tree.leaf_price=1", "sampling.rounds=0"),
+        ("tree.base=0", "tree.decay=0.01", "tree.preferences=[0, 1000]", "tree.zero_regret=0", "sampling.noise=1"),
+    ],
+)
+def test_keys_at_odds_with_each_other_still_give_a_proved_tree(
+    changes: tuple[str, ...], query: Path, tmp_path: Path
+) -> None:
+    assert synth(query, tmp_path / "out", *(word for change in changes for word in ("--set", change))) == 0
+    assert Controller.load(tmp_path / "out" / "controller.json").leaves

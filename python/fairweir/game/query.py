@@ -37,7 +37,8 @@ _HINT: Final = "docs/formal/game.md describes queries; queries/game has examples
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Strict: `true` and "0.5" are no numbers.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Sampling(_Table):
@@ -67,7 +68,8 @@ class Sampling(_Table):
 
 #: A tree of more leaves has more nodes than a controller may have.
 Leaves = Annotated[int, Field(ge=2, le=MAX_NODES // 2)]
-Price = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+#: A wrong decision costs at most 1: beyond that every situation takes the plainest action.
+Price = Annotated[float, Field(ge=0.0, le=1000.0, allow_inf_nan=False)]
 
 
 class Trees(_Table):
@@ -90,9 +92,9 @@ class Trees(_Table):
     """
 
     leaves: list[Leaves] = Field([12, 20, 30, 40], min_length=1, max_length=20, examples=["[12, 20, 30, 40]"])
-    min_samples: int = Field(8, ge=1, examples=["8"])
+    min_samples: int = Field(8, ge=1, le=1_000_000, examples=["8"])
     preferences: list[Price] = Field([0.01], min_length=1, max_length=10, examples=["[0.001, 0.01]"])
-    decay: float = Field(0.8, gt=0.0, le=1.0, examples=["0.8"])
+    decay: float = Field(0.8, ge=0.01, le=1.0, examples=["0.8"])
     base: float = Field(0.1, ge=0.0, le=1.0, examples=["0.1"])
     leaf_price: float = Field(0.0002, ge=0.0, le=1.0, examples=["0.0002"])
     trials: int = Field(40, ge=2, le=10_000, examples=["40"])
@@ -143,9 +145,8 @@ class GameQuery:
             tables = _Tables.model_validate(ours)
         except ValidationError as error:
             reported = explain(error, _Tables, ours, str(path))
-            raise ConfigError(
-                reported.message, source=reported.source, key=reported.key, hint=reported.hint or _HINT
-            ) from None
+            hint = reported.hint or _such_as(reported.key)
+            raise ConfigError(reported.message, source=reported.source, key=reported.key, hint=hint) from None
         query = cls(found, path, tables.sampling, tables.tree)
         try:
             name = query.core.name
@@ -191,6 +192,16 @@ class GameQuery:
     def step(self) -> Duration:
         """The length of a step."""
         return Duration.parse(self.document.get("step", "50ms"))
+
+
+def _such_as(key: str | None) -> str:
+    """Return the hint for a wrong value of ``[sampling]`` or ``[tree]``: one that can be used."""
+    table, _, name = (key or "").partition(".")
+    model = {"sampling": Sampling, "tree": Trees}.get(table)
+    field = None if model is None else model.model_fields.get(name.partition(".")[0])
+    if field is None or not field.examples:
+        return _HINT
+    return f"such as {name.partition('.')[0]} = {field.examples[0]}; docs/formal/game.md describes [{table}]"
 
 
 def _of_game(error: ConfigError, source: str) -> ConfigError:
