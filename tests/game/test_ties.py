@@ -62,7 +62,8 @@ def test_values_just_outside_are_rejected(key: str, value: Any) -> None:
 
 
 def test_a_table_that_is_none_and_keys_that_do_not_exist() -> None:
-    for table in (3, "x", [], None, True):
+    none: list[Any] = [3, "x", [], None, True]
+    for table in none:
         with pytest.raises(ConfigError, match="tree must be a table"):
             query(table)
     for key, hint in (("ties", "`tie`"), ("zero-regret", "`zero_regret`"), ("leafprice", "`leaf_price`"), ("", "tie")):
@@ -72,11 +73,12 @@ def test_a_table_that_is_none_and_keys_that_do_not_exist() -> None:
 
 
 def test_valid_extremes_are_accepted() -> None:
-    for table in (
+    tables: list[dict[str, Any]] = [
         {"tie": 0, "zero_regret": 1, "leaf_price": 1, "base": 0, "decay": 1},
         {"tie": 1.0, "zero_regret": 0.0, "base": 1.0, "decay": 0.01, "preferences": [0, 1000]},
         {"leaves": [2, 2, 5000], "min_samples": 1_000_000},
-    ):
+    ]
+    for table in tables:
         assert query(table).trees == Trees(**table)
 
 

@@ -197,8 +197,8 @@ class GameQuery:
 def _such_as(key: str | None) -> str:
     """Return the hint for a wrong value of ``[sampling]`` or ``[tree]``: one that can be used."""
     table, _, name = (key or "").partition(".")
-    model = {"sampling": Sampling, "tree": Trees}.get(table)
-    field = None if model is None else model.model_fields.get(name.partition(".")[0])
+    models: dict[str, type[_Table]] = {"sampling": Sampling, "tree": Trees}
+    field = models[table].model_fields.get(name.partition(".")[0]) if table in models else None
     if field is None or not field.examples:
         return _HINT
     return f"such as {name.partition('.')[0]} = {field.examples[0]}; docs/formal/game.md describes [{table}]"
