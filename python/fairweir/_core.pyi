@@ -40,6 +40,7 @@ __all__ = [
     "parse_size",
     "parse_time",
     "parse_trace",
+    "part_keys",
     "play_video",
     "play_video_live",
     "replay_guarded",
@@ -193,6 +194,9 @@ def format_rate(bytes_per_s: int) -> str: ...
 def format_bytes(n: int) -> str: ...
 def parse_trace(text: str) -> list[int]:
     """Delivery opportunities of a mahimahi trace, ns since the start."""
+
+def part_keys() -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    """Kinds of elements, queues and links, each with its keys in base units."""
 
 def algorithms() -> list[tuple[str, str, str]]:
     """Name, summary, default parameters as JSON."""

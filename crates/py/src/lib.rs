@@ -12,6 +12,7 @@ mod game;
 mod game_search;
 mod guard;
 mod observers;
+mod parts;
 mod reach;
 mod rehearse;
 mod replay;
@@ -43,6 +44,7 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(units::format_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(units::parse_trace, m)?)?;
     m.add_function(wrap_pyfunction!(statistics::student_t_quantile, m)?)?;
+    m.add_function(wrap_pyfunction!(parts::part_keys, m)?)?;
     m.add_function(wrap_pyfunction!(run::algorithms, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add_class::<game_search::GameQuery>()?;
