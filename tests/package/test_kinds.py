@@ -59,9 +59,25 @@ def test_a_controller_in_rust_is_named_in_one_line() -> None:
         assert [place for place in places(f'"{name}"', {name}) if place.startswith("crates/cca/")] == [], name
 
 
+def test_the_table_of_a_policy_is_named_in_one_line() -> None:
+    text = Path("crates/guard/src/policy/mod.rs").read_text()
+    listed = re.findall(r"^    (\w+): \w+<(\w+)>;$", text, re.MULTILINE)
+    assert len(listed) >= 5
+    for module, table in listed:
+        found = [place for place in places(table, {module}) if place.startswith("crates/guard/")]
+        assert len(found) == 1, found
+
+
 def test_every_list_has_a_dummy_that_only_tests_see() -> None:
-    for file in ("crates/path/src/jitter", "crates/path/src/queue", "crates/path/src/link", "crates/cca/src"):
+    for file in (
+        "crates/path/src/jitter",
+        "crates/path/src/queue",
+        "crates/path/src/link",
+        "crates/cca/src",
+        "crates/guard/src/policy",
+    ):
         assert Path(file, "dummy.rs").exists()
     for file in ("crates/path/src/lib.rs", "crates/path/src/queue/mod.rs", "crates/path/src/link/mod.rs"):
         assert re.search(r"#\[cfg\(test\)\]\n +Dummy = ", Path(file).read_text())
     assert re.search(r"#\[cfg\(test\)\]\n +dummy,", Path("crates/cca/src/lib.rs").read_text())
+    assert re.search(r"#\[cfg\(test\)\]\n +dummy: ", Path("crates/guard/src/policy/mod.rs").read_text())

@@ -10,13 +10,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Minimum window of the guard's policies: two full segments on Ethernet.
 const LEAST_WINDOW: u64 = 2 * 1460;
 
-const POLICIES: [&str; 4] = [
-    "[service]\n",
-    "[service]\nmodel = 'padhye'\ngroup = 'prefix'\nweights = { '0.0.0.0/24' = 3.0 }\n",
-    "[weights]\ncapacity = '10Mbps'\n[[cap]]\ngroup = 'all'\nrate = '1kbps'\n",
-    "[[rledbat]]\n[[cap]]\ngroup = 'flow'\nrate = '900Tbps'\n",
-];
-
 /// A model that returns a constant.
 #[derive(Debug)]
 struct AllNear;
@@ -72,8 +65,9 @@ pub fn guard(bytes: &[u8]) {
 }
 
 fn watch(from: &mut Unstructured<'_>) -> Result<()> {
-    let config = Config::from_toml(from.choose(&POLICIES)?).expect("policies");
-    let mut policies = Policies::new(&config, None).expect("no model is named");
+    let config = Config::from_toml(from.choose(&Config::examples())?).expect("policies");
+    let classifier = config.flow.is_some().then(|| Box::new(AllNear) as Box<dyn Classify>);
+    let mut policies = Policies::new(&config, classifier).expect("a model where one is named");
     let limits = Limits {
         open: from.int_in_range(0..=5)?,
         per_source: from.int_in_range(0..=5)?,

@@ -3,7 +3,7 @@
 use super::budget::Budgets;
 use super::group::{group_by, named};
 use super::share::{Demand, Demands, THROUGHPUT, targets};
-use super::{Decision, Group, Policy, Sharing, View, Why};
+use super::{Classify, Decision, Group, ModelError, Policy, Rule, Sharing, View, Why};
 use crate::features::Feature;
 use fairweir_units::{Rate, Time};
 use serde::Deserialize;
@@ -20,6 +20,20 @@ pub struct CapRule {
     /// Maximum rate of payload.
     #[serde(deserialize_with = "super::config::rate")]
     pub rate: Rate,
+}
+
+impl Rule for CapRule {
+    fn policy(&self, _classifier: &mut Option<Box<dyn Classify>>) -> Result<Box<dyn Policy>, ModelError> {
+        Ok(Box::new(Cap::new(self.clone())))
+    }
+
+    fn group(&self) -> Option<Group> {
+        Some(self.group)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &["[[cap]]\nrate = '10Mbps'\n"]
+    }
 }
 
 /// Holds services to configured rates.

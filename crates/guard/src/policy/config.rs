@@ -1,27 +1,11 @@
 //! Policies in a file: each table is a policy, all of them apply, the minimum window counts.
 
-use super::{CapRule, FlowConfig, Group, RledbatRule, ServiceConfig, WeightsConfig};
+use super::{Config, Group};
 use fairweir_units::{ParseError, Rate};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// A file of policies.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Config {
-    /// Services as one Reno flow each.
-    pub service: Option<ServiceConfig>,
-    /// Flows limited near their targets by a classifier, whose model the caller reads.
-    pub flow: Option<FlowConfig>,
-    /// A capacity divided by weight.
-    pub weights: Option<WeightsConfig>,
-    /// Background flows.
-    pub rledbat: Vec<RledbatRule>,
-    /// Rates that are not exceeded.
-    pub cap: Vec<CapRule>,
-}
 
 /// An error in a file of policies, and its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,11 +36,7 @@ impl Config {
 
     /// How the policies group flows, in the order in which they are tried.
     pub fn groups(&self) -> impl Iterator<Item = Group> {
-        let service = self.service.iter().map(|service| service.group);
-        let weights = self.weights.iter().map(|weights| weights.group);
-        let background = self.rledbat.iter().map(|rule| rule.group);
-        let caps = self.cap.iter().map(|rule| rule.group);
-        service.chain(weights).chain(background).chain(caps)
+        self.rules().into_iter().filter_map(|rule| rule.group())
     }
 }
 
@@ -158,7 +138,7 @@ mod tests {
             .join("\n"),
             @r#"
         line 2: unknown field `grup`, expected one of `group`, `model`, `weights`
-        line 1: unknown field `servce`, expected one of `service`, `flow`, `weights`, `rledbat`, `cap`
+        line 1: unknown field `servce`, expected one of `service`, `flow`, `weights`, `rledbat`, `cap`, `dummy`
         line 2: unknown variant `vegas`, expected one of `reno`, `mathis`, `padhye`
         line 2: weight `0` of `a` must be above zero
         line 3: invalid type: integer `10`, expected a rate with its unit, such as "10Mbps"

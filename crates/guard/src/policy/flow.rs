@@ -20,7 +20,7 @@
 //! throughput, no decision; at least two segments instead of 2,000 bytes.
 
 use super::share::THROUGHPUT;
-use super::{Class, Classify, Decision, Policy, View, Why};
+use super::{Class, Classify, Decision, Group, ModelError, Policy, Rule, View, Why};
 use crate::features::{Feature, WindowStat};
 use crate::flow::FlowId;
 use fairweir_units::{Dur, Time};
@@ -47,6 +47,25 @@ pub struct FlowConfig {
     /// Ratio of RTT to minimum RTT below which a path without losses is idle; 1 disables this.
     #[serde(default = "idle", deserialize_with = "super::config::idle")]
     pub idle: f64,
+}
+
+impl Rule for FlowConfig {
+    fn policy(&self, classifier: &mut Option<Box<dyn Classify>>) -> Result<Box<dyn Policy>, ModelError> {
+        let classifier = classifier.take().ok_or_else(|| ModelError::Missing(self.model.clone()))?;
+        Ok(Box::new(FlowPolicy::new(self.clone(), classifier)))
+    }
+
+    fn group(&self) -> Option<Group> {
+        None
+    }
+
+    fn has_model(&self) -> bool {
+        true
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &["[flow]\nmodel = 'forest.json'\n"]
+    }
 }
 
 impl FlowConfig {

@@ -16,33 +16,23 @@
 //! ```
 
 mod budget;
-mod cap;
 mod classify;
 mod config;
-mod flow;
 mod group;
 mod history;
-mod rledbat;
 mod rtts;
-mod service;
 mod share;
 mod stack;
 mod view;
-mod weights;
 mod why;
 
-pub use cap::{Cap, CapRule};
 pub use classify::{Class, Classify};
-pub use config::{Config, ConfigError};
-pub use flow::{FlowConfig, FlowPolicy};
+pub use config::ConfigError;
 pub use group::{Group, Labels, Service};
 pub use history::History;
-pub use rledbat::{Rledbat, RledbatRule};
-pub use service::{ServiceConfig, ServiceModel, ServicePolicy};
 pub use share::max_min;
 pub use stack::{ModelError, Policies};
 pub use view::View;
-pub use weights::{Weights, WeightsConfig};
 pub use why::{Sharing, Why};
 
 use crate::features::Feature;
@@ -94,4 +84,76 @@ pub trait Policy: Debug + Send {
     /// One decision for each of `flows`, in their order. To be called again every [`DECIDE_EVERY`] or so with a `now`
     /// that does not decrease; the state of missing flows is dropped.
     fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision>;
+}
+
+/// A table of a policy file: in the file of its policy.
+pub trait Rule: Debug {
+    /// Builds the policy; it takes the `classifier` if it needs one.
+    ///
+    /// # Errors
+    /// [`ModelError::Missing`] if it needs one and there is none.
+    fn policy(&self, classifier: &mut Option<Box<dyn Classify>>) -> Result<Box<dyn Policy>, ModelError>;
+
+    /// Returns how the policy groups flows into services, if it does.
+    fn group(&self) -> Option<Group>;
+
+    /// Whether it needs a classifier; such a policy comes first, so that its reason stands where windows are equal.
+    fn has_model(&self) -> bool {
+        false
+    }
+
+    /// Returns examples of files with such a table, for tests and fuzzing.
+    fn examples() -> &'static [&'static str]
+    where
+        Self: Sized;
+}
+
+/// The modules of the listed policies, the file that has their tables, and its rules.
+macro_rules! policies {
+    ($($(#[$attribute:meta])* $name:ident: $Many:ident<$Rule:ident>;)*) => {
+        $($(#[$attribute])* mod $name;)*
+        $($(#[$attribute])* pub use $name::*;)*
+
+        /// A file of policies.
+        #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Config {
+            $($(#[$attribute])* pub $name: $Many<$Rule>,)*
+        }
+
+        impl Config {
+            /// The rules, in the order of the list.
+            #[allow(unused_doc_comments)]
+            fn rules(&self) -> Vec<&dyn Rule> {
+                let mut all: Vec<&dyn Rule> = Vec::new();
+                $($(#[$attribute])* all.extend(self.$name.iter().map(|rule| rule as &dyn Rule));)*
+                all
+            }
+
+            /// Returns examples of files with each of the policies, for tests and fuzzing.
+            #[allow(unused_doc_comments)]
+            pub fn examples() -> Vec<&'static str> {
+                let mut all = Vec::new();
+                $($(#[$attribute])* all.extend_from_slice(<$Rule as Rule>::examples());)*
+                all
+            }
+        }
+    };
+}
+
+// To add a policy: a file with its table, which implements `Rule`, and a line here.
+policies! {
+    /// Services as one Reno flow each.
+    service: Option<ServiceConfig>;
+    /// Flows limited near their targets by a classifier, whose model the caller reads.
+    flow: Option<FlowConfig>;
+    /// A capacity divided by weight.
+    weights: Option<WeightsConfig>;
+    /// Background flows.
+    rledbat: Vec<RledbatRule>;
+    /// Rates that are not exceeded.
+    cap: Vec<CapRule>;
+    /// Nothing.
+    #[cfg(test)]
+    dummy: Vec<DummyRule>;
 }

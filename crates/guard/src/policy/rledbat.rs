@@ -18,7 +18,7 @@
 //! mean RTT of the last minimum RTT; the minimum is the flow's, not of the last ten minutes.
 
 use super::group::named;
-use super::{Decision, Group, Policy, View, Why};
+use super::{Classify, Decision, Group, ModelError, Policy, Rule, View, Why};
 use crate::features::{Feature, WindowStat};
 use crate::flow::FlowId;
 use crate::window::WindowTarget;
@@ -44,6 +44,20 @@ pub struct RledbatRule {
     pub group: Group,
     /// Only those of this service; all if absent.
     pub service: Option<String>,
+}
+
+impl Rule for RledbatRule {
+    fn policy(&self, _classifier: &mut Option<Box<dyn Classify>>) -> Result<Box<dyn Policy>, ModelError> {
+        Ok(Box::new(Rledbat::new(self.clone())))
+    }
+
+    fn group(&self) -> Option<Group> {
+        Some(self.group)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &["[[rledbat]]\n[[cap]]\ngroup = 'flow'\nrate = '900Tbps'\n"]
+    }
 }
 
 /// Makes background flows yield.

@@ -24,7 +24,7 @@
 
 use super::group::group_by;
 use super::share::{Demand, Demands, THROUGHPUT, targets};
-use super::{Decision, Group, Policy, Service, Sharing, View, Why};
+use super::{Classify, Decision, Group, ModelError, Policy, Rule, Service, Sharing, View, Why};
 use crate::features::{Feature, WindowStat};
 use crate::flow::FlowId;
 use crate::measure::LossEvents;
@@ -84,6 +84,20 @@ pub struct ServiceConfig {
     /// By a service's name: the number of flows that it may be equivalent to; default 1.
     #[serde(deserialize_with = "super::config::weights")]
     pub weights: BTreeMap<String, f64>,
+}
+
+impl Rule for ServiceConfig {
+    fn policy(&self, _classifier: &mut Option<Box<dyn Classify>>) -> Result<Box<dyn Policy>, ModelError> {
+        Ok(Box::new(ServicePolicy::new(self.clone())))
+    }
+
+    fn group(&self) -> Option<Group> {
+        Some(self.group)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &["[service]\n", "[service]\nmodel = 'padhye'\ngroup = 'prefix'\nweights = { '0.0.0.0/24' = 3.0 }\n"]
+    }
 }
 
 /// Holds each service to the rate of one Reno flow.

@@ -1,7 +1,7 @@
 //! Several policies over one table: the union of their features, and the minimum of their windows.
 
 use super::rtts::Rtts;
-use super::{Cap, Classify, Config, Decision, FlowPolicy, Labels, Policy, Rledbat, ServicePolicy, View, Weights, Why};
+use super::{Classify, Config, Decision, Labels, Policy, View, Why};
 use crate::features::{Plan, Row};
 use crate::flow::{FlowId, Table};
 use crate::packet::FlowKey;
@@ -32,23 +32,14 @@ impl Policies {
     /// unnoticed.
     pub fn new(config: &Config, classifier: Option<Box<dyn Classify>>) -> Result<Policies, ModelError> {
         let mut policies = Policies { parts: Vec::new(), rtts: Rtts::default() };
-        match (&config.flow, classifier) {
-            (Some(flow), Some(classifier)) => policies.push(Box::new(FlowPolicy::new(flow.clone(), classifier))),
-            (Some(flow), None) => return Err(ModelError::Missing(flow.model.clone())),
-            (None, Some(_)) => return Err(ModelError::Unused),
-            (None, None) => {}
+        let mut rules = config.rules();
+        rules.sort_by_key(|rule| !rule.has_model());
+        let mut classifier = classifier;
+        for rule in rules {
+            policies.push(rule.policy(&mut classifier)?);
         }
-        if let Some(service) = &config.service {
-            policies.push(Box::new(ServicePolicy::new(service.clone())));
-        }
-        if let Some(weights) = &config.weights {
-            policies.push(Box::new(Weights::new(weights.clone())));
-        }
-        for rule in &config.rledbat {
-            policies.push(Box::new(Rledbat::new(rule.clone())));
-        }
-        for rule in &config.cap {
-            policies.push(Box::new(Cap::new(rule.clone())));
+        if classifier.is_some() {
+            return Err(ModelError::Unused);
         }
         Ok(policies)
     }

@@ -3,7 +3,7 @@
 use super::budget::Budgets;
 use super::group::group_by;
 use super::share::{Demand, Demands, THROUGHPUT, targets};
-use super::{Decision, Group, Policy, Service, Sharing, View, Why};
+use super::{Classify, Decision, Group, ModelError, Policy, Rule, Service, Sharing, View, Why};
 use crate::features::Feature;
 use fairweir_units::{Rate, Time};
 use serde::Deserialize;
@@ -22,6 +22,20 @@ pub struct WeightsConfig {
     /// By a service's name; default 1.
     #[serde(default, deserialize_with = "super::config::weights")]
     pub weights: BTreeMap<String, f64>,
+}
+
+impl Rule for WeightsConfig {
+    fn policy(&self, _classifier: &mut Option<Box<dyn Classify>>) -> Result<Box<dyn Policy>, ModelError> {
+        Ok(Box::new(Weights::new(self.clone())))
+    }
+
+    fn group(&self) -> Option<Group> {
+        Some(self.group)
+    }
+
+    fn examples() -> &'static [&'static str] {
+        &["[weights]\ncapacity = '10Mbps'\n[[cap]]\ngroup = 'all'\nrate = '1kbps'\n"]
+    }
 }
 
 /// Divides a capacity.

@@ -69,6 +69,8 @@ pub enum Why {
     },
     /// It was limited and did not use its window.
     Unused,
+    /// A policy's own words.
+    Other(String),
     /// Background traffic, which yields to a queue.
     Background {
         /// Whose flow.
@@ -97,6 +99,7 @@ impl fmt::Display for Why {
                 Class::Near => "near its target",
                 Class::Above => "above its target",
             }),
+            Why::Other(text) => f.write_str(text),
             Why::Unused => f.write_str("released: uses less than half of its target"),
             Why::Background { service, qdelay } => {
                 write!(f, "{service} is background, queueing delay {:.1} ms", qdelay.as_millis_f64())
