@@ -1,10 +1,10 @@
-"""Bounded model checking: a controller and the link, unrolled over some steps; does it find the link's rate?
+"""Bounded model checking: unroll a controller and the link over some steps to prove that it finds the link's rate.
 
-Rate, buffer and jitter of the link are any; the tree decides at every step from the features of its belief set. Minima
-and maxima over belief sets are not linear, so features enter by facts that hold of the exact ones: they admit the true
-link, and they are at least as tight as what single observations imply (`_facts`). What is proved of all features with
-these facts is proved of the exact ones. What is not proved may be due to the facts alone: the solver's rates and
-jitter are then played with exact bounds, and only a run that breaks the claim counts as a refutation.
+Rate, buffer and jitter of the link are arbitrary; the tree decides at every step from the features of its belief set.
+Minima and maxima over belief sets are not linear, so the encoding constrains features only by facts that hold for the
+exact ones: they admit the true link, and they are at least as tight as what single observations imply (`_facts`). A
+proof for all features with these facts is a proof for the exact ones. If no proof is found, the facts may be too weak:
+the solver's rates and jitter are then simulated with exact bounds, and only a run that breaks the claim refutes it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ MAX_GROWTH: Final = 1000
 _TEXT: Final = re.compile(r"\s*progress@(\d{1,3})\s*>=\s*(\d{1,6}(?:\.\d{1,6}|/[1-9]\d{0,5})?)\s*")
 #: C counts as found when M is at least this fraction of it.
 FOUND: Final = Fraction(95, 100)
-NOT_PLAYED: Final = "facts about belief sets do not suffice: played with exact bounds, the solver's run keeps the claim"
+NOT_PLAYED: Final = (
+    "facts about belief sets do not suffice: simulated with exact bounds, the solver's run does not break the claim"
+)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A claim: after that many steps from an idle link M has grown by a factor, or is within 5 % of C, or max C is
+    """A claim: a number of steps after an idle link, M has grown by a factor, or is within 5 % of C, or max C is
     known.
 
     Attributes

@@ -148,7 +148,7 @@ class Claim:
         return self.name if is_plain else f"{self.name}<={self.bound}"
 
     def in_packets(self, m: Fraction) -> Claim:
-        """Return the claim about a step whose amounts are packets, M of which are `m`."""
+        """Return the claim about a step whose amounts are in packets, where M is `m` packets."""
         return self if SORTS[self.name].is_time else Claim(self.name, self.bound * m)
 
     def over(self, step: Step, slack: Fraction) -> z3.BoolRef:

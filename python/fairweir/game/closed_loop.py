@@ -1,7 +1,7 @@
-"""Policies judged by their effect on links: agreement with a search is weak evidence, since ties decide the product.
+"""Closed loops of policies on random links: agreement with a search is weak evidence for a tree.
 
-A tree that agreed with the search in 97 % of situations may idle in all of them that tie. So trees are compared by
-closed loops on links that were not sampled, and the search runs the same ones.
+A tree that agrees with the search in 97 % of situations may idle in all situations that tie. Trees are therefore
+compared with the search in closed loop, on the same links, none of which was sampled.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Comparison:
 
 
 def compare(tree: Score, search: Score) -> Comparison:
-    """Return how a tree does compared with the search."""
+    """Return the ratios and the difference of a tree's scores to the search's."""
 
     def ratio(of: Floats, by: Floats) -> float:
         return float(of.mean() / by.mean()) if by.mean() > 0 else 1.0

@@ -137,7 +137,7 @@ class Guard:
 
 @dataclass(frozen=True)
 class Cap:
-    """A rule of the shield: the rate is at most a form; an action whose message no longer fits holds."""
+    """A rule of the shield: the rate is at most a form; if the message does not fit, nothing is sent."""
 
     at: Form
 

@@ -173,7 +173,7 @@ def _grown(model: Any, templates: int) -> Tree:
 
 
 def _merged(tree: Tree) -> Tree:
-    """Return the tree with splits removed whose sides do the same."""
+    """Return the tree without splits whose two sides take the same template."""
     same: dict[int, int] = {}  # a split that became a leaf -> its template
 
     def template(index: int) -> int:

@@ -122,7 +122,7 @@ def disagreements(projection: Projection, windows: Sequence[Window]) -> int:
 
 
 def figure(archive: Archive) -> Computation:
-    """Compute how the projections grow with the number of points, and hold them to the exact bounds."""
+    """Compute how the projections grow with the number of points, and compare them with the exact bounds."""
     del archive
     from fairweir.reproduce.computed import Computation, Number
     from fairweir.reproduce.experiment import Bound

@@ -17,7 +17,7 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True)
 class Situation:
-    """What a controller finds: a window's belief set, what waits, and what it remembers; packets and steps.
+    """Input of a decision: a window's belief set, waiting batches, and held bounds; packets and steps.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Act:
 
 
 def decide(controller: Controller, situation: Situation) -> tuple[int, Act]:
-    """Return the leaf that a controller comes to, and what it does behind the shield."""
+    """Return the leaf that a controller reaches, and its action behind the shield."""
     features = situation.features()
     index = 0
     while not isinstance(node := controller.nodes[index], Leaf):
@@ -112,7 +112,7 @@ def decide(controller: Controller, situation: Situation) -> tuple[int, Act]:
 
 
 def left(waiting: tuple[Fraction, ...], send: Send) -> tuple[Fraction, ...]:
-    """Return the batches that go on waiting once some were sent; sizes, oldest first."""
+    """Return the sizes of the batches that still wait after some were sent, oldest first."""
     if send is Send.NONE:
         return waiting
     return waiting[1:] if send is Send.OLDEST else ()

@@ -1,4 +1,4 @@
-"""Labelled situations that are found again: by what they depend on, so that none of another query or build is taken.
+"""A cache of labelled situations, keyed by everything that they depend on: query, session, tree and build.
 
 A unit of work is a session with the labels of its situations, or some random situations with theirs. Each is stored
 when it is done, under the SHA-256 of everything that it depends on: the game, the horizon, the session, the tree that

@@ -1,4 +1,4 @@
-"""``report.html`` of a synthesis: the tree, its proofs, what it does against the search, and where it comes from."""
+"""``report.html`` of a synthesis: the tree, its proofs, its comparison with the search, and its origin."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class _Layout:
         return f'<path d="{path}" stroke-width="{wide:.1f}"/>'
 
     def texts(self, row: Row, names: Sequence[str], marks: Mapping[int, Mark]) -> list[str]:
-        """Return what stands in a row."""
+        """Return the text of a row."""
         x, y = self.indents[row.node] + 10, self.places[row.node] + 4.5
         percent = escape(share_text(row.share))
         found = [f'<text x="{x:.1f}" y="{y:.1f}">{escape(row.text)}</text>']

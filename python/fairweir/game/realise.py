@@ -1,4 +1,4 @@
-"""From features that break a claim to a window of observations whose belief set has them, and a link that shows it.
+"""Search for a window of observations whose belief set has features that break a claim, and for a link of it.
 
 The solver chooses among windows of random links (:mod:`fairweir.game.windows`) and what waits to be sent; then it is
 asked for a link of that window's belief set on which the claim is broken. The result is judged again in exact
@@ -64,7 +64,7 @@ class Refutation:
         return excess(self.claim, self.act, self.link, self.played, self.situation.bounds.c[0])
 
     def document(self) -> dict[str, Any]:
-        """Return the refutation as JSON has it: all that is needed to replay it, and what is found there."""
+        """Return the refutation for JSON: everything needed to replay it, and the outcome."""
         window, situation = self.situation.window, self.situation
         given = {
             "format": FORMAT, "controller": dict(self.controller.document), "claim": self.claim.text, "leaf": self.leaf,
@@ -86,7 +86,7 @@ class Refutation:
         return {**given, "shown": {name: float(value) for name, value in self.shown().items()}}
 
     def shown(self) -> dict[str, Fraction]:
-        """Return the numbers that matter: the belief set's bounds, what is sent, and what becomes of it."""
+        """Return the belief set's bounds, the packets sent, and their fate."""
         known = self.situation.bounds
         return {
             "min_c": known.c[0], "max_c": known.c[1], "max_q": known.q[1], "safe_rate": known.safe_rate,

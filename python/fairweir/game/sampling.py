@@ -1,8 +1,8 @@
-"""Labelled situations: what a sender knew, and the value of each of its actions by the search.
+"""Labelled situations: the features of a belief, and the search's value of each action.
 
-Three sources (thesis section 4.5 names imitation of a search's decisions): closed loops of the search with an
-occasional random action, random situations all over the model, and closed loops of the trees themselves (dataset
-aggregation, Ross et al. 2011): a tree errs in places where its teacher never comes.
+There are three sources (thesis section 4.5 names imitation of a search's decisions): closed loops of the search with
+occasional random actions, random situations from the whole range of the model, and closed loops of the trees
+themselves (dataset aggregation, Ross et al. 2011), since a tree reaches situations that the search avoids.
 """
 
 from __future__ import annotations

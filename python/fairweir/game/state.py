@@ -134,7 +134,7 @@ class State:
 
     @words_for_enums
     def waits(self, kind: Kind) -> list[z3.BoolRef]:
-        """Return what holds of the batches that wait and of what is in flight."""
+        """Return constraints on the waiting batches and on the packets in flight."""
         import z3
 
         f = self.features

@@ -38,8 +38,7 @@ JUDGING: Final = 901
 #: The best trees in closed loop of each of so many ranges of size have their ties decided by it: a larger tree has more
 #: leaves in which to do better.
 FINALISTS: Final = 3
-#: Of what a tree has more than enough of agreement, a part is not spent on ties: they are decided on other situations
-#: than those held out.
+#: Margin of zero regret that resolving ties must leave: ties are resolved on other situations than those held out.
 FREE_MARGIN: Final = 0.002
 #: Of the sessions on policy, one in so many is held out of training.
 HELD_OUT_PART: Final = 5
@@ -57,14 +56,14 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted tree with what is known of it.
+    """A fitted tree and its measurements.
 
     Attributes
     ----------
     name : str, how it was fitted
     free : fraction of held-out situations in which its decision has no regret
-    closed : how it does compared with the search, on sessions that choose
-    merit : what it is chosen by: the closed loop's, less the price of its leaves
+    closed : comparison with the search on the sessions that choose a tree
+    merit : criterion of choice: merit in closed loop minus the price of its leaves
     """
 
     name: str
@@ -76,15 +75,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What a synthesis found.
+    """Result of a synthesis.
 
     Attributes
     ----------
     candidates : all trees of the last round, in the order in which they were fitted
-    chosen : the one of most merit
-    free_of_search_path : fraction without regret where the search itself came
-    judged, search : closed loops of the chosen tree and of the search on sessions that did not choose
-    labelled : situations by their source
+    chosen : the one with the highest merit
+    judged, search : closed loops of the chosen tree and of the search on sessions not used for the choice
+    labelled : number of situations by source
     document : the controller file
     visits : how often the chosen tree came to each leaf in the closed loops that judge, by the leaf's node
     verdicts : a claim of a leaf each
@@ -123,7 +121,7 @@ class Synthesis:
 
 @dataclass(frozen=True)
 class Workshop:
-    """What a synthesis works with.
+    """Settings of a synthesis.
 
     Attributes
     ----------
@@ -185,7 +183,7 @@ class Workshop:
         return Labels(self.query, Store(self.directory / FOLDER), self.workers)
 
     def _begin(self) -> None:
-        """Make the directory, and note whose it is.
+        """Create the directory and record the query that it belongs to.
 
         Raises
         ------
@@ -301,7 +299,7 @@ def _silent(done: int, total: int) -> None:
 
 
 def _proof(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as a controller file has it: a claim that says nothing is not known to hold."""
+    """Return a verdict for a controller file; a vacuous claim counts as unknown."""
     outcome, detail = verdict.outcome.value, verdict.reason
     if outcome == "vacuous":
         outcome, detail = "unknown", f"vacuous: {detail}"

@@ -1,8 +1,7 @@
-"""Leaves whose templates tie by their labels, decided by closed loops.
+"""Resolve ties between the templates of a leaf by closed loops.
 
-A label says what is best over the search's horizon, against the worst link of the belief. What templates that tie over
-that horizon lead to is decided beyond it: two trees that agree with the search equally often may differ by a fifth in
-what they deliver.
+A label compares templates over the search's horizon, against the worst link of the belief. Templates that tie there
+may differ beyond the horizon: two trees that agree with the search equally often may differ by a fifth in goodput.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ def decide_ties(
     spare: float,
     merit: Callable[[Tree], float],
 ) -> Tree:
-    """Return the tree with the templates of its leaves that do best in closed loop among those that tie.
+    """Return the tree in which each leaf has, of the templates that tie, the one of highest merit in closed loop.
 
-    The leaves that most situations come to are decided first.
+    Leaves are processed by the number of situations that reach them, most first.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ def decide_ties(
     is_free : (n, templates), in which situations a template has no regret
     tie : templates of a leaf tie if the fractions of its situations in which they have no regret differ by at most this
     spare : by how much the fraction of situations without regret may fall, over all changes
-    merit : what a tree is worth in closed loop; larger is better
+    merit : merit of a tree in closed loop; larger is better
     """
     leaves = sorted((i for i, node in enumerate(tree.nodes) if node.is_leaf), key=lambda i: -int(np.sum(places == i)))
     here = {leaf: is_free[places == leaf] for leaf in leaves}

@@ -49,7 +49,7 @@ class RunningLink:
         self.delivered.append(earliest + (self.served[-1] - earliest) * haste)
 
     def window(self, points: int, arriving: Fraction) -> Window:
-        """Return what its sender knows of the latest points when `arriving` packets are on their way to the queue."""
+        """Return the sender's observations of the latest points; `arriving` packets are on their way to the queue."""
         zero = Fraction(0)
         idle = [zero] * points
 

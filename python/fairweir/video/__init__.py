@@ -1,1 +1,1 @@
-"""Video at frame level: generated content, tables of encoders, senders, and what the receiver sees."""
+"""Video at frame level: generated content, encoder tables, senders, and metrics at the receiver."""

@@ -138,7 +138,7 @@ class Encoder:
 
 
 class Decoder:
-    """A decoder; what it shows follows from the frames that it was given, as at a receiver."""
+    """A decoder; its pictures depend on all frames that it was given, as at a receiver."""
 
     def __init__(self, codec: Codec) -> None:
         context = av().CodecContext.create(codec.decoder, "r")

@@ -90,7 +90,7 @@ class Bar:
 
 
 class Kept:
-    """Finished sessions in a directory: what is found there is not played again."""
+    """A cache of finished sessions in a directory; cached sessions are not played again."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)

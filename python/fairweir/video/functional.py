@@ -1,10 +1,10 @@
-"""A functional codec (Salsify's term): a frame and any earlier one in, bytes out, and no state that changes.
+"""A functional codec (Salsify's term): it codes a frame from any earlier one and has no state.
 
-FFmpeg's encoders cannot be cloned or set back, so it is made of pairs: an encoder of its own codes the decoded
-reference as a key frame at quantiser 1, next to lossless, and then the picture as a P frame. Only the P frame is sent:
-the receiver codes its own copy of the reference alike. Against a chain at constant quantiser, frames have 0 to 8 % more
-bytes, and 0.1 dB at most is lost (talking head and sport at 18, 27 and 36). x264 alone: libvpx has one quantiser for
-both frames.
+FFmpeg's encoders cannot be cloned or reset to an earlier frame. For each frame a new encoder therefore codes the
+decoded reference as a key frame at quantiser 1 (nearly lossless), and then the picture as a P frame. Only the P frame
+is sent: the receiver codes its own copy of the reference in the same way. Compared with a chain at constant quantiser,
+frames have 0 to 8 % more bytes, and at most 0.1 dB is lost (talking head and sport at 18, 27 and 36). Only x264 is
+supported: libvpx has one quantiser for both frames.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Live runs: frames are really encoded, packets really lost, and what is judged is what a decoder shows.
+"""Live runs: a real encoder codes the frames, and the metrics are those of the pictures that a real decoder shows.
 
-The simulator (crates/video) decides when packets go and which arrive; sizes of frames come from an encoder instead of a
-table. Afterwards the same packets are sent again with their bytes: cut and repaired by the erasure code, those that the
-network lost left out, recovered, decoded, compared with the source. Metrics have the definitions of the simulator.
+The simulator (crates/video) decides when packets are sent and which arrive; frame sizes come from the encoder instead
+of a table. Afterwards the bytes of these packets are computed: frames are cut into packets with repair by the erasure
+code, lost packets are removed, and the rest is recovered, decoded and compared with the source. Metrics have the
+simulator's definitions.
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ def play(config: Mapping[str, Any], content: str, seed: int = 1, *, on_frame: On
 
 
 class Receiver:
-    """The far end: packets with bytes in, pictures out.
+    """The receiver: turns packets into pictures.
 
     Parameters
     ----------
@@ -280,7 +281,7 @@ class Receiver:
             self._waiting[frame] = (None if reference == NO_REFERENCE else reference, body)
 
     def _decode(self, at_ms: float, on_frame: Callable[[int], object]) -> None:
-        """Decode what has its reference, oldest first; show it unless a newer frame was shown."""
+        """Decode frames whose reference is decoded, oldest first; show each unless a newer frame was shown."""
         for frame in sorted(self._waiting):
             reference, body = self._waiting[frame]
             if reference is not None and reference not in self._decoded:
@@ -295,7 +296,7 @@ class Receiver:
     def metrics(
         self, encoder: LiveEncoder, captured: list[float], counted: tuple[float, float], fps: float
     ) -> dict[str, float]:
-        """Return delay (capture to display), quality of what is on display for each frame, and frames a second."""
+        """Return delay (capture to display), SSIM of the picture on display for each frame, and frame rate."""
         delays, qualities, newest = [], [], None
         for frame, at_ms in enumerate(captured):
             newest = frame if frame in self.shown else newest

@@ -1,4 +1,4 @@
-"""Measure the tables of encoders: encode, decode and compare generated content; resumable, on all cores.
+"""Measure encoder tables: encode, decode and compare generated content; resumable, on all cores.
 
 For stride s the content is split into s interleaved sequences, each encoded by an encoder of its own: so every frame is
 coded once with a reference s frames older. The first `LEAD` frames (with the key frames) are encoded, but not counted.

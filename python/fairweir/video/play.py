@@ -1,4 +1,4 @@
-"""One session of video: a scenario, a sender, a seed; and its numbers."""
+"""One session of video: play a scenario with a sender and a seed, and return its metrics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WRITTEN_KEYS: Final = {
 
 @dataclass(frozen=True)
 class Session:
-    """What came of a session.
+    """Result of a session.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Senders of video as people write them: ``gcc``, ``fixed:2.7Mbps``, ``tree:published``, ``search:conference``."""
+"""Senders of video as commands take them: ``gcc``, ``fixed:2.7Mbps``, ``tree:published``, ``search:conference``."""
 
 from __future__ import annotations
 

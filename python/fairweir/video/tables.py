@@ -1,7 +1,7 @@
-"""Tables of encoders: how large each frame is, and how good, for each quantiser and age of its reference.
+"""Encoder tables: size and SSIM of each frame for each quantiser and each age of its reference.
 
-A table stands for a piece of content and a codec in runs that should be fast and the same everywhere: no encoder, no
-decoder. It loops: after its last frame comes its first. docs/video.md says what the numbers are and what they are not.
+A table replaces a codec and a piece of content in runs that should be fast and reproducible. It loops: its first frame
+follows its last. docs/video.md describes what the numbers mean and their limits.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from fairweir.units import Rate
 FORMAT: Final = "fairweir-video-table-1"
 #: Size of a file that is read at all; ours have 60 kB at most.
 LARGEST_BYTES: Final = 8 << 20
-#: By which factor a coarser quantiser may enlarge frames on average. Encoders do so occasionally (9 % was seen on a
-#: still screen: a finer reference predicts better); lists in the wrong order do so by more.
+#: Factor by which a coarser quantiser may enlarge frames on average. Encoders do so occasionally (9 % was seen on a
+#: still screen: a finer reference predicts better); lists in the wrong order exceed it.
 MOST_GROWTH: Final = 1.25
 #: Errors of a file that are reported after the first.
 MOST_OTHERS: Final = 3
