@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from fairweir.formal.certificate import CHECKERS
+from fairweir.formal.certificates.certificate import CHECKERS
 
 PAIRS = 7
 #: The faster one is timed over this many runs at once.

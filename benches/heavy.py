@@ -12,7 +12,7 @@ import resource
 import sys
 import time
 
-from fairweir.formal.certificate import CHECKERS, verdict
+from fairweir.formal.certificates.certificate import CHECKERS, verdict
 
 SIZE = 1_000_000
 _WORD = "1152921504606846976"

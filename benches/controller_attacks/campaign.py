@@ -16,7 +16,7 @@ from benches.controller_attacks.mutants import CLAIMS, Document, mutant, random_
 from benches.controller_attacks.steps import EXACT, closed_loops, random_states
 
 from fairweir import _core
-from fairweir.formal.solvers import Budget
+from fairweir.formal.solving.solvers import Budget
 from fairweir.game.claims import parse_claim
 from fairweir.game.controller import FEATURES, Controller
 from fairweir.game.proofs import Prover

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from benches.controller_attacks.steps import EXACT, Taken
 
-from fairweir.formal.solve import Outcome
+from fairweir.formal.solving.solve import Outcome
 from fairweir.game.action import on_path, shielded
 from fairweir.game.claims import ARRIVED, SLACK, Claim
 from fairweir.game.controller import Controller

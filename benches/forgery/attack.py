@@ -15,8 +15,8 @@ from benches.forgery.mistakes import spoil_lines, spoil_question, weaken
 from benches.forgery.questions import Writer
 
 from fairweir.errors import SolverError
-from fairweir.formal.certificate import CHECKERS, certify, verdict
-from fairweir.formal.checker import Problem, RejectedError, read
+from fairweir.formal.certificates.certificate import CHECKERS, certify, verdict
+from fairweir.formal.certificates.checker import Problem, RejectedError, read
 
 #: Attempts on one pool of questions.
 ROUND = 20_000

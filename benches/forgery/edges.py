@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairweir.formal.checker import WORK, WORK_PER_BYTE, check, read
+from fairweir.formal.certificates.checker import WORK, WORK_PER_BYTE, check, read
 
 #: Literals of the longer clause; naming it costs more than the letters of its number allow.
 LENGTH = 600

@@ -7,7 +7,7 @@ import re
 
 from benches.forgery.questions import NUMBERS
 
-from fairweir.formal.checker import MAX_BITS, MAX_DEPTH
+from fairweir.formal.certificates.checker import MAX_BITS, MAX_DEPTH
 
 #: What a word is replaced by: numbers that are written in other ways, and what other languages have.
 _ODD = (

@@ -229,7 +229,7 @@ def check_certificate(question: str, certificate: str) -> int:
 
     Raises
     ------
-    fairweir.formal.checker.RejectedError : it does not show that the question is unsatisfiable
+    fairweir.formal.certificates.checker.RejectedError : it does not show that the question is unsatisfiable
     """
 
 def play_video(config: str, table: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from fairweir.cli.commands import COMMANDS
-from fairweir.formal.solve import CONTRADICTIONS
+from fairweir.formal.solving.solve import CONTRADICTIONS
 
 ROOT = Path(__file__).parents[2]
 #: Folders that commands name after their arguments, as in their help.

@@ -7,20 +7,20 @@ from fractions import Fraction
 import pytest
 
 from fairweir.ccas.rule import RULES, Rule
-from fairweir.formal import properties
 from fairweir.formal.beliefs import Resolution, cbr_delay, ccac, sampled
 from fairweir.formal.beliefs.soundness import Bound, bounds, controls
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.demands import Demands, LargeLoss
-from fairweir.formal.encode import attach
+from fairweir.formal.encoding import properties
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.demands import Demands, LargeLoss
+from fairweir.formal.encoding.encode import attach
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.invariant import invariant
+from fairweir.formal.encoding.system import System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
-from fairweir.formal.grid import Grid
-from fairweir.formal.invariant import invariant
 from fairweir.formal.lemmas.beliefs import settle
 from fairweir.formal.models import MODELS
-from fairweir.formal.solve import Answer, Outcome, Question, ask
-from fairweir.formal.system import System
-from fairweir.formal.trace import Trace
+from fairweir.formal.solving.solve import Answer, Outcome, Question, ask
 
 
 def named(bound: Bound) -> str:

@@ -7,13 +7,13 @@ import pytest
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Family, buffer, ccac
 from fairweir.formal.beliefs.soundness import Bound, buffer_bounds
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.grid import Grid
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.senders import Sender
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.lemmas.beliefs import settle
 from fairweir.formal.models import MODELS
-from fairweir.formal.senders import Sender
-from fairweir.formal.solve import Outcome
-from fairweir.formal.trace import Trace
+from fairweir.formal.solving.solve import Outcome
 from fairweir.formal.trial import make
 
 ALONE = (Sender.RATE,)

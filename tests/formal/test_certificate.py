@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairweir.errors import SolverError
-from fairweir.formal import checker
 from fairweir.formal.beliefs import ccac as beliefs
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.certificate import Certificate, accept, certify, save
-from fairweir.formal.checker import Constraint, RejectedError
-from fairweir.formal.farkas import factors
-from fairweir.formal.grid import Grid
+from fairweir.formal.certificates import checker
+from fairweir.formal.certificates.certificate import Certificate, accept, certify, save
+from fairweir.formal.certificates.checker import Constraint, RejectedError
+from fairweir.formal.certificates.farkas import factors
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.models import MODELS
-from fairweir.formal.solve import Prepared
+from fairweir.formal.solving.solve import Prepared
 
 x, y, w = z3.Reals("x y w")
 p, q = z3.Bools("p q")

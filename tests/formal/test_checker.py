@@ -12,9 +12,9 @@ from benches.forgery.attack import attack
 from benches.forgery.edges import exhaust, lengthen
 
 from fairweir.errors import InvariantError
-from fairweir.formal import certificate, checker
-from fairweir.formal.certificate import CHECKERS
-from fairweir.formal.checker import RejectedError
+from fairweir.formal.certificates import certificate, checker
+from fairweir.formal.certificates.certificate import CHECKERS
+from fairweir.formal.certificates.checker import RejectedError
 
 Checker = Callable[[str, str], int]
 

@@ -11,15 +11,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairweir.errors import ConfigError
-from fairweir.formal.buffers import Buffer
 from fairweir.formal.claim_syntax import parse_assumption, parse_claim
 from fairweir.formal.claims import Joined
 from fairweir.formal.comparisons import parse_comparison
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.properties import PROPERTIES
 from fairweir.formal.evidence import gather
-from fairweir.formal.grid import Grid
-from fairweir.formal.properties import PROPERTIES
-from fairweir.formal.solve import Outcome
-from fairweir.formal.solvers import Budget
+from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solvers import Budget
 from fairweir.formal.subjects import find_subject
 from fairweir.formal.verify import Case, verify
 

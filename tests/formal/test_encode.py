@@ -9,10 +9,10 @@ import pytest
 import z3
 
 from fairweir.ccas.rule import RULES, BeliefFamily, Rule
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.encode import attach
-from fairweir.formal.grid import Grid
-from fairweir.formal.system import Sender, System
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.encode import attach
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Sender, System
 
 FILES = sorted(RULES.glob("*.toml"))
 POINTS = 3

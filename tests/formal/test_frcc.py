@@ -34,8 +34,8 @@ from fairweir.formal.frcc.replay import replay
 from fairweir.formal.frcc.rounds import most_rounds, rounds_to_band, seams, steps_of
 from fairweir.formal.frcc.suite import check
 from fairweir.formal.lemmas.result import Outcome
-from fairweir.formal.solve import Question, VacuousError, ask
-from fairweir.formal.solvers import Budget, Race
+from fairweir.formal.solving.solve import Question, VacuousError, ask
+from fairweir.formal.solving.solvers import Budget, Race
 
 LEMMAS = [*published.theorem(), *published.put_right()]
 WRONG = [*published.controls(), *published.faults()]

@@ -23,7 +23,7 @@ from fairweir.formal.frcc.main_update import UNRANKED, Attractor, Case, attracto
 from fairweir.formal.frcc.suite import check
 from fairweir.formal.lemmas.result import LemmaResult, Outcome, conclude
 from fairweir.formal.lemmas.suites import Progress, Request
-from fairweir.formal.solve import ask
+from fairweir.formal.solving.solve import ask
 
 COARSE = Case(Fraction(1), Fraction(11, 10), odds_step=Fraction(1, 20), nt_step=Fraction(1, 20))
 NO_ERRORS = Errors(Fraction(0), Fraction(1), Fraction(0))

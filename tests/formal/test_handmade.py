@@ -8,16 +8,16 @@ import pytest
 import z3
 
 from fairweir.errors import ConfigError
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.evaluate import Evaluator
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.evaluate import Evaluator
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
-from fairweir.formal.grid import Grid
 from fairweir.formal.handmade import HANDMADE, HandmadeCca
 from fairweir.formal.models import MODELS
-from fairweir.formal.solve import Outcome, Question, ask
-from fairweir.formal.solvers import Budget
-from fairweir.formal.system import System
-from fairweir.formal.trace import Trace
+from fairweir.formal.solving.solve import Outcome, Question, ask
+from fairweir.formal.solving.solvers import Budget
 
 POINTS = 7
 ALL = sorted(HANDMADE)

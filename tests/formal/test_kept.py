@@ -10,7 +10,7 @@ import pytest
 from fairweir.documents import sealed
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.sealed import NotBelievedError
-from fairweir.formal.certificate import Certificate, save
+from fairweir.formal.certificates.certificate import Certificate, save
 
 
 @pytest.fixture

@@ -14,14 +14,14 @@ from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Family, Resolution, Start, Terms, cbr_delay, ccac
 from fairweir.formal.beliefs import delay as delay_beliefs
 from fairweir.formal.beliefs.soundness import ATTACH
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.evaluate import Evaluator, assignment
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.evaluate import Evaluator, assignment
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Sender, System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import sample, violations
 from fairweir.formal.exact.believe import believe, first_values
-from fairweir.formal.grid import Grid
 from fairweir.formal.models import MODELS
-from fairweir.formal.system import Sender, System
-from fairweir.formal.trace import Trace
 from fairweir.formal.trial import families_of, make, try_out
 
 POINTS = 6

@@ -17,9 +17,12 @@ from fairweir.ccas.rule import RULES, Rule
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, cbr_delay
-from fairweir.formal.buffers import Buffer
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.senders import Sender
+from fairweir.formal.encoding.system import Acks
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
-from fairweir.formal.grid import Grid
 from fairweir.formal.handmade import HANDMADE
 from fairweir.formal.lemmas import aimd, cc_probe_slow, cc_qdel, starvation
 from fairweir.formal.lemmas import inquiry as inquiry_module
@@ -35,11 +38,8 @@ from fairweir.formal.lemmas.suites import SUITES, Request, find
 from fairweir.formal.lemmas.view import snapshot
 from fairweir.formal.models import ccac
 from fairweir.formal.packets import scenario_of
-from fairweir.formal.senders import Sender
-from fairweir.formal.solve import Answer, Outcome, Question, VacuousError, ask
-from fairweir.formal.solvers import Budget
-from fairweir.formal.system import Acks
-from fairweir.formal.trace import Trace
+from fairweir.formal.solving.solve import Answer, Outcome, Question, VacuousError, ask
+from fairweir.formal.solving.solvers import Budget
 from fairweir.play.run import run
 
 PROVED = LemmaResult("a", "", Outcome.PROVED, about=About.LOGIC)

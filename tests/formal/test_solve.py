@@ -10,10 +10,10 @@ import pytest
 import z3
 
 from fairweir.errors import SolverError
-from fairweir.formal import solve, solvers
-from fairweir.formal.smtlib import number, parse, values
-from fairweir.formal.solve import Outcome, Prepared, Question, VacuousError, ask
-from fairweir.formal.solvers import ALL_SOLVERS, Budget, Race, Satisfiable, SolverName
+from fairweir.formal.solving import solve, solvers
+from fairweir.formal.solving.smtlib import number, parse, values
+from fairweir.formal.solving.solve import Outcome, Prepared, Question, VacuousError, ask
+from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, Satisfiable, SolverName
 
 x, y = z3.Reals("x y")
 on = z3.Bool("on")

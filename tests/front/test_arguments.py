@@ -58,7 +58,7 @@ def test_the_functions_that_take_words_are_found() -> None:
     assert {
         "fairweir.audit.runner.run_audit",
         "fairweir.formal.subjects.find_subject",
-        "fairweir.formal.solve.ask",
+        "fairweir.formal.solving.solve.ask",
         "fairweir.formal.verify.verify",
         "fairweir.judging.interval.interval",
         "fairweir.judging.outcome.combine",

@@ -48,8 +48,8 @@ PAIR = Pair(
 EXCEPTIONS = {
     "documents/atomic_write.py": "the writer",
     "show/plots.py": "into a draft",
-    "formal/solve.py": "in a new temporary folder",
-    "formal/solvers.py": "in a new temporary folder",
+    "formal/solving/solve.py": "in a new temporary folder",
+    "formal/solving/solvers.py": "in a new temporary folder",
     "guard/evaluate.py": "in a new temporary folder",
     "guard/compare.py": "a temporary file with a name of tempfile's choice",
     "play/run.py": "in a new temporary folder, which takes the record's name",

@@ -17,7 +17,7 @@ from benches.controller_attacks.steps import EXACT, closed_loops, random_states
 
 from fairweir import _core
 from fairweir.errors import ConfigError
-from fairweir.formal.solve import Outcome as Said
+from fairweir.formal.solving.solve import Outcome as Said
 from fairweir.game.claims import parse_claim
 from fairweir.game.controller import Controller
 from fairweir.game.model import number

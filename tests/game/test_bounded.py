@@ -14,7 +14,7 @@ import z3
 from fairweir import _core
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.formal.solve import Outcome
+from fairweir.formal.solving.solve import Outcome
 from fairweir.game.bounded import Progress, check, play, unrolled
 from fairweir.game.controller import Controller
 from fairweir.game.model import number

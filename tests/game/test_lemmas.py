@@ -7,7 +7,7 @@ from itertools import islice
 
 import z3
 
-from fairweir.formal.solve import Outcome
+from fairweir.formal.solving.solve import Outcome
 from fairweir.game.lemmas import lemmas, prove_lemmas
 from fairweir.game.model import LinkRange, Path, Terms, Window, bounds, explains, number
 from fairweir.game.windows import RunningLink, random_windows

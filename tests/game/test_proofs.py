@@ -13,8 +13,8 @@ import pytest
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, InvariantError
-from fairweir.formal.certificate import accept
-from fairweir.formal.solve import Outcome
+from fairweir.formal.certificates.certificate import accept
+from fairweir.formal.solving.solve import Outcome
 from fairweir.game.claims import default_claims, parse_claim
 from fairweir.game.controller import Controller
 from fairweir.game.proofs import Prover, Verdict

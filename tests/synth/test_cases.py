@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import z3
 
-from fairweir.formal.encode import encode
-from fairweir.formal.solve import Prepared
-from fairweir.formal.solvers import Budget, Satisfiable, SolverName
+from fairweir.formal.encoding.encode import encode
+from fairweir.formal.solving.solve import Prepared
+from fairweir.formal.solving.solvers import Budget, Satisfiable, SolverName
 from fairweir.synth.query import Query
 from fairweir.synth.space import Candidate
 from fairweir.synth.verifier import Verifier

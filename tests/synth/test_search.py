@@ -14,12 +14,12 @@ import z3
 
 from fairweir.ccas.rule import Rule
 from fairweir.errors import ConfigError, SolverError
-from fairweir.formal import solvers as solvers_module
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.invariant import keeps
 from fairweir.formal.models import MODELS
-from fairweir.formal.solve import Prepared, VacuousError
-from fairweir.formal.solvers import Satisfiable, SolverName, find_program
-from fairweir.formal.trace import Trace
+from fairweir.formal.solving import solvers as solvers_module
+from fairweir.formal.solving.solve import Prepared, VacuousError
+from fairweir.formal.solving.solvers import Satisfiable, SolverName, find_program
 from fairweir.synth import verifier as verifier_module
 from fairweir.synth.archive import FINDINGS, Archive
 from fairweir.synth.cegis import Search, search

@@ -1,7 +1,7 @@
 //! The second checker of certificates that linear constraints contradict each other.
 //!
 //! `docs/formal/certificates.md` defines both languages and the conversion to clauses. This crate shares no code with
-//! `python/fairweir/formal/checker.py`; a proof counts only when both accept it. It relies on `num-bigint` and
+//! `python/fairweir/formal/certificates/checker.py`; a proof counts only when both accept it. It relies on `num-bigint` and
 //! `num-rational`, and on no program that found the certificate.
 
 mod cut;

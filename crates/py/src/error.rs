@@ -46,7 +46,9 @@ fn raise_with_hint(py: Python<'_>, class: &str, e: &dyn Hint, details: &[(&str, 
 /// A rejected certificate or question: the error of the checker in Python.
 pub fn from_rejected(py: Python<'_>, reason: &str) -> PyErr {
     let make = || {
-        PyResult::Ok(PyErr::from_value(py.import("fairweir.formal.checker")?.call_method1("RejectedError", (reason,))?))
+        PyResult::Ok(PyErr::from_value(
+            py.import("fairweir.formal.certificates.checker")?.call_method1("RejectedError", (reason,))?,
+        ))
     };
     make().unwrap_or_else(|e| e)
 }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from fairweir.ccas.rule import Rule
-    from fairweir.formal.solvers import SolverName
+    from fairweir.formal.solving.solvers import SolverName
     from fairweir.synth.cegis import Progress, Search
 
 NONE_HOLDS = 1
@@ -64,7 +64,7 @@ def synth(
     invariant, or a claim is refuted; 2: bad input, or a question that no solver decided; 130: interrupted; run the same
     command to resume.
     """
-    from fairweir.formal.solvers import Budget
+    from fairweir.formal.solving.solvers import Budget
     from fairweir.synth.archive import Archive
     from fairweir.synth.cegis import search
     from fairweir.synth.results import document, rules, write_rules
@@ -109,7 +109,7 @@ def synth(
 
 
 def _order(first: str) -> list[SolverName]:
-    from fairweir.formal.solvers import SolverName
+    from fairweir.formal.solving.solvers import SolverName
 
     return sorted(SolverName, key=lambda solver: solver.value != first)
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.progress import meter
 from fairweir.cli.verify_controller import details, keep
-from fairweir.formal.solvers import Budget, SolverName
+from fairweir.formal.solving.solvers import Budget, SolverName
 
 if TYPE_CHECKING:
     from fairweir.game.synthesis import Synthesis

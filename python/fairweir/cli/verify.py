@@ -20,7 +20,7 @@ from fairweir.documents import shipped
 from fairweir.documents.digits import plain
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.formal.solvers import Budget, Race, SolverName
+from fairweir.formal.solving.solvers import Budget, Race, SolverName
 
 if TYPE_CHECKING:
     from fairweir.formal.claims import Claim
@@ -148,9 +148,9 @@ def _cases(
 ) -> list[Case]:
     """Parse the command line's words."""
     from fairweir.formal.beliefs import Expiry, Start
-    from fairweir.formal.buffers import Buffer
     from fairweir.formal.claim_syntax import parse_assumption, parse_claim, parse_number
-    from fairweir.formal.grid import Grid
+    from fairweir.formal.encoding.buffers import Buffer
+    from fairweir.formal.encoding.grid import Grid
     from fairweir.formal.models import MODELS
     from fairweir.formal.subjects import find_subject
     from fairweir.formal.verify import Case
@@ -217,7 +217,7 @@ def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[st
         folder = out / _folder(found.case)
         lines.append(f"stored in {folder}/")
         if evidence.certificate is not None:
-            from fairweir.formal import checker
+            from fairweir.formal.certificates import checker
 
             files = f"{folder}/question.smt2 {folder}/certificate.txt"
             lines.append(f"check it with: python {checker.__file__} {files}")
@@ -233,13 +233,13 @@ def _numbers(claim: Claim, value: Fraction | None, shown: Mapping[str, Fraction]
 
 def show_list(as_json: bool) -> None:
     """Print the CCAs, models and claims available for verification."""
-    from fairweir.formal.buffers import Buffer
     from fairweir.formal.claim_syntax import DEMANDS
     from fairweir.formal.claims import INVARIANT, INVARIANT_MEANING
     from fairweir.formal.comparisons import FIXED, FLOW, PATH
+    from fairweir.formal.encoding.buffers import Buffer
+    from fairweir.formal.encoding.properties import PROPERTIES
     from fairweir.formal.handmade import HANDMADE
     from fairweir.formal.models import MODELS
-    from fairweir.formal.properties import PROPERTIES
     from fairweir.formal.subjects import rule_names
 
     quantities = {**PATH, **FLOW, **FIXED}

@@ -16,7 +16,7 @@ from rich.text import Text
 from fairweir.cli import output
 from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
-from fairweir.formal.solvers import Budget, SolverName
+from fairweir.formal.solving.solvers import Budget, SolverName
 from fairweir.units import Duration
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _all(verdicts: Sequence[Verdict], checked: Sequence[Checked]) -> list[Verdic
 def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Path]:
     """Write certificates and refutations, each to its own files; return the paths of those of a leaf's claim."""
     from fairweir.documents.atomic_write import write_text
-    from fairweir.formal.certificate import save
+    from fairweir.formal.certificates.certificate import save
 
     kept: dict[tuple[int, str], Path] = {}
     for verdict in verdicts:

@@ -17,8 +17,8 @@ from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.formal.claims import INVARIANT, KEY, Assumption, AtPoints, Bound, Claim, Invariant, Joined
 from fairweir.formal.comparisons import FIXED, parse_comparison
-from fairweir.formal.demands import QUEUE_PACKETS, Demands, LargeLoss
-from fairweir.formal.properties import PROPERTIES
+from fairweir.formal.encoding.demands import QUEUE_PACKETS, Demands, LargeLoss
+from fairweir.formal.encoding.properties import PROPERTIES
 
 _COMPARISON = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*(?:(>=|<=|=|>|<)\s*(\S+)(?:\s+(\S.*?))?)?\s*$", re.ASCII)
 _INVARIANT = re.compile(r"^\s*invariant\s*(?:\((.*)\))?\s*$", re.DOTALL)

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Final, Protocol
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Start
 from fairweir.formal.comparisons import Comparison
-from fairweir.formal.demands import Demands, LargeLoss
+from fairweir.formal.encoding.demands import Demands, LargeLoss
+from fairweir.formal.encoding.properties import PROPERTIES
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.invariant import keeps
 from fairweir.formal.measure import MEASURES, Curves
-from fairweir.formal.properties import PROPERTIES
-from fairweir.formal.trace import Trace
 
 if TYPE_CHECKING:
     import z3
 
-    from fairweir.formal.system import System
+    from fairweir.formal.encoding.system import System
 
 KEY: Final = "--property"
-#: The property that synthesis requires of candidates (:mod:`fairweir.formal.invariant`).
+#: The property that synthesis requires of candidates (:mod:`fairweir.formal.encoding.invariant`).
 INVARIANT: Final = "invariant"
 INVARIANT_MEANING: Final = (
     "what synthesis asks of candidates: at the end the beliefs admit the network, and they shrank, or the bounds on "
@@ -190,7 +190,7 @@ class Invariant:
         ------
         ConfigError : flows that have no beliefs, or several flows
         """
-        from fairweir.formal.invariant import invariant
+        from fairweir.formal.encoding.invariant import invariant
 
         if len(system.flows) > 1 or not system.flows[0].attached:
             raise ConfigError(

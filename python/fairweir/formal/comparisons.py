@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.measure import Curves
-from fairweir.formal.trace import Trace
 
 if TYPE_CHECKING:
     import z3
 
-    from fairweir.formal.system import System
+    from fairweir.formal.encoding.system import System
 
 #: The last sample point.
 END: Final = "end"

@@ -24,13 +24,13 @@ from typing import Any
 
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import SolverError
-from fairweir.formal.certificate import Certificate, certify, save
+from fairweir.formal.certificates.certificate import Certificate, certify, save
 from fairweir.formal.claims import Bound, Claim
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.measure import Curves
 from fairweir.formal.packets import Replay, curves_of, scenario_of
 from fairweir.formal.picture import save_picture
-from fairweir.formal.solve import Outcome
-from fairweir.formal.trace import Trace
+from fairweir.formal.solving.solve import Outcome
 from fairweir.formal.verify import Verification
 from fairweir.play.run import Run, run
 

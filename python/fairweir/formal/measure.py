@@ -1,7 +1,7 @@
 """The number bounded by a property, computed from curves: those of a trace, or those of packets.
 
 By definition and in Python's own numbers, so that the result of a refutation depends on neither the encoding nor a
-solver. :mod:`fairweir.formal.properties` has the encodings.
+solver. :mod:`fairweir.formal.encoding.properties` has the encodings.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fairweir.formal.demands import LARGE_LOSS, QUEUE_PACKETS
-from fairweir.formal.grid import Grid
-from fairweir.formal.trace import Trace
+from fairweir.formal.encoding.demands import LARGE_LOSS, QUEUE_PACKETS
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.trace import Trace
 
 
 @dataclass(frozen=True)

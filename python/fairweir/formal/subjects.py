@@ -13,12 +13,12 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Start, cbr_delay, ccac
-from fairweir.formal.encode import attach
+from fairweir.formal.encoding.encode import attach
+from fairweir.formal.encoding.system import Sender, System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import Violation
 from fairweir.formal.exact.senders import decisions
 from fairweir.formal.handmade import HANDMADE, HandmadeCca
-from fairweir.formal.system import Sender, System
-from fairweir.formal.trace import Trace
 
 
 @dataclass(frozen=True)

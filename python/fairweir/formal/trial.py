@@ -8,16 +8,16 @@ from random import Random
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.formal.beliefs.choices import Family, Terms
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.evaluate import Evaluator, assignment
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.evaluate import Evaluator, assignment
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.senders import Sender
+from fairweir.formal.encoding.system import System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.beliefs import NAMES, is_consistent
 from fairweir.formal.exact.believe import believe, first_values
 from fairweir.formal.exact.judge import violations
 from fairweir.formal.exact.sample import sample
-from fairweir.formal.grid import Grid
-from fairweir.formal.senders import Sender
-from fairweir.formal.system import System
-from fairweir.formal.trace import Trace
 
 
 @dataclass(frozen=True)

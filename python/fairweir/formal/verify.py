@@ -14,16 +14,16 @@ from functools import cached_property
 
 from fairweir.documents.arguments import member, one_of, words_for_enums
 from fairweir.errors import InvariantError
-from fairweir.formal.buffers import Buffer, least_size
 from fairweir.formal.claims import Assumption, Bound, Claim, parts
+from fairweir.formal.encoding.buffers import Buffer, least_size
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Acks, System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
-from fairweir.formal.grid import Grid
 from fairweir.formal.models import MODELS
-from fairweir.formal.solve import Answer, Outcome, Question, VacuousError, ask, control
-from fairweir.formal.solvers import ALL_SOLVERS, Budget, Race, SolverName
+from fairweir.formal.solving.solve import Answer, Outcome, Question, VacuousError, ask, control
+from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, SolverName
 from fairweir.formal.subjects import Subject
-from fairweir.formal.system import Acks, System
-from fairweir.formal.trace import Trace
 
 #: By which parts of its bound a claim is tried to be broken, the largest first.
 MARGINS = (Fraction(1, 2), Fraction(1, 5), Fraction(1, 20))
@@ -155,7 +155,7 @@ def verify(
     ----------
     case : Case
     budget : Budget, of each solver
-    solvers, until : as for :func:`fairweir.formal.solve.ask`
+    solvers, until : as for :func:`fairweir.formal.solving.solve.ask`
     on_step : called with a description of the step
 
     Raises

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
-from fairweir.formal.solve import Outcome, Prepared
-from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
+from fairweir.formal.solving.solve import Outcome, Prepared
+from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.game.action import Action, on_path, shielded
 from fairweir.game.batches import MOST_STEPS, Waiting, follow
 from fairweir.game.claims import SLACK

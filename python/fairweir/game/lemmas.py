@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fairweir.errors import SolverError
-from fairweir.formal.certificate import Certificate, certify
-from fairweir.formal.solve import Answer, Outcome, Question, ask
-from fairweir.formal.solvers import ALL_SOLVERS, Budget, SolverName
+from fairweir.formal.certificates.certificate import Certificate, certify
+from fairweir.formal.solving.solve import Answer, Outcome, Question, ask
+from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, SolverName
 from fairweir.game.action import Action, is_maximum
 from fairweir.game.claims import DRAINS, Step
 from fairweir.game.model import POINTS, LinkRange, Path, Terms, explains, step

@@ -17,9 +17,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fairweir.errors import SolverError
-from fairweir.formal.certificate import Certificate, certify
-from fairweir.formal.solve import NO_SENDER, Check, Outcome, Prepared
-from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
+from fairweir.formal.certificates.certificate import Certificate, certify
+from fairweir.formal.solving.solve import NO_SENDER, Check, Outcome, Prepared
+from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.game.action import Action, on_path, shielded
 from fairweir.game.claims import SLACK, Claim, Step
 from fairweir.game.controller import Condition, Controller, Leaf
@@ -236,7 +236,7 @@ class Prover:
         return prepared.check(further, self.budget, self.solvers)
 
     def _ask_text(self, text: str) -> Check:
-        from fairweir.formal.solve import check_text
+        from fairweir.formal.solving.solve import check_text
 
         return check_text(text, self.budget, self.solvers)
 

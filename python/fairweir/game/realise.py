@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fairweir.errors import ConfigError, InvariantError
-from fairweir.formal.smtlib import Value
-from fairweir.formal.solve import Prepared
-from fairweir.formal.solvers import Budget, Satisfiable
+from fairweir.formal.solving.smtlib import Value
+from fairweir.formal.solving.solve import Prepared
+from fairweir.formal.solving.solvers import Budget, Satisfiable
 from fairweir.game.action import Action, on_path, shielded
 from fairweir.game.claims import SORTS, Claim, Step, parse_claim
 from fairweir.game.controller import Controller, parse_json, read

@@ -16,8 +16,8 @@ from fairweir.documents import sealed
 from fairweir.documents.atomic_write import append_line, write_bytes, write_text
 from fairweir.documents.sealed import NotBelievedError
 from fairweir.errors import ConfigError
-from fairweir.formal.solvers import Satisfiable
-from fairweir.formal.trace import Trace
+from fairweir.formal.encoding.trace import Trace
+from fairweir.formal.solving.solvers import Satisfiable
 from fairweir.synth.verifier import Finding, Stage, Verifier
 
 HEAD = "search.json"

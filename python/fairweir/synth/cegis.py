@@ -15,7 +15,7 @@ import numpy as np
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
-from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
+from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.synth.archive import Archive
 from fairweir.synth.checkers import Checkers, checkers
 from fairweir.synth.query import Query

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
-from fairweir.formal.solve import Check
-from fairweir.formal.solvers import Budget, SolverName, find_program
+from fairweir.formal.solving.solve import Check
+from fairweir.formal.solving.solvers import Budget, SolverName, find_program
 from fairweir.play.pool import fork_server
 from fairweir.synth.query import Query
 from fairweir.synth.space import Candidate

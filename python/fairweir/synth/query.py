@@ -24,10 +24,10 @@ from fairweir.documents.toml import read_document
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Resolution, Start
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.demands import QUEUE, UTILIZATION, Demands, LargeLoss
-from fairweir.formal.grid import Grid
-from fairweir.formal.system import Acks
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.demands import QUEUE, UTILIZATION, Demands, LargeLoss
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Acks
 from fairweir.scenario.overrides import apply
 from fairweir.synth.space import Shape, Space, combinations, conditions_in
 from fairweir.synth.survivors import MAX_BRANCH_OPTIONS, MAX_STEPS
@@ -88,7 +88,7 @@ class Beliefs(_Table):
 
 
 class Objectives(_Table):
-    """The constants of the synthesis invariant (:mod:`fairweir.formal.invariant`).
+    """The constants of the synthesis invariant (:mod:`fairweir.formal.encoding.invariant`).
 
     Attributes
     ----------

@@ -1,15 +1,15 @@
 """A counterexample once more, in exact fractions and without a solver: is it a trace, and does it break the invariant?
 
-The claim is :mod:`fairweir.formal.invariant`'s, stated by definition in :mod:`fairweir.formal.exact.invariant`;
-network, beliefs and decisions are judged by :mod:`fairweir.formal.exact`.
+The claim is that of :mod:`fairweir.formal.encoding.invariant`, stated by definition in
+:mod:`fairweir.formal.exact.invariant`; network, beliefs and decisions are judged by :mod:`fairweir.formal.exact`.
 """
 
 from __future__ import annotations
 
 from fairweir.ccas.rule import Rule
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.exact.invariant import keeps
-from fairweir.formal.trace import Trace
 from fairweir.synth.query import Query
 
 

@@ -14,14 +14,14 @@ import z3
 from fairweir.ccas.rule import BeliefFamily
 from fairweir.errors import SolverError
 from fairweir.formal.beliefs import Expiry, cbr_delay, ccac
-from fairweir.formal.encode import encode
-from fairweir.formal.invariant import invariant
+from fairweir.formal.encoding.encode import encode
+from fairweir.formal.encoding.invariant import invariant
+from fairweir.formal.encoding.senders import Sender
+from fairweir.formal.encoding.system import System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.models import MODELS
-from fairweir.formal.senders import Sender
-from fairweir.formal.solve import Check, Prepared, VacuousError, check_text
-from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
-from fairweir.formal.system import System
-from fairweir.formal.trace import Trace
+from fairweir.formal.solving.solve import Check, Prepared, VacuousError, check_text
+from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.synth.query import Query
 from fairweir.synth.replay import objections
 from fairweir.synth.space import Candidate

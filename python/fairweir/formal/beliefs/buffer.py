@@ -14,7 +14,7 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Family, Start, Terms, needs_rate
 from fairweir.formal.beliefs.samples import Sample, is_largest, is_least
-from fairweir.formal.system import Bit, System
+from fairweir.formal.encoding.system import Bit, System
 
 
 @words_for_enums

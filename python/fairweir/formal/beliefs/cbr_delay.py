@@ -16,9 +16,9 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms, needs_rate
 from fairweir.formal.beliefs.samples import Sample, is_largest
-from fairweir.formal.grid import Grid
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Bit, System, is_max
 from fairweir.formal.models.delay import first_byte_delays
-from fairweir.formal.system import Bit, System, is_max
 
 #: At a time-out C_L_lambda falls to no less than this fraction of its first value (published code).
 LARGEST_FALL = Fraction(1, 2)

@@ -12,7 +12,7 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms, needs_rate
 from fairweir.formal.beliefs.samples import is_least
-from fairweir.formal.system import Bit, Curve, System, is_max
+from fairweir.formal.encoding.system import Bit, Curve, System, is_max
 
 #: C_U may grow by this factor at a time-out. Thesis: at most 2; published code: 1.5.
 LARGEST_EXPANSION = z3.Q(3, 2)

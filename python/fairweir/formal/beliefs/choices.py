@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
-from fairweir.formal.senders import Sender
+from fairweir.formal.encoding.senders import Sender
 
 
 class Start(StrEnum):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import z3
 
-from fairweir.formal.system import Curve, System
+from fairweir.formal.encoding.system import Curve, System
 
 
 def attach(system: System, *, flow: int = 0) -> None:

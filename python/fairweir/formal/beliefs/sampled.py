@@ -14,10 +14,10 @@ import z3
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.formal.beliefs.soundness import Bound
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.grid import Grid
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Bit, Curve, System
 from fairweir.formal.models import MODELS
-from fairweir.formal.system import Bit, Curve, System
 
 #: Buffers known to distinguish cases: no losses, rare ones, frequent ones.
 BUFFERS = (Buffer.INFINITE, Buffer.LARGE, Buffer.ARBITRARY)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import z3
 
-from fairweir.formal.system import Bit
+from fairweir.formal.encoding.system import Bit
 
 #: The condition under which a sample counts, and its value.
 Sample: TypeAlias = tuple[Bit, z3.ArithRef]

@@ -15,10 +15,10 @@ import z3
 from fairweir.documents.arguments import words_for_enums
 from fairweir.formal.beliefs import Family, Resolution, Start, cbr_delay, ccac
 from fairweir.formal.beliefs import buffer as buffer_size
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.grid import Grid
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Bit, System
 from fairweir.formal.models import MODELS
-from fairweir.formal.system import Bit, System
 
 #: Name of a belief, and the claim that it admits the network at a point.
 _CCAC: Mapping[str, Callable[[System, int], Bit]] = {

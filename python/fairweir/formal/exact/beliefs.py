@@ -7,9 +7,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms
+from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact.report import Report, Violation
 from fairweir.formal.exact.senders import least_qdelay
-from fairweir.formal.trace import FlowTrace, Trace
 
 ZERO = Fraction(0)
 Columns = dict[str, list[Fraction]]

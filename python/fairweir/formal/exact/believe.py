@@ -7,8 +7,8 @@ from fractions import Fraction
 from random import Random
 
 from fairweir.formal.beliefs.choices import Family, Start, Terms
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.beliefs import FAMILIES, room_of
-from fairweir.formal.trace import Trace
 
 
 def believe(trace: Trace, index: int, family: Family, terms: Terms, first: Mapping[str, Fraction]) -> Trace:

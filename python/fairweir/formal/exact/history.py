@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 
-from fairweir.formal.grid import Grid
-from fairweir.formal.system import Sender
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Sender
 
 ZERO = Fraction(0)
 #: The parts in which the arrivals of a step are interleaved.

@@ -1,13 +1,13 @@
-"""Check by definition whether a trace satisfies the synthesis invariant (:mod:`fairweir.formal.invariant`)."""
+"""Check by definition whether a trace satisfies the synthesis invariant (:mod:`fairweir.formal.encoding.invariant`)."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 from fairweir.formal.beliefs.choices import Family, Start
-from fairweir.formal.demands import QUEUE_PACKETS, Demands, LargeLoss
+from fairweir.formal.encoding.demands import QUEUE_PACKETS, Demands, LargeLoss
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.beliefs import is_consistent
-from fairweir.formal.trace import Trace
 
 
 def keeps(trace: Trace, asked: Demands) -> bool:

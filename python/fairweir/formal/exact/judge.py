@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.beliefs import belief_violations
 from fairweir.formal.exact.network import flow_violations, network_violations
 from fairweir.formal.exact.report import Violation
 from fairweir.formal.exact.senders import Decider, arrivals, decisions
-from fairweir.formal.trace import Trace
 
 __all__ = ["Decider", "violations"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
-from fairweir.formal.buffers import Buffer
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact.report import Report, Violation
-from fairweir.formal.trace import FlowTrace, Trace
 
 ZERO = Fraction(0)
 _NETWORK = Report()

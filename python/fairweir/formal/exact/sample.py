@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from random import Random
 
-from fairweir.formal.buffers import Buffer, fixed_size, least_size
+from fairweir.formal.encoding.buffers import Buffer, fixed_size, least_size
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Acks, Sender
+from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact.history import History
-from fairweir.formal.grid import Grid
-from fairweir.formal.system import Acks, Sender
-from fairweir.formal.trace import FlowTrace, Trace
 
 #: Returns a flow's rates, C, for that many steps.
 Rates = Callable[[Random, int], Sequence[Fraction]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
+from fairweir.formal.encoding.system import Sender
+from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact.report import Report, Violation
-from fairweir.formal.system import Sender
-from fairweir.formal.trace import FlowTrace, Trace
 
 #: A sender's decision: from its beliefs by name, with alpha and R, to a rate, C.
 Decider = Callable[[Mapping[str, Fraction]], Fraction]

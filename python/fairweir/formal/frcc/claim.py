@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fairweir.formal.lemmas.result import About, Outcome
-from fairweir.formal.solve import Question
+from fairweir.formal.solving.solve import Question
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairweir.formal.frcc.claim import Claim
 from fairweir.formal.lemmas.result import About, Outcome
-from fairweir.formal.solve import Question
+from fairweir.formal.solving.solve import Question
 
 
 def inequalities() -> list[Claim]:

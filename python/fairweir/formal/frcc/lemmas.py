@@ -13,7 +13,7 @@ from typing import Any, Final
 from fairweir.formal.frcc.encoding import Round, constraints, unknowns
 from fairweir.formal.frcc.jittery import PROVED, Jitter
 from fairweir.formal.lemmas.result import About, Constant
-from fairweir.formal.solve import Outcome, Question
+from fairweir.formal.solving.solve import Outcome, Question
 
 Condition = Callable[[Round], Any]
 FLOWS: Final = (0, 1)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fairweir.formal.frcc.claim import Claim
 from fairweir.formal.frcc.main_rule import THESIS, Assumed
 from fairweir.formal.lemmas.result import About
-from fairweir.formal.solve import Question
+from fairweir.formal.solving.solve import Question
 
 #: Margin of a probe's signal reserved for persistence, as in the compiled part.
 MARGIN: Final = (1, 64)

@@ -14,7 +14,7 @@ from fairweir.formal.frcc.jittery import AS_THE_TEXT_HAS_IT, EITHER, KERNEL, PRO
 from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma, Range
 from fairweir.formal.frcc.rounds import no_jump
 from fairweir.formal.lemmas.result import Constant
-from fairweir.formal.solve import Outcome
+from fairweir.formal.solving.solve import Outcome
 
 #: Values in the published code for C.7, tighter than the printed ones.
 IN_THE_CODE: Final = replace(PUBLISHED, n_t_low=Fraction(45, 100), n_t_high=Fraction(266, 100))

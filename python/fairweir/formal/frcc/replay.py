@@ -9,7 +9,7 @@ from fractions import Fraction
 from fairweir.formal.frcc.encoding import possible, seen
 from fairweir.formal.frcc.jittery import Bend, State, bend_for, step
 from fairweir.formal.frcc.lemmas import Lemma
-from fairweir.formal.smtlib import Value
+from fairweir.formal.solving.smtlib import Value
 
 
 @dataclass(frozen=True)

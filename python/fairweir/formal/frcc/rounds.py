@@ -23,7 +23,7 @@ from fairweir.formal.frcc.claim import Claim
 from fairweir.formal.frcc.jittery import Jitter
 from fairweir.formal.frcc.lemmas import Lemma, Range
 from fairweir.formal.lemmas.result import About, Outcome
-from fairweir.formal.solve import Question
+from fairweir.formal.solving.solve import Question
 
 if TYPE_CHECKING:
     import z3

@@ -21,8 +21,8 @@ from fairweir.formal.frcc.replay import replay
 from fairweir.formal.frcc.rounds import seams
 from fairweir.formal.lemmas.result import LemmaResult, Outcome
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
-from fairweir.formal.solve import ask
-from fairweir.formal.solvers import Budget
+from fairweir.formal.solving.solve import ask
+from fairweir.formal.solving.solvers import Budget
 
 Step = Identity | Claim | Lemma
 

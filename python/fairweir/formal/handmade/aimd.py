@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import z3
 
+from fairweir.formal.encoding.system import Sender, System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Report, Violation
 from fairweir.formal.handmade.cca import ELSE, bind, choose, remember
-from fairweir.formal.system import Sender, System
-from fairweir.formal.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Protocol
 import z3
 
 from fairweir.errors import ConfigError
+from fairweir.formal.encoding.system import Curve, Sender, System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Violation
-from fairweir.formal.system import Curve, Sender, System
-from fairweir.formal.trace import Trace
 
 
 class HandmadeCca(Protocol):

@@ -17,10 +17,10 @@ from fractions import Fraction
 
 import z3
 
+from fairweir.formal.encoding.system import Sender, System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Report, Violation
 from fairweir.formal.handmade.cca import bind, need_whole_steps
-from fairweir.formal.system import Sender, System
-from fairweir.formal.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from fractions import Fraction
 
 import z3
 
+from fairweir.formal.encoding.system import Sender, System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Report, Violation
 from fairweir.formal.handmade.cca import bind, need_whole_steps, remember
-from fairweir.formal.system import Sender, System
-from fairweir.formal.trace import Trace
 
 #: s: the unfairness that the curve tolerates for one D of ambiguity.
 RATIO = 2

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import z3
 
+from fairweir.formal.encoding.system import System
 from fairweir.formal.lemmas.inquiry import Inquiry
 from fairweir.formal.lemmas.result import About, Constant, Outcome
 from fairweir.formal.lemmas.states import Better, Factor, Measure, State, Transition
 from fairweir.formal.lemmas.view import snapshot
-from fairweir.formal.system import System
 
 _MET = z3.BoolVal(True)
 

@@ -8,16 +8,16 @@ from resource import RUSAGE_SELF, getrusage
 
 from fairweir.formal.beliefs import sampled, soundness
 from fairweir.formal.beliefs.soundness import Bound
-from fairweir.formal.buffers import Buffer
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.senders import Sender
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
-from fairweir.formal.grid import Grid
 from fairweir.formal.lemmas.result import About, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.models import MODELS
-from fairweir.formal.senders import Sender
-from fairweir.formal.solve import Outcome, Question, ask
-from fairweir.formal.solvers import Budget
-from fairweir.formal.trace import Trace
+from fairweir.formal.solving.solve import Outcome, Question, ask
+from fairweir.formal.solving.solvers import Budget
 from fairweir.formal.trial import Trial, families_of, try_out
 
 #: Default points of a trace: C_U needs intervals above D, and the result of a probe is known after two R.

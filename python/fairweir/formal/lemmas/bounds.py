@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.formal.system import System
+from fairweir.formal.encoding.system import System
 
 
 def queue_below(system: System, bound: Fraction, packets: int = 0) -> z3.BoolRef:

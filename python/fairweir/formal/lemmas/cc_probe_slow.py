@@ -15,9 +15,10 @@ import z3
 
 from fairweir.ccas.rule import RULES, Rule
 from fairweir.formal.beliefs import Expiry, Start, cbr_delay
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.encode import attach
-from fairweir.formal.grid import Grid
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.encode import attach
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import System
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.bounds import loss_below, queue_below
 from fairweir.formal.lemmas.inquiry import Inquiry, answer_all, elsewhere
@@ -37,8 +38,7 @@ from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.lemmas.view import FIXED
 from fairweir.formal.models import MODELS
-from fairweir.formal.solve import Outcome
-from fairweir.formal.system import System
+from fairweir.formal.solving.solve import Outcome
 
 POINTS = 10
 SOURCE = "thesis 4.2.3"

@@ -16,9 +16,11 @@ import z3
 from fairweir.ccas.rule import RULES, Rule
 from fairweir.formal.beliefs import Expiry, Start
 from fairweir.formal.beliefs import ccac as beliefs
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.encode import attach
-from fairweir.formal.grid import Grid
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.encode import attach
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.properties import utilization
+from fairweir.formal.encoding.system import System
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.bounds import loss_below, queue_below
 from fairweir.formal.lemmas.cc_qdel_states import (
@@ -36,9 +38,7 @@ from fairweir.formal.lemmas.search import Sought, seek_all
 from fairweir.formal.lemmas.stitch import stitch, summary
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.models import MODELS
-from fairweir.formal.properties import utilization
-from fairweir.formal.solve import Outcome
-from fairweir.formal.system import System
+from fairweir.formal.solving.solve import Outcome
 
 POINTS = 10
 #: Lower limits of the converged range for which the best upper one is looked for: the two trade.

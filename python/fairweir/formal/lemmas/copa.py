@@ -12,8 +12,9 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.grid import Grid
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import System
 from fairweir.formal.handmade import HANDMADE
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.inquiry import answer_all, elsewhere
@@ -23,8 +24,7 @@ from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.lemmas.view import FIXED
 from fairweir.formal.models import MODELS
-from fairweir.formal.solve import Outcome
-from fairweir.formal.system import System
+from fairweir.formal.solving.solve import Outcome
 
 POINTS = 15
 SOURCE = "CCAC section 6"

@@ -21,15 +21,15 @@ from fairweir.documents import sealed
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.sealed import NotBelievedError
 from fairweir.errors import ConfigError, SolverError
-from fairweir.formal.checker import RejectedError
-from fairweir.formal.evaluate import Evaluator, assignment
+from fairweir.formal.certificates.checker import RejectedError
+from fairweir.formal.encoding.evaluate import Evaluator, assignment
+from fairweir.formal.encoding.system import System
+from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
-from fairweir.formal.solve import Outcome, Question, ask, control
-from fairweir.formal.solvers import Budget
-from fairweir.formal.system import System
-from fairweir.formal.trace import Trace
+from fairweir.formal.solving.solve import Outcome, Question, ask, control
+from fairweir.formal.solving.solvers import Budget
 
 #: z3's steps for a certificate: a few times those for the answer that is certified.
 CERTIFICATE_STEPS = 1_000_000_000
@@ -219,7 +219,7 @@ class _Shelf:
     def _proof(self, known: LemmaResult, budget: Budget, document: dict[str, object]) -> LemmaResult:
         is_sealed, proof, asked = sealed.is_sealed(document), self.certificate / PROOF, self.certificate / QUESTION
         if document.get("has_certificate") is True or proof.exists():
-            from fairweir.formal.certificate import accept
+            from fairweir.formal.certificates.certificate import accept
 
             try:
                 steps = accept(self.inquiry.text, sealed.read_text(proof).removesuffix("\n").split("\n"))
@@ -266,7 +266,7 @@ def _stem(name: str) -> str:
 
 def _certified(result: LemmaResult, inquiry: Inquiry, shelf: _Shelf | None) -> LemmaResult:
     """Search a certificate; a proof without one remains proved, with a note."""
-    from fairweir.formal.certificate import certify, save
+    from fairweir.formal.certificates.certificate import certify, save
 
     try:
         certificate = certify(inquiry.text, CERTIFICATE_STEPS)

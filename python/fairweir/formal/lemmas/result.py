@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from fairweir.formal.solve import Outcome
+from fairweir.formal.solving.solve import Outcome
 
 __all__ = ["About", "Constant", "LemmaResult", "Outcome", "conclude"]
 

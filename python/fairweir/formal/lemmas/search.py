@@ -14,7 +14,7 @@ from fractions import Fraction
 from fairweir.formal.lemmas.inquiry import Inquiry, answer, weakest_check
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
-from fairweir.formal.solve import Outcome
+from fairweir.formal.solving.solve import Outcome
 
 #: Questions asked at the same time; each is already a race of two solvers.
 AT_ONCE = 1

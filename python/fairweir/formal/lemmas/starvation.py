@@ -12,15 +12,15 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.grid import Grid
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Flow, System
 from fairweir.formal.handmade import HANDMADE
 from fairweir.formal.lemmas.inquiry import Inquiry, answer_all
 from fairweir.formal.lemmas.result import Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.models import MODELS
-from fairweir.formal.solve import Outcome
-from fairweir.formal.system import Flow, System
+from fairweir.formal.solving.solve import Outcome
 
 #: Points of the questions: AIMD's ten R of the paper, 11 points, are not settled within two CPU minutes.
 AIMD_POINTS = 7

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import z3
 
+from fairweir.formal.encoding.system import System
 from fairweir.formal.lemmas.states import Snapshot
-from fairweir.formal.system import System
 
 #: Quantities of the path that do not change between windows.
 FIXED = frozenset({"alpha", "beta"})

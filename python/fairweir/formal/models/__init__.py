@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Mapping
 from functools import partial
 
+from fairweir.formal.encoding.system import Acks, Builder
 from fairweir.formal.models import cbr_delay, ccac, ideal
-from fairweir.formal.system import Acks, Builder
 
 #: By the name that queries and the command line use. The published code's models forbid acknowledgements to pause.
 MODELS: Mapping[str, Builder] = {

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import z3
 
 from fairweir.documents.arguments import words_for_enums
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.grid import Grid
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Acks, Sender, System, rising
 from fairweir.formal.models.delay import delays
 from fairweir.formal.models.fifo import in_order
 from fairweir.formal.models.loss import tail_drop
-from fairweir.formal.system import Acks, Sender, System, rising
 
 
 @words_for_enums

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import z3
 
-from fairweir.formal.system import Acks, Bit, Flow, Sender, System, rising
+from fairweir.formal.encoding.system import Acks, Bit, Flow, Sender, System, rising
 
 
 def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.BoolRef]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import z3
 
-from fairweir.formal.system import Curve, System, less, rising
+from fairweir.formal.encoding.system import Curve, System, less, rising
 
 
 def in_order(system: System, output: Curve, shares: Sequence[Curve]) -> list[z3.BoolRef]:

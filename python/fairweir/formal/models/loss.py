@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import z3
 
-from fairweir.formal.system import System
+from fairweir.formal.encoding.system import System
 
 
 def tail_drop(system: System) -> list[z3.BoolRef]:

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
-from fairweir.formal.smtlib import Value, assert_all, declared, values
-from fairweir.formal.solvers import ALL_SOLVERS, Budget, Race, Reply, Satisfiable, SolverName, race, version
+from fairweir.formal.solving.smtlib import Value, assert_all, declared, values
+from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, Reply, Satisfiable, SolverName, race, version
 
 if TYPE_CHECKING:
     import z3

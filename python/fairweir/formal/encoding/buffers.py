@@ -11,7 +11,7 @@ from fairweir.documents.arguments import words_for_enums
 if TYPE_CHECKING:
     import z3
 
-    from fairweir.formal.grid import Grid
+    from fairweir.formal.encoding.grid import Grid
 
 
 class Buffer(StrEnum):

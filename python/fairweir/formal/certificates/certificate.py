@@ -20,9 +20,20 @@ from typing import TYPE_CHECKING, Any, Final
 from fairweir._core import check_certificate
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import InvariantError, SolverError
-from fairweir.formal import checker, farkas
-from fairweir.formal.checker import ONE, TRUE, ZERO, Clause, Constraint, Problem, RejectedError, Sum, denied, read
-from fairweir.formal.propagation import Propagation
+from fairweir.formal.certificates import checker, farkas
+from fairweir.formal.certificates.checker import (
+    ONE,
+    TRUE,
+    ZERO,
+    Clause,
+    Constraint,
+    Problem,
+    RejectedError,
+    Sum,
+    denied,
+    read,
+)
+from fairweir.formal.certificates.propagation import Propagation
 
 if TYPE_CHECKING:
     import z3
@@ -64,7 +75,7 @@ def certify(text: str, z3_steps: int | None = None) -> Certificate:
 
     Parameters
     ----------
-    text : SMT-LIB 2, as :func:`fairweir.formal.checker.read` takes it
+    text : SMT-LIB 2, as :func:`fairweir.formal.certificates.checker.read` takes it
     z3_steps : int, z3's budget
 
     Returns

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import z3
 
-from fairweir.formal import properties
 from fairweir.formal.beliefs import Start, cbr_delay, ccac
-from fairweir.formal.demands import Demands, LargeLoss
-from fairweir.formal.system import Bit, System
+from fairweir.formal.encoding import properties
+from fairweir.formal.encoding.demands import Demands, LargeLoss
+from fairweir.formal.encoding.system import Bit, System
 
 
 def invariant(system: System, demands: Demands) -> Bit:

@@ -1,6 +1,7 @@
 """A trace: the behaviour of a network and its flows, as exact numbers, in memory and as JSON.
 
-Curves and their origin are those of :mod:`fairweir.formal.system`. In a file a fraction is a string: ``"7/3"``.
+Curves and their origin are those of :mod:`fairweir.formal.encoding.system`. In a file a fraction is a string:
+``"7/3"``.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, Va
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Family, Terms
-from fairweir.formal.buffers import Buffer
-from fairweir.formal.grid import Grid
-from fairweir.formal.system import Acks, Curve, Flow, Sender, System
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Acks, Curve, Flow, Sender, System
 
 #: Without an exponent: `1e999999999` is a number that no memory holds.
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+|/\d+)?", re.ASCII)
@@ -43,7 +44,7 @@ Column = tuple[Exact, ...]
 
 
 class FlowTrace(BaseModel):
-    """One flow's columns: a value at each point; :class:`fairweir.formal.system.Flow` defines them.
+    """One flow's columns: a value at each point; :class:`fairweir.formal.encoding.system.Flow` defines them.
 
     Attributes
     ----------

@@ -15,9 +15,9 @@ from typing import Protocol
 import z3
 
 from fairweir.errors import ConfigError
-from fairweir.formal.demands import LARGE_LOSS, QUEUE, QUEUE_PACKETS, UTILIZATION
-from fairweir.formal.grid import Grid
-from fairweir.formal.system import Bit, System
+from fairweir.formal.encoding.demands import LARGE_LOSS, QUEUE, QUEUE_PACKETS, UTILIZATION
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import Bit, System
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import z3
 
 from fairweir.ccas.linear import Atom, LinearForm
 from fairweir.ccas.rule import Comparison, Condition, Rule
+from fairweir.formal.encoding.system import System
 from fairweir.formal.exact.senders import decisions
-from fairweir.formal.system import System
 
 _ALPHA = Atom("alpha", 0)
 _QDEL_L = Atom("qdel_L", 0)

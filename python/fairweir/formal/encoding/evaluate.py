@@ -11,8 +11,8 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.formal.system import Curve, System
-from fairweir.formal.trace import FlowTrace, Trace
+from fairweir.formal.encoding.system import Curve, System
+from fairweir.formal.encoding.trace import FlowTrace, Trace
 
 Values = Mapping[str, Fraction | bool]
 

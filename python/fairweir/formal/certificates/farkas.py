@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 
-from fairweir.formal.checker import Constraint
+from fairweir.formal.certificates.checker import Constraint
 
 
 def factors(constraints: Sequence[Constraint]) -> list[Fraction] | None:

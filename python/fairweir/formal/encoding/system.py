@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import z3
 
 from fairweir.formal.beliefs.choices import Family, Terms
-from fairweir.formal.buffers import Buffer, admits, fixed_size
-from fairweir.formal.grid import Grid
-from fairweir.formal.senders import Sender
+from fairweir.formal.encoding.buffers import Buffer, admits, fixed_size
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.senders import Sender
 
 if TYPE_CHECKING:
+    from fairweir.formal.encoding.trace import Trace
     from fairweir.formal.exact.report import Violation
-    from fairweir.formal.trace import Trace
 
 __all__ = ["Acks", "Bit", "Builder", "Curve", "Flow", "Sender", "System", "is_max", "is_min", "less", "rising"]
 

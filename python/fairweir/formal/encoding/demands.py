@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from fairweir.formal.beliefs.choices import Start
-from fairweir.formal.grid import Grid
+from fairweir.formal.encoding.grid import Grid
 
 #: Minimum part of C that is served over the trace; 3/10 for cc_probe_slow, which drains two R of three (Table 4.2).
 UTILIZATION: Final = Fraction(1, 2)
@@ -42,7 +42,7 @@ class LargeLoss(StrEnum):
 
 @dataclass(frozen=True)
 class Demands:
-    """The constants of the synthesis invariant (:mod:`fairweir.formal.invariant`).
+    """The constants of the synthesis invariant (:mod:`fairweir.formal.encoding.invariant`).
 
     Attributes
     ----------

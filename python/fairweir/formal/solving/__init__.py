@@ -1,0 +1,1 @@
+"""Questions to solvers: SMT-LIB, z3 and yices raced, answers."""
