@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-import fairweir
+from fairweir import __version__
 from fairweir.game.controller import FORMAT, Kind
 from fairweir.game.distil import Tree
 from fairweir.game.query import GameQuery
@@ -42,7 +42,7 @@ def controller_document(query: GameQuery, tree: Tree, name: str | None = None) -
         "kind": query.kind.value,
         "query": query.name,
         "query_sha256": query.fingerprint,
-        "version": fairweir.__version__,
+        "version": __version__,
         **{key: game.get(key, default) for key, default in _DEFAULTS.items()},
         "model": {"c": game["model"]["c"], "b": game["model"]["b"]},
         "nodes": nodes,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import fairweir
+from fairweir._core import Ack, Loss, Start
+from fairweir.ccas.cca import Cca
 
 #: Duration of a paced start.
 START_MS = 1000.0
 
 
-class Prober(fairweir.Cca):
+class Prober(Cca):
     """Maintains `window_pkts` in flight, and `extra_pkts` more from `probe_ms` on, at once or over `ramp_ms`.
 
     The first second is paced at `start_mbps`, if that is given, so that packets of several flows alternate rather than
@@ -17,7 +18,7 @@ class Prober(fairweir.Cca):
 
     def __init__(
         self,
-        start: fairweir.Start,
+        start: Start,
         window_pkts: int = 100,
         extra_pkts: int = 0,
         probe_ms: float = 0.0,
@@ -30,7 +31,7 @@ class Prober(fairweir.Cca):
         self.cwnd_bytes = window_pkts * self.mss_bytes
         self.pacing_rate_mbps = start_mbps
 
-    def on_ack(self, ack: fairweir.Ack) -> None:
+    def on_ack(self, ack: Ack) -> None:
         """Raise the window by the part of the probe that is due."""
         if ack.now_ms > START_MS:
             self.pacing_rate_mbps = None
@@ -39,5 +40,5 @@ class Prober(fairweir.Cca):
             part = min(1.0, since_ms / self.ramp_ms) if self.ramp_ms > 0 else 1.0
             self.cwnd_bytes = (self.window_pkts + part * self.extra_pkts) * self.mss_bytes
 
-    def on_loss(self, loss: fairweir.Loss) -> None:
+    def on_loss(self, loss: Loss) -> None:
         """No response: buffers are large enough."""
