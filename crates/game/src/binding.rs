@@ -35,7 +35,7 @@ pub enum Fact {
     Loss {
         /// The point by which packets were lost.
         loss_at: u8,
-        /// The point whose accepted packets it is compared with; `None`: with the model's range of B.
+        /// The point whose accepted packets bound K; `None`: the model's range of B does.
         point: Option<u8>,
     },
     /// The largest buffer of the model had room for the data accepted by `point`.

@@ -360,7 +360,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Not even the first point's losses are known: N\[0\] is free between what was delivered (or served) and what was sent.
+    /// The first point's losses are unknown, too: N\[0\] is between the packets delivered (or served) and the packets sent.
     /// The queue grows with N\[0\] and with B, and C + B - q falls with N\[0\] until B has to grow with it.
     fn first_hidden(&mut self, regime: &Regime) {
         let Range { min: b_min, max: b_max } = self.model.b;

@@ -70,7 +70,7 @@ impl Corners {
 /// Two ends closer than this are one corner.
 const SAME: f64 = 1e-3;
 
-/// A window with what it says of C: the belief at the root of a search, within which later ones stay.
+/// A window with its bounds of C: the belief at the root of a search, which contains all later ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Within {
     window: Window,

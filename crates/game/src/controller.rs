@@ -97,7 +97,7 @@ pub struct Proof {
     /// The node of the leaf; without it the claim is about the controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf: Option<usize>,
-    /// How it stands.
+    /// Outcome of the proof.
     pub status: Status,
     /// Solver and time, or the counterexample.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -208,7 +208,7 @@ impl Controller {
         text
     }
 
-    /// Returns the leaf's index, what it asks for, and what the shield makes of it.
+    /// Returns the leaf's index, its action, and the action after the shield.
     pub fn decide(&self, view: &View) -> Decided {
         let x = features(view);
         let (leaf, node) = self.nodes.leaf(&x);

@@ -127,7 +127,7 @@ pub struct Explanation {
     pub actions: Vec<Alternative>,
     /// Index of the search's decision in `actions`.
     pub best: Option<usize>,
-    /// How both sides go on from there.
+    /// The following moves of both sides.
     pub line: Vec<Step>,
 }
 

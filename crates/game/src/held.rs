@@ -100,7 +100,7 @@ impl HeldCapacity {
 }
 
 impl Held {
-    /// Returns what is still held after `steps`.
+    /// Returns the bounds that are still held after `steps`.
     fn after(held: Option<Held>, steps: f64) -> Option<Held> {
         let held = held?;
         let steps_left = held.steps_left - steps;

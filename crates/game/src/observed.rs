@@ -39,7 +39,7 @@ const WINDOW_HINT: &str = "cumulative packets at 1 to 6 points a step apart, the
 const MODEL_HINT: &str = "a model is {\"c\": [min, max], \"b\": [min, max]} in packets (a step), with jitter >= 1 in whole steps and \
                           slack >= 0 in packets";
 
-/// A window as it is written; `lost` has the points whose losses are known.
+/// A window as JSON has it; `lost` has the points whose losses are known.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -78,7 +78,7 @@ pub fn windows_from_json(text: &str) -> Result<Vec<Window>, ObservedError> {
     documents.iter().enumerate().map(check).collect()
 }
 
-/// Read a model; what is absent is as in [`LinkModel::default`].
+/// Read a model; absent keys have the values of [`LinkModel::default`].
 ///
 /// # Errors
 /// The first thing that is wrong, with its key.

@@ -21,7 +21,7 @@ impl Trajectory {
         (self.accepted[t] - self.served[t]).max(0.0)
     }
 
-    /// Replace the next point by what `w.sent_next` says, on the link of capacity `c` and buffer `b` that this is of.
+    /// Replace the next point according to `w.sent_next`, on the replay's link of capacity `c` and buffer `b`.
     pub fn with_next(mut self, w: &Window, c: f64, b: f64) -> Trajectory {
         let last = self.len - 1;
         let before = self.served[last];

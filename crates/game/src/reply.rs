@@ -123,10 +123,10 @@ fn links<T: Copy>(all: impl Iterator<Item = T>) -> Option<Links<T>> {
     links[0].is_some().then_some(links)
 }
 
-/// Successors of a window whose next arrivals are not chosen yet.
+/// Successors of a window before its next arrivals are chosen.
 #[derive(Debug, Clone)]
 pub struct Branch {
-    /// The window; `sent_next` is without what is sent in the step that led here.
+    /// The window; `sent_next` excludes the packets sent in the step that led here.
     window: Window,
     /// C's range; `None` if rounding left one link only.
     ends: Option<Ends>,
@@ -134,7 +134,7 @@ pub struct Branch {
     own: Links<Last>,
     /// Links of the network's moves: what the search's root allows as well. The same whatever arrives next, so all
     /// actions that lead here share them.
-    /// Apart, since most branches have no moves and all are copied.
+    /// Boxed, since most branches have no moves and all are copied.
     moves: OnceCell<Box<Links<Mover>>>,
 }
 

@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Search another number of steps than the query says.
+    /// Override the query's depth, steps.
     pub fn with_depth(mut self, depth: u32) -> Search<'a> {
         self.depth = depth;
         self.scratch.resize(depth as usize + 1, Vec::new());
@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// Returns the line in which both sides act optimally, at most `depth` steps.
+    /// Returns the line of play in which both sides act optimally, at most `depth` steps.
     pub fn line(&mut self) -> Vec<Ply> {
         let depth = self.depth;
         let (mut branch, mut plies) = (self.root.clone(), Vec::new());

@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for Condition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Instead {
-    /// Send nothing; encode what the leaf says.
+    /// Send nothing; encode as the leaf decides.
     Hold,
     /// Send nothing and skip the next frames.
     Skip,

@@ -57,7 +57,7 @@ fn settle(range: Range) -> Option<Range> {
     if range.min > range.max + EPS { None } else { Some(Range::new(range.min, range.max.max(range.min))) }
 }
 
-/// The least K that the packets accepted by point `t` need: N\[t\], or what a hidden point has accepted at least.
+/// Minimum K for the packets accepted by point `t`: N\[t\], or the minimum that a hidden point has accepted.
 fn needed(w: &Window, t: usize) -> f64 {
     if t < w.visible { w.accepted(t) } else { w.delivered_last() }
 }

@@ -1,4 +1,4 @@
-//! The last observations of a sender: what was sent, delivered and lost, cumulative, at up to six points a step apart.
+//! The last observations of a sender: packets sent, delivered and lost, cumulative, at up to six points a step apart.
 
 use crate::replay::Trajectory;
 

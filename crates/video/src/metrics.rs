@@ -1,4 +1,4 @@
-//! Delay, quality and frame rate: one definition for all senders, taken at the receiver.
+//! Delay, quality and frame rate, measured at the receiver with one definition for all senders.
 
 use crate::encoder::Encoder;
 use crate::table::ssim_db;
@@ -18,13 +18,13 @@ pub struct FrameRecord {
     pub shown_ms: Option<f64>,
     /// Its coded size, bytes.
     pub bytes: f64,
-    /// Packets that restore its group, and packets sent for it.
+    /// Packets that are enough to restore its group.
     pub message: u32,
-    /// See above.
+    /// Packets sent for its group, message and repair.
     pub total: u32,
     /// How many frames ago its reference was captured; 0: coded without one.
     pub distance: u32,
-    /// SSIM of what is on display for it, dB: of itself, or of the frame still shown.
+    /// SSIM of the picture on display for it, dB: its own, or that of the frame still shown.
     pub ssim_db: f64,
 }
 
@@ -61,7 +61,7 @@ pub struct Metrics {
     pub delay_p50_ms: f64,
     /// 95th percentile of it.
     pub delay_p95_ms: f64,
-    /// SSIM of what is on display for each captured frame, frozen ones included: 25th percentile, dB.
+    /// SSIM of the picture on display for each captured frame, frozen ones included: 25th percentile, dB.
     pub ssim_p25_db: f64,
     /// Its median.
     pub ssim_p50_db: f64,
@@ -77,7 +77,7 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     sorted[low] + (sorted[(low + 1).min(last)] - sorted[low]) * (at - low as f64)
 }
 
-/// Fills in what was on display for each frame: its own SSIM, or that of the newest frame shown before it.
+/// Fills in the SSIM of the picture on display for each frame: its own, or that of the newest frame shown before it.
 pub(crate) fn fill_display(records: &mut [FrameRecord], own: impl Fn(usize) -> f64, encoder: &mut dyn Encoder) {
     let mut newest = None;
     for (i, record) in records.iter_mut().enumerate() {

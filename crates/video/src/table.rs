@@ -217,7 +217,7 @@ fn check_row(key: &str, row: &[f64], frames: usize, is_valid: impl Fn(f64) -> bo
     }
 }
 
-/// SSIM in dB: -10 log10(1 - SSIM); at most 40 dB, which stands for a frame without visible difference.
+/// SSIM in dB: -10 log10(1 - SSIM); at most 40 dB, for a frame without visible difference.
 pub fn ssim_db(ssim: f64) -> f64 {
     -10.0 * (1.0 - ssim).max(1e-4).log10()
 }

@@ -171,7 +171,7 @@ impl Lagrange {
         Self { places, weights }
     }
 
-    /// Returns what each known value contributes to the value of packet `index`, which is none of them.
+    /// Returns the coefficient of each known value in the value of packet `index`, which is not one of them.
     fn factors(&self, index: usize) -> Vec<u8> {
         let x = field::power(index);
         let all = self.places.iter().fold(1, |product, &place| field::multiply(product, x ^ place));

@@ -1,4 +1,4 @@
-//! A sender that knows what the link will carry: what is left to gain by any other.
+//! A sender that knows the link's future: an upper bound for all others.
 //!
 //! The next frames are of equal size, the largest with which each of them leaves the link within two frame intervals of reaching
 //! it. So the queue holds about one frame, and none where the link stops.
@@ -21,7 +21,7 @@ const INTERVALS: u64 = 2;
 const HORIZON: u64 = 6;
 /// The smallest target, packets: below it the frame is skipped.
 const MIN_TARGET: f64 = 0.2;
-/// The link is asked for what it carries in spans of this.
+/// Interval over which the link's future capacity is queried.
 const SPAN: Dur = Dur::from_millis(1);
 /// A frame that does not leave within this is not waited for.
 const LONGEST: Dur = Dur::from_secs(2);
@@ -31,7 +31,7 @@ pub(super) struct Known {
     hop: Hop,
     forward: Dur,
     encode: Dur,
-    /// When the link has sent what was handed over.
+    /// When the link has sent the packets handed over so far.
     free: Time,
     /// Bytes that it can still send then.
     left: f64,

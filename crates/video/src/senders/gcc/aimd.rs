@@ -1,4 +1,4 @@
-//! The rate: additive or multiplicative increase, decrease to what was acknowledged (draft, section 5.5).
+//! The rate: additive or multiplicative increase, decrease to the acknowledged rate (draft, section 5.5).
 
 use super::overuse::Usage;
 use fairweir_units::Time;
@@ -11,7 +11,7 @@ const FIRST_RATE: f64 = 300e3;
 /// WebRTC's minimum and maximum rate, bits per second.
 const MIN_RATE: f64 = 30e3;
 const MAX_RATE: f64 = 30e6;
-/// The rate exceeds what is acknowledged by at most this factor and these bits per second.
+/// The rate exceeds the acknowledged rate by at most this factor and these bits per second.
 const MAX_AHEAD: f64 = 1.5;
 const MAX_AHEAD_BPS: f64 = 10e3;
 /// Packets and frames as the additive increase counts them.

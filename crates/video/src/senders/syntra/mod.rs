@@ -1,8 +1,8 @@
 //! Syntra: joint rate and congestion control from beliefs (thesis 4.5).
 //!
-//! The published controller acts once a step of 50 ms, on batches of frames: half a step of waiting, and a step of pacing,
-//! stand between a frame and the network. Here the frame around a controller is per frame: a frame is sent when it is coded,
-//! within the step's budget. What sends, at which rate form and with which target, is the [`Decide`]r's.
+//! The published controller decides once per step of 50 ms, on batches of frames: a frame waits half a step on average and is
+//! then paced over a step. Here a frame is sent as soon as it is coded, within the step's budget. The [`Decide`]r chooses the
+//! frames to send, the rate and the next target.
 
 pub(crate) mod beliefs;
 pub(crate) mod planned;

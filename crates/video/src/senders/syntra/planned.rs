@@ -4,7 +4,7 @@
 //! as that of the batch it would be part of; what they send and encode is scaled back.
 //!
 //! **M is the working rate R**, at least min C, so that jitter does not make it sink; Q and R0, on which a shield and the proofs
-//! of decodability rest, stay those of the belief. Steps are coarse against frames: what stands ahead of a frame makes it
+//! of decodability rest, remain those of the belief. Steps are coarse compared with frames: packets ahead of a frame make it
 //! smaller or skips it, as with the rules, in place of the steps that a controller skips.
 
 use super::rate::{Growth, WorkingRate};
@@ -19,7 +19,7 @@ use fairweir_game::state::{self, State};
 /// bursts are kept short.
 const PACE: f64 = 1.25;
 const LOSSY_PACE: f64 = 1.1;
-/// R grows by this while nothing stands in a queue: slowly, since controllers probe.
+/// Growth of R per step while no packet is queued: slow, since controllers probe.
 const GROWTH: Growth = Growth { allowed: 0.1, per_step: 1.01 };
 
 /// The situation in the game's terms, at the working rate.

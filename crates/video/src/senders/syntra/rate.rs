@@ -1,8 +1,8 @@
-//! The rate R that a sender of frames works with: within the belief of C, by whether packets stand in a queue.
+//! The working rate R of a sender of frames: within the belief of C, it falls while packets are queued.
 //!
 //! Observations prove C to be at least min C and allow it to be at most max C. Jitter widens that interval, and a sender at
-//! min C would prove less with every window: what is delivered is what was sent. Inside the interval R falls slowly while
-//! packets stand in a queue, and grows slowly while they do not.
+//! min C would prove less with every window, since only packets that were sent can be delivered. Inside the interval R
+//! falls slowly while packets are queued, and grows slowly while none are.
 
 use super::Situation;
 
@@ -10,25 +10,25 @@ use super::Situation;
 const MIN_RATE: f64 = 1.0;
 /// Min C counts up to this multiple of what was delivered of late: a queue that empties in one burst proves no rate.
 const AHEAD_OF_DELIVERED: f64 = 2.0;
-/// Change of R per step while packets stand in a queue.
+/// Change of R per step while packets are queued.
 const DECAY: f64 = 0.98;
 /// Factor of R after a loss.
 const AFTER_LOSS: f64 = 0.9;
 /// Frames over which an excess is compensated.
 const DRAIN_FRAMES: f64 = 3.0;
-/// Frames are not made smaller than this share of their budget by what stands ahead.
+/// Packets ahead do not make a frame smaller than this fraction of its budget.
 const MIN_SHARE: f64 = 0.1;
 /// Minimum target, packets.
 const MIN_TARGET: f64 = 0.2;
-/// A frame is skipped when what stands ahead needs more steps than this to drain.
+/// A frame is skipped when the packets ahead need more steps than this to drain.
 const SKIP_STEPS: f64 = 2.7;
 
 /// When and how fast R changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
-    /// Steps of R that may stand ahead of a new frame before R falls and frames become smaller.
+    /// Steps of R that may be ahead of a new frame before R falls and frames become smaller.
     pub(super) allowed: f64,
-    /// Change of R per step while nothing stands in a queue.
+    /// Change of R per step while no packet is queued.
     pub(super) per_step: f64,
 }
 
@@ -56,12 +56,12 @@ impl WorkingRate {
         self.rate
     }
 
-    /// Returns how many packets may stand ahead of a new frame.
+    /// Returns how many packets may be ahead of a new frame.
     pub(super) fn allowed(&self, s: &Situation) -> f64 {
         self.growth(s).allowed * self.rate
     }
 
-    /// Returns how many packets stand ahead of a new one: in the pacer, and in the queue as the RTT shows it.
+    /// Returns how many packets are ahead of a new frame: in the pacer, and in the queue according to the RTT.
     pub(super) fn ahead(&self, s: &Situation) -> f64 {
         s.backlog + s.standing * self.rate
     }
@@ -83,8 +83,8 @@ impl WorkingRate {
         }
     }
 
-    /// Return the size of a frame, packets, that has `budget` on an empty link: less what stands ahead beyond what may. 0: it
-    /// is skipped.
+    /// Return the size of a frame in packets: `budget`, its size on an empty link, minus the excess of packets ahead of it. 0: the
+    /// frame is skipped.
     pub(super) fn target(&self, s: &Situation, budget: f64) -> f64 {
         let ahead = self.ahead(s);
         if ahead > SKIP_STEPS * self.rate {

@@ -3,7 +3,7 @@
 use super::rate::{Growth, WorkingRate};
 use super::{Decide, Plan, Situation};
 
-/// R grows by this while nothing stands in a queue.
+/// Growth of R per step while no packet is queued.
 const GROWTH: Growth = Growth { allowed: 0.2, per_step: 1.02 };
 /// The pacer is faster than R by this factor, so that a frame's packets show whether the link is faster; on a link that loses
 /// packets bursts are kept short.
