@@ -9,6 +9,8 @@
 
 mod aimd;
 mod arrivals;
+#[cfg(test)]
+mod beside_tcp;
 mod loss;
 mod overuse;
 
@@ -60,7 +62,27 @@ impl Gcc {
 
     /// Full packets per second.
     fn rate(&self, outgoing: &Outgoing) -> f64 {
-        self.control.target().min(self.loss.cap()) / (outgoing.sizes.full() * 8.0)
+        self.target() / (outgoing.sizes.full() * 8.0)
+    }
+
+    /// Bits per second that both controllers allow.
+    fn target(&self) -> f64 {
+        self.control.target().min(self.loss.cap())
+    }
+
+    /// A packet of `bits` was acknowledged; `rtt` in s.
+    fn feedback(&mut self, now: Time, ack: &Ack, bits: f64, rtt: f64) {
+        let rate = self.acknowledged_rate(ack.arrived, bits);
+        if let Some(delta) = self.arrivals.arrive(ack.sent, ack.arrived) {
+            self.detector.update(&delta);
+        }
+        self.loss.observe(now, ack.lost, rtt, self.control.target());
+        let usage = self.detector.usage();
+        let is_due = now.since(self.last_feedback) >= FEEDBACK_INTERVAL;
+        if is_due || (usage == Usage::Over && self.control.may_decrease(now, rtt, rate)) {
+            self.last_feedback = now;
+            self.control.update(now, usage, rate, rtt);
+        }
     }
 
     /// Recently acknowledged bits per second; `None` with too few samples.
@@ -91,18 +113,8 @@ impl Sender for Gcc {
 
     fn on_ack(&mut self, outgoing: &mut Outgoing, ack: &Ack) {
         let bits = ack.size * outgoing.sizes.full() * 8.0;
-        let rate = self.acknowledged_rate(ack.arrived, bits);
-        if let Some(delta) = self.arrivals.arrive(ack.sent, ack.arrived) {
-            self.detector.update(&delta);
-        }
         let rtt = outgoing.smoothed_rtt().unwrap_or(0.1);
-        self.loss.observe(outgoing.now, ack.lost, rtt, self.control.target());
-        let usage = self.detector.usage();
-        let is_due = outgoing.now.since(self.last_feedback) >= FEEDBACK_INTERVAL;
-        if is_due || (usage == Usage::Over && self.control.may_decrease(outgoing.now, rtt, rate)) {
-            self.last_feedback = outgoing.now;
-            self.control.update(outgoing.now, usage, rate, rtt);
-        }
+        self.feedback(outgoing.now, ack, bits, rtt);
     }
 
     fn recovery(&self) -> Recovery {

@@ -16,13 +16,21 @@ const OVERUSE_TIME_MS: f64 = 10.0;
 const FIRST_THRESHOLD: f64 = 12.5;
 const MIN_THRESHOLD: f64 = 6.0;
 const MAX_THRESHOLD: f64 = 600.0;
-/// Gains of the threshold per ms: towards a larger and a smaller estimate.
-const GAIN_UP: f64 = 0.0087;
-const GAIN_DOWN: f64 = 0.039;
+/// Gains of the threshold per ms, WebRTC's.
+const GAINS: Gains = Gains { up: 0.0087, down: 0.039 };
 /// The threshold ignores estimates beyond it by more than this, ms: sudden changes of the path.
 const MAX_EXCESS: f64 = 15.0;
 /// The threshold adapts for at most this long at a time, ms.
 const MAX_ADAPT_MS: f64 = 100.0;
+
+/// How fast the threshold follows the estimate, per ms (draft, section 5.4: K_u and K_d).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gains {
+    /// Towards a larger estimate.
+    pub(super) up: f64,
+    /// Towards a smaller one.
+    pub(super) down: f64,
+}
 
 /// How the link is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +55,7 @@ pub(super) struct OveruseDetector {
     first_at_ms: Option<f64>,
     slope: f64,
     threshold: f64,
+    gains: Gains,
     adapted_ms: Option<f64>,
     /// Time for which the threshold has been exceeded, ms, and number of groups.
     over_ms: Option<f64>,
@@ -64,11 +73,24 @@ impl OveruseDetector {
             first_at_ms: None,
             slope: 0.0,
             threshold: FIRST_THRESHOLD,
+            gains: GAINS,
             adapted_ms: None,
             over_ms: None,
             over_groups: 0,
             usage: Usage::Normal,
         }
+    }
+
+    /// The same with other gains of the threshold.
+    #[cfg(test)]
+    pub(super) fn with_gains(gains: Gains) -> OveruseDetector {
+        OveruseDetector { gains, ..OveruseDetector::new() }
+    }
+
+    /// The threshold, ms.
+    #[cfg(test)]
+    pub(super) fn threshold(&self) -> f64 {
+        self.threshold
     }
 
     /// How the link is used at present.
@@ -118,7 +140,7 @@ impl OveruseDetector {
         if estimate > self.threshold + MAX_EXCESS {
             return;
         }
-        let gain = if estimate < self.threshold { GAIN_DOWN } else { GAIN_UP };
+        let gain = if estimate < self.threshold { self.gains.down } else { self.gains.up };
         let change = gain * (estimate - self.threshold) * elapsed.min(MAX_ADAPT_MS);
         self.threshold = (self.threshold + change).clamp(MIN_THRESHOLD, MAX_THRESHOLD);
     }
