@@ -75,3 +75,16 @@ def test_what_reads_configurations_does_not_depend_on_the_simulator() -> None:
     arrows = dependencies()
     assert {name for name in arrows if "sim" in arrows[name]} == {"fuzz", "py"}
     assert {name for name in arrows if "native" in arrows[name]} == {"kernel", "emu", "fuzz", "py"}
+
+
+def test_errors_that_users_see_have_one_shape() -> None:
+    # Wrapped by errors that do: a sender's by Refusal, a feature's by TreesError, a session's by its own parts.
+    wrapped = {"SenderError", "SessionError", "feature.rs: ParseError"}
+    derived, shaped = set(), set()
+    for path in Path("crates").glob("*/src/**/*.rs"):
+        text = path.read_text()
+        names = re.findall(r"thiserror::Error\)\](?:\n#\[.*\])*\npub (?:enum|struct) (\w+Error)\b", text)
+        derived |= {name if path.name != "feature.rs" else f"feature.rs: {name}" for name in names}
+        shaped |= set(re.findall(r"impl (?:\w+::)*Hint for (\w+)", text))
+    assert len(derived) > 12
+    assert derived - shaped == wrapped

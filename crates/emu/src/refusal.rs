@@ -6,6 +6,7 @@ use fairweir_kernel::KernelError;
 use fairweir_scenario::Config;
 use fairweir_units::Hint;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
 
 /// A rejected scenario or failed run.
@@ -23,6 +24,15 @@ impl Refusal {
     /// A no that is about this machine, not the scenario.
     pub fn new(message: impl Into<String>) -> Refusal {
         Refusal { message: message.into(), key: None, hint: None }
+    }
+
+    /// Converts an error with its key and hint.
+    fn of(error: &dyn Hint) -> Refusal {
+        Refusal {
+            message: error.message(),
+            key: error.key().map(str::to_owned),
+            hint: error.hint().map(Cow::into_owned),
+        }
     }
 
     /// Adds `key`.
@@ -60,17 +70,13 @@ impl std::error::Error for Refusal {}
 
 impl From<EmuError> for Refusal {
     fn from(error: EmuError) -> Refusal {
-        Refusal {
-            message: error.message(),
-            key: error.key().map(str::to_owned),
-            hint: error.hint().map(std::borrow::Cow::into_owned),
-        }
+        Refusal::of(&error)
     }
 }
 
 impl From<&KernelError> for Refusal {
     fn from(error: &KernelError) -> Refusal {
-        Refusal { hint: error.hint(), ..Refusal::new(error.to_string()) }
+        Refusal::of(error)
     }
 }
 

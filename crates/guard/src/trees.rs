@@ -7,7 +7,9 @@
 
 use crate::features::{Feature, ParseError};
 use crate::policy::{Class, Classify};
+use fairweir_units::Hint;
 use serde::Deserialize;
+use std::borrow::Cow;
 
 const CLASSES: usize = 3;
 /// Marks a leaf.
@@ -33,6 +35,12 @@ pub enum TreesError {
     /// Another number of classes.
     #[error("baseline must have {CLASSES} numbers")]
     Classes,
+}
+
+impl Hint for TreesError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some("write one with `fairweir guard train`".into())
+    }
 }
 
 /// Format of a forest file.

@@ -89,6 +89,7 @@ fn header_of(name: &str, kind: u16) -> Result<u32, GuardError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairweir_units::Hint;
 
     #[test]
     fn loopback_has_an_ethernet_header_and_others_are_named() {

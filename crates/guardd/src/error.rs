@@ -1,5 +1,7 @@
 //! Errors between a command and a running guard.
 
+use fairweir_units::Hint;
+use std::borrow::Cow;
 use std::io;
 
 /// An error of the guard.
@@ -27,13 +29,14 @@ impl GuardError {
     pub(crate) fn refused(what: impl Into<String>, hint: impl Into<String>) -> GuardError {
         GuardError::Refused { what: what.into(), hint: hint.into() }
     }
+}
 
-    /// What to do about it, if known.
-    pub fn hint(&self) -> Option<&str> {
+impl Hint for GuardError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            GuardError::Refused { hint, .. } => Some(hint),
+            GuardError::Refused { hint, .. } => Some(hint.into()),
             GuardError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                Some("it takes root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN")
+                Some("it takes root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN".into())
             }
             GuardError::Io { .. } => None,
         }

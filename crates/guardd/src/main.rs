@@ -8,6 +8,7 @@ use fairweir_guardd::terminal::{self, escape, escape_all};
 use fairweir_guardd::{
     Attachment, ControlSocket, Device, Enforcement, GuardError, Policy, Settings, ask, daemon, live, sweep,
 };
+use fairweir_units::Hint;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

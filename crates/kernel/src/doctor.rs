@@ -1,6 +1,7 @@
 //! Checks what this machine supports of BPF controllers.
 
 use crate::{Cca, Source, libbpf};
+use fairweir_units::Hint;
 use nix::unistd::geteuid;
 use serde::Serialize;
 use serde_json::Value;

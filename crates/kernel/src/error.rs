@@ -1,5 +1,7 @@
 //! Errors between a source and a running controller.
 
+use fairweir_units::Hint;
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
@@ -71,21 +73,22 @@ pub enum KernelError {
     },
 }
 
-impl KernelError {
-    /// What to do about it, if known.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for KernelError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             KernelError::Unknown { known, .. } => {
-                Some(format!("there are {}; or give the path of a .bpf.c", known.join(", ")))
+                Some(format!("there are {}; or give the path of a .bpf.c", known.join(", ")).into())
             }
             KernelError::Source { hint, .. }
             | KernelError::Missing { hint, .. }
-            | KernelError::Conflict { hint, .. } => Some((*hint).to_owned()),
-            KernelError::Refused { hint, .. } => hint.map(str::to_owned),
+            | KernelError::Conflict { hint, .. } => Some((*hint).into()),
+            KernelError::Refused { hint, .. } => hint.map(Cow::Borrowed),
             KernelError::Params { .. } | KernelError::Io { .. } => None,
         }
     }
+}
 
+impl KernelError {
     /// For `map_err`: an error of the system while `what` was being done.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> KernelError {
         let what = what.into();

@@ -119,6 +119,7 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairweir_units::Hint;
     use serde_json::json;
 
     #[test]

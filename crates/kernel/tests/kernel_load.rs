@@ -5,6 +5,7 @@ mod common;
 use common::{flow, in_namespace, is_unprivileged, narrow_loopback, registered, transfer};
 use fairweir_kernel::{Cca, KernelError, Probe, ProbeFilter, Source, cost, doctor};
 use fairweir_native::ALGORITHMS;
+use fairweir_units::Hint;
 use nix::sys::socket::sockopt::TcpCongestion;
 use nix::sys::socket::{getsockopt, setsockopt};
 use serde_json::{Value, json};

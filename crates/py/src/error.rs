@@ -134,8 +134,7 @@ pub fn from_output(py: Python<'_>, e: &std::io::Error, path: &str) -> PyErr {
 
 /// A file without a forest.
 pub fn from_trees(py: Python<'_>, e: &TreesError) -> PyErr {
-    let hint = "write one with `fairweir guard train`";
-    raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, hint))])
+    raise_with_hint(py, "ConfigError", e, &[])
 }
 
 /// A failed run. `cause` is the Python exception behind it, if any.

@@ -1,9 +1,10 @@
 //! Policies in a file: each table is a policy, all of them apply, the minimum window counts.
 
 use super::{Config, Group};
-use fairweir_units::{ParseError, Rate};
+use fairweir_units::{Hint, ParseError, Rate};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -15,6 +16,12 @@ pub struct ConfigError {
     pub line: usize,
     /// One line.
     pub reason: String,
+}
+
+impl Hint for ConfigError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some("docs/guard.md lists all keys".into())
+    }
 }
 
 impl Config {

@@ -5,6 +5,8 @@ use super::{Classify, Config, Decision, Labels, Policy, View, Why};
 use crate::features::{Plan, Row};
 use crate::flow::{FlowId, Table};
 use crate::packet::FlowKey;
+use fairweir_units::Hint;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A configuration and a model that do not belong together.
@@ -16,6 +18,15 @@ pub enum ModelError {
     /// There is a model, and no `[flow]`.
     #[error("a classifier is given, and no policy [flow] that would use it")]
     Unused,
+}
+
+impl Hint for ModelError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            ModelError::Missing(_) => Some("write one with `fairweir guard train`".into()),
+            ModelError::Unused => Some("add a table [flow] that names it".into()),
+        }
+    }
 }
 
 /// The policies of a configuration.
