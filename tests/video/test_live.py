@@ -13,7 +13,7 @@ from fairweir.errors import ConfigError, FairweirError
 from fairweir.video import live
 from fairweir.video.codec import ssim
 from fairweir.video.content import clip
-from fairweir.video.functional import predict, restore
+from fairweir.video.functional import QPS, predict, restore
 from fairweir.video.live import LiveEncoder, Receiver
 from fairweir.video.tables import decibels, load
 
@@ -65,6 +65,17 @@ def test_sizes_are_met() -> None:
         reference = frame
     assert encoder.frozen(3, 2) < encoder.coded[3].ssim
     assert encoder.frozen(3, None) < 0.5
+
+
+def test_a_scene_change_after_a_still_screen_is_coded_as_small_as_the_encoder_can() -> None:
+    """The quantiser is searched from that of the still frames before; frame 63 needs the coarsest one, and misses."""
+    encoder = LiveEncoder(clip("screen"))
+    for frame in (60, 61, 62):
+        encoder.encode(frame, frame - 1 if frame > 60 else None, 12_000.0)
+    assert encoder.coded[62].qp < 30
+    size, _, qp = encoder.encode(63, 62, 12_000.0)
+    assert qp == QPS[1]
+    assert 1.3 < size / 12_000 < 1.8
 
 
 def transmission(lost: set[int]) -> tuple[LiveEncoder, Receiver]:

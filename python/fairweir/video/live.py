@@ -25,6 +25,7 @@ from fairweir.video.content import Clip, Frame, clip
 from fairweir.video.functional import QPS, Predicted, predict, restore
 from fairweir.video.measuring import LEAD
 from fairweir.video.painting import HEIGHT, WIDTH
+from fairweir.video.scenario import ENCODER_FACTORS
 from fairweir.video.tables import decibels
 
 #: Longest live run: all pictures are held in memory, 10 MB a second.
@@ -38,9 +39,12 @@ HEADER: Final = struct.Struct("<II")
 NO_REFERENCE: Final = 2**32 - 1
 #: The picture that both ends have at the start.
 WARM: Final = 2**32 - 2
-#: Times a frame is coded at most to meet its size, and by what factor it may miss it.
-TRIES: Final = 4
+#: A frame is coded again until its size is within this factor of its target, at most so often.
 MISS: Final = 1.15
+TRIES: Final = 4
+#: It is coded further times while it is outside `ENCODER_FACTORS`, which the encoder of a table never is: after a still
+#: screen the quantiser of a scene change is far from the last one.
+MOST_TRIES: Final = 12
 
 #: Called after each frame with the stage, frames done and all frames.
 OnFrame = Callable[[str, int, int], object]
@@ -91,10 +95,10 @@ class LiveEncoder:
         before = self.coded[reference].picture if reference is not None else None if self.coded else self.warm
         tried: dict[int, Predicted] = {}
         qp = self._qp
-        for _ in range(TRIES):
+        for count in range(1, MOST_TRIES + 1):
             tried[qp] = predict(before, picture, qp)
             qp = self._better(tried, target)
-            if qp in tried:
+            if qp in tried or (count >= TRIES and _is_near(tried, target)):
                 break
         best = min(tried, key=lambda one: abs(np.log(_size(tried[one]) / target)))
         self._qp = best
@@ -139,6 +143,12 @@ class LiveEncoder:
             return near if coarser - finer == 1 else int(np.clip(between, finer + 1, coarser - 1))
         # Four quantisers halve a frame, more or less.
         return int(np.clip(round(near + 4 * np.log2(sizes[near] / target)), *QPS))
+
+
+def _is_near(tried: Mapping[int, Predicted], target: float) -> bool:
+    """Return whether a frame was coded to a size that the encoder of a table may have."""
+    smallest, largest = ENCODER_FACTORS
+    return any(smallest <= _size(one) / target <= largest for one in tried.values())
 
 
 def _size(coded: Predicted) -> int:
