@@ -88,3 +88,39 @@ def test_errors_that_users_see_have_one_shape() -> None:
         shaped |= set(re.findall(r"impl (?:\w+::)*Hint for (\w+)", text))
     assert len(derived) > 12
     assert derived - shaped == wrapped
+
+
+def modules(crate: str) -> dict[str, set[str]]:
+    """Return which of the crate's top-level modules uses which, tests excepted; re-exports count as their module."""
+    folder = Path("crates", crate, "src")
+    exports = re.findall(r"pub use (\w+)::(\{[^}]*\}|\w+);", (folder / "lib.rs").read_text())
+    home = {name: module for module, names in exports for name in re.findall(r"\w+", names)}
+    uses: dict[str, set[str]] = {path.stem: set() for path in folder.iterdir() if path.stem not in {"lib", "main"}}
+    for path in folder.rglob("*.rs"):
+        module = path.relative_to(folder).parts[0].removesuffix(".rs")
+        if module in uses and path.stem != "tests":
+            code = re.sub(r"//.*", "", path.read_text().split("#[cfg(test)]\nmod tests")[0])
+            words = re.findall(r"\w+", " ".join(re.findall(r"\bcrate::(\{[^}]*\}|\w+)", code)))
+            uses[module] |= ({home.get(word, word) for word in words} & uses.keys()) - {module}
+    return uses
+
+
+def in_a_circle(uses: dict[str, set[str]]) -> set[str]:
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        ahead = [start]
+        while ahead:
+            new = uses[ahead.pop()] - seen
+            seen |= new
+            ahead += new
+        return seen
+
+    return {module for module in uses if module in reached(module)}
+
+
+@pytest.mark.parametrize("crate", ["cca", "native", "scenario", "segments", "sim"])
+def test_modules_have_no_circles(crate: str) -> None:
+    uses = modules(crate)
+    assert any(uses.values())
+    assert in_a_circle(uses) == set()
+    assert in_a_circle({"a": {"b"}, "b": {"a"}, "c": {"a"}}) == {"a", "b"}
