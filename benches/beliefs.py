@@ -24,7 +24,7 @@ from rich.table import Table
 from fairweir.cli.output import print_json
 from fairweir.explain.read import explain_file
 from fairweir.play.run import run
-from fairweir.play.sim import Capture
+from fairweir.play.simulate import Capture
 from fairweir.scenario.model import Scenario
 
 CCAS: Final = ("reno", "cubic", "bbr", "copa", "vegas")

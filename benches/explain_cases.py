@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from fairweir.play.run import World, run
-from fairweir.play.sim import Capture, Side
+from fairweir.play.simulate import Capture, Side
 from fairweir.scenario.model import Scenario
 
 #: Controllers of the simulator, and those that the kernel runs too.

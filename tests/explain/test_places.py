@@ -15,7 +15,7 @@ from fairweir.explain.table import rows
 from fairweir.explain.verdict import verdict
 from fairweir.explain.words import grade, nearly, span
 from fairweir.play.run import run
-from fairweir.play.sim import Capture, Side
+from fairweir.play.simulate import Capture, Side
 from fairweir.scenario.model import dumbbell
 
 

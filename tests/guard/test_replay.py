@@ -12,7 +12,7 @@ from fairweir.errors import ConfigError
 from fairweir.guard.replay import replay
 from fairweir.guard.treatments import Policy
 from fairweir.play.run import run
-from fairweir.play.sim import Capture
+from fairweir.play.simulate import Capture
 from fairweir.scenario.model import dumbbell
 
 

@@ -19,7 +19,7 @@ from fairweir.cli.main import main
 from fairweir.errors import ConfigError, KernelError
 from fairweir.play import kernel
 from fairweir.play.run import run
-from fairweir.play.sim import Capture, Side
+from fairweir.play.simulate import Capture, Side
 from fairweir.scenario.model import Scenario, dumbbell
 
 pytestmark = pytest.mark.kernel

@@ -26,7 +26,7 @@ from fairweir.game.page import render as render_synthesis
 from fairweir.game.query import GameQuery
 from fairweir.game.synthesis import Workshop
 from fairweir.play.run import run
-from fairweir.play.sim import Capture
+from fairweir.play.simulate import Capture
 from fairweir.scenario.model import dumbbell
 from fairweir.scenario.overrides import apply
 from fairweir.video.page import write_session

@@ -12,7 +12,7 @@ from fairweir import _core
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.play.run import run
-from fairweir.play.sim import Capture
+from fairweir.play.simulate import Capture
 from fairweir.scenario.model import Scenario, dumbbell
 
 

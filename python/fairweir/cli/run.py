@@ -17,7 +17,7 @@ from fairweir.errors import ConfigError
 from fairweir.play.kernel import Options
 from fairweir.play.run import MOST_PACKETS, World, check_record_path
 from fairweir.play.run import run as play
-from fairweir.play.sim import Capture, Side
+from fairweir.play.simulate import Capture, Side
 from fairweir.units import Duration
 
 if TYPE_CHECKING:

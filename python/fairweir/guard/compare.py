@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from fairweir.guard.daemon import find_daemon
 from fairweir.play.kernel import Guarding, Options, sender_address
 from fairweir.play.run import Run, fairness, run
-from fairweir.scenario.model import Scenario, flow_ids
+from fairweir.scenario.model import Scenario
+from fairweir.scenario.resolve import flow_ids
 from fairweir.units import NS_PER_S
 
 

@@ -13,7 +13,7 @@ from fairweir.guard.examples import Examples, Library, draw_rows, one_in
 from fairweir.play.batch import LATE_RETRIES
 from fairweir.play.kernel import Options, receiver_address
 from fairweir.play.run import run
-from fairweir.play.sim import Capture
+from fairweir.play.simulate import Capture
 from fairweir.play.sweep import fingerprint
 
 

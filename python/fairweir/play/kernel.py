@@ -27,7 +27,7 @@ from typing import IO, Any, Literal
 from fairweir.errors import ConfigError, KernelError
 from fairweir.play.columns import Columns
 from fairweir.play.process import die_with_parent
-from fairweir.play.sim import Capture, Played
+from fairweir.play.simulate import Capture, Played
 from fairweir.units import Duration
 
 HELPER = "fairweir-kernel"

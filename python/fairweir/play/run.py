@@ -22,8 +22,9 @@ from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.judging.metrics import jain
 from fairweir.play import sim
 from fairweir.play.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
-from fairweir.play.sim import Capture, Played, Watching
-from fairweir.scenario.model import Flow, Scenario, flow_ids
+from fairweir.play.simulate import Capture, Played, Watching
+from fairweir.scenario.model import Flow, Scenario
+from fairweir.scenario.resolve import flow_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa

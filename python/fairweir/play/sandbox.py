@@ -17,7 +17,7 @@ from fairweir import _core
 from fairweir.ccas import class_objects, lookup
 from fairweir.errors import ControllerError, FairweirError, describe_exception
 from fairweir.play.process import describe_exit, die_with_parent, user_code
-from fairweir.play.sim import NOBODY, Played, Watching, is_users, simulate
+from fairweir.play.simulate import NOBODY, Played, Watching, is_users, simulate
 from fairweir.units import Duration
 
 #: s of wall time without progress after which a controller is assumed to loop. Progress comes every 32,768 events (tens
@@ -57,7 +57,7 @@ def play(
     on_progress: Callable[[int], object] | None,
     watching: Watching = NOBODY,
 ) -> Played:
-    """Run `config` like :func:`fairweir.play.sim.simulate`, in a child process.
+    """Run `config` like :func:`fairweir.play.simulate.simulate`, in a child process.
 
     Parameters
     ----------

@@ -1,75 +1,14 @@
-"""The simulated world: a resolved scenario on a virtual clock."""
+"""The simulator's world: a run in this process, or in a child process where users' code could harm this one."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from fairweir import _core
 from fairweir.ccas import lookup
-from fairweir.errors import InvariantError
 from fairweir.play import process
-from fairweir.play.columns import Columns
-
-Side = Literal["sender", "receiver"]
-
-
-@dataclass(frozen=True)
-class Capture:
-    """A pcap file of all packets, headers only.
-
-    Attributes
-    ----------
-    path : Path of the file
-    side : "sender" or "receiver" of the data: its position
-    """
-
-    path: Path
-    side: Side = "sender"
-
-
-@dataclass(frozen=True)
-class Watching:
-    """What is recorded of a run's packets.
-
-    Attributes
-    ----------
-    most_packets : int; maximum data packets recorded, with their ACKs; None records none
-    capture : Capture
-    """
-
-    most_packets: int | None = None
-    capture: Capture | None = None
-
-
-NOBODY = Watching()
-
-
-@cache
-def build() -> str:
-    """Return an identifier of the compiled simulator: results of another build are not reused."""
-    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
-
-
-@dataclass(frozen=True)
-class Played:
-    """Raw result of a run.
-
-    Attributes
-    ----------
-    summary : dict; flows, links and further results
-    series : columns of flows and of links, if the configuration has an interval
-    packets : columns of data packets and of ACKs, if recorded
-    """
-
-    summary: dict[str, Any]
-    series: tuple[Columns, Columns] | None
-    packets: tuple[Columns, Columns] | None = None
+from fairweir.play.simulate import NOBODY, Played, Watching, is_users, simulate
 
 
 def play(
@@ -112,41 +51,3 @@ def play(
             with process.user_code():
                 return simulate(config, base, report, watching)
     return simulate(config, base, report, watching)
-
-
-def is_users(name: str) -> bool:
-    """Whether a controller is a user's code: C, or a Python class."""
-    return lookup.is_bpf_source(name) or lookup.is_python(name)
-
-
-def simulate(
-    config: dict[str, Any],
-    base: Path | None,
-    on_progress: Callable[[int], object] | None,
-    watching: Watching = NOBODY,
-) -> Played:
-    """Run `config` in this process.
-
-    Parameters
-    ----------
-    config, base, watching : as for :func:`play`
-    on_progress : called periodically with the simulated time reached, ns
-
-    Raises
-    ------
-    ConfigError, CcaError, ControllerError, InvariantError : as for :func:`play`
-    """
-    names = {flow["cca"] for flow in config["flows"]}
-    classes = {name: lookup.load_class(name, base=base) for name in names if lookup.is_python(name)}
-    try:
-        capture = (str(watching.capture.path), watching.capture.side) if watching.capture is not None else None
-        summary_json, series, packets = _core.run(
-            json.dumps(config), classes, on_progress, watching.most_packets, capture
-        )
-    except BaseException as error:
-        # Not an Exception, so that it is not handled as an ordinary failure; but an audit must continue.
-        if type(error).__name__ == "PanicException":
-            hint = "this is a bug of fairweir: please report it with the scenario"
-            raise InvariantError(f"the simulator violated an invariant: {error}", hint=hint) from None
-        raise
-    return Played(json.loads(summary_json), series, packets)

@@ -23,7 +23,7 @@ from fairweir.errors import ConfigError
 from fairweir.play.axes import MAX_POINTS, parse_axis
 from fairweir.play.pool import Done, Failed, InterruptedJobs, map_jobs
 from fairweir.play.run import World
-from fairweir.play.sim import build
+from fairweir.play.simulate import build
 from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:

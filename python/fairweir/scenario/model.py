@@ -32,6 +32,8 @@ from fairweir.documents.validation_errors import explain
 from fairweir.errors import CcaError, ConfigError
 from fairweir.scenario.elements import Access, AnyJitter, AnyLoss, Policer, Table, as_list
 from fairweir.scenario.links import Link
+from fairweir.scenario.overrides import apply
+from fairweir.scenario.resolve import flow_ids, resolve
 
 #: Maximum flows of a scenario: an excessive count is a mistake, reported before memory is exhausted.
 MAX_FLOWS = 100_000
@@ -271,8 +273,6 @@ class Scenario(BaseModel):
         ------
         ConfigError : a key that leads nowhere, or a value that cannot be there
         """
-        from fairweir.scenario.overrides import apply
-
         document = apply(self.to_dict(compact=True), settings)
         return type(self).from_dict(document, source=self._source, base=self._base)
 
@@ -283,8 +283,6 @@ class Scenario(BaseModel):
         ------
         ConfigError : an error of the whole scenario: a trace that cannot be read, delays that exceed an rtprop
         """
-        from fairweir.scenario.resolve import resolve
-
         return resolve(self)
 
     @model_validator(mode="after")
@@ -326,19 +324,6 @@ class Scenario(BaseModel):
                 raise invalid("no link", name, f"links are {', '.join(links)}", key=key)
             if path.count(name) > 1:
                 raise invalid("flow path passes a link twice", name, "name each link once", key=key)
-
-
-def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:
-    """Return every flow's ids: its own (numbered if it counts more than one), or its controller's name and a number."""
-    found, number = [], 1
-    for flow in flows:
-        own = flow.id
-        if own is None:
-            found.append([f"{flow.cca.label}-{number + k}" for k in range(flow.count)])
-        else:
-            found.append([own] if flow.count == 1 else [f"{own}-{k + 1}" for k in range(flow.count)])
-        number += flow.count
-    return found
 
 
 def read_scenario(path: Path) -> dict[str, Any]:

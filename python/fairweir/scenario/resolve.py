@@ -10,11 +10,10 @@ from fairweir import _core
 from fairweir.ccas import lookup
 from fairweir.errors import CcaError, ConfigError
 from fairweir.scenario.elements import Element, Surroundings
-from fairweir.scenario.model import Scenario, flow_ids
 from fairweir.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from fairweir.scenario.model import Flow
+    from fairweir.scenario.model import Flow, Scenario
 
 
 def resolve(scenario: Scenario) -> dict[str, Any]:
@@ -45,6 +44,19 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
             for spec in _flows(scenario, i, ids, names, rates, packet)
         ],
     }
+
+
+def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:
+    """Return every flow's ids: its own (numbered if it counts more than one), or its controller's name and a number."""
+    found, number = [], 1
+    for flow in flows:
+        own = flow.id
+        if own is None:
+            found.append([f"{flow.cca.label}-{number + k}" for k in range(flow.count)])
+        else:
+            found.append([own] if flow.count == 1 else [f"{own}-{k + 1}" for k in range(flow.count)])
+        number += flow.count
+    return found
 
 
 def _passes(flow: Flow, name: str) -> bool:
