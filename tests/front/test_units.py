@@ -109,7 +109,7 @@ NO_UNIT = {
     "cli/run.py": 1,
     "contracts/design.py": 1,
     "contracts/fit.py": 3,
-    "doctor.py": 1,
+    "cli/checks.py": 1,
     "guard/configurations.py": 1,
 }
 

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from fairweir.cli import output
+from fairweir.cli.checks import clean, examine
 from fairweir.cli.kernel import show_undone
 from fairweir.cli.options import AsJson
-from fairweir.doctor import clean, examine
 
 STYLES = {"ok": "green", "missing": "yellow", "broken": "red"}
 
