@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.audit.results import ExhibitResult
+from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
 from fairweir.hunting.result import BOUND_REASON, HuntResult
 from fairweir.judging.outcome import Direction, Outcome, Threshold
@@ -77,6 +78,7 @@ def _toml(result: HuntResult) -> str | None:
     return Scenario.from_dict(result.scenario, source=HUNT).to_toml()
 
 
+@words_for_enums
 def exhibit_not_tried(name: str, reason: str, verdict: Outcome = Outcome.FAILS) -> ExhibitResult:
     """Return the exhibit of a search that was not made: because the CCA misbehaves, or something is not installed."""
     metric, claim = {
