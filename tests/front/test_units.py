@@ -101,7 +101,7 @@ PACKAGE = Path(fairweir.__file__).parent
 #: Models in units of their own: C = R = 1.
 ELSEWHERE = {"formal", "synth"}
 #: Figures of such models.
-FIGURES = {"papers/thesis/frontier.py", "papers/thesis/probes.py"}
+FIGURES = {str(Path("papers", "thesis", name)) for name in ("frontier.py", "probes.py")}
 #: Factors without a dimension: millions of packets, seeds, ends of searches. File -> how many.
 NO_UNIT = {
     "audit/summary.py": 1,
