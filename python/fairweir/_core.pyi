@@ -47,6 +47,7 @@ __all__ = [
     "resolve_size",
     "run",
     "run_guarded",
+    "student_t_quantile",
     "video_senders",
 ]
 
