@@ -75,8 +75,8 @@ def _nothing() -> None:
 
 
 def _completed() -> list[str]:
-    """Return the words of the line that a shell completes, empty otherwise."""
-    return os.environ.get("COMP_WORDS", "").split()[1:] if COMPLETE in os.environ else []
+    """Return the words of the line that a shell completes: bash has them in a variable of its own."""
+    return (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")).split()[1:]
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -90,13 +90,18 @@ def main(args: Sequence[str] | None = None) -> int:
     -------
     int, the exit code
     """
-    words = list(sys.argv[1:] if args is None else args)
+    is_completion = COMPLETE in os.environ
+    words = _completed() if is_completion else list(sys.argv[1:] if args is None else args)
+    if words[:1] == ["--"]:
+        words = words[1:]
     _ended_by.clear()
     try:
-        result = app(_completed() or words)(args=words, prog_name="fairweir", standalone_mode=False)
+        result = app(words)(args=words, prog_name="fairweir", standalone_mode=False)
     except FairweirError as error:
         return fail(error.render())
     except ModuleNotFoundError as error:
+        if is_completion:
+            return BAD_INPUT  # and no word: it would stand in the line that the user types
         lacking = extras.missing(error.name, f"`fairweir {words[0]}`", preferred=words[0]) if words else None
         if lacking is None:
             raise
