@@ -16,9 +16,9 @@ from benches.controller_attacks.mutants import CLAIMS, Document, mutant, random_
 from benches.controller_attacks.steps import EXACT, closed_loops, random_states
 
 from fairweir import _core
+from fairweir.ccas.controller_file import FEATURES, Controller
 from fairweir.formal.solving.solvers import Budget
 from fairweir.game.claims import parse_claim
-from fairweir.game.controller import FEATURES, Controller
 from fairweir.game.proofs import Prover
 from fairweir.game.query import GameQuery
 from fairweir.game.realise import Realiser, Refutation, parse

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from benches.controller_attacks.steps import EXACT, Taken
 
+from fairweir.ccas.controller_file import Controller
 from fairweir.formal.solving.solve import Outcome
 from fairweir.game.action import on_path, shielded
 from fairweir.game.claims import ARRIVED, SLACK, Claim
-from fairweir.game.controller import Controller
 from fairweir.game.model import number
 from fairweir.game.proofs import NOT_REACHED, Asked, Verdict
 from fairweir.game.state import TOLERANCE

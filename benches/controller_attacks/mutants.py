@@ -6,7 +6,7 @@ import copy
 import random
 from typing import Any, Final
 
-from fairweir.game.controller import FEATURES, FORM_NAMES
+from fairweir.ccas.controller_file import FEATURES, FORM_NAMES
 
 Document = dict[str, Any]
 

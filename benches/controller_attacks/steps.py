@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweir import _core
-from fairweir.game.controller import FEATURES
+from fairweir.ccas.controller_file import FEATURES
 
 #: Beliefs on which claims may rest (docs/formal/game.md).
 EXACT: Final = ("window", "fewer-points", "packet-slack")

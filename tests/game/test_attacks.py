@@ -16,10 +16,10 @@ from benches.controller_attacks.mutants import EMPTY
 from benches.controller_attacks.steps import EXACT, closed_loops, random_states
 
 from fairweir import _core
+from fairweir.ccas.controller_file import Controller
 from fairweir.errors import ConfigError
 from fairweir.formal.solving.solve import Outcome as Said
 from fairweir.game.claims import parse_claim
-from fairweir.game.controller import Controller
 from fairweir.game.model import number
 from fairweir.game.proofs import Prover, Verdict
 from fairweir.game.state import State

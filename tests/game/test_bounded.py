@@ -12,11 +12,11 @@ import pytest
 import z3
 
 from fairweir import _core
+from fairweir.ccas.controller_file import Controller
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.formal.solving.solve import Outcome
 from fairweir.game.bounded import Progress, check, play, unrolled
-from fairweir.game.controller import Controller
 from fairweir.game.model import number
 from fairweir.game.query import GameQuery
 from fairweir.game.windows import RunningLink

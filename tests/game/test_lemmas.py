@@ -7,9 +7,10 @@ from itertools import islice
 
 import z3
 
+from fairweir.ccas.controller_file import LinkRange
 from fairweir.formal.solving.solve import Outcome
 from fairweir.game.lemmas import lemmas, prove_lemmas
-from fairweir.game.model import LinkRange, Path, Terms, Window, bounds, explains, number
+from fairweir.game.model import Path, Terms, Window, bounds, explains, number
 from fairweir.game.windows import RunningLink, random_windows
 
 F = Fraction

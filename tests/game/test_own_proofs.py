@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairweir.ccas import lookup
+from fairweir.ccas.controller_file import PROOFS_HASH, Controller, has_own_proofs, with_proofs
 from fairweir.cli.main import main
 from fairweir.documents import shipped
 from fairweir.errors import ConfigError
-from fairweir.game.controller import PROOFS_HASH, Controller, has_own_proofs, with_proofs
 from fairweir.video.senders import Sender
 
 PROVED = sorted(name for name, path in shipped.by_name("controllers").items() if '"proved"' in path.read_text())

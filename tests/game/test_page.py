@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fairweir import _core
-from fairweir.game.controller import FEATURES, Condition, Controller
+from fairweir.ccas.controller_file import FEATURES, Condition, Controller
 from fairweir.game.picture import Mark, rows_of, share_text, tree_figure
 from fairweir.game.words import NAMES, condition_text, path_texts
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from fairweir.ccas.controller_file import Controller
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, InvariantError
 from fairweir.formal.certificates.certificate import accept
 from fairweir.formal.solving.solve import Outcome
 from fairweir.game.claims import default_claims, parse_claim
-from fairweir.game.controller import Controller
 from fairweir.game.proofs import Prover, Verdict
 from fairweir.game.realise import Realiser, parse
 

@@ -13,10 +13,10 @@ import pytest
 from pydantic import BaseModel
 
 from fairweir import _core
+from fairweir.ccas.controller_file import Controller
 from fairweir.cli.main import main
 from fairweir.game import labels, sampling
 from fairweir.game.claims import default_claims
-from fairweir.game.controller import Controller
 from fairweir.game.parallel import in_order
 from fairweir.game.query import Sampling, Trees
 

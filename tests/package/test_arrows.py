@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PACKAGE = Path("python/fairweir")
-#: Arrows upward that are known: a name in a scenario may be that of a controller file, which game reads.
-KNOWN = {("ccas", "game")}
+#: Arrows upward that are known: none.
+KNOWN: set[tuple[str, str]] = set()
 
 Arrows = Mapping[str, set[str]]
 

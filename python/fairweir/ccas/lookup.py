@@ -17,6 +17,7 @@ from typing import Any, Final
 from fairweir import _core
 from fairweir.ccas import class_objects
 from fairweir.ccas.cca import Cca
+from fairweir.ccas.controller_file import Controller, Kind
 from fairweir.documents import shipped
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import CcaError, describe_exception
@@ -112,8 +113,6 @@ def check(name: str, *, base: Path | None = None) -> None:
 
 
 def _check_controller_file(name: str, path: Path) -> None:
-    from fairweir.game.controller import Controller, Kind
-
     if Controller.load(path).kind is not Kind.RATE:
         raise CcaError(
             f"`{name}` decides on video frames; a congestion controller decides on a rate alone",

@@ -104,7 +104,7 @@ def _rules() -> list[dict[str, Any]]:
 
 def _controllers() -> list[dict[str, Any]]:
     """Return the controller files with what they decide on, their size, and what is proved of them."""
-    from fairweir.game.controller import Controller, Kind, has_own_proofs, read
+    from fairweir.ccas.controller_file import Controller, Kind, has_own_proofs, read
 
     rows = []
     for name, file in shipped.by_name("controllers").items():

@@ -20,8 +20,8 @@ from fairweir.formal.solving.solvers import Budget, SolverName
 from fairweir.units import Duration
 
 if TYPE_CHECKING:
+    from fairweir.ccas.controller_file import Controller
     from fairweir.game.bounded import Checked
-    from fairweir.game.controller import Controller
     from fairweir.game.lemmas import Proved
     from fairweir.game.proofs import Verdict
     from fairweir.game.realise import Refutation
@@ -52,9 +52,9 @@ def verify_controller(
     typer.Exit : 1 if a claim is refuted or unknown, 2 if one is vacuous or lacks a certificate that was wanted
     ConfigError : no controller, or no such claim
     """
+    from fairweir.ccas.controller_file import Controller, Kind, parse_json, read
     from fairweir.game.bounded import FIRST_STEPS, Progress, check
     from fairweir.game.claims import default_claims, parse_claim
-    from fairweir.game.controller import Controller, Kind, parse_json, read
     from fairweir.game.lemmas import prove_lemmas
     from fairweir.game.proofs import Prover
     from fairweir.game.realise import FORMAT, Realiser, parse
@@ -137,8 +137,8 @@ def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Pat
 
 def write_proofs(path: Path, controller: Controller, verdicts: Sequence[Verdict | Checked]) -> None:
     """Replace the proofs in a controller's file, completely or not at all."""
+    from fairweir.ccas.controller_file import with_proofs
     from fairweir.documents.atomic_write import write_text
-    from fairweir.game.controller import with_proofs
 
     proofs: list[dict[str, Any]] = []
     for verdict in verdicts:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from fairweir.game.controller import Cap, Condition, Controller, Form, Guard, Instead, Leaf, Send
+from fairweir.ccas.controller_file import Cap, Condition, Controller, Form, Guard, Instead, Leaf, Send
 from fairweir.game.model import number
 from fairweir.game.state import State
 

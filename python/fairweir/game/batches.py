@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from fairweir.ccas.controller_file import Controller
 from fairweir.errors import ConfigError
 from fairweir.game.action import Action
-from fairweir.game.controller import Controller
 from fairweir.game.model import number
 
 if TYPE_CHECKING:

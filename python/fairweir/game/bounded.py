@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from fairweir.ccas.controller_file import FEATURES, Controller, Kind
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.solving.solve import Outcome, Prepared
@@ -23,7 +24,6 @@ from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Satisfiable, So
 from fairweir.game.action import Action, on_path, shielded
 from fairweir.game.batches import MOST_STEPS, Waiting, follow
 from fairweir.game.claims import SLACK
-from fairweir.game.controller import FEATURES, Controller, Kind
 from fairweir.game.exact import Situation, decide, left
 from fairweir.game.model import Path as Latent
 from fairweir.game.model import bounds, number, step

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from fairweir.ccas.controller_file import Kind
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.game.action import Action
-from fairweir.game.controller import Kind
 from fairweir.game.model import number
 from fairweir.game.state import Point
 

@@ -14,8 +14,9 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from fairweir.ccas.controller_file import LinkRange
 from fairweir.errors import SolverError
-from fairweir.game.model import LinkRange, Path, Terms, Window, bounds, explains, number
+from fairweir.game.model import Path, Terms, Window, bounds, explains, number
 from fairweir.game.windows import random_windows
 
 if TYPE_CHECKING:

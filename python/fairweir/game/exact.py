@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
+from fairweir.ccas.controller_file import Cap, Controller, Form, Instead, Leaf, Send
 from fairweir.errors import InvariantError
 from fairweir.game.claims import ARRIVED, SLACK, Claim
-from fairweir.game.controller import Cap, Controller, Form, Instead, Leaf, Send
 from fairweir.game.model import Bounds, Window
 
 _ZERO = Fraction(0)

@@ -6,7 +6,7 @@ import json
 from typing import Any, Final
 
 from fairweir import __version__
-from fairweir.game.controller import FORMAT, Kind
+from fairweir.ccas.controller_file import FORMAT, Kind
 from fairweir.game.distil import Tree
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import feature_names

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fairweir.ccas.controller_file import POINTS, LinkRange
 from fairweir.errors import SolverError
 from fairweir.formal.certificates.certificate import Certificate, certify
 from fairweir.formal.solving.solve import Answer, Outcome, Question, ask
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, SolverName
 from fairweir.game.action import Action, is_maximum
 from fairweir.game.claims import DRAINS, Step
-from fairweir.game.model import POINTS, LinkRange, Path, Terms, explains, step
+from fairweir.game.model import Path, Terms, explains, step
 from fairweir.game.state import Point
 
 if TYPE_CHECKING:

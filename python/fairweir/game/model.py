@@ -22,23 +22,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from fairweir.ccas.controller_file import POINTS, LinkRange
 from fairweir.errors import SolverError
 
 if TYPE_CHECKING:
     import z3
 
-#: Number of points that a controller remembers (the published artifact keeps 7 samples, which are 6 steps).
-POINTS: Final = 6
 #: z3's own measure of work that one bound may cost; a window of six points needs a thousandth of it.
 BOUND_STEPS: Final = 200_000_000
-
-
-@dataclass(frozen=True)
-class LinkRange:
-    """Which links there may be: rates in packets a step, buffers in packets."""
-
-    c: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
-    b: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
 
 
 @dataclass(frozen=True)

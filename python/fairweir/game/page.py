@@ -11,9 +11,9 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from fairweir import __version__
+from fairweir.ccas.controller_file import Controller
 from fairweir.documents.atomic_write import write_text
 from fairweir.game.claims import SORTS
-from fairweir.game.controller import Controller
 from fairweir.game.export import controller_text
 from fairweir.game.picture import Mark, rows_of, share_text, tree_figure
 from fairweir.game.proofs import Verdict

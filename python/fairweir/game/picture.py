@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from fairweir.game.controller import Condition, Controller, Leaf, Split
+from fairweir.ccas.controller_file import Condition, Controller, Leaf, Split
 from fairweir.game.words import condition_text
 from fairweir.show.style import colour
 

@@ -16,13 +16,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from fairweir.ccas.controller_file import Condition, Controller, Leaf
 from fairweir.errors import SolverError
 from fairweir.formal.certificates.certificate import Certificate, certify
 from fairweir.formal.solving.solve import NO_SENDER, Check, Outcome, Prepared
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.game.action import Action, on_path, shielded
 from fairweir.game.claims import SLACK, Claim, Step
-from fairweir.game.controller import Condition, Controller, Leaf
 from fairweir.game.realise import Realiser, Refutation
 from fairweir.game.state import TOLERANCE, State
 

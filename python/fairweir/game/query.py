@@ -17,10 +17,10 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairweir import _core
+from fairweir.ccas.controller_file import MAX_NODES, Kind
 from fairweir.documents.toml import read_document
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
-from fairweir.game.controller import MAX_NODES, Kind
 from fairweir.units import Duration
 
 _OURS: Final = ("sampling", "tree")

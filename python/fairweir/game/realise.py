@@ -17,16 +17,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fairweir.ccas.controller_file import POINTS, Controller, LinkRange, parse_json, read
 from fairweir.errors import ConfigError, InvariantError
 from fairweir.formal.solving.smtlib import Value
 from fairweir.formal.solving.solve import Prepared
 from fairweir.formal.solving.solvers import Budget, Satisfiable
 from fairweir.game.action import Action, on_path, shielded
 from fairweir.game.claims import SORTS, Claim, Step, parse_claim
-from fairweir.game.controller import Controller, parse_json, read
 from fairweir.game.exact import Act, Link, Played, Situation, decide, excess, play
-from fairweir.game.model import POINTS, LinkRange, Terms, Window, bounds, explains, number
 from fairweir.game.model import Path as Latent
+from fairweir.game.model import Terms, Window, bounds, explains, number
 from fairweir.game.state import MAX_WAITING, Point, State
 from fairweir.game.windows import BoundsOf, Example, examples
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from fairweir.ccas.controller_file import Controller, Form, Kind, LinkRange
 from fairweir.documents.arguments import words_for_enums
-from fairweir.game.controller import Controller, Form, Kind
-from fairweir.game.model import LinkRange, number
+from fairweir.game.model import number
 
 if TYPE_CHECKING:
     import z3

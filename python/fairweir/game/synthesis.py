@@ -17,11 +17,11 @@ from typing import Any, Final
 import numpy as np
 
 from fairweir import _core
+from fairweir.ccas.controller_file import Condition, Controller, with_proofs
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, SolverName
 from fairweir.game.closed_loop import Comparison, Score, compare, leaf_visits, score
-from fairweir.game.controller import Condition, Controller, with_proofs
 from fairweir.game.distil import Regrets, Tree, candidates, fit, last_components, regrets
 from fairweir.game.export import controller_document, controller_text
 from fairweir.game.labels import FOLDER, Labels

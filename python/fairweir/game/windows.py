@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fairweir.game.model import Bounds, LinkRange, Window, bounds
+from fairweir.ccas.controller_file import LinkRange
+from fairweir.game.model import Bounds, Window, bounds
 
 #: Rates are multiples of this, packets a step, so that they are the same numbers in doubles.
 GRAIN = Fraction(1, 8)

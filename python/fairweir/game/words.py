@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from fairweir import _core
-from fairweir.game.controller import Condition, Form, form_text
+from fairweir.ccas.controller_file import Condition, Form, form_text
 
 #: Features as people read them; their units and meanings are in ``crates/game`` (``fairweir._core.game_features``).
 NAMES: Final = {

@@ -109,7 +109,7 @@ class Sender:
                 raise ConfigError(f"rate must be 8bps to 1Tbps: `{self.argument}`", hint='such as "fixed:2.75Mbps"')
             return {"kind": "fixed", "rate": rate}
         if self.name == "tree":
-            from fairweir.game.controller import require_own_proofs
+            from fairweir.ccas.controller_file import require_own_proofs
 
             path = shipped.find("controllers", self.argument)
             text = _read(path)

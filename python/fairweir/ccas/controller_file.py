@@ -21,7 +21,6 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.game.model import POINTS, LinkRange
 from fairweir.units import Duration
 
 FORMAT: Final = "fairweir-tree-1"
@@ -52,6 +51,8 @@ FEATURES: Final[Mapping[str, str]] = {
     "room_newest": "3 - q - newest",
     "room_sum": "3 - q - sum",
 }
+#: Number of points that a controller remembers (the published artifact keeps 7 samples, which are 6 steps).
+POINTS: Final = 6
 #: Bounds on what is read: a tree is some kB; a coefficient is a small number of M.
 MAX_BYTES: Final = 1 << 22
 MAX_NODES: Final = 10_000
@@ -97,6 +98,14 @@ class Instead(StrEnum):
     SKIP = "skip"
     NEWEST = "newest"
     OLDEST = "oldest"
+
+
+@dataclass(frozen=True)
+class LinkRange:
+    """Which links there may be: rates in packets a step, buffers in packets."""
+
+    c: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
+    b: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
 
 
 @dataclass(frozen=True)
