@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import json
@@ -157,7 +158,7 @@ def word_after(option: str) -> Reader:
 def contract(option: str, value: str, double: str, read: Reader) -> Effect:
     small = {"--capacities": "12Mbps", "--flows": "2", "--rtprops": "20ms", "--duration": "6s", "--seeds": "1"}
     words = " ".join(f"{key} {'{}' if key == option else text}" for key, text in small.items())
-    call = f"contract vegas {words}" if option in small else f"contract vegas {words} {option} {{}}"
+    call = f"contract derive vegas {words}" if option in small else f"contract derive vegas {words} {option} {{}}"
     return Effect(call, value, double, "fairweir.contracts.cached_runs.map_jobs", read)
 
 
@@ -166,7 +167,7 @@ WISHES = "noise=1ms slowest=2Mbps fastest=100Mbps longest=50ms"
 
 def wish(key: str, value: str, double: str, name: str) -> Effect:
     words = " ".join(w for w in WISHES.split() if not w.startswith(f"{key}="))
-    return Effect(f"contract --design {words} {key}={{}} --json", value, double, "", field("wishes", name))
+    return Effect(f"contract design {words} {key}={{}} --json", value, double, "", field("wishes", name))
 
 
 OPEN = "fairweir.contracts.open_loop.play_all"
@@ -193,14 +194,18 @@ SYNTH = "fairweir.synth.cegis.search"
 VERIFY = "fairweir.formal.verify.verify"
 
 EFFECTS: dict[str, dict[str, Effect]] = {
-    "contract": {
+    "contract derive": {
         "--capacities": contract("--capacities", "12Mbps", "24Mbps", rate),
         "--flows": contract("--flows", "2", "4", lambda c: float(len(first_scenario(c)["flows"]))),
         "--rtprops": contract("--rtprops", "20ms", "40ms", rtprop),
         "--buffer": contract("--buffer", "2bdp", "4bdp", buffer),
         "--duration": contract("--duration", "6s", "12s", duration),
-        "--held": Effect("contract vegas --open-loop --held qdelay={}..300ms", "10ms", "20ms", OPEN, held_ms),
-        "--held loss": Effect("contract reno --open-loop --held loss={}..5%", "0.1%", "0.2%", OPEN, held_loss),
+    },
+    "contract open-loop": {
+        "--held": Effect("contract open-loop vegas --held qdelay={}..300ms", "10ms", "20ms", OPEN, held_ms),
+        "--held loss": Effect("contract open-loop reno --held loss={}..5%", "0.1%", "0.2%", OPEN, held_loss),
+    },
+    "contract design": {
         "noise": wish("noise", "1ms", "2ms", "noise_ms"),
         "slowest": wish("slowest", "1Mbps", "2Mbps", "slowest_mbps"),
         "fastest": wish("fastest", "100Mbps", "200Mbps", "fastest_mbps"),
@@ -336,8 +341,10 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 OTHERS = {
     "agree": "--ccas --scenarios --quick --out --workers --json",
     "audit": "CCAS --quick --deep --only --out --baseline --workers --json",
-    "contract": "CCAS --set --seeds --seed --ecn --oracle --open-loop --table --design --scenario --plot --out"
-                " --workers --json",
+    "contract derive": "CCAS --set --seeds --seed --ecn --oracle --plot --out --workers --json",
+    "contract design": "REQUIREMENTS --scenario --json",
+    "contract open-loop": "CCAS --set --plot --out --workers --json",
+    "contract table": "--json",
     "doctor": "--clean --json",
     "explain": "CAPTURE --flow --json --plot --report",
     "fluid": "SCHEME --packets --plot --out --workers --json",
@@ -428,15 +435,14 @@ def test_doubling_an_option_doubles_what_the_record_says(
 
 #: Command and rule -> a call of that kind.
 KINDS = {
-    ("contract", "with --table"): "--table",
-    ("contract", "with --design"): "--design noise=1ms",
-    ("contract", "with --open-loop"): "vegas --open-loop",
-    ("contract", "without --open-loop"): "vegas",
-    ("contract", "without --design"): "vegas",
+    ("contract open-loop", "of functions alone"): f"{Path(__file__).parent / 'actions.py'}:action",
+    ("audit", "for searches alone"): "reno --only contract",
     ("fluid", "without --packets"): "wcc_ai",
     ("fluid", "with --packets sim"): "wcc_ai --packets sim",
     ("fluid", "with --packets kernel"): "wcc_ai --packets kernel",
     ("guard evaluate", "with --list"): "--list",
+    ("guard evaluate", "with --on kernel"): "--on kernel",
+    ("guard examine", "with --on kernel"): "x.json --on kernel",
     ("guard run", "without --policy cap"): "-i lo",
     ("guard run", "with --config"): "-i lo --config x.toml",
     ("prove", "with --list"): "--list",
@@ -455,6 +461,8 @@ KINDS = {
     ("synth", "for a query of the game"): "conference",
     ("verify", "with --list"): "--list",
     ("verify", "of a controller"): "x.json",
+    ("verify", "with --model ideal"): "aimd --model ideal",
+    ("verify", "with one --solver"): "aimd --solver z3",
     ("verify", "without a controller"): "aimd",
 }
 
@@ -497,6 +505,44 @@ def test_rules_are_of_commands_and_parameters_that_there_are() -> None:
         known = {parameter.name for parameter in commands()[name].params}
         for rule in rules:
             assert (rule.takes or frozenset()) | rule.refuses <= known, (name, rule.words)
+
+
+def functions() -> Iterator[tuple[str, Any]]:
+    """Return the function of every command, as typed."""
+    for name, place in COMMANDS.items():
+        module, _, attribute = place.partition(":")
+        found = getattr(importlib.import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            yield from ((f"{name} {one.name}", one.callback) for one in found.registered_commands)
+        else:
+            yield name, found
+
+
+@pytest.mark.parametrize(("name", "function"), [pytest.param(*one, id=one[0]) for one in functions()])
+def test_an_option_that_is_not_read_before_a_command_returns_is_rejected_there(name: str, function: Any) -> None:
+    """What a call reads is what stands in the code before its first return: all else must be rejected by one rule."""
+
+    def names(*nodes: ast.AST) -> set[str]:
+        return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+    (definition,) = ast.parse(inspect.getsource(function)).body
+    assert isinstance(definition, ast.FunctionDef)
+    body, given = definition.body, {one.arg for one in definition.args.args + definition.args.kwonlyargs}
+    assert given <= names(*body)
+    for i, statement in enumerate(body):
+        if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return):
+            unread = given - names(*body[:i], statement.test, *statement.body)
+            assert not unread or any(all(map(rule.ignores, unread)) for rule in RULES.get(name, ())), unread
+
+
+@pytest.mark.parametrize("words", [["--seed", "3"], ["--set", "seed=3"]])
+def test_a_value_that_an_axis_overrides_is_rejected(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "file.toml"
+    path.write_text(f"{SCENARIO}\n[sweep]\nseed = [1, 2]\n", encoding="utf-8")
+    assert main(["sweep", str(path), *words]) == 2
+    assert "has no effect on `seed`" in capsys.readouterr().err
 
 
 SUITE_OPTIONS = {"points": ["--points", "4"], "search": ["--search"], "certificate": ["--certificate"]}

@@ -43,7 +43,9 @@ OUTS = list(_outs())
 
 
 def test_commands_that_write_are_found() -> None:
-    assert {"audit", "contract", "sweep", "fluid", "agree", "starve", "guard evaluate"} <= {name for name, *_ in OUTS}
+    assert {"audit", "contract derive", "sweep", "fluid", "agree", "starve", "guard evaluate"} <= {
+        name for name, *_ in OUTS
+    }
 
 
 @pytest.mark.parametrize(("command", "default", "text"), OUTS, ids=[name for name, *_ in OUTS])

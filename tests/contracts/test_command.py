@@ -30,7 +30,7 @@ def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeat
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     followed = ["contract", "--set", "exponent=2", "--set", "s0=10ms", "--oracle"]
-    words = ["contract", *followed, *SMALL, "--out", str(tmp_path), "--workers", "1", "--json"]
+    words = ["contract", "derive", *followed, *SMALL, "--out", str(tmp_path), "--workers", "1", "--json"]
     assert main([*words, "--plot", str(tmp_path / "figure.png")]) == 0
     (first,) = json.loads(capsys.readouterr().out)["contracts"]
     assert first["outcome"] == "contract"
@@ -51,7 +51,7 @@ def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeat
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ([], "which CCA?"),
+        ([], "missing argument 'CCA...'"),
         (["nosuch"], "nosuch"),
         (["copa", "--set", "delta_=1"], "delta_"),
         (["copa", "--flows", "two"], "not a count: `two`"),
@@ -62,12 +62,12 @@ def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeat
 def test_bad_words_are_rejected(
     words: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["contract", *words, "--out", str(tmp_path)]) == 2
+    assert main(["contract", "derive", *words, "--out", str(tmp_path)]) == 2
     assert error in capsys.readouterr().err
 
 
 def test_the_table_has_every_condition_of_rest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["contract", "--table", "--json"]) == 0
+    assert main(["contract", "table", "--json"]) == 0
     rows = {row["ccas"][0]: row for row in json.loads(capsys.readouterr().out)["contracts"]}
     assert rows["vegas"]["rate"] == "a/s"
     assert rows["vegas"]["unfairness"] == pytest.approx(3.0)
@@ -76,7 +76,7 @@ def test_the_table_has_every_condition_of_rest(capsys: pytest.CaptureFixture[str
 
 def test_a_function_is_asked_for_its_action(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text("def action(rate, s):\n    return 1.0 - rate / 100.0 - s / 40.0\n")
-    words = ["contract", "--open-loop", f"{tmp_path / 'mine.py'}:action", "--held", "qdelay=1ms..39ms", "--json"]
+    words = ["contract", "open-loop", f"{tmp_path / 'mine.py'}:action", "--held", "qdelay=1ms..39ms", "--json"]
     assert main(words) == 0
     (found,) = json.loads(capsys.readouterr().out)["contracts"]
     assert found["best"]["family"] == "linear"
@@ -89,14 +89,32 @@ def test_a_window_at_its_floor_is_no_contract(
     """LEDBAT, with more than its target however little it sends."""
     monkeypatch.setenv("COLUMNS", "200")
     held = ["--held", "qdelay=150ms..300ms", "--out", str(tmp_path), "--workers", "1"]
-    assert main(["contract", "--open-loop", "ledbat", *held]) == 1
+    assert main(["contract", "open-loop", "ledbat", *held]) == 1
     assert "its window is 2 packets at any value: a clamp" in capsys.readouterr().out
 
 
 def test_links_have_the_rate_that_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--capacities", "24Mbps", "--flows", "2", "--rtprops", "20ms", "--duration", "9s", "--seeds", "1"]
-    main(["contract", "vegas", *options, "--out", str(tmp_path), "--workers", "1", "--json"])
+    main(["contract", "derive", "vegas", *options, "--out", str(tmp_path), "--workers", "1", "--json"])
     (found,) = json.loads(capsys.readouterr().out)["contracts"]
     rates = [point["rate_mbps"] for point in found["points"]]
     assert {(point["capacity_mbps"], point["rtprop_ms"]) for point in found["points"]} == {(24.0, 20.0)}
     assert sum(rates) == pytest.approx(24.0, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["--table", "--json"], "table --json"),
+        (["vegas", "--capacities", "24Mbps"], "derive vegas --capacities 24Mbps"),
+        (["vegas", "--open-loop", "--held", "loss=1%..2%"], "open-loop vegas --held loss=1%..2%"),
+        (["--design", "noise=1ms", "--scenario", "x.toml"], "design noise=1ms --scenario x.toml"),
+    ],
+)
+def test_a_call_without_subcommand_is_answered_with_the_one_to_write(
+    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["contract", *words]) == 2
+    said = capsys.readouterr()
+    assert f"hint: write `fairweir contract {meant}`" in said.err
+    assert not said.out

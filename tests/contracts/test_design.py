@@ -15,7 +15,7 @@ from fairweir.cli.main import main
 from fairweir.contracts.design import Shape, Wishes, designs, impossible
 
 WISHES = Wishes(noise_ms=1.0, slowest_mbps=2.0, fastest_mbps=100.0, hops=3, flows=4, least_ms=1.0, error=1.5)
-WORDS = ["contract", "--design", "noise=1ms", "slowest=2Mbps", "fastest=100Mbps"]
+WORDS = ["contract", "design", "noise=1ms", "slowest=2Mbps", "fastest=100Mbps"]
 
 
 def test_robustness_alone_gives_the_exponential_with_the_minimum_queue() -> None:

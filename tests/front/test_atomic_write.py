@@ -112,8 +112,8 @@ WRITERS: dict[str, Callable[[Path], object]] = {
         *("reproduce", "thesis-7.4", "--quick", "--out", str(out), "--page", str(out / "page.md")),
         *("--plot", str(out / "figures")),
     ),
-    "contract --design": lambda out: command(
-        *("contract", "--design", "noise=1ms", "slowest=1Mbps", "fastest=100Mbps", "error=1.5"),
+    "contract design": lambda out: command(
+        *("contract", "design", "noise=1ms", "slowest=1Mbps", "fastest=100Mbps", "error=1.5"),
         *("--scenario", str(out / "designed.toml")),
     ),
     "starve": starved,

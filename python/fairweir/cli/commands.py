@@ -21,7 +21,7 @@ COMMANDS = {
     "rule": "fairweir.cli.rule:rule",
     "tradeoff": "fairweir.cli.tradeoff:tradeoff",
     "fluid": "fairweir.cli.fluid:fluid",
-    "contract": "fairweir.cli.contract:contract",
+    "contract": "fairweir.cli.contract:contract_app",
     "list": "fairweir.cli.list:list_all",
     "kernel": "fairweir.cli.kernel:kernel_app",
     "guard": "fairweir.cli.guard:guard_app",

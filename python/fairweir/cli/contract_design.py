@@ -1,4 +1,4 @@
-"""``fairweir contract --design``: the contract that meets requirements, or why none does."""
+"""``fairweir contract design``: the contract that meets requirements, or why none does."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.table import Table
 
 from fairweir.cli import output
+from fairweir.cli.contract_results import CLAIM_FAILS
+from fairweir.cli.options import AsJson
 from fairweir.contracts.design import Design, Wishes, designs, impossible
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
@@ -18,7 +21,7 @@ from fairweir.scenario.dumbbell import dumbbell, flows
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration, Rate
 
-EXAMPLE = "fairweir contract --design noise=1ms slowest=2Mbps fastest=100Mbps hops=3 flows=4 error=1.5"
+EXAMPLE = "fairweir contract design noise=1ms slowest=2Mbps fastest=100Mbps hops=3 flows=4 error=1.5"
 RTPROP = Duration.from_ms(40)
 DURATION, WARMUP = Duration.from_s(60), Duration.from_s(30)
 
@@ -116,7 +119,26 @@ def scenario_of(design: Design, wishes: Wishes) -> Scenario:
         warmup=WARMUP,
         seed=1,
     )
-    return Scenario.from_dict(document, source="contract --design")
+    return Scenario.from_dict(document, source="contract design")
+
+
+def design(
+    requirements: Annotated[
+        list[str],
+        typer.Argument(metavar="KEY=VALUE...", help="Such as noise=1ms slowest=1Mbps fastest=100Mbps error=1.5."),
+    ],
+    *,
+    scenario: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a scenario whose flows follow the contract.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find a contract that meets requirements, or the bound that rules it out.
+
+    Exit 0: a contract meets them; 1: none is found; 2: bad input.
+    """
+    if not design_contract(requirements, scenario, as_json=as_json):
+        raise typer.Exit(CLAIM_FAILS)
 
 
 def design_contract(texts: list[str], scenario: Path | None, *, as_json: bool) -> bool:

@@ -1,26 +1,59 @@
-"""``fairweir contract --open-loop``: the rates that CCAs and action maps choose for fixed observations."""
+"""``fairweir contract open-loop``: the rates that CCAs and action maps choose for fixed observations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
 
 from fairweir.ccas.lookup import is_python
+from fairweir.cli.contract_results import RUNS, Out, Parameters, Plot, Workers, report_results, with_parameters
+from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.cli.values import read_range
 from fairweir.contracts.action_map import Held, HeldStatistic, crossings, load_action
 from fairweir.documents.quantities import parse_fraction
 from fairweir.errors import ConfigError
+from fairweir.play.batch import Archive
 from fairweir.scenario.dumbbell import cca_name
 from fairweir.units import Duration
 
 if TYPE_CHECKING:
     from fairweir.contracts.result import ContractResult
-    from fairweir.play.batch import Archive
     from fairweir.scenario.dumbbell import Cca
 
 EXAMPLE = "write qdelay=2ms..50ms or loss=0.01%..1%"
 PARTS_PER_WHOLE = float(parse_fraction("100%"))
 NAMES: dict[str, HeldStatistic] = dict(zip(("qdelay", "loss"), get_args(HeldStatistic), strict=True))
+
+
+def open_loop(
+    ccas: Annotated[
+        list[str],
+        typer.Argument(metavar="CCA...", help="As for derive, or file.py:function, which returns actions."),
+    ],
+    *,
+    settings: Parameters = None,
+    held: Annotated[str, typer.Option(metavar="NAME=LOW..HIGH", help=f"{EXAMPLE[:1].upper()}{EXAMPLE[1:]}.")] = (
+        "qdelay=2ms..50ms"
+    ),
+    plot: Plot = None,
+    out: Out = RUNS,
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hold one flow's observations constant and find its equilibrium rate.
+
+    Exit 0: every CCA has a contract; 1: one has none; 2: bad input, or runs failed; 130: interrupted, and the same
+    command resumes.
+    """
+    if plot is not None:
+        from fairweir.show.plots import check_plot_path
+
+        check_plot_path(plot)
+    observed, archive = read_held(held), Archive(out)
+    results = [derive_held(cca, observed, archive, workers) for cca in with_parameters(ccas, settings)]
+    report_results(results, plot, as_json=as_json)
 
 
 def read_held(text: str) -> Held:

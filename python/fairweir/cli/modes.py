@@ -7,7 +7,7 @@ rejected there until the rule includes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ class Rule:
 
     Attributes
     ----------
-    words : the kind, as in "--held has no effect without --open-loop"
+    words : the kind, as in "--noise has no effect without --packets"
     applies : whether a call is of the kind
     takes : the parameters that such a call uses; None: all but `refuses`
     refuses : parameters that it ignores
@@ -67,6 +67,21 @@ def is_controller(word: object) -> bool:
     return isinstance(word, str) and (word.endswith(".json") or word in shipped.by_name("controllers"))
 
 
+def is_action(word: str) -> bool:
+    """Return whether a word means a function of actions, which is asked without runs."""
+    from fairweir.ccas.lookup import is_python
+    from fairweir.contracts.action_map import load_action
+
+    return is_python(word) and load_action(word) is not None
+
+
+def is_search(only: Sequence[str] | None) -> bool:
+    """Return whether ``audit --only`` selects searches alone, which have no runs per point."""
+    from fairweir.audit.exhibits.registry import SEARCHES, select
+
+    return bool(only) and set(select(only)) <= set(SEARCHES)
+
+
 def is_game_query(path: object) -> bool:
     """Return whether a file is a query of the game; unreadable files are reported by the command itself."""
     # Imported here: every command reads these rules, and few of them need the readers.
@@ -84,19 +99,20 @@ _OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certifica
 
 #: Command, as it is typed -> its rules.
 RULES: dict[str, tuple[Rule, ...]] = {
-    "contract": (
-        _with("table", "--table"),
-        _with("design", "--design", "ccas", "scenario"),
-        _with("open_loop", "--open-loop", "ccas", "settings", "held", "plot", "out", "workers"),
-        _without("open_loop", "--open-loop", "held"),
-        _without("design", "--design", "scenario"),
+    "audit": (Rule("for searches alone", lambda p: is_search(p["only"]), refuses=frozenset({"seeds"})),),
+    "contract open-loop": (
+        Rule("of functions alone", lambda p: all(map(is_action, p["ccas"])), refuses=frozenset({"out", "workers"})),
     ),
     "fluid": (
         _without("packets", "--packets", "noise", "seeds", "runs", "out", "workers"),
         _where("packets", ("sim",), "with --packets sim", "runs"),
         _where("packets", ("kernel",), "with --packets kernel", "noise", "seeds", "workers"),
     ),
-    "guard evaluate": (_with("list_only", "--list"),),
+    "guard evaluate": (
+        _with("list_only", "--list"),
+        _where("world", ("kernel",), "with --on kernel", "workers"),
+    ),
+    "guard examine": (_where("world", ("kernel",), "with --on kernel", "workers"),),
     "guard run": (
         Rule("without --policy cap", lambda p: p["policy"] != "cap", refuses=frozenset({"rate"})),
         Rule("with --config", lambda p: p["config"] is not None, refuses=frozenset({"policy"})),
@@ -126,6 +142,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "verify": (
         _with("list_only", "--list"),
         Rule("of a controller", lambda p: is_controller(p["cca"]), _OF_CONTROLLERS),
+        _where("model", ("ideal",), "with --model ideal", "jitter"),
+        Rule("with one --solver", lambda p: len(p["solver"] or ()) == 1, refuses=frozenset({"both"})),
         Rule("without a controller", lambda p: not is_controller(p["cca"]), refuses=frozenset({"write"})),
     ),
 }

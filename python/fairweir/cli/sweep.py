@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError
 from fairweir.play.sweep import grid_of, parse_grid
 from fairweir.play.sweep import sweep as play
+from fairweir.scenario.overrides import parse_setting
 
 if TYPE_CHECKING:
     from fairweir.play.sweep import Sweep
@@ -46,6 +48,7 @@ def sweep(
     """Run every combination of values, on all cores; an interrupted sweep resumes where it stopped."""
     loaded = load(scenario, settings, seed)
     axes = grid_of(loaded) | parse_grid(grid or [])
+    _refuse_overridden(axes, settings, seed)
     if not axes:
         raise ConfigError(
             "nothing to sweep",
@@ -67,6 +70,24 @@ def sweep(
         _show(result, list(axes), directory)
     if not result.is_complete:
         raise typer.Exit(2)
+
+
+def _refuse_overridden(axes: Container[str], settings: Sequence[str] | None, seed: int | None) -> None:
+    """Check that no value of the command line is overridden by an axis of the same key.
+
+    Raises
+    ------
+    ConfigError : one is
+    """
+    given = [("--set", parse_setting(text)[0]) for text in settings or ()] + (
+        [] if seed is None else [("--seed", "seed")]
+    )
+    for option, key in given:
+        if key in axes:
+            raise ConfigError(
+                f"{option} has no effect on `{key}`, which is an axis of the sweep",
+                hint=f"leave out {option} for {key}",
+            )
 
 
 def _document(result: Sweep, directory: Path) -> dict[str, Any]:

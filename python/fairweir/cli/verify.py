@@ -69,7 +69,9 @@ def verify(
         typer.Option(help="Solvers to use, in this order; default both, the first answer counts."),
     ] = None,
     both: Annotated[bool, typer.Option("--both", help="Wait for all solvers and compare their answers.")] = False,
-    certificate: Annotated[bool, typer.Option("--certificate", help="Write a certificate for each proof.")] = False,
+    certificate: Annotated[
+        bool, typer.Option("--certificate", help="Certify each proof; with --out, write the certificate.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write queries, answers and traces here, one folder per claim.")
     ] = None,
