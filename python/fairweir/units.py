@@ -2,7 +2,7 @@
 
 Text is parsed and printed by ``fairweir._core`` alone. Numbers enter and leave through named units
 (``Rate.from_mbps(24)``, ``rate.mbps``); this module is the only one with factors between units. Arrays, for which an
-object an element would be too slow, are divided by the constants below: ``table["t_ns"].to_numpy() / NS_PER_S``.
+object an element would be too slow, are divided by the constants below: ``table["t_ns"] / NS_PER_S``.
 """
 
 from __future__ import annotations

@@ -53,11 +53,11 @@ def test_four_panels_show_the_series(record: Run) -> None:
     ):
         assert len(axis.lines) == 2
         for i, line in enumerate(axis.lines):
-            chosen = flows["flow"].to_numpy() == i
-            np.testing.assert_array_equal(line.get_xdata(), flows["t_ns"].to_numpy()[chosen] / 1e9)
-            np.testing.assert_array_equal(line.get_ydata(), flows[column].to_numpy()[chosen] / divisor)
+            chosen = flows["flow"] == i
+            np.testing.assert_array_equal(line.get_xdata(), flows["t_ns"][chosen] / 1e9)
+            np.testing.assert_array_equal(line.get_ydata(), flows[column][chosen] / divisor)
     (queue,) = panels[3].lines
-    np.testing.assert_array_equal(queue.get_ydata(), links["queue_bytes"].to_numpy() / 1500)
+    np.testing.assert_array_equal(queue.get_ydata(), links["queue_bytes"] / 1500)
     assert panels[3].get_xlim() == (0, 4)
 
 

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from fairweir.errors import ConfigError
 from fairweir.play.sweep import expand, fingerprint, grid_of, parse_grid, sweep
+from fairweir.play.table import Table
 from fairweir.scenario.model import Scenario, dumbbell
 
 
@@ -34,10 +34,10 @@ def test_every_combination_is_run_and_tabled(tmp_path: Path) -> None:
     ]
     assert reported[0] == (0, 4, None)
     assert reported[-1] == (4, 4, None)
-    flows = pq.read_table(tmp_path / "s" / "flows.parquet")
-    assert flows.num_rows == 8
-    assert set(flows.column_names) >= {"point", "link.bottleneck.rate", "seed", "jain", "id", "rtt_ms_mean"}
-    assert pq.read_table(tmp_path / "s" / "links.parquet").num_rows == 4
+    flows = Table.read(tmp_path / "s" / "flows.parquet")
+    assert len(flows) == 8
+    assert set(flows) >= {"point", "link.bottleneck.rate", "seed", "jain", "id", "rtt_ms_mean"}
+    assert len(Table.read(tmp_path / "s" / "links.parquet")) == 4
     direct = small(rate="6Mbps", seed=2)
     from fairweir.play.run import run
 
@@ -84,7 +84,7 @@ def test_failures_are_reported_and_the_rest_continues(tmp_path: Path) -> None:
     assert not result.is_complete
     assert len(result.summaries) == 1
     assert "ValueError: no" in result.failures[result.points[1].key]
-    assert pq.read_table(tmp_path / "s" / "flows.parquet")["flow.0.cca"].to_pylist() == ["reno", "reno"]
+    assert Table.read(tmp_path / "s" / "flows.parquet")["flow.0.cca"].tolist() == ["reno", "reno"]
 
 
 def test_bad_points_are_found_before_any_is_run(tmp_path: Path) -> None:

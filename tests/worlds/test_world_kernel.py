@@ -42,8 +42,8 @@ def test_the_record_is_that_of_any_world() -> None:
     assert (record.summary["world"], record.summary["seed"], record.is_judged) == ("kernel", 4, True)
     assert record.summary["emulator"]["release_error_us"]["p99"] == 71.0
     assert record.summary["fairness"] == {"jain": 1.0, "max_min_ratio": 1.0}
-    assert record.flows["throughput_mbps"].to_pylist() == [2.5]
-    assert record.links["queue_bytes"].to_pylist() == [7]
+    assert record.flows["throughput_mbps"].tolist() == [2.5]
+    assert record.links["queue_bytes"].tolist() == [7]
     assert seen == [0.5, 1.0]
     assert "series" not in record.summary
 

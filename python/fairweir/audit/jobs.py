@@ -117,7 +117,7 @@ def _series(record: Run) -> Series:
     table = record.flows
     rows: dict[int, list[float]] = {}
     times: list[float] = []
-    columns = (table[name].to_pylist() for name in ("t_ns", "flow", "throughput_mbps"))
+    columns = (table[name].tolist() for name in ("t_ns", "flow", "throughput_mbps"))
     for t_ns, flow, throughput in zip(*columns, strict=True):
         rows.setdefault(flow, []).append(throughput)
         if flow == 0:
@@ -128,7 +128,7 @@ def _series(record: Run) -> Series:
 def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
     """Return a run's time series as figures take it."""
     scenario = record.scenario
-    flows, links = record.flows.to_pylist(), record.links.to_pylist()
+    flows, links = record.flows.to_rows(), record.links.to_rows()
     times = [Duration.from_ns(row["t_ns"]).s for row in flows if row["flow"] == 0]
     under_audit = CcaSpec.model_validate(table_of(subject.cca))
     specs = [flow.cca for flow in scenario.flow for _ in range(flow.count)]

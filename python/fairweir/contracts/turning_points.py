@@ -53,8 +53,8 @@ def turning(record: Run, flow: int) -> dict[str, float] | None:
     dict : ``qdelay_ms``, mean, and ``rate_mbps``, geometric mean; turnings down and up weigh the same
     """
     table, config = record.flows, record.scenario.resolve()
-    here = (table["flow"].to_numpy() == flow) & (table["t_ns"].to_numpy() > config["warmup"])
-    column = {name: table[name].to_numpy()[here].astype(float) for name in COLUMNS}
+    here = (table["flow"] == flow) & (table["t_ns"] > config["warmup"])
+    column = {name: table[name][here].astype(float) for name in COLUMNS}
     qdelay_ms = column["rtt_ms"] - Duration.from_ns(config["flows"][flow]["rtprop"]).ms
     # Rate that the controller allows: its pacing rate, or its window per RTT, if that is less.
     by_window_mbps = column["cwnd_bytes"] / BYTES_PER_MBPS_MS / column["rtt_ms"]

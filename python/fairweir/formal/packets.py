@@ -154,7 +154,7 @@ def curves_of(run: Run, replay: Replay, trace: Trace) -> Curves:
     """
     import numpy as np
 
-    links, flows = run.links.to_pydict(), run.flows.to_pydict()
+    links, flows = run.links.to_dict(), run.flows.to_dict()
     names = [link["name"] for link in run.summary["links"]]
     first, points = int(replay.start_ms / replay.step_ms), trace.grid.points
     packets = Fraction(PACKET_BYTES * PACKETS_PER_CR)

@@ -106,8 +106,8 @@ def compare(
 def over_time(record: Run) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
     """Return the times (s) and each service's throughput (Mbit/s) of a run with time series."""
     table = record.flows
-    flow, rate = table["flow"].to_numpy(), table["throughput_mbps"].to_numpy()
-    t_s = table["t_ns"].to_numpy()[flow == 0] / NS_PER_S
+    flow, rate = table["flow"], table["throughput_mbps"]
+    t_s = table["t_ns"][flow == 0] / NS_PER_S
     services: dict[str, NDArray[np.float64]] = {}
     for number, row in enumerate(record.summary["flows"]):
         name = service_of(row["id"])

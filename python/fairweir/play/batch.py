@@ -97,9 +97,9 @@ def _interval(task: Task) -> str | None:
 
 def _over_time(record: Run) -> dict[str, Any]:
     table = record.flows
-    flow = table["flow"].to_numpy()
-    t_s, throughput = table["t_ns"].to_numpy() / NS_PER_S, table["throughput_mbps"].to_numpy()
-    lost = table["lost_pkts"].to_numpy()
+    flow = table["flow"]
+    t_s, throughput = table["t_ns"] / NS_PER_S, table["throughput_mbps"]
+    lost = table["lost_pkts"]
     number = len(record.summary["flows"])
     return {
         "t_s": t_s[flow == 0].tolist(),

@@ -1,4 +1,4 @@
-"""Tables of a run: names and units of their columns, and conversion of raw numbers to Arrow tables."""
+"""Tables of a run: names and units of their columns, and conversion of raw numbers to tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from fairweir.play.table import Table
 
 #: Raw columns by name: numbers of the machine's own byte order.
 Columns = dict[str, bytes]
@@ -72,8 +72,8 @@ ACK_COLUMNS = (
 )
 
 
-def table(raw: Columns, columns: tuple[Column, ...], index: str, label: str, labels: list[str]) -> pa.Table:
-    """Make an Arrow table of raw columns; units are in the fields' metadata (``unit``).
+def table(raw: Columns, columns: tuple[Column, ...], index: str, label: str, labels: list[str]) -> Table:
+    """Make a table of raw columns.
 
     Parameters
     ----------
@@ -83,17 +83,14 @@ def table(raw: Columns, columns: tuple[Column, ...], index: str, label: str, lab
     labels : list of str; the name of each index
     """
     import numpy as np
-    import pyarrow as pa
 
-    arrays, fields = [], []
+    from fairweir.play.table import Labels, Table, Values
+
+    found: dict[str, Values] = {}
     for column in columns:
         numbers = np.frombuffer(raw[column.name], dtype=column.kind)
         values = numbers.astype(bool) if column.is_flag else numbers
-        arrays.append(pa.array(values, mask=None if column.null is None else numbers == column.null))
-        fields.append(pa.field(column.name, arrays[-1].type, metadata={"unit": column.unit} if column.unit else None))
+        found[column.name] = values if column.null is None else np.ma.MaskedArray(values, mask=numbers == column.null)
         if column.name == index:
-            arrays.append(
-                pa.DictionaryArray.from_arrays(pa.array(numbers.astype("int32")), pa.array(labels, pa.utf8()))
-            )
-            fields.append(pa.field(label, arrays[-1].type))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+            found[label] = Labels(numbers.astype("int32"), tuple(labels))
+    return Table(found, {column.name: column.unit for column in columns if column.unit})

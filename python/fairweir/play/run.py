@@ -27,9 +27,8 @@ from fairweir.scenario.model import Flow, Scenario
 from fairweir.scenario.resolve import flow_ids
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from fairweir.play.kernel import Options
+    from fairweir.play.table import Table
 
 World = Literal["sim", "kernel"]
 
@@ -81,8 +80,8 @@ class Run:
         return emulator is None or bool(emulator["judged"])
 
     @property
-    def flows(self) -> pa.Table:
-        """One row per interval and flow; units are in the fields' metadata (``unit``).
+    def flows(self) -> Table:
+        """One row per interval and flow.
 
         Columns: t_ns (end of the interval), flow (index), id, throughput_mbps, cwnd_bytes, inflight_bytes,
         pacing_rate_mbps (NaN where the controller does not pace), rtt_ms (NaN without a sample), lost_pkts.
@@ -94,7 +93,7 @@ class Run:
         return table(self._columns()[0], FLOW_COLUMNS, "flow", "id", self._ids())
 
     @property
-    def links(self) -> pa.Table:
+    def links(self) -> Table:
         """One row per interval and link: t_ns, link (index), name, queue_bytes, arrival_rate_mbps, drops, marks.
 
         Raises
@@ -110,7 +109,7 @@ class Run:
         return self._packets is not None
 
     @property
-    def packets(self) -> pa.Table:
+    def packets(self) -> Table:
         """One row per data packet that left a sender, retransmissions too, in the order in which they left.
 
         Columns: flow (index), id, seq (number of the packet from 0; all have the scenario's size), is_retransmission,
@@ -126,7 +125,7 @@ class Run:
         return table(self._packet_columns()[0], PACKET_COLUMNS, "flow", "id", self._ids())
 
     @property
-    def acks(self) -> pa.Table:
+    def acks(self) -> Table:
         """One row per ACK: flow (index), id, cum (next packet expected), sent_ns, arrived_ns (null if lost).
 
         Per flow in the order of time. Raises as :attr:`packets` does.
@@ -141,7 +140,7 @@ class Run:
             raise ConfigError("the run recorded no packets", hint="use `run(..., record_packets=MOST_PACKETS)`")
         return self._packets
 
-    def _tables(self) -> dict[str, pa.Table]:
+    def _tables(self) -> dict[str, Table]:
         series = {"flows": self.flows, "links": self.links} if self.has_series else {}
         return series | ({"packets": self.packets, "acks": self.acks} if self.has_packets else {})
 
@@ -176,9 +175,7 @@ class Run:
             (staging / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
             (staging / "summary.json").write_text(json.dumps(self.summary, indent=2) + "\n", encoding="utf-8")
             for name, recorded in self._tables().items():
-                import pyarrow.parquet as pq
-
-                pq.write_table(recorded, staging / f"{name}.parquet")
+                recorded.write(staging / f"{name}.parquet")
             staging.chmod(0o777 & ~_umask())
             if target.is_symlink():
                 target.unlink()

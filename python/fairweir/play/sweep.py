@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairweir import __version__, extras
 from fairweir.ccas import class_objects, lookup
-from fairweir.documents.atomic_write import draft, write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 from fairweir.play.axes import MAX_POINTS, parse_axis
 from fairweir.play.pool import Done, Failed, InterruptedJobs, map_jobs
@@ -27,7 +27,7 @@ from fairweir.play.simulate import build
 from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from fairweir.play.table import Table
 
 Grid = Mapping[str, Sequence[Any]]
 
@@ -271,14 +271,11 @@ def _play_on_cluster(
 
 
 def _write_tables(directory: Path, points: list[Point], summaries: Mapping[str, dict[str, Any]]) -> None:
-    import pyarrow.parquet as pq
-
     for name in ("flows", "links"):
-        with draft(directory / f"{name}.parquet") as file:
-            pq.write_table(table(name, points, summaries), file)
+        table(name, points, summaries).write(directory / f"{name}.parquet")
 
 
-def table(name: str, points: Sequence[Point], summaries: Mapping[str, dict[str, Any]]) -> pa.Table:
+def table(name: str, points: Sequence[Point], summaries: Mapping[str, dict[str, Any]]) -> Table:
     """Return one row per finished point and flow (or link): the settings, the seed, fairness, and the flow's numbers.
 
     Parameters
@@ -287,9 +284,9 @@ def table(name: str, points: Sequence[Point], summaries: Mapping[str, dict[str, 
 
     Returns
     -------
-    pyarrow.Table; nested numbers are flattened (``rtt_ms_mean``)
+    Table; nested numbers are flattened (``rtt_ms_mean``)
     """
-    import pyarrow as pa
+    from fairweir.play.table import Table
 
     is_number = {
         key: all(isinstance(p.settings[key], (int, float)) and not isinstance(p.settings[key], bool) for p in points)
@@ -303,7 +300,7 @@ def table(name: str, points: Sequence[Point], summaries: Mapping[str, dict[str, 
         settings = {key: value if is_number[key] else _text(value) for key, value in point.settings.items()}
         common = {"point": point.key, **settings, "seed": summary["seed"], **summary["fairness"]}
         rows += [{**common, **_flat(row)} for row in summary[name]]
-    return pa.Table.from_pylist(rows)
+    return Table.from_rows(rows)
 
 
 def _text(value: Any) -> str:

@@ -158,9 +158,9 @@ def _panels(run: Run) -> dict[str, _Lines]:
 
 
 def _lines(table: Any, index: str, column: str, divisor: float = 1.0) -> _Lines:
-    which = table[index].to_numpy()
-    t_s = table["t_ns"].to_numpy() / NS_PER_S
-    values = table[column].to_numpy().astype(np.float64) / divisor
+    which = table[index]
+    t_s = table["t_ns"] / NS_PER_S
+    values = table[column].astype(np.float64) / divisor
     numbers = range(int(which.max()) + 1) if which.size else range(0)
     return [t_s[which == i] for i in numbers], [values[which == i] for i in numbers]
 

@@ -19,20 +19,19 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fairweir.documents.atomic_write import draft
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
+from fairweir.play.table import Table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
     import numpy.typing as npt
-    import pyarrow as pa
 
-METADATA_KEY = b"certificate"
+METADATA_KEY = "certificate"
 COLUMNS = ("flow", "sent_ns", "arrived_ns", "hold_ns")
 
 
@@ -93,20 +92,8 @@ class Certificate:
 
 def write(certificate: Certificate, path: Path) -> Path:
     """Write the file, completely or not at all."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     columns = {name: getattr(certificate, name) for name in COLUMNS}
-    metadata = {METADATA_KEY: certificate.header.model_dump_json().encode()}
-    with draft(path) as file:
-        pq.write_table(
-            pa.table(columns).replace_schema_metadata(metadata),
-            file,
-            compression="zstd",
-            use_dictionary=False,
-            column_encoding=dict.fromkeys(COLUMNS, "DELTA_BINARY_PACKED"),
-        )
-    return path
+    return Table(columns, metadata={METADATA_KEY: certificate.header.model_dump_json()}).write(path)
 
 
 def read(path: Path) -> Certificate:
@@ -116,14 +103,12 @@ def read(path: Path) -> Certificate:
     ------
     ConfigError : not such a file, or its header or columns are invalid
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise ConfigError(f"cannot be read as Parquet: {error}", hint=_HINT, source=str(path)) from None
-    text = (table.schema.metadata or {}).get(METADATA_KEY)
+        table = Table.read(path)
+    except ConfigError as error:
+        error.hint = _HINT
+        raise
+    text = table.metadata.get(METADATA_KEY)
     if text is None:
         raise ConfigError("has no certificate in its metadata", hint=_HINT, source=str(path))
     return Certificate(_header(text, path), **{name: _column(table, name, path) for name in COLUMNS})
@@ -132,7 +117,7 @@ def read(path: Path) -> Certificate:
 _HINT = "use a file written by `fairweir starve CCA`"
 
 
-def _header(text: bytes, path: Path) -> Header:
+def _header(text: str, path: Path) -> Header:
     try:
         document = json.loads(text)
     except ValueError as error:
@@ -147,10 +132,7 @@ def _header(text: bytes, path: Path) -> Header:
         raise explain(error, Header, document, str(path)) from None
 
 
-def _column(table: pa.Table, name: str, path: Path) -> npt.NDArray[np.int64]:
-    import pyarrow as pa
-
-    if name not in table.column_names or table[name].type != pa.int64() or table[name].null_count:
+def _column(table: Table, name: str, path: Path) -> npt.NDArray[np.int64]:
+    if name not in table or table[name].dtype != "int64" or isinstance(table[name], np.ma.MaskedArray):
         raise ConfigError("a column of int64 without nulls is missing", hint=_HINT, source=str(path), key=name)
-    column: npt.NDArray[np.int64] = table[name].to_numpy()
-    return column
+    return table[name]

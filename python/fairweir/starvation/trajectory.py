@@ -68,12 +68,11 @@ def record(
     ControllerError, CcaError : the CCA does not do
     """
     import numpy as np
-    import pyarrow.compute as pc
 
     scenario = Scenario.from_dict(document, source="starve")
     packets = run(scenario, record_packets=MOST_PACKETS, on_progress=on_progress).packets
-    sent = packets["sent_ns"].to_numpy().astype(np.int64) - origin.ns
-    arrived = pc.fill_null(packets["arrived_ns"], 0).to_numpy().astype(np.int64) - origin.ns
+    sent = packets["sent_ns"].astype(np.int64) - origin.ns
+    arrived = np.ma.filled(packets["arrived_ns"], 0).astype(np.int64) - origin.ns
     within = slice(*np.searchsorted(sent, [0, span.ns]))
     config = resolve(scenario)
     return Trajectory(

@@ -174,7 +174,7 @@ def aligned_intervals(_: Archive) -> Computation:
         source="figure 7.9",
     )
     table = run(config, interval="1ms").flows
-    mbps = table["throughput_mbps"].to_numpy()[table["flow"].to_numpy() == 0][1000:]
+    mbps = table["throughput_mbps"][table["flow"] == 0][1000:]
     rtt_ms = 2 * WINDOW_PKTS
     means = {length: np.convolve(mbps, np.ones(length) / length, "valid") / 12.0 for length in (rtt_ms // 4, rtt_ms)}
     short, whole = means[rtt_ms // 4], means[rtt_ms]
@@ -273,8 +273,8 @@ def _flow(name: str, rtprop_ms: int, extra_pkts: int, ramp_ms: float) -> dict[st
 def _probe(scenario: Scenario) -> Probe:
     """Run a probe, and read the prober's RTT every millisecond."""
     table = run(scenario, interval="1ms").flows
-    is_prober = table["flow"].to_numpy() == 0
-    t_ms, rtt_ms = table["t_ns"].to_numpy()[is_prober] / 1e6, table["rtt_ms"].to_numpy()[is_prober]
+    is_prober = table["flow"] == 0
+    t_ms, rtt_ms = table["t_ns"][is_prober] / 1e6, table["rtt_ms"][is_prober]
     before = np.nanmedian(rtt_ms[(t_ms > PROBE_MS - 1000) & (t_ms <= PROBE_MS)])
     return Probe(t_ms - PROBE_MS, (rtt_ms - before) * _PACKETS_PER_MS / EXTRA_PKTS)
 

@@ -1,0 +1,342 @@
+"""Tables: a NumPy array and a unit per column, for polars, pandas, any Arrow library and Parquet files."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from fairweir.documents.atomic_write import draft
+from fairweir.documents.suggestions import did_you_mean
+from fairweir.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    import arro3.core as arrow
+    import pandas as pd
+    import polars as pl
+    from numpy.typing import NDArray
+
+#: A table's text shows this many rows.
+SHOWN_ROWS = 10
+#: The first and the last bytes of a Parquet file.
+MAGIC = b"PAR1"
+#: Level 1: a higher one makes the files of records at most 3 % smaller.
+COMPRESSION = "zstd(1)"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A column of names that repeat.
+
+    Attributes
+    ----------
+    codes : int32 array, n; which of the names
+    names : tuple of str
+    """
+
+    codes: NDArray[np.int32]
+    names: tuple[str, ...]
+
+    def text(self) -> NDArray[np.object_]:
+        """Return the name in each row."""
+        return np.array(self.names, dtype=object)[self.codes]
+
+
+Values: TypeAlias = "NDArray[Any] | Labels"
+
+
+class Table:
+    """Columns of equal length.
+
+    ``table["rtt_ms"]`` is a NumPy array; a column that can lack values is a masked array, whose mask marks them
+    (``numpy.ma.compressed`` leaves them out). A table is an Arrow stream (PyCapsule interface): every Arrow library
+    takes it as it is, ``pyarrow.table(table)`` or ``polars.DataFrame(table)``.
+
+    Parameters
+    ----------
+    columns : dict from names to arrays of numbers, of flags, of text (type object), or Labels
+    units : dict from names to units, "Mbit/s"; columns without a unit are missing
+    metadata : dict of str; stored in files with the schema
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = Table({"t_s": np.array([0.5, 1.0]), "rate_mbps": np.array([3.0, 4.0])}, {"rate_mbps": "Mbit/s"})
+    >>> len(table), table.units["rate_mbps"], float(table["rate_mbps"].mean())
+    (2, 'Mbit/s', 3.5)
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, Values],
+        units: Mapping[str, str] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        self._columns = dict(columns)
+        self.units = dict(units or {})
+        self.metadata = dict(metadata or {})
+        if len({_length(values) for values in self._columns.values()}) > 1:
+            raise ValueError("columns of different lengths")
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Table:
+        """Make a table of dicts of numbers, flags and text; None, and a key that a row lacks, are missing values."""
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return cls({name: _column([row.get(name) for row in rows]) for name in names})
+
+    @classmethod
+    def read(cls, path: str | Path) -> Table:
+        """Read a Parquet file of numbers, flags and text.
+
+        Raises
+        ------
+        ConfigError : not such a file
+        """
+        found = _read_arrow(Path(path))
+        columns: dict[str, Values] = {}
+        units: dict[str, str] = {}
+        for name in found.column_names:
+            columns[name] = _values(found[name], Path(path), name)
+            if unit := found.schema.field(name).metadata_str.get("unit"):
+                units[name] = unit
+        return cls(columns, units, found.schema.metadata_str)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._columns)
+
+    def __len__(self) -> int:
+        return next(map(_length, self._columns.values()), 0)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._columns:
+            raise KeyError(f"no column `{name}`: {did_you_mean(name, self._columns)}")
+        values = self._columns[name]
+        return values.text() if isinstance(values, Labels) else values
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        mine, its = ((one.names, one.units, one.metadata) for one in (self, other))
+        return mine == its and all(_are_equal(self[name], other[name]) for name in self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns as lists; None marks a missing value."""
+        return {name: self[name].tolist() for name in self}
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a dict per row; None marks a missing value."""
+        columns = self.to_dict()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_arrow(self) -> arrow.Table:
+        """Return an Arrow table; units are in the fields' metadata (``unit``)."""
+        import arro3.core as arrow
+
+        arrays = [_arrow_array(values) for values in self._columns.values()]
+        fields = [
+            arrow.Field(name, array.type, metadata={"unit": self.units[name]} if name in self.units else None)
+            for name, array in zip(self, arrays, strict=True)
+        ]
+        return arrow.Table.from_arrays(arrays, schema=arrow.Schema(fields, metadata=self.metadata))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.to_arrow().__arrow_c_schema__()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a polars DataFrame.
+
+        Raises
+        ------
+        MissingExtraError : polars is not installed
+        """
+        frame: pl.DataFrame = _library("polars").DataFrame(self)
+        return frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a pandas DataFrame; units are in its ``attrs["units"]``.
+
+        Raises
+        ------
+        MissingExtraError : pandas is not installed
+        """
+        pandas = _library("pandas")
+        frame: pd.DataFrame = pandas.DataFrame({name: _for_pandas(pandas, self._columns[name]) for name in self})
+        frame.attrs["units"] = dict(self.units)
+        return frame
+
+    def write(self, path: str | Path) -> Path:
+        """Write a Parquet file, whole or not at all; the same table gives the same bytes.
+
+        Units are in the fields' metadata. Integers are stored as differences (DELTA_BINARY_PACKED).
+        """
+        from arro3.io import write_parquet
+
+        written = self.to_arrow()
+        # Names with dots would be paths into nested columns.
+        deltas = [(name,) for name, values in self._columns.items() if _is_integer(values)]
+        with draft(Path(path)) as file:
+            write_parquet(
+                written,
+                file,
+                compression=COMPRESSION,
+                column_encoding=dict.fromkeys(deltas, "delta_binary_packed"),
+                column_dictionary_enabled=dict.fromkeys(deltas, False),
+            )
+        return Path(path)
+
+    def __repr__(self) -> str:
+        """Return one line: the number of rows, and the columns with their units."""
+        columns = ", ".join(f"{name} ({self.units[name]})" if name in self.units else name for name in self)
+        return f"<Table of {len(self)} rows: {columns}>"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for a notebook."""
+        first = {name: self[name][:SHOWN_ROWS].tolist() for name in self}
+        heads = "".join(
+            f"<th>{html.escape(name)}<br><small>{html.escape(self.units.get(name, ''))}</small></th>" for name in self
+        )
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(_cell(value))}</td>' for value in row)}</tr>"
+            for row in zip(*first.values(), strict=True)
+        )
+        left = len(self) - SHOWN_ROWS
+        more = f"<p>and {left} more rows</p>" if left > 0 else ""
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+
+def _length(values: Values) -> int:
+    return len(values.codes if isinstance(values, Labels) else values)
+
+
+def _is_integer(values: Values) -> bool:
+    return not isinstance(values, Labels) and values.dtype.kind in "iu"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _are_equal(mine: NDArray[Any], its: NDArray[Any]) -> bool:
+    """Return whether type, missing values and the rest are the same; NaN equals NaN."""
+    missing = np.ma.getmaskarray(mine)
+    if mine.dtype != its.dtype or not np.array_equal(missing, np.ma.getmaskarray(its)):
+        return False
+    there = ~missing
+    return np.array_equal(np.asarray(mine)[there], np.asarray(its)[there], equal_nan=mine.dtype.kind == "f")
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    """Return the array of Python's numbers, flags or text."""
+    there = [value for value in values if value is not None]
+    if any(isinstance(value, str) for value in there):
+        return np.array(values, dtype=object)
+    filler = type(there[0])() if there else 0.0
+    found = np.array([filler if value is None else value for value in values])
+    return found if len(there) == len(values) else np.ma.MaskedArray(found, mask=[value is None for value in values])
+
+
+def _arrow_array(values: Values) -> arrow.Array:
+    import arro3.core as arrow
+
+    if isinstance(values, Labels):
+        dictionary = arrow.DataType.dictionary(arrow.DataType.int32(), arrow.DataType.string())
+        names = arrow.Array(list(values.names), type=arrow.DataType.string()).cast(dictionary)
+        return names.take(arrow.Array.from_numpy(values.codes))
+    if values.dtype.kind == "O":
+        return arrow.Array(values.tolist(), type=arrow.DataType.string())
+    if not isinstance(values, np.ma.MaskedArray):
+        return arrow.Array.from_numpy(np.ascontiguousarray(values))
+    # Missing values are taken from a row of its own, the last.
+    given = arrow.Array.from_numpy(np.ascontiguousarray(values.data))
+    with_null = arrow.ChunkedArray([given, arrow.Array([None], type=given.type)]).combine_chunks()
+    rows = np.where(np.ma.getmaskarray(values), len(values), np.arange(len(values)))
+    return with_null.take(arrow.Array.from_numpy(rows))
+
+
+_HINT = "use a Parquet file of numbers and text"
+
+
+def _read_arrow(path: Path) -> arrow.Table:
+    from arro3.io import read_parquet
+
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(MAGIC)) == MAGIC
+            ends = begins and file.seek(-len(MAGIC), os.SEEK_END) > 0 and file.read() == MAGIC
+        if not ends:
+            reason = f"cannot be read as Parquet: does not begin and end with {MAGIC.decode()}"
+            raise ConfigError(reason, hint=_HINT, source=str(path))
+        return read_parquet(path, batch_size=1 << 20).read_all()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"cannot be read: {reason}", hint=_HINT, source=str(path)) from None
+    except ConfigError:
+        raise
+    except BaseException as error:
+        # arro3 raises Exception itself, and PanicException, which is none, for a damaged footer.
+        if type(error).__name__ not in {"Exception", "PanicException"}:
+            raise
+        raise ConfigError(f"cannot be read as Parquet: {error}", hint=_HINT, source=str(path)) from None
+
+
+def _values(column: arrow.ChunkedArray, path: Path, name: str) -> Values:
+    import arro3.core as arrow
+
+    kind = column.type
+    check: Any = arrow.DataType  # its stubs are wrong: mypy takes the tests below for constants
+    if check.is_dictionary(kind) and len(column) == 0:
+        return Labels(np.array([], dtype=np.int32), ())
+    whole = column.combine_chunks() if len(column) else arrow.Array([], type=kind)
+    if check.is_dictionary(kind):
+        names = arrow.dictionary_dictionary(whole).to_pylist()
+        return Labels(np.asarray(arrow.dictionary_indices(whole).to_numpy()), tuple(names))
+    if check.is_numeric(kind) or check.is_boolean(kind):
+        if whole.null_count == 0:
+            return np.asarray(whole.to_numpy())
+        empty = np.asarray(arrow.Array([], type=kind).to_numpy())
+        return _column(list(whole.to_pylist())).astype(empty.dtype)
+    if check.is_string(kind) or check.is_large_string(kind) or check.is_string_view(kind):
+        return np.array(whole.to_pylist(), dtype=object)
+    raise ConfigError(f"neither numbers nor text: `{str(kind).strip()}`", hint=_HINT, source=str(path), key=name)
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise MissingExtraError(
+            f"`to_{name}` needs {name}, which is not installed", hint=f"pip install {name}"
+        ) from None
+
+
+def _for_pandas(pandas: Any, values: Values) -> Any:
+    if isinstance(values, Labels):
+        return pandas.Categorical.from_codes(values.codes, categories=list(values.names))
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if _is_integer(values):
+        return pandas.arrays.IntegerArray(values.data.copy(), np.ma.getmaskarray(values).copy())
+    return np.ma.filled(values.astype(object), None)
