@@ -20,7 +20,7 @@ UV_COMPILE := $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --ge
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := build
-.PHONY: build audit test wheel check bench format lock doctor clean
+.PHONY: build audit test docs wheel check bench format lock doctor clean
 
 ## build: the command .venv/bin/fairweir, and where they can be built .venv/bin/fairweir-kernel, which plays on
 ## real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
@@ -35,6 +35,11 @@ audit: $(VENV)/.core
 ## test: formatters, linters, type checks, all tests; closes with a total
 test: $(VENV)/.core $(VENV)/.kernel $(VENV)/.browser
 	bash .ci/checks
+
+## docs: the site, docs/_build/html/index.html; a warning, such as a link that leads nowhere, is an error
+docs: $(VENV)/.core
+	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	@echo "ready: docs/_build/html/index.html"
 
 ## wheel: dist/, for `pip install`: the core with it, and what else in an extra, as in 'fairweir[formal]'
 wheel: $(VENV)/.packages
@@ -67,7 +72,7 @@ doctor: $(VENV)/.core
 
 ## clean: remove what was built
 clean:
-	rm -rf $(VENV) target python/fairweir/*.so
+	rm -rf $(VENV) target docs/_build python/fairweir/*.so
 
 # Debian keeps what `-m venv` needs in a package of its own.
 $(VENV)/.venv:

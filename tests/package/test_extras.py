@@ -35,7 +35,7 @@ def test_each_extra_holds_the_packages_of_its_modules() -> None:
     distributions = packages_distributions()
     for extra, modules in MODULES.items():
         assert {distributions[module][0] for module in modules} <= names[extra], extra
-    assert set(names) == {*MODULES, "all", "dev"}
+    assert set(names) == {*MODULES, "all", "dev", "docs"}
     assert extras["all"] == [f"fairweir[{','.join(sorted(MODULES))}]"]
     assert not {re.split(r"[^\w-]", text)[0] for text in core} & set().union(*map(names.__getitem__, MODULES))
 

@@ -1,0 +1,119 @@
+"""The documentation builds without a warning, opens without network, and every page is reachable."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import fairweir
+from fairweir.cli.commands import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+#: Attributes by which a page loads something, by element.
+LOADS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
+REMOTE_STYLE = re.compile(r"(url\(|@import)\s*[\"']?(https?:)?//[^)\s]*")
+#: Pages of Sphinx itself.
+GENERATED = {"genindex", "search", "py-modindex"}
+
+
+class Reader(HTMLParser):
+    """A page's links, anchors, and what it loads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.navigation: list[str] = []
+        self.anchors: set[str] = {""}
+        self.loads: list[str] = []
+        self._in_navigation = 0
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if found.get("id"):
+            self.anchors.add(str(found["id"]))
+        if tag == "nav":
+            self._in_navigation += 1
+        if tag == "a" and found.get("href"):
+            self.links.append(str(found["href"]))
+            if self._in_navigation:
+                self.navigation.append(str(found["href"]))
+        if tag in LOADS and found.get(LOADS[tag]) and found.get("rel") not in {"canonical", "next", "prev"}:
+            self.loads.append(str(found[LOADS[tag]]))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_navigation -= tag == "nav"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the site, as `make docs` builds it."""
+    folder = tmp_path_factory.mktemp("site")
+    words = ["-W", "--keep-going", "-q", "-d", str(folder / "doctrees"), str(ROOT / "docs"), str(folder / "html")]
+    built = subprocess.run([sys.executable, "-m", "sphinx", *words], capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return folder / "html"
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Reader]:
+    return {path: Reader(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
+
+
+def target(page: Path, link: str) -> tuple[Path, str] | None:
+    """Return the file and the anchor that a link of a page leads to; None: to another site."""
+    path, _, anchor = link.partition("#")
+    if "://" in path or path.startswith("mailto:"):
+        return None
+    return (page.parent / unquote(path)).resolve() if path else page, unquote(anchor)
+
+
+def test_every_link_within_the_site_leads_to_a_page_and_an_anchor(pages: dict[Path, Reader]) -> None:
+    missing = []
+    for page, reader in pages.items():
+        for link in reader.links:
+            found = target(page, link)
+            if found is None:
+                continue
+            path, anchor = found
+            if not path.exists() or (path in pages and anchor not in pages[path].anchors):
+                missing.append(f"{page.name}: {link}")
+    assert not missing, "\n".join(missing)
+
+
+def test_every_page_is_reachable_by_the_navigation(site: Path, pages: dict[Path, Reader]) -> None:
+    start = site / "index.html"
+    seen, waiting = {start}, [start]
+    while waiting:
+        page = waiting.pop()
+        for found in (target(page, link) for link in pages[page].navigation):
+            if found is not None and found[0] in pages and found[0] not in seen:
+                seen.add(found[0])
+                waiting.append(found[0])
+    unreachable = {str(page.relative_to(site)) for page in set(pages) - seen} - {f"{name}.html" for name in GENERATED}
+    assert not unreachable
+    sources = {
+        p.relative_to(ROOT / "docs").with_suffix("") for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts
+    }
+    assert {page.relative_to(site).with_suffix("") for page in pages} >= sources
+
+
+def test_pages_load_nothing_from_the_network(site: Path, pages: dict[Path, Reader]) -> None:
+    remote = {load for reader in pages.values() for load in reader.loads if "//" in load}
+    assert not remote
+    styles = [path.read_text(encoding="utf-8") for path in (site / "_static").rglob("*.css")]
+    assert styles
+    assert not [found[0] for style in styles for found in REMOTE_STYLE.finditer(style)]
+
+
+def test_the_references_have_every_command_and_every_name_of_the_facade(site: Path, pages: dict[Path, Reader]) -> None:
+    commands = pages[site / "reference" / "commands.html"].anchors
+    assert commands >= {f"fairweir-{name}" for name in COMMANDS}
+    names = pages[site / "reference" / "python.html"].anchors
+    assert names >= {f"fairweir.{name}" for name in fairweir.__all__ if name != "__version__"}
