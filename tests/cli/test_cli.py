@@ -182,11 +182,11 @@ def test_sweep_prints_stores_and_resumes(call: Call, tmp_path: Path) -> None:
     words = ["sweep", "two.toml", "--grid", "link.bottleneck.rate=6Mbps,12Mbps", "--grid", "seed=1..2"]
     shown = call(*words)
     assert (shown.code, shown.err) == (0, "")
-    assert "4 points, 0 of them reused; runs/two/flows.parquet" in shown.out
+    assert "4 points, 0 of them reused; results/sweep/two/flows.parquet" in shown.out
     again = call(*words, "--json")
     assert again.document["reused"] == 4
     assert [point["settings"]["seed"] for point in again.document["points"]] == [1, 2, 1, 2]
-    assert (tmp_path / "runs" / "two" / "flows.parquet").is_file()
+    assert (tmp_path / "results" / "sweep" / "two" / "flows.parquet").is_file()
 
 
 def test_a_failed_point_is_exit_code_2(call: Call, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -14,11 +15,12 @@ import pytest
 import typer
 
 from fairweir.cli.commands import COMMANDS
+from fairweir.documents.results import results_folder
 from fairweir.formal.solving.solve import CONTRADICTIONS
 
 ROOT = Path(__file__).parents[2]
-#: Folders that commands name after their arguments, as in their help.
-NAMED = {"audit-<CCAs>": "audit-reno-cubic", "runs/NAME": "runs/policer", "synthesised/NAME": "synthesised/g1-5"}
+#: A default folder that a command names after its arguments, as its help has it.
+NAMED = re.compile(r"[Dd]efault results/[a-z-]+/[A-Z]+\.$")
 
 
 def _outs() -> Iterator[tuple[str, Any, str]]:
@@ -52,14 +54,23 @@ def test_commands_that_write_are_found() -> None:
 def test_help_says_where_results_go(command: str, default: Any, text: str) -> None:
     # A default that is a path is shown by typer; with another one the help names it, or nothing is kept without --out.
     if default is None:
-        assert any(f"default {name}" in text for name in NAMED) or text.startswith(("Write", "Store")), (command, text)
+        assert NAMED.search(text) or text.startswith(("Write", "Store")), (command, text)
+        return
+    if isinstance(default, Path):
+        assert default == results_folder(command)
+
+
+def test_a_folder_of_results_has_the_command_and_its_subjects() -> None:
+    assert results_folder("agree") == Path("results/agree")
+    assert results_folder("guard evaluate") == Path("results/guard-evaluate")
+    assert results_folder("audit", "reno", "mine.py:Mine", "reno") == Path("results/audit/reno-mine.py-Mine")
 
 
 def test_default_results_are_ignored_by_git() -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("no repository")
     folders = [str(default) for _, default, _ in OUTS if isinstance(default, Path)]
-    folders += [*NAMED.values(), str(CONTRADICTIONS)]
+    folders += [str(results_folder("sweep", "policer")), str(CONTRADICTIONS)]
     shown = subprocess.run(
         ["git", "check-ignore", *(f"{folder}/x" for folder in folders)],
         cwd=ROOT,

@@ -69,7 +69,7 @@ def test_the_core_needs_no_extra(words: str, tmp_path: Path) -> None:
     ("words", "module", "extra"),
     [
         ("verify cc_qdel", "z3", "formal"),
-        ("contract --table", "sympy", "formal"),
+        ("contract table", "scipy", "formal"),
         ("fluid wcc_ai", "scipy", "formal"),
         ("guard evaluate reno-cubic", "scipy", "guard"),
         ("run three-rtprops --set duration=11s --plot three.svg", "matplotlib", "plots"),

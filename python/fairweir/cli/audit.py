@@ -21,7 +21,7 @@ from fairweir.audit.table import show, show_comparison
 from fairweir.ccas.cca_spec import require
 from fairweir.cli import output
 from fairweir.cli.progress import meter
-from fairweir.documents.filenames import slug
+from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
 from fairweir.judging.outcome import Outcome
 
@@ -45,7 +45,7 @@ def audit(
         int | None, typer.Option("--seeds", min=2, max=1000, help="Runs per point; default 3, with --deep 10.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Output directory; default audit-<CCAs>.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Output directory; default results/audit/CCAS.")
     ] = None,
     baseline: Annotated[
         Path | None,
@@ -67,7 +67,7 @@ def audit(
     before = _baseline(baseline, depth, ccas) if baseline is not None else None
     for cca in ccas:
         require(cca)
-    folder = out or Path("audit-" + "-".join(slug(cca) for cca in dict.fromkeys(ccas)))
+    folder = out or results_folder("audit", *ccas)
     _make(folder)
     try:
         with meter("audit") as report:

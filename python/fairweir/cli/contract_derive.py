@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairweir.ccas.cca_spec import require
-from fairweir.cli.contract_results import RUNS, Out, Parameters, Plot, Workers, report_results, with_parameters
+from fairweir.cli.contract_results import Out, Parameters, Plot, Workers, archive_of, report_results, with_parameters
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.cli.values import count, read, read_list
@@ -52,7 +52,7 @@ def derive(
     ecn: Annotated[bool, typer.Option("--ecn", help="The link marks packets when its queue exceeds 0.2 BDP.")] = False,
     oracle: Annotated[bool, typer.Option("--oracle", help="Flows know their rtprop.")] = False,
     plot: Plot = None,
-    out: Out = RUNS,
+    out: Out = None,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
@@ -82,11 +82,10 @@ def derive(
     if duration is not None:
         changes["duration"] = read(duration, "--duration", Duration.parse)
         changes["warmup"] = changes["duration"] / 3
-    archive = Archive(out)
     named = with_parameters(ccas, settings)
     for cca in named:
         require(cca)
-    results = [_derive(cca, replace(plan_for(cca), **changes), archive, workers) for cca in named]
+    results = [_derive(cca, replace(plan_for(cca), **changes), archive_of(cca, out), workers) for cca in named]
     report_results(results, plot, as_json=as_json)
 
 

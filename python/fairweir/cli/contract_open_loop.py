@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from fairweir.ccas.lookup import is_python
-from fairweir.cli.contract_results import RUNS, Out, Parameters, Plot, Workers, report_results, with_parameters
+from fairweir.cli.contract_results import Out, Parameters, Plot, Workers, archive_of, report_results, with_parameters
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.cli.values import read_range
@@ -38,7 +38,7 @@ def open_loop(
         "qdelay=2ms..50ms"
     ),
     plot: Plot = None,
-    out: Out = RUNS,
+    out: Out = None,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
@@ -51,8 +51,8 @@ def open_loop(
         from fairweir.show.plots import check_plot_path
 
         check_plot_path(plot)
-    observed, archive = read_held(held), Archive(out)
-    results = [derive_held(cca, observed, archive, workers) for cca in with_parameters(ccas, settings)]
+    observed = read_held(held)
+    results = [derive_held(cca, observed, archive_of(cca, out), workers) for cca in with_parameters(ccas, settings)]
     report_results(results, plot, as_json=as_json)
 
 

@@ -11,6 +11,9 @@ from rich.table import Table
 
 from fairweir.ccas.cca_spec import table_of
 from fairweir.cli import output
+from fairweir.documents.results import results_folder
+from fairweir.play.batch import Archive
+from fairweir.scenario.dumbbell import cca_name
 from fairweir.scenario.overrides import parse_setting
 
 if TYPE_CHECKING:
@@ -26,15 +29,24 @@ Parameters = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter of the CCAs, such as exponent=2; may repeat."),
 ]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Plot points and fits (png, svg or pdf).")]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Store runs here; finished runs found here are reused.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Store runs here; finished runs found here are reused. Default results/contract/CCA."
+    ),
+]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")]
-RUNS = Path("contracts")
 
 
 def with_parameters(ccas: Sequence[str], settings: Sequence[str] | None) -> list[Cca]:
     """Return the CCAs, each once, with the parameters that the command line sets."""
     parameters = dict(map(parse_setting, settings or ()))
     return [{**table_of(cca), **parameters} if parameters else cca for cca in dict.fromkeys(ccas)]
+
+
+def archive_of(cca: Cca, out: Path | None) -> Archive:
+    """Return where a CCA's runs are stored."""
+    return Archive(out or results_folder("contract", cca_name(cca)))
 
 
 def report_results(results: list[ContractResult], plot: Path | None, *, as_json: bool) -> None:

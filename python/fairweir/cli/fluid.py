@@ -12,6 +12,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
+from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
 from fairweir.fluid.model import weighted
 from fairweir.fluid.packets import Link, PacketRuns, run_packets, scenario
@@ -53,8 +54,11 @@ def fluid(
         Path | None, typer.Option(metavar="FILE", help="Plot ratios against wbar (png, svg or pdf).")
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Store runs here; finished runs found here are reused.")
-    ] = Path("fluid"),
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Store runs here; finished runs found here are reused. Default results/fluid/SCHEME."
+        ),
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -77,7 +81,8 @@ def fluid(
     models = [weighted(scheme, shares, size, depth) for size in wbars]
     for size in wbars if noises else ():
         scenario(link, size, 0.0)
-    with meter(scheme, kept_in=out if noises else None) as report:
+    directory = out or results_folder("fluid", scheme)
+    with meter(scheme, kept_in=directory if noises else None) as report:
         split = 0.2 if noises else 1.0
         rows = []
         for i, model in enumerate(models):
@@ -88,7 +93,7 @@ def fluid(
             wbars,
             noises,
             runs={"sim": seeds, "kernel": runs},
-            archive=Archive(out),
+            archive=Archive(directory),
             workers=workers,
             on_done=on_played(report, start=split),
         )

@@ -13,6 +13,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, file_of
 from fairweir.cli.values import read
+from fairweir.documents.results import results_folder
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.guard.challenges import CHALLENGES, USUAL, Case, draw
@@ -43,9 +44,9 @@ def evaluate_command(
     world: Annotated[World, typer.Option("--on", help="World to run in; the kernel runs in real time.")] = "sim",
     duration: Annotated[str, typer.Option(help="Duration of each run; the newcomer starts after 20 %.")] = "100s",
     seed: Annotated[int, typer.Option(min=0, help="Seed for drawing configurations.")] = 1,
-    out: Annotated[Path, typer.Option(help="Store results here; finished runs found here are reused.")] = Path(
-        "runs/guard"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Store results here; finished runs found here are reused.")
+    ] = results_folder("guard evaluate"),
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Plot distributions (png, svg or pdf).")] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List the challenges without running them.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,

@@ -12,6 +12,7 @@ from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
+from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
 from fairweir.papers.catalogue import COMPUTED
 from fairweir.play.batch import Archive
@@ -56,7 +57,7 @@ def reproduce(
     ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Store results here; finished runs found here are reused.")
-    ] = Path("reproduced"),
+    ] = results_folder("reproduce"),
     workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:

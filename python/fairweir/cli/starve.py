@@ -15,6 +15,7 @@ from fairweir.cli.progress import meter
 from fairweir.cli.values import read as read_value
 from fairweir.cli.values import read_range
 from fairweir.documents.filenames import slug
+from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.judging.outcome import Outcome
 from fairweir.play.batch import Archive
@@ -47,8 +48,12 @@ def starve(
     rate_range: Annotated[str, typer.Option(metavar="LO..HI", help="Link rates to scan.")] = "1Mbps..1Gbps",
     rtprop: Annotated[str, typer.Option(help="Rtprop of both flows.")] = "40ms",
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Store scenarios and runs here; finished runs found here are reused.")
-    ] = Path("starved"),
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Store scenarios and runs here; finished runs found here are reused. Default results/starve/CCA.",
+        ),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Plot the rate-delay curve (PNG).")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     check: Annotated[
@@ -80,15 +85,16 @@ def starve(
     )
     if plot is not None:
         plot.mkdir(parents=True, exist_ok=True)
-    with meter(cca, kept_in=out) as report:
+    directory = out or results_folder("starve", cca)
+    with meter(cca, kept_in=directory) as report:
 
         def on_progress(what: str, part: float) -> None:
             report(f"{cca}: {what}", part)
 
-        result = construct(question, archive=Archive(out), workers=workers, on_progress=on_progress)
+        result = construct(question, archive=Archive(directory), workers=workers, on_progress=on_progress)
         if result.pair is not None and result.pair.d_ms <= question.d.ms:
-            result = _with_certificate(result, result.pair, question, out, on_progress)
-    written = result.save(out)
+            result = _with_certificate(result, result.pair, question, directory, on_progress)
+    written = result.save(directory)
     if plot is not None:
         from fairweir.show.plots import save_figure
         from fairweir.starvation.picture import rate_delay

@@ -13,6 +13,7 @@ from fairweir.cli import output
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.cli.progress import meter
 from fairweir.documents.digits import plain
+from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
 from fairweir.play.sweep import grid_of, parse_grid
 from fairweir.play.sweep import sweep as play
@@ -36,7 +37,8 @@ def sweep(
     settings: Settings = None,
     seed: Seed = None,
     out: Annotated[
-        Path | None, typer.Option(help="Store results here; default runs/NAME. Finished points found here are reused.")
+        Path | None,
+        typer.Option(help="Store results here; finished points found here are reused. Default results/sweep/NAME."),
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Maximum wall time per point, in seconds.")] = None,
@@ -55,7 +57,7 @@ def sweep(
             hint="write --grid link.bottleneck.rate=12Mbps,24Mbps, or a [sweep] table",
             source=str(scenario),
         )
-    directory = out if out is not None else Path("runs") / loaded.name
+    directory = out if out is not None else results_folder("sweep", loaded.name)
     with meter(loaded.name, kept_in=directory, kept="finished points", counts=True) as report:
 
         def on_done(done: int, total: int, failure: str | None) -> None:

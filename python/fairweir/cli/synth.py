@@ -12,6 +12,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, Settings, file_of
 from fairweir.documents.digits import plain
+from fairweir.documents.results import results_folder
 from fairweir.documents.toml import read_document
 from fairweir.game.query import is_game
 from fairweir.play.pool import default_workers
@@ -42,7 +43,9 @@ def synth(
         ),
     ],
     settings: Settings = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output directory; default synthesised/NAME.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Output directory; default results/synth/NAME.")
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Number of parallel jobs; default one per core."),
@@ -80,7 +83,7 @@ def synth(
         )  # fmt: skip
         return
     asked = Query.load(query, changes)
-    directory = out if out is not None else Path("synthesised") / asked.name
+    directory = out if out is not None else results_folder("synth", asked.name)
     started = time.perf_counter()
     with output.progress_bar(counts=False) as bar:
         task = bar.add_task(asked.name, total=None)

@@ -13,6 +13,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.progress import meter
 from fairweir.cli.verify_controller import details, keep
+from fairweir.documents.results import results_folder
 from fairweir.formal.solving.solvers import Budget, SolverName
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def synth_game(
     from fairweir.game.synthesis import Workshop, documented, summary
 
     query = GameQuery.load(path, dict(document))
-    directory = out if out is not None else Path("synthesised") / query.name
+    directory = out if out is not None else results_folder("synth", query.name)
     begin = time.monotonic()
     with meter(query.name, kept_in=directory, kept="finished labels", counts=True) as bar:
 

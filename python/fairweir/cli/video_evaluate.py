@@ -15,6 +15,7 @@ from fairweir.cli.options import AsJson, file_of
 from fairweir.cli.progress import meter
 from fairweir.cli.video_run import Length, number, prepare
 from fairweir.documents.atomic_write import write_text
+from fairweir.documents.results import results_folder
 from fairweir.video.evaluate import FOUR, Bar, Evaluation, Kept, mean_sessions
 from fairweir.video.evaluate import evaluate as run_all
 from fairweir.video.scenario import VideoScenario
@@ -44,7 +45,7 @@ def evaluate(
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
     out: Annotated[
         Path, typer.Option(help="Write report.html and results.json here; finished sessions found here are reused.")
-    ] = Path("runs/video"),
+    ] = results_folder("video evaluate"),
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:

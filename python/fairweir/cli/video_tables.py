@@ -12,6 +12,7 @@ from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.documents.atomic_write import write_text
+from fairweir.documents.results import results_folder
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 
@@ -26,7 +27,7 @@ def tables(
     *,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Output directory for the tables (JSON) and a figure.")
-    ] = Path("encoder-tables"),
+    ] = results_folder("video tables"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the generated content.")] = 1,
     frames: Annotated[int, typer.Option(min=2, max=3000, help="Frames per table, at 30 per second.")] = 90,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,

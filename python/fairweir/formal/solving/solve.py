@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairweir.documents.arguments import words_for_enums
+from fairweir.documents.results import results_folder
 from fairweir.errors import SolverError
 from fairweir.formal.solving.smtlib import Value, assert_all, declared, values
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, Reply, Satisfiable, SolverName, race, version
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     import z3
 
 #: Default folder for a question on which solvers disagree.
-CONTRADICTIONS = Path("contradictions")
+CONTRADICTIONS = results_folder("contradictions")
 
 
 #: Why a claim is vacuous that is proved for any sender in place of the CCA.
