@@ -76,7 +76,7 @@ async def churn(minutes: float) -> list[dict[str, Any]]:
                     "resident_kib": now["resident_kib"],
                     "cpu_s": round(now["cpu_s"], 2),
                     **now["table"],
-                    "packets": now["kernel"]["told"],
+                    "packets": now["kernel"]["summarised"],
                     "summaries_lost": now["kernel"]["lost"],
                 }
             )

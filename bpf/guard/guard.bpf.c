@@ -82,7 +82,7 @@ struct {
 
 /* The only variables: user space reads the counters in this order. */
 struct {
-	u64 told;
+	u64 summarised;
 	u64 lost; /* summaries of data, SYN, FIN, RST */
 	u64 thinned; /* of pure ACKs */
 	u64 merged; /* merged into a later one */
@@ -103,7 +103,7 @@ static __always_inline bool tell(struct guard_packet *p, u64 waiting)
 
 	if (bpf_ringbuf_output(&guard_packets, p, sizeof(*p), is_time ? WAKEUP : NO_WAKEUP))
 		return false;
-	COUNT(told);
+	COUNT(summarised);
 	return true;
 }
 
@@ -415,7 +415,8 @@ static __always_inline bool is_outdated(const struct guard_packet *p)
 	return true;
 }
 
-/* User space runs it with the frame of an ACK that is to leave (once more); its window is then decided at the device. */
+/* User space runs it with the frame of an ACK that is to leave (once more); its window is then decided at the device.
+ * */
 SEC("tc")
 int guard_renew(struct __sk_buff *skb)
 {

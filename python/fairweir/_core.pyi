@@ -14,7 +14,7 @@ __all__ = [
     "Start",
     "__version__",
     "algorithms",
-    "capture_lessons",
+    "capture_examples",
     "check_certificate",
     "explain",
     "fec_recover",
@@ -32,8 +32,8 @@ __all__ = [
     "game_play",
     "game_random_states",
     "game_values",
+    "guard_examples",
     "guard_features",
-    "guard_lessons",
     "guard_scores",
     "parse_bytes",
     "parse_rate",
@@ -519,7 +519,7 @@ def game_believe(windows: str, model: str = "{}") -> str:
 def guard_features() -> list[str]:
     """The names of the receiver's features, in the order of rows."""
 
-def guard_lessons(config: str, from_ns: int, one_in: int, seed: int, *, forest: str | None = None) -> dict[str, bytes]:
+def guard_examples(config: str, from_ns: int, one_in: int, seed: int, *, forest: str | None = None) -> dict[str, bytes]:
     """Play a configuration (JSON); examples of what its receiver sees.
 
     Columns: values (f64, all features of row after row, NaN where unknown), flow (u32), t_ns (u64), mbps (f64, the
@@ -527,8 +527,8 @@ def guard_lessons(config: str, from_ns: int, one_in: int, seed: int, *, forest: 
     is an example. With a `forest` (JSON) a flow policy holds the flows meanwhile.
     """
 
-def capture_lessons(path: str, receivers: list[str], from_ns: int, one_in: int, seed: int) -> dict[str, bytes]:
-    """Examples of a capture, as `guard_lessons` gives them; `receivers` has each flow's address there."""
+def capture_examples(path: str, receivers: list[str], from_ns: int, one_in: int, seed: int) -> dict[str, bytes]:
+    """Examples of a capture, as `guard_examples` gives them; `receivers` has each flow's address there."""
 
 def guard_scores(forest: str, values: bytes) -> tuple[bytes, bytes]:
     """Three scores (f64) and a class (u8: below, near, above) for each row of `values` (f64), by a forest (JSON)."""

@@ -285,7 +285,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--runs": Effect("guard train --model combined --out x --runs {}", "10", "20", LEARN, argument(0, "runs")),
         "--rows": Effect("guard train --model combined --out x --rows {}", "10", "20", LEARN, argument(0, "rows")),
         "--duration": Effect("guard train --model combined --out x --duration {}", "10s", "20s", LEARN,
-                             lambda c: float(c[0][0].lessons[0].scenario.resolve()["duration"])),
+                             lambda c: float(c[0][0].planned_runs[0].scenario.resolve()["duration"])),
         "--rounds": Effect("guard train --model combined --out x --rounds {}", "1", "2", LEARN, argument(0, "rounds")),
         "--iterations": Effect("guard train --model combined --out x --iterations {}", "8", "16", LEARN,
                                lambda c: float(c[0][0].shape.iterations)),

@@ -27,13 +27,13 @@ def test_draws_are_without_replacement_and_repeat_themselves() -> None:
 
 
 def test_a_mix_keeps_the_published_proportions() -> None:
-    lessons = list(curriculum(MIXES["reno-cubic"], 80, Duration.from_s(30), 1))
-    by_kind = [sum(lesson.part.kind == kind for lesson in lessons) for kind in ("random", "high fair rate", "alone")]
+    plan = list(curriculum(MIXES["reno-cubic"], 80, Duration.from_s(30), 1))
+    by_kind = [sum(planned.part.kind == kind for planned in plan) for kind in ("random", "high fair rate", "alone")]
     assert by_kind == [50, 10, 20]
-    assert len({lesson.seed for lesson in lessons}) == 80
-    for lesson in lessons:
-        if lesson.part.kind == "high fair rate":
-            assert lesson.network.fair_rate_mbps >= HIGH_FAIR_RATE_MBPS
+    assert len({planned.seed for planned in plan}) == 80
+    for planned in plan:
+        if planned.part.kind == "high fair rate":
+            assert planned.network.fair_rate_mbps >= HIGH_FAIR_RATE_MBPS
 
 
 def test_the_newcomer_comes_after_a_fifth() -> None:

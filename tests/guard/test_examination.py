@@ -11,7 +11,7 @@ import pytest
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.guard import kernel_examples
-from fairweir.guard.configurations import MIXES, Lesson, Network, curriculum
+from fairweir.guard.configurations import MIXES, Network, PlannedRun, curriculum
 from fairweir.guard.examination import examine, questions
 from fairweir.guard.examples import Library
 from fairweir.guard.kernel_examples import gather_on_kernel
@@ -25,8 +25,8 @@ ORIGIN = {"mix": "reno-cubic", "runs": 10, "duration_s": LENGTH.s, "seed": 1}
 NEAR = {"trained_on": ORIGIN, "features": ["rtt_us"], "baseline": [0.0, 1.0, 0.0], "trees": []}
 
 
-def lessons() -> list[Lesson]:
-    return [Lesson(MIXES["reno-cubic"][0], Network(8, 40, 2, 1), LENGTH, seed) for seed in (1, 2)]
+def planned_runs() -> list[PlannedRun]:
+    return [PlannedRun(MIXES["reno-cubic"][0], Network(8, 40, 2, 1), LENGTH, seed) for seed in (1, 2)]
 
 
 def test_networks_that_were_learnt_from_are_not_asked_about() -> None:
@@ -38,7 +38,7 @@ def test_networks_that_were_learnt_from_are_not_asked_about() -> None:
 
 
 def test_an_examination_counts(tmp_path: Path) -> None:
-    sheet = examine(NEAR, lessons(), 50, data=tmp_path, workers=1)
+    sheet = examine(NEAR, planned_runs(), 50, data=tmp_path, workers=1)
     below, near, above = (sum(row) for row in sheet.confusion)
     assert below + near + above == 100
     assert sheet.accuracy == near / 100
@@ -64,16 +64,16 @@ def test_runs_on_the_kernel_are_captured_and_late_ones_tried_again(
     monkeypatch.setattr(kernel_examples, "run", play)
     # Simulated captures have one receiver: what it gets is the link's.
     monkeypatch.setattr(kernel_examples, "receiver_address", lambda i: "10.128.0.1")
-    first, second = gather_on_kernel(lessons(), 50, Library(tmp_path))
+    first, second = gather_on_kernel(planned_runs(), 50, Library(tmp_path))
     assert played == [1, 2, 2]
     assert second is None
     assert first is not None
     assert first.values.shape == (50, 209)
     assert (first.labels == 1).mean() > 0.8
-    gather_on_kernel(lessons()[:1], 50, Library(tmp_path))
+    gather_on_kernel(planned_runs()[:1], 50, Library(tmp_path))
     assert played == [1, 2, 2]
     with pytest.raises(ConfigError, match="no run may be judged"):
-        examine(NEAR, lessons()[1:], 50, world="kernel")
+        examine(NEAR, planned_runs()[1:], 50, world="kernel")
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,15 +11,15 @@ import pytest
 from fairweir import _core
 from fairweir.cli.main import main
 from fairweir.guard import forest
-from fairweir.guard.configurations import MIXES, Lesson, Network
+from fairweir.guard.configurations import MIXES, Network, PlannedRun
 from fairweir.guard.examples import LEAKING_FEATURES, Library, gather
 from fairweir.guard.training import Plan
 from fairweir.units import Duration
 
 
-def small() -> list[Lesson]:
+def small() -> list[PlannedRun]:
     part = MIXES["vegas-cubic"][0]
-    return [Lesson(part, Network(rate, 40, 2, 1), Duration.from_s(15), seed) for seed, rate in enumerate((8, 12))]
+    return [PlannedRun(part, Network(rate, 40, 2, 1), Duration.from_s(15), seed) for seed, rate in enumerate((8, 12))]
 
 
 def test_examples_are_stored_and_not_played_again(tmp_path: Path) -> None:
@@ -56,10 +56,10 @@ def test_held_flows_are_other_examples_and_kept_apart(tmp_path: Path) -> None:
 
 
 def test_whole_runs_are_stored_for_examination() -> None:
-    lessons = Plan("combined", 60, 10, Duration.from_s(10)).lessons
-    unseen = Plan("combined", 60, 10, Duration.from_s(10)).unseen_lessons("copa")
-    assert not {lesson.seed for lesson in lessons} & {lesson.seed for lesson in unseen}
-    assert {(lesson.part.incumbent, lesson.part.newcomer) for lesson in unseen} == {("cubic", "copa")}
+    planned_runs = Plan("combined", 60, 10, Duration.from_s(10)).planned_runs
+    unseen = Plan("combined", 60, 10, Duration.from_s(10)).unseen_runs("copa")
+    assert not {planned.seed for planned in planned_runs} & {planned.seed for planned in unseen}
+    assert {(planned.part.incumbent, planned.part.newcomer) for planned in unseen} == {("cubic", "copa")}
 
 
 @pytest.mark.timeout(120)

@@ -144,7 +144,7 @@ class Lab:
         return at.within(lambda: subprocess.run(command, capture_output=True, text=True, check=False, timeout=20))
 
     def status(self, at: Namespace, device: str) -> dict[str, Any]:
-        """Ask a guard what it sees and does."""
+        """Return the status of a guard."""
         reported: dict[str, Any] = json.loads(self.ask(at, "status", "--interface", device, "--json").stdout)
         return reported
 

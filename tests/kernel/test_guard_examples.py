@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairweir import _core
-from fairweir.guard.configurations import MIXES, Lesson, Network
+from fairweir.guard.configurations import MIXES, Network, PlannedRun
 from fairweir.guard.examples import Library
 from fairweir.guard.kernel_examples import gather_on_kernel
 from fairweir.play.kernel import Options
@@ -15,11 +15,11 @@ from fairweir.units import Duration
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
 
-LESSON = Lesson(MIXES["reno-cubic"][0], Network(20, 40, 2, 1), Duration.from_s(6), seed=1)
+PLANNED = PlannedRun(MIXES["reno-cubic"][0], Network(20, 40, 2, 1), Duration.from_s(6), seed=1)
 
 
 def test_a_capture_at_the_receivers_teaches() -> None:
-    (found,) = gather_on_kernel([LESSON], 60, Library(None))
+    (found,) = gather_on_kernel([PLANNED], 60, Library(None))
     if found is None:
         pytest.skip("packets left late")
     names = _core.guard_features()
@@ -31,7 +31,7 @@ def test_a_capture_at_the_receivers_teaches() -> None:
 
 
 def test_autotuned_windows_hold_nobody_back() -> None:
-    summary = run(LESSON.scenario, on="kernel", options=Options(windows="autotuned")).summary
+    summary = run(PLANNED.scenario, on="kernel", options=Options(windows="autotuned")).summary
     if not summary["emulator"]["judged"]:
         pytest.skip("packets left late")
     assert summary["links"][0]["utilization"] > 0.85

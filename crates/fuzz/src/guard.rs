@@ -71,7 +71,7 @@ fn watch(from: &mut Unstructured<'_>) -> Result<()> {
     let limits = Limits {
         open: from.int_in_range(0..=5)?,
         per_source: from.int_in_range(0..=5)?,
-        strangers: from.int_in_range(0..=5)?,
+        unverified: from.int_in_range(0..=5)?,
         idle: Dur::from_millis(from.int_in_range(0..=2000)?),
         budget: Bytes(from.int_in_range(0..=40_000)?),
         needs_proof: from.arbitrary()?,
@@ -81,7 +81,7 @@ fn watch(from: &mut Unstructured<'_>) -> Result<()> {
     while !from.is_empty() {
         let packet = packet(from)?;
         table.observe(&packet);
-        assert!(table.iter().count() <= limits.open && table.strangers() <= limits.strangers.max(1));
+        assert!(table.iter().count() <= limits.open && table.unverified() <= limits.unverified.max(1));
         assert!(table.bytes() <= limits.budget || table.iter().count() <= 1, "{} of {}", table.bytes(), limits.budget);
         if from.ratio(1, 8)? {
             table.expire(packet.at);

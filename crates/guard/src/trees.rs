@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_is_no_forest_is_rejected() {
-        for (change, told) in [
+        for (change, message) in [
             (("rtt_us", "rtt"), "features: unknown feature `rtt`"),
             (("0.5, 0.25, 0.0", "0.5"), "baseline must have 3 numbers"),
             (("\"class\": 0", "\"class\": 3"), "trees.1: its class must be 0, 1 or 2"),
@@ -244,8 +244,8 @@ mod tests {
             (("[0, -1, 1, -1, -1]", "[0, -1, 2, -1, -1]"), "trees.0: a node uses an unknown feature"),
             (("[0.125]", "[]"), "trees.1: its columns must have the same length, not zero"),
         ] {
-            let error = Trees::from_json(&FOREST.replace(change.0, change.1)).expect_err(told);
-            assert_eq!(error.to_string(), told);
+            let error = Trees::from_json(&FOREST.replace(change.0, change.1)).expect_err(message);
+            assert_eq!(error.to_string(), message);
         }
     }
 }

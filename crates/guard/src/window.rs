@@ -6,10 +6,10 @@
 //! the edge back by less than a unit (RFC 7323 §2.4 requires senders to bear that): rounded up, the windows of a sender
 //! whose segments are small would never shrink, whatever the policy.
 //!
-//! Where two segments an RTT are more than the rate, a window cannot hold it. A [`Pace`] then limits how fast the right edge
-//! moves: a token bucket (as a virtual clock: ITU-T I.371's GCRA) that fills at the rate and is spent by what is newly
-//! promised. An ACK that finds too little in it repeats the edge of the last promise, down to a window of zero, and says
-//! when another one has to follow, as the sender waits for it.
+//! Where two segments an RTT are more than the rate, a window cannot hold it. A [`Pace`] then limits how fast the right
+//! edge moves: a token bucket (as a virtual clock: ITU-T I.371's GCRA) that fills at the rate and is spent by what is
+//! newly promised. An ACK that finds too little in it repeats the edge of the last promise, down to a window of zero,
+//! and says when another one has to follow, as the sender waits for it.
 //!
 //! `bpf/guard/window.h` takes the same decisions in the kernel.
 
@@ -109,16 +109,16 @@ impl Promise {
         Promise { scale: wscale.min(MAX_SCALE), edge: None, ack: None, paid: Time::ZERO }
     }
 
-    /// The window for a departing ACK (neither SYN, whose window has no scale, nor RST) that had `window`: never above it,
-    /// as the host has no more room; towards `target`, whatever its pace, or as it was if there is none.
+    /// The window for a departing ACK (neither SYN, whose window has no scale, nor RST) that had `window`: never above
+    /// it, as the host has no more room; towards `target`, whatever its pace, or as it was if there is none.
     pub fn advertise(&mut self, ack: u32, window: u16, target: Option<WindowTarget>) -> u16 {
         let Kept { edge, units: least, .. } = self.kept(ack, window);
         let units = target.map_or(u64::from(window), |target| target.units(target.bytes, self.scale).max(least));
         self.promise(ack, edge, u16::try_from(units).unwrap_or(u16::MAX).min(window)).0
     }
 
-    /// The same at `now`, no faster than the pace of `target`. Of an edge that is rounded up to a unit, less than a unit is
-    /// promised in advance.
+    /// The same at `now`, no faster than the pace of `target`. Of an edge that is rounded up to a unit, less than a
+    /// unit is promised in advance.
     pub fn advertise_at(&mut self, ack: u32, window: u16, target: WindowTarget, now: Time) -> Advertised {
         if self.edge.is_none() {
             self.paid = now;
@@ -237,29 +237,29 @@ mod tests {
         assert_eq!(windows[199], 3);
     }
 
-    /// A sender that sends at once whatever it may, over a path of 50 us; each `segment` is acknowledged. Bytes that it sends in
-    /// `seconds`.
+    /// A sender that sends at once whatever it may, over a path of 50 us; each `segment` is acknowledged. Bytes that it
+    /// sends in `seconds`.
     fn sent(scale: u8, mbps: f64, seconds: u64, segment: u32) -> u64 {
         const RTT: Dur = Dur::from_micros(50);
         let target = WindowTarget::for_rate(mbps, RTT, MSS).paced(mbps);
         let (mut promise, mut now, mut ack, mut total) = (Promise::new(scale), Time::ZERO, 7u32, 0u64);
         // The promise of the first ACK was made before.
         ack = ack.wrapping_add(u32::from(promise.advertise_at(ack, u16::MAX, target, now).window) << scale);
-        let mut told = promise.advertise_at(ack, u16::MAX, target, now);
+        let mut advert = promise.advertise_at(ack, u16::MAX, target, now);
         while now < Time::ZERO + Dur::from_secs(seconds) {
             // No more in an RTT than the window that it begins with.
-            let mut left = u32::from(told.window) << scale;
-            while left > 0 && told.window > 0 {
-                let bytes = segment.min(left).min(u32::from(told.window) << scale);
+            let mut left = u32::from(advert.window) << scale;
+            while left > 0 && advert.window > 0 {
+                let bytes = segment.min(left).min(u32::from(advert.window) << scale);
                 (ack, left, total) = (ack.wrapping_add(bytes), left - bytes, total + u64::from(bytes));
-                told = promise.advertise_at(ack, u16::MAX, target, now);
+                advert = promise.advertise_at(ack, u16::MAX, target, now);
             }
             now += RTT;
-            if told.window == 0 {
+            if advert.window == 0 {
                 // It would wait permanently without another ACK.
-                now = told.waits_until.expect("a window of zero ends").max(now);
+                now = advert.waits_until.expect("a window of zero ends").max(now);
             }
-            told = promise.advertise_at(ack, u16::MAX, target, now);
+            advert = promise.advertise_at(ack, u16::MAX, target, now);
         }
         total
     }

@@ -282,13 +282,13 @@ fn say(settings: &Settings, text: &str) {
 #[derive(Default)]
 struct BestEffortFile {
     has_worked: bool,
-    is_told: bool,
+    is_logged: bool,
 }
 
 impl BestEffortFile {
     /// A file that is already open.
     fn proven() -> BestEffortFile {
-        BestEffortFile { has_worked: true, is_told: false }
+        BestEffortFile { has_worked: true, is_logged: false }
     }
 
     fn heed(&mut self, settings: &Settings, outcome: Result<(), GuardError>) -> Result<(), GuardError> {
@@ -296,10 +296,10 @@ impl BestEffortFile {
             Ok(()) => *self = BestEffortFile::proven(),
             Err(e) if !self.has_worked => return Err(e),
             Err(e) => {
-                if !self.is_told {
+                if !self.is_logged {
                     say(settings, &format!("continues without this file: {e}"));
                 }
-                self.is_told = true;
+                self.is_logged = true;
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ pub fn table(status: &Status) -> String {
         status.interface,
         status.uptime_s,
         status.table.open,
-        status.kernel.told,
+        status.kernel.summarised,
         status.kernel.rewritten,
         status.kernel.lost,
     );

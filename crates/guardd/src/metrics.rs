@@ -85,7 +85,7 @@ pub fn render(status: &Status) -> String {
     );
     let kernel = &status.kernel;
     for (name, help, value) in [
-        ("packets_total", "Packets summarised.", kernel.told),
+        ("packets_total", "Packets summarised.", kernel.summarised),
         ("lost_summaries_total", "Summaries dropped because the ring buffer was full.", kernel.lost),
         ("thinned_acks_total", "Pure ACKs not summarised under load.", kernel.thinned),
         ("rewritten_acks_total", "ACKs sent with a reduced window.", kernel.rewritten),
@@ -110,7 +110,11 @@ pub fn render(status: &Status) -> String {
     for (name, help, value) in [
         ("flows", "Measured flows.", status.table.open as f64),
         ("resting_flows", "Flows that are idle or over and still stored.", status.table.resting as f64),
-        ("strangers", "Flows whose peers may be forged.", status.table.strangers as f64),
+        (
+            "unverified_flows",
+            "Flows whose senders may be forged: no handshake was completed.",
+            status.table.unverified as f64,
+        ),
         ("resident_bytes", "Memory of the daemon.", status.resident_kib as f64 * 1024.0),
         ("timestamp_seconds", "Unix time of these numbers; old if the guard was killed.", status.unix_s),
     ] {

@@ -18,7 +18,7 @@ pub struct Status {
     /// Numbers of decisions.
     pub decisions: Decisions,
     /// Whether all of it ends with the process, even by `kill -9`.
-    pub leaves_nothing: bool,
+    pub ends_with_process: bool,
     /// Services with their flows, the busiest first.
     pub services: Vec<ServiceStatus>,
     /// Counters of the kernel side.
@@ -46,9 +46,9 @@ pub struct TableCounts {
     /// Flows that are measured.
     pub open: usize,
     /// Unverified peers.
-    pub strangers: usize,
+    pub unverified: usize,
     /// Unverified peers removed for others.
-    pub strangers_evicted: u64,
+    pub unverified_evicted: u64,
     /// Open flows that went for others.
     pub idle_evicted: u64,
     /// Packets of flows that found no room.
@@ -178,14 +178,14 @@ pub(crate) mod tests {
             unix_s: 1_700_000_000.5,
             uptime_s: 12.0,
             decisions: Decisions { made: 118, missed: 2 },
-            leaves_nothing: true,
+            ends_with_process: true,
             services: vec![ServiceStatus {
                 name: "a \"quoted\" name".to_owned(),
                 mbps: 2.5,
                 target_mbps: Some(3.0),
                 flows: vec![held, free],
             }],
-            kernel: KernelCounts { told: 7, rewritten: 2, ..KernelCounts::default() },
+            kernel: KernelCounts { summarised: 7, rewritten: 2, ..KernelCounts::default() },
             table: TableCounts { open: 2, ..TableCounts::default() },
             cpu_s: 0.5,
             resident_kib: 10,

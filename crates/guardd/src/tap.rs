@@ -27,7 +27,7 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/guard.bpf.o"));
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCounts {
     /// Packets that were summarised.
-    pub told: u64,
+    pub summarised: u64,
     /// Summaries that found no room in the ring.
     pub lost: u64,
     /// Pure ACKs that were left out as the ring was filling.
@@ -124,8 +124,8 @@ impl Programs {
         unsafe { BorrowedFd::borrow_raw(self.waits.epoll_fd()) }
     }
 
-    /// Sends the last ACK of `flow` once more, if its sender waits for a larger window; the program at the device decides
-    /// how large that is.
+    /// Sends the last ACK of `flow` once more, if its sender waits for a larger window; the program at the device
+    /// decides how large that is.
     ///
     /// # Errors
     /// If the maps cannot be read.
@@ -201,9 +201,9 @@ impl Programs {
         let bss = self.object.maps().find(|m| m.name().as_encoded_bytes().ends_with(b".bss"));
         let bytes = bss.and_then(|m| m.lookup(&[0; 4], MapFlags::ANY).ok().flatten()).unwrap_or_default();
         let mut words = bytes.chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
-        let [told, lost, thinned, merged, rewritten, unscaled, authenticated, beyond, renewed] =
+        let [summarised, lost, thinned, merged, rewritten, unscaled, authenticated, beyond, renewed] =
             std::array::from_fn(|_| words.next().unwrap_or(0));
-        KernelCounts { told, lost, thinned, merged, rewritten, unscaled, authenticated, beyond, renewed }
+        KernelCounts { summarised, lost, thinned, merged, rewritten, unscaled, authenticated, beyond, renewed }
     }
 
     /// Runs the program of `side` on `frame` (with an Ethernet header), `repeat` times, without sending; also returns

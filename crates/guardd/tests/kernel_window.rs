@@ -166,9 +166,9 @@ fn other_packets_are_left_alone() {
 
     programs.release(&flow(Kind::Ipv4)).unwrap();
     assert_eq!(ack(&programs, 60_000), 60_000, "released");
-    let mut told = 0;
-    programs.drain(|packet| told += u64::from(packet.flow == flow(Kind::Ipv4))).unwrap();
-    assert_eq!(told, 6);
+    let mut summarised = 0;
+    programs.drain(|packet| summarised += u64::from(packet.flow == flow(Kind::Ipv4))).unwrap();
+    assert_eq!(summarised, 6);
 }
 
 /// An ACK of IPv4 with these TCP options.
@@ -246,19 +246,19 @@ fn tcp_is_found_behind_ipv6_extension_headers_and_in_atomic_fragments() {
         frame.splice(54..54, headers);
         frame
     };
-    let mut told = |frame: &[u8]| {
+    let mut summarised = |frame: &[u8]| {
         programs.rehearse(Side::Egress, frame, 1).expect("it takes the frame");
-        let mut told = 0;
-        programs.drain(|packet| told += u64::from(packet.flow == flow(Kind::Ipv6))).unwrap();
-        told
+        let mut summarised = 0;
+        programs.drain(|packet| summarised += u64::from(packet.flow == flow(Kind::Ipv6))).unwrap();
+        summarised
     };
     for count in [1, 4, 5, 16, 170] {
-        assert_eq!(told(&behind(destination, count, [0, 0, 1, 4, 0, 0, 0, 0])), 1, "{count} headers");
+        assert_eq!(summarised(&behind(destination, count, [0, 0, 1, 4, 0, 0, 0, 0])), 1, "{count} headers");
     }
-    assert_eq!(told(&behind(fragment, 1, [0, 0, 0, 0, 0, 0, 0, 7])), 1, "an atomic fragment");
-    assert_eq!(told(&behind(fragment, 1, [0, 0, 0, 1, 0, 0, 0, 7])), 0, "the first of several");
-    assert_eq!(told(&behind(fragment, 1, [0, 0, 0, 8, 0, 0, 0, 7])), 0, "the last of several");
-    assert_eq!(told(&behind(51, 1, [0; 8])), 0, "authenticated: it must not be changed");
+    assert_eq!(summarised(&behind(fragment, 1, [0, 0, 0, 0, 0, 0, 0, 7])), 1, "an atomic fragment");
+    assert_eq!(summarised(&behind(fragment, 1, [0, 0, 0, 1, 0, 0, 0, 7])), 0, "the first of several");
+    assert_eq!(summarised(&behind(fragment, 1, [0, 0, 0, 8, 0, 0, 0, 7])), 0, "the last of several");
+    assert_eq!(summarised(&behind(51, 1, [0; 8])), 0, "authenticated: it must not be changed");
 }
 
 /// An arriving IPv4 data packet.
@@ -281,8 +281,8 @@ fn data_beyond_the_window_that_the_sender_was_told_are_dropped() {
         let before = programs.counts();
         programs.rehearse(Side::Ingress, &arrival(seq, payload, flags), 1).expect("it takes the frame");
         let now = programs.counts();
-        assert_eq!(now.told - before.told + now.beyond - before.beyond, 1);
-        now.told > before.told
+        assert_eq!(now.summarised - before.summarised + now.beyond - before.beyond, 1);
+        now.summarised > before.summarised
     };
     let plain = Flags::default();
     let start = u32::MAX - 70_000;
@@ -356,7 +356,7 @@ fn broken_packets_are_neither_told_nor_changed() {
             assert_eq!(out, frame, "{length} bytes");
         }
     }
-    let mut told = 0;
-    programs.drain(|_| told += 1).unwrap();
-    assert_eq!(told, 0);
+    let mut summarised = 0;
+    programs.drain(|_| summarised += 1).unwrap();
+    assert_eq!(summarised, 0);
 }

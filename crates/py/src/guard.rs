@@ -29,7 +29,7 @@ pub fn guard_features() -> Vec<String> {
 /// from `from_ns` on is an example. With a `forest` (JSON) a flow policy limits the flows.
 #[pyfunction]
 #[pyo3(signature = (config, from_ns, one_in, seed, *, forest=None))]
-pub fn guard_lessons<'py>(
+pub fn guard_examples<'py>(
     py: Python<'py>,
     config: &str,
     from_ns: u64,
@@ -60,9 +60,9 @@ pub fn guard_lessons<'py>(
     Ok(table!(py, rows, values, flow, t_ns, mbps, active))
 }
 
-/// Reads the capture at `path` and returns examples as [`guard_lessons`]; `receivers` has each flow's address there.
+/// Reads the capture at `path` and returns examples as [`guard_examples`]; `receivers` has each flow's address there.
 #[pyfunction]
-pub fn capture_lessons<'py>(
+pub fn capture_examples<'py>(
     py: Python<'py>,
     path: &str,
     receivers: Vec<String>,

@@ -60,8 +60,8 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(game::game_bounds, m)?)?;
     m.add_function(wrap_pyfunction!(game::game_believe, m)?)?;
     m.add_function(wrap_pyfunction!(guard::guard_features, m)?)?;
-    m.add_function(wrap_pyfunction!(guard::guard_lessons, m)?)?;
-    m.add_function(wrap_pyfunction!(guard::capture_lessons, m)?)?;
+    m.add_function(wrap_pyfunction!(guard::guard_examples, m)?)?;
+    m.add_function(wrap_pyfunction!(guard::capture_examples, m)?)?;
     m.add_function(wrap_pyfunction!(guard::guard_scores, m)?)?;
     m.add_function(wrap_pyfunction!(reach::frcc_attractor, m)?)?;
     m.add_function(wrap_pyfunction!(certificate::check_certificate, m)?)?;

@@ -58,8 +58,8 @@ def audit(
 ) -> None:
     """Audit congestion controllers: a verdict for each exhibit, with evidence that can be replayed.
 
-    Exit 0: no claim fails; 1: a claim fails (with --baseline: something worsened); 2: bad input; 130: interrupted, with
-    what had finished kept.
+    Exit 0: no claim fails; 1: a claim fails (with --baseline: something worsened); 2: bad input; 130: interrupted,
+    finished runs are stored.
     """
     if quick and deep:
         raise ConfigError("--quick and --deep exclude each other", hint="leave out one of them")

@@ -64,7 +64,7 @@ def fluid(
 ) -> None:
     """Integrate the fluid model of weighted flows: fixed point or limit cycle, throughputs, response to perturbations.
 
-    Exit 0: every disturbance fades; 1: one does not; 130: interrupted, and with --packets the same command resumes.
+    Exit 0: every perturbation decays; 1: one does not; 130: interrupted, and with --packets the same command resumes.
     """
     from fairweir.show.plots import check_plot_path, save_figure
 

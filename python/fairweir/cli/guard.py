@@ -1,4 +1,4 @@
-"""``fairweir guard``: hold arriving TCP flows to a policy of the receiver."""
+"""``fairweir guard``: limit incoming TCP flows by a policy of the receiver."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def run(
 
 @guard_app.command("status")
 def status(interface: Interface, as_json: AsJson = False) -> None:
-    """Show what the guard of a network device sees and does."""
+    """Show the flows, windows and counters of a network device's guard."""
     _become(["status", "--interface", interface, *(["--json"] if as_json else [])])
 
 
@@ -121,7 +121,7 @@ def explain(
 
 
 def _become(words: list[str]) -> NoReturn:
-    """Go on as the daemon's program: the terminal, signals and exit code are its own."""
+    """Replace this process by the daemon, which takes over the terminal, signals and exit code."""
     program = str(find_daemon())
     os.execv(program, [program, *words])  # noqa: S606
 
@@ -185,7 +185,7 @@ def _show(reported: dict[str, Any]) -> None:
     guard = reported["guard"]
     share = guard["cpu_s"] / max(guard["uptime_s"], 1e-9)
     output.stdout.print(
-        f"guard: {guard['told']:,} packets, {guard['rewritten']:,} windows reduced, "
+        f"guard: {guard['summarised']:,} packets, {guard['rewritten']:,} windows reduced, "
         f"{guard['lost']} summaries lost, {share:.1%} of a core",
         soft_wrap=True,
     )

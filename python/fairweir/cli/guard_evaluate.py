@@ -37,8 +37,8 @@ def evaluate_command(
         typer.Option(
             metavar="FILE",
             parser=file_of("policies"),
-            help="Policies (TOML, or a name: list policies) to play besides each challenge's own, as guard run takes "
-            "them; networks that that a forest named there was trained on are skipped.",
+            help="Also run these policies (TOML, or a name: list policies); networks on which their forest was "
+            "trained are skipped.",
         ),
     ] = None,
     world: Annotated[World, typer.Option("--on", help="World to run in; the kernel runs in real time.")] = "sim",

@@ -37,14 +37,14 @@ def examine_command(
     from fairweir.guard.examination import examine, questions, read
 
     document = read(forest)
-    lessons = questions(document, runs, read_value(duration, "--duration", Duration.parse), seed)
+    planned_runs = questions(document, runs, read_value(duration, "--duration", Duration.parse), seed)
     with output.progress_bar(counts=True) as bar:
-        task = bar.add_task("runs", total=len(lessons))
+        task = bar.add_task("runs", total=len(planned_runs))
         sheet = examine(
-            document, lessons, rows, world=world, data=data, workers=workers, on_done=lambda: bar.advance(task)
+            document, planned_runs, rows, world=world, data=data, workers=workers, on_done=lambda: bar.advance(task)
         )
     if as_json:
-        output.print_json({"world": world, "runs": len(lessons), **sheet.to_dict()})
+        output.print_json({"world": world, "runs": len(planned_runs), **sheet.to_dict()})
     else:
         _show(sheet)
     if sheet.late:

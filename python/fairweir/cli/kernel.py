@@ -78,7 +78,7 @@ def unload(
 
 @kernel_app.command("list")
 def list_loaded(as_json: AsJson = False) -> None:
-    """Show what `load` has loaded."""
+    """List loaded controllers."""
     loaded = _ask("listing loaded controllers", ["list"])
     if as_json:
         output.print_json(loaded)

@@ -11,12 +11,12 @@ from fairweir.ccas.new import write_cca
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 
-new_app = typer.Typer(no_args_is_help=True, help="Write a skeleton that already runs.")
+new_app = typer.Typer(no_args_is_help=True, help="Write a skeleton that runs unchanged.")
 
 
 @new_app.callback()
 def _new() -> None:
-    """Write a skeleton that already runs."""
+    """Write a skeleton that runs unchanged."""
 
 
 @new_app.command("cca")

@@ -28,7 +28,7 @@ def rule(
     ] = Form.TOML,
     as_json: AsJson = False,
 ) -> None:
-    """Check a rule file, and show what it decides, or the kernel C that it becomes."""
+    """Check a rule file; print its decisions, or the kernel C generated from it."""
     found = Rule.load(find_rule(name))
     text = controller(found)
     if as_json:

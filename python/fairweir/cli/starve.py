@@ -67,7 +67,7 @@ def starve(
     """Construct the jitter that starves a flow of CCA (starvation paper, theorem 1), and run it over seeds.
 
     The claim is that no jitter up to D starves a flow. Exit 1: it fails, the CCA starves; 0: the construction needs
-    more jitter, does not apply (not delay-convergent), or shows nothing; 2: could not run; 130: interrupted.
+    more jitter, does not apply (not delay-convergent), or is inconclusive; 2: could not run; 130: interrupted.
     """
     if check is not None:
         check_file(check, replays=replay, as_json=as_json)

@@ -81,7 +81,7 @@ def verify(
     list_only: Annotated[bool, typer.Option("--list", help="List CCAs, models, buffers and claims.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask whether a CCA keeps bounds on every behaviour of a network model.
+    """Prove or refute bounds on a CCA over every behaviour of a network model.
 
     A refutation is a trace, judged again in exact fractions and run packet by packet in the simulator.
 

@@ -47,7 +47,9 @@ class Comparison:
         kernel side's counters, ``cpu_s``, ``uptime_s``
         """
         status = self.guarded.summary["guard"]
-        kernel = {key: status["kernel"][key] for key in ("told", "lost", "thinned", "merged", "rewritten", "unscaled")}
+        kernel = {
+            key: status["kernel"][key] for key in ("summarised", "lost", "thinned", "merged", "rewritten", "unscaled")
+        }
         return {
             "without": _outcome(self.without),
             "guarded": _outcome(self.guarded),

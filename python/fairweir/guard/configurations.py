@@ -114,7 +114,7 @@ MIXES = {
 
 
 @dataclass(frozen=True)
-class Lesson:
+class PlannedRun:
     """A run for training or examination."""
 
     part: Part
@@ -128,14 +128,14 @@ class Lesson:
         return self.network.scenario(self.part.incumbent, self.part.newcomer, self.duration, self.seed)
 
 
-def curriculum(parts: tuple[Part, ...], runs: int, duration: Duration, seed: int) -> Iterator[Lesson]:
-    """Yield about `runs` lessons in the proportions of the published mix, at least two of each part."""
+def curriculum(parts: tuple[Part, ...], runs: int, duration: Duration, seed: int) -> Iterator[PlannedRun]:
+    """Yield about `runs` runs in the proportions of the published mix, at least two of each part."""
     total = sum(part.published for part in parts)
     for index, part in enumerate(parts):
         least = HIGH_FAIR_RATE_MBPS if part.kind == "high fair rate" else 0.0
         n = max(2, round(runs * part.published / total))
         for k, network in enumerate(networks(f"{part.name} {seed}", n, least_fair_rate_mbps=least)):
-            yield Lesson(part, network, duration, seed * 1_000_000 + index * 100_000 + k)
+            yield PlannedRun(part, network, duration, seed * 1_000_000 + index * 100_000 + k)
 
 
 def learnt(origin: Mapping[str, Any]) -> frozenset[Network]:
@@ -146,5 +146,5 @@ def learnt(origin: Mapping[str, Any]) -> frozenset[Network]:
     KeyError, TypeError : the file has no such record
     """
     duration = Duration.from_s(origin["duration_s"])
-    lessons = curriculum(MIXES[origin["mix"]], origin["runs"], duration, origin["seed"])
-    return frozenset(lesson.network for lesson in lessons)
+    planned_runs = curriculum(MIXES[origin["mix"]], origin["runs"], duration, origin["seed"])
+    return frozenset(planned.network for planned in planned_runs)

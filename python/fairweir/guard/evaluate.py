@@ -134,7 +134,7 @@ def _shares(case: Case, summary: dict[str, Any]) -> Shares:
     services = [sum(rates[:incumbents]), sum(rates[incumbents:])]
     rtt = metrics.mean_rtt_ms(summary)
     status = summary.get("guard")
-    guard = {} if status is None else {key: status["kernel"][key] for key in ("told", "lost", "rewritten")}
+    guard = {} if status is None else {key: status["kernel"][key] for key in ("summarised", "lost", "rewritten")}
     return Shares(
         metrics.jain(services if case.rules.among == "services" else rates),
         metrics.utilization(summary),

@@ -13,7 +13,7 @@ import numpy as np
 from fairweir import _core
 from fairweir.errors import ConfigError
 from fairweir.guard import forest
-from fairweir.guard.configurations import MIXES, Lesson, curriculum, learnt
+from fairweir.guard.configurations import MIXES, PlannedRun, curriculum, learnt
 from fairweir.guard.examples import CLASSES, Examples, Library, gather
 from fairweir.guard.kernel_examples import gather_on_kernel
 from fairweir.play.run import World
@@ -70,7 +70,7 @@ def read(path: Path) -> dict[str, Any]:
     return document
 
 
-def questions(document: dict[str, Any], runs: int, duration: Duration, seed: int) -> list[Lesson]:
+def questions(document: dict[str, Any], runs: int, duration: Duration, seed: int) -> list[PlannedRun]:
     """Draw about `runs` runs of the forest's mix whose networks it was not trained on."""
     origin = document["trained_on"]
     parts = MIXES[origin["mix"]]
@@ -80,7 +80,7 @@ def questions(document: dict[str, Any], runs: int, duration: Duration, seed: int
 
 def examine(
     document: dict[str, Any],
-    lessons: list[Lesson],
+    planned_runs: list[PlannedRun],
     rows: int,
     *,
     world: World = "sim",
@@ -88,7 +88,7 @@ def examine(
     workers: int | None = None,
     on_done: Callable[[], object] | None = None,
 ) -> Sheet:
-    """Run `lessons` and apply the forest to their examples.
+    """Run `planned_runs` and apply the forest to their examples.
 
     Parameters
     ----------
@@ -103,14 +103,14 @@ def examine(
     """
     library = Library(data)
     collected: list[Examples | None] = (
-        gather_on_kernel(lessons, rows, library, on_done=on_done)
+        gather_on_kernel(planned_runs, rows, library, on_done=on_done)
         if world == "kernel"
-        else [*gather(lessons, rows, library, workers=workers, on_done=on_done)]
+        else [*gather(planned_runs, rows, library, workers=workers, on_done=on_done)]
     )
     parts: dict[str, list[Examples]] = {}
-    for lesson, examples in zip(lessons, collected, strict=True):
+    for planned, examples in zip(planned_runs, collected, strict=True):
         if examples is not None:
-            parts.setdefault(lesson.part.name, []).append(examples)
+            parts.setdefault(planned.part.name, []).append(examples)
     if not parts:
         raise ConfigError("no run may be judged: packets left late", hint="run nothing else on this machine")
     names = _core.guard_features()

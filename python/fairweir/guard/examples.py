@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fairweir import _core
 from fairweir.documents.atomic_write import draft
 from fairweir.errors import FairweirError
-from fairweir.guard.configurations import LEARN_FROM, Lesson
+from fairweir.guard.configurations import LEARN_FROM, PlannedRun
 from fairweir.play.pool import Done, map_jobs
 from fairweir.play.sweep import fingerprint
 from fairweir.units import Bytes, Duration, Rate
@@ -80,12 +80,12 @@ class _Job:
 
 
 def _play(job: _Job) -> tuple[bytes, bytes]:
-    """Run a lesson; return the values and shares of its rows, raw."""
+    """Run the job; return the values and shares of its rows, raw."""
     config = job.config
     # A guard in training begins with its flows.
     from_ns = 0 if job.forest is not None else int(config["duration"] * LEARN_FROM)
     sampled = one_in(config, from_ns, job.rows, _SURPLUS if job.forest is None else _SURPLUS_HELD)
-    columns = _core.guard_lessons(json.dumps(config), from_ns, sampled, job.seed, forest=job.forest)
+    columns = _core.guard_examples(json.dumps(config), from_ns, sampled, job.seed, forest=job.forest)
     values, share = draw_rows(columns, config, job.rows, job.seed)
     return values.tobytes(), share.tobytes()
 
@@ -133,7 +133,7 @@ class Library:
 
 
 def gather(
-    lessons: Sequence[Lesson],
+    planned_runs: Sequence[PlannedRun],
     rows: int,
     library: Library,
     *,
@@ -141,11 +141,11 @@ def gather(
     workers: int | None = None,
     on_done: Callable[[], object] | None = None,
 ) -> list[Examples]:
-    """Run lessons, except for those whose examples are stored.
+    """Run them, except for those whose examples are stored.
 
     Parameters
     ----------
-    lessons : the runs
+    planned_runs : the runs
     rows : int; maximum examples of each run
     library : gets each run's examples as it ends
     forest : JSON; a flow policy with it limits the flows, and examples come from the whole run; None: no guard, and
@@ -155,22 +155,22 @@ def gather(
 
     Returns
     -------
-    list of Examples, in the order of the lessons
+    list of Examples, in the order of `planned_runs`
 
     Raises
     ------
     FairweirError : a run failed
     """
     held = "" if forest is None else f"-{hashlib.sha256(forest.encode()).hexdigest()[:20]}"
-    keys = [f"{fingerprint(lesson.scenario)}-{rows}{held}" for lesson in lessons]
+    keys = [f"{fingerprint(planned.scenario)}-{rows}{held}" for planned in planned_runs]
     found: dict[str, Examples] = {}
     for key in keys:
         if (kept := library.get(key)) is not None:
             found[key] = kept
             if on_done is not None:
                 on_done()
-    left = [(key, lesson) for key, lesson in zip(keys, lessons, strict=True) if key not in found]
-    jobs = [_Job(lesson.scenario.resolve(), rows, lesson.seed, forest) for _, lesson in left]
+    left = [(key, planned) for key, planned in zip(keys, planned_runs, strict=True) if key not in found]
+    jobs = [_Job(planned.scenario.resolve(), rows, planned.seed, forest) for _, planned in left]
 
     def keep(outcome: Any) -> None:
         if isinstance(outcome, Done):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fairweir import _core
-from fairweir.guard.configurations import LEARN_FROM, Lesson
+from fairweir.guard.configurations import LEARN_FROM, PlannedRun
 from fairweir.guard.examples import Examples, Library, draw_rows, one_in
 from fairweir.play.batch import LATE_RETRIES
 from fairweir.play.kernel import Options, receiver_address
@@ -18,24 +18,24 @@ from fairweir.play.sweep import fingerprint
 
 
 def gather_on_kernel(
-    lessons: Sequence[Lesson],
+    planned_runs: Sequence[PlannedRun],
     rows: int,
     library: Library,
     *,
     on_done: Callable[[], object] | None = None,
 ) -> list[Examples | None]:
-    """Run lessons on the kernel one after another, except for those whose examples are stored.
+    """Run them on the kernel one after another, except for those whose examples are stored.
 
     Parameters
     ----------
-    lessons : the runs; examples are from the last fifth of each
+    planned_runs : the runs; examples are from the last fifth of each
     rows : int; maximum examples of each run
     library : gets each run's examples as it ends
     on_done : called after each run
 
     Returns
     -------
-    list in the order of the lessons; None where packets were released late, so that the run cannot be judged
+    list in the order of `planned_runs`; None where packets were released late, so that the run cannot be judged
 
     Raises
     ------
@@ -43,25 +43,25 @@ def gather_on_kernel(
     KeyboardInterrupt : Ctrl-C; finished runs are stored
     """
     found = []
-    for lesson in lessons:
-        key = f"{fingerprint(lesson.scenario, 'kernel')}-{platform.release()}-{rows}"
-        found.append(library.get(key) or _play(lesson, rows, library, key))
+    for planned in planned_runs:
+        key = f"{fingerprint(planned.scenario, 'kernel')}-{platform.release()}-{rows}"
+        found.append(library.get(key) or _play(planned, rows, library, key))
         if on_done is not None:
             on_done()
     return found
 
 
-def _play(lesson: Lesson, rows: int, library: Library, key: str) -> Examples | None:
-    config = lesson.scenario.resolve()
+def _play(planned: PlannedRun, rows: int, library: Library, key: str) -> Examples | None:
+    config = planned.scenario.resolve()
     from_ns = int(config["duration"] * LEARN_FROM)
     receivers = [receiver_address(i) for i in range(len(config["flows"]))]
-    with tempfile.TemporaryDirectory(prefix="fairweir-lessons-") as directory:
+    with tempfile.TemporaryDirectory(prefix="fairweir-examples-") as directory:
         capture = Capture(Path(directory) / "run.pcap", "receiver")
         for _ in range(1 + LATE_RETRIES):
-            record = run(lesson.scenario, on="kernel", capture=capture, options=Options(windows="autotuned"))
+            record = run(planned.scenario, on="kernel", capture=capture, options=Options(windows="autotuned"))
             if record.is_judged:
-                columns = _core.capture_lessons(
-                    str(capture.path), receivers, from_ns, one_in(config, from_ns, rows), lesson.seed
+                columns = _core.capture_examples(
+                    str(capture.path), receivers, from_ns, one_in(config, from_ns, rows), planned.seed
                 )
-                return library.put(key, *draw_rows(columns, config, rows, lesson.seed))
+                return library.put(key, *draw_rows(columns, config, rows, planned.seed))
     return None

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairweir import _core
 from fairweir.guard import forest
-from fairweir.guard.configurations import MIXES, Lesson, Part, curriculum
+from fairweir.guard.configurations import MIXES, Part, PlannedRun, curriculum
 from fairweir.guard.examples import CLASSES, LEAKING_FEATURES, Examples, Library, gather
 from fairweir.guard.kernel_examples import gather_on_kernel
 from fairweir.play.run import World
@@ -60,11 +60,11 @@ class Plan:
         return {**of_runs, **how}
 
     @property
-    def lessons(self) -> list[Lesson]:
+    def planned_runs(self) -> list[PlannedRun]:
         """The runs of the mix."""
         return list(curriculum(MIXES[self.mix], self.runs, self.duration, self.seed))
 
-    def unseen_lessons(self, newcomer: str) -> list[Lesson]:
+    def unseen_runs(self, newcomer: str) -> list[PlannedRun]:
         """Runs of the mix's incumbent with a newcomer not used in training, as many as are examined otherwise."""
         part = Part(MIXES[self.mix][0].incumbent, newcomer, "random", 1)
         runs = max(2, self.runs * _EXAMINED_OF_TEN // 10)
@@ -119,7 +119,7 @@ def train(
     workers: int | None = None,
     on_progress: Callable[[str, int, int], object] | None = None,
 ) -> Trained:
-    """Run the lessons, select features, train the forest, examine it.
+    """Run the plan, select features, train the forest, examine it.
 
     Parameters
     ----------
@@ -136,24 +136,24 @@ def train(
     tell = on_progress or (lambda what, done, total: None)
     library = Library(data)
 
-    def collect(what: str, lessons: list[Lesson], grown: str | None = None) -> list[Examples]:
+    def collect(what: str, planned_runs: list[PlannedRun], grown: str | None = None) -> list[Examples]:
         done = 0
 
         def count() -> None:
             nonlocal done
             done += 1
-            tell(what, done, len(lessons))
+            tell(what, done, len(planned_runs))
 
         if plan.world == "kernel":
-            found = gather_on_kernel(lessons, plan.rows, library, on_done=count)
+            found = gather_on_kernel(planned_runs, plan.rows, library, on_done=count)
             collected = [examples or Examples.joined([]) for examples in found]
         else:
-            collected = gather(lessons, plan.rows, library, forest=grown, workers=workers, on_done=count)
+            collected = gather(planned_runs, plan.rows, library, forest=grown, workers=workers, on_done=count)
         return collected if plan.leaky_features else [examples.without(LEAKING_FEATURES) for examples in collected]
 
-    lessons = plan.lessons
+    planned_runs = plan.planned_runs
     # By whole runs: rows of one run are too similar.
-    is_kept = [index * _EXAMINED_OF_TEN % 10 < _EXAMINED_OF_TEN for index in range(len(lessons))]
+    is_kept = [index * _EXAMINED_OF_TEN % 10 < _EXAMINED_OF_TEN for index in range(len(planned_runs))]
 
     def divided(collected: list[Examples]) -> tuple[Examples, Examples]:
         pairs = list(zip(collected, is_kept, strict=True))
@@ -163,7 +163,7 @@ def train(
         )
 
     names = _core.guard_features()
-    collected = collect("runs", lessons)
+    collected = collect("runs", planned_runs)
     taught, asked = divided(collected)
     held: Examples | None = None
     for number in range(plan.rounds + 1):
@@ -176,14 +176,14 @@ def train(
         tell(f"trees, round {number}", 2, 2)
         grown = forest.document(model, [names[f] for f in chosen], plan.origin)
         if number < plan.rounds:
-            more, held = divided(collect(f"runs, round {number + 1}", lessons, json.dumps(grown)))
+            more, held = divided(collect(f"runs, round {number + 1}", planned_runs, json.dumps(grown)))
             taught = Examples.joined([taught, more])
     parts: dict[str, list[Examples]] = {}
-    for lesson, examples, kept in zip(lessons, collected, is_kept, strict=True):
+    for planned, examples, kept in zip(planned_runs, collected, is_kept, strict=True):
         if kept:
-            parts.setdefault(lesson.part.name, []).append(examples)
+            parts.setdefault(planned.part.name, []).append(examples)
     for newcomer in plan.unseen:
-        unseen = plan.unseen_lessons(newcomer)
+        unseen = plan.unseen_runs(newcomer)
         parts[f"{unseen[0].part.name}, unseen"] = collect(newcomer, unseen)
     examined = {name: _only(Examples.joined(collected), chosen) for name, collected in parts.items()}
     answers = model.predict(asked.values[:, chosen])

@@ -109,8 +109,8 @@ class Treatment:
     @property
     def is_real(self) -> bool:
         """Whether the kernel supports it: a guard there has no additional information, and one guards all receivers."""
-        is_told = self.policy is not None and self.policy.text == FAIR_SHARE
-        return self.deployment == "all" and not is_told
+        knows_fair_share = self.policy is not None and self.policy.text == FAIR_SHARE
+        return self.deployment == "all" and not knows_fair_share
 
     def published(self, challenge: Challenge) -> Published:
         """Return the report's claim about it."""

@@ -13,7 +13,7 @@ const MAX_SENT: u32 = 1 << 30;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// The peer's address may be forged.
-    Stranger,
+    Unverified,
     /// The peer has acknowledged a sequence number of ours, or the host has acknowledged the peer's data.
     Open,
     /// The host has reset the connection, or has sent its FIN and acknowledged the peer's.
@@ -29,7 +29,8 @@ pub(crate) struct Life {
     acked: Option<u32>,
     /// Highest end of the data that arrived.
     data_end: Option<u32>,
-    /// Sequence number of the FIN that arrived last, as long as no data at or beyond it has arrived or been acknowledged.
+    /// Sequence number of the FIN that arrived last, as long as no data at or beyond it has arrived or been
+    /// acknowledged.
     fin: Option<u32>,
     /// An RST arrived exactly at RCV.NXT (RFC 5961 §3.2), and the host has sent nothing since.
     is_reset: bool,
@@ -40,7 +41,7 @@ pub(crate) struct Life {
 impl Life {
     pub(crate) fn new() -> Life {
         Life {
-            phase: Phase::Stranger,
+            phase: Phase::Unverified,
             sent: None,
             acked: None,
             data_end: None,
@@ -118,7 +119,7 @@ impl Life {
             self.fin = None;
         }
         // Only a connection that is established makes a host acknowledge data.
-        if self.phase == Phase::Stranger && !self.is_closing {
+        if self.phase == Phase::Unverified && !self.is_closing {
             self.phase = Phase::Open;
         }
     }
@@ -127,7 +128,7 @@ impl Life {
         let is_ours = packet.flags.has(Flags::ACK)
             && self.sent.is_some_and(|(first, last)| packet.ack.wrapping_sub(first) <= last.wrapping_sub(first));
         let is_last_ack = self.is_closing && packet.payload == 0;
-        if self.phase == Phase::Stranger && is_ours && !is_last_ack {
+        if self.phase == Phase::Unverified && is_ours && !is_last_ack {
             self.phase = Phase::Open;
         }
         if packet.flags.has(Flags::SYN) {
@@ -207,32 +208,32 @@ mod tests {
             let answer = |ack| received(Flags::SYN.and(ACK), 7_000, ack, 0);
             assert_eq!(after(&[syn, answer(first.wrapping_add(1))]), Phase::Open, "{first}");
             for guessed in [first, first.wrapping_add(2), 0x4000_0000] {
-                assert_eq!(after(&[syn, answer(guessed)]), Phase::Stranger, "{first}: {guessed}");
+                assert_eq!(after(&[syn, answer(guessed)]), Phase::Unverified, "{first}: {guessed}");
             }
         }
         let data = received(ACK, 7_000, 2_000, 1_448);
-        assert_eq!(after(&[data]), Phase::Stranger, "we have sent nothing");
+        assert_eq!(after(&[data]), Phase::Unverified, "we have sent nothing");
         assert_eq!(after(&[sent(ACK, 2_000, 7_000), data]), Phase::Open, "a connection older than the guard");
         let unanswered = received(Flags(0), 7_000, 2_000, 1_448);
-        assert_eq!(after(&[sent(ACK, 2_000, 7_000), unanswered]), Phase::Stranger, "no ACK");
+        assert_eq!(after(&[sent(ACK, 2_000, 7_000), unanswered]), Phase::Unverified, "no ACK");
     }
 
     #[test]
     fn a_peer_whose_data_the_host_acknowledges_is_no_stranger() {
         // All arrivals may be invisible: in fragments, or after more extension headers than are parsed.
-        assert_eq!(after(&[sent(ACK, 1_000, 7_000), sent(ACK, 1_000, 7_000)]), Phase::Stranger);
+        assert_eq!(after(&[sent(ACK, 1_000, 7_000), sent(ACK, 1_000, 7_000)]), Phase::Unverified);
         assert_eq!(after(&[sent(ACK, 1_000, 7_000), sent(ACK, 1_000, 8_448)]), Phase::Open);
         assert_eq!(after(&[sent(Flags::SYN.and(ACK), 1_000, 7_000), sent(ACK, 1_001, 8_448)]), Phase::Open);
         let resets = [sent(Flags::RST.and(ACK), 0, 7_000), sent(Flags::RST.and(ACK), 0, 8_448)];
-        assert_eq!(after(&resets), Phase::Stranger, "a closed port answers anything");
+        assert_eq!(after(&resets), Phase::Unverified, "a closed port answers anything");
     }
 
     #[test]
     fn the_last_acks_of_a_flow_that_is_forgotten_begin_no_new_one() {
         let fin = sent(FIN, 1_000, 7_000);
         let last = received(ACK, 7_000, 1_001, 0);
-        assert_eq!(after(&[fin, last]), Phase::Stranger);
-        assert_eq!(after(&[fin, last, sent(ACK, 1_001, 7_001)]), Phase::Stranger);
+        assert_eq!(after(&[fin, last]), Phase::Unverified);
+        assert_eq!(after(&[fin, last, sent(ACK, 1_001, 7_001)]), Phase::Unverified);
         let data = received(ACK, 7_000, 1_001, 1_448);
         assert_eq!(after(&[fin, last, data]), Phase::Open, "we have no more data, the peer has");
         let ours = [sent(ACK, 1_000, 7_000), received(ACK, 7_000, 1_000, 0)];
@@ -278,7 +279,7 @@ mod tests {
         let reset = sent(Flags::RST, 1_000, 0);
         assert_eq!(then(&[reset]), (Phase::Closed, true));
         assert_eq!(then(&[reset, sent(ACK, 1_000, 9_448)]), (Phase::Open, false), "a packet filter's, not the host's");
-        assert_eq!(after(&[received(Flags::RST, 0, 0, 0)]), Phase::Stranger);
+        assert_eq!(after(&[received(Flags::RST, 0, 0, 0)]), Phase::Unverified);
     }
 
     #[test]
@@ -287,7 +288,7 @@ mod tests {
         let mut packets: Vec<Packet> = (0..=steps).map(|i| sent(ACK, i * (MAX_SENT / 4), 0)).collect();
         let latest = steps * (MAX_SENT / 4);
         packets.push(received(ACK, 7_000, latest - MAX_SENT - 1, 100));
-        assert_eq!(after(&packets), Phase::Stranger);
+        assert_eq!(after(&packets), Phase::Unverified);
         packets.push(received(ACK, 7_000, latest - MAX_SENT, 100));
         assert_eq!(after(&packets), Phase::Open);
     }

@@ -33,7 +33,7 @@ pub struct Limits {
     /// Of these, flows of one remote address (IPv4) or /64 (IPv6).
     pub per_source: usize,
     /// Unverified peers.
-    pub strangers: usize,
+    pub unverified: usize,
     /// Time without a packet after which an open flow rests.
     pub idle: Dur,
     /// Maximum memory of all open flows' measurements; above it the idlest flows are removed.
@@ -48,7 +48,7 @@ impl Default for Limits {
         Limits {
             open: 4096,
             per_source: 512,
-            strangers: 4096,
+            unverified: 4096,
             idle: Dur::from_secs(60),
             budget: Bytes(64 << 20),
             needs_proof: true,
@@ -127,7 +127,7 @@ impl Flow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Unverified peers removed for others.
-    pub strangers_evicted: u64,
+    pub unverified_evicted: u64,
     /// Flows that went for others that moved more data.
     pub idle_evicted: u64,
     /// Packets of proven flows that found no room.
@@ -150,12 +150,12 @@ impl BuildHasher for Keyed {
 
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Stranger,
+    Unverified,
     Open(u32),
 }
 
 #[derive(Debug)]
-struct Stranger {
+struct Unverified {
     life: Life,
     handshake: Handshake,
     usage: Usage,
@@ -172,7 +172,7 @@ pub struct Table {
     places: HashMap<FlowKey, Place, Keyed>,
     /// The open flow of the latest packet: an ACK follows its data, and bursts are of one flow.
     latest: Option<(FlowKey, u32)>,
-    strangers: HashMap<FlowKey, Stranger, Keyed>,
+    unverified: HashMap<FlowKey, Unverified, Keyed>,
     queue: VecDeque<(FlowKey, u64)>,
     births: u64,
     slots: Vec<(u32, Option<Box<Flow>>)>,
@@ -202,7 +202,7 @@ impl Table {
             now: Time::ZERO,
             places: HashMap::with_hasher(keyed()),
             latest: None,
-            strangers: HashMap::with_hasher(keyed()),
+            unverified: HashMap::with_hasher(keyed()),
             queue: VecDeque::new(),
             births: 0,
             slots: Vec::new(),
@@ -227,7 +227,7 @@ impl Table {
     fn find(&mut self, packet: &Packet) -> Option<u32> {
         let slot = match self.places.get(&packet.flow) {
             Some(Place::Open(slot)) => *slot,
-            Some(Place::Stranger) => self.meet(packet)?,
+            Some(Place::Unverified) => self.meet(packet)?,
             None => {
                 self.admit(packet.flow);
                 self.meet(packet)?
@@ -306,59 +306,59 @@ impl Table {
     }
 
     fn admit(&mut self, key: FlowKey) {
-        while self.strangers.len() >= self.limits.strangers.max(1) {
+        while self.unverified.len() >= self.limits.unverified.max(1) {
             let Some((oldest, born)) = self.queue.pop_front() else { break };
-            if self.strangers.get(&oldest).is_some_and(|stranger| stranger.born == born) {
-                self.strangers.remove(&oldest);
+            if self.unverified.get(&oldest).is_some_and(|peer| peer.born == born) {
+                self.unverified.remove(&oldest);
                 self.places.remove(&oldest);
-                self.counts.strangers_evicted += 1;
+                self.counts.unverified_evicted += 1;
             }
         }
         // Those that became open are still in the queue.
-        if self.queue.len() > 2 * self.limits.strangers.max(1) {
-            let strangers = &self.strangers;
-            self.queue.retain(|(key, born)| strangers.get(key).is_some_and(|stranger| stranger.born == *born));
+        if self.queue.len() > 2 * self.limits.unverified.max(1) {
+            let unverified = &self.unverified;
+            self.queue.retain(|(key, born)| unverified.get(key).is_some_and(|peer| peer.born == *born));
         }
         self.births += 1;
         let born = self.births;
-        self.strangers.insert(
+        self.unverified.insert(
             key,
-            Stranger { life: Life::new(), handshake: Handshake::default(), usage: Usage::default(), born },
+            Unverified { life: Life::new(), handshake: Handshake::default(), usage: Usage::default(), born },
         );
-        self.places.insert(key, Place::Stranger);
+        self.places.insert(key, Place::Unverified);
         self.queue.push_back((key, born));
     }
 
     /// Processes a packet of an unverified peer; returns its slot once it is verified.
     fn meet(&mut self, packet: &Packet) -> Option<u32> {
-        let stranger = self.strangers.get_mut(&packet.flow)?;
-        if stranger.handshake.is_anew(packet) {
-            (stranger.life, stranger.handshake) = (Life::new(), Handshake::default());
+        let peer = self.unverified.get_mut(&packet.flow)?;
+        if peer.handshake.is_anew(packet) {
+            (peer.life, peer.handshake) = (Life::new(), Handshake::default());
         }
-        stranger.handshake.observe(packet, self.now);
+        peer.handshake.observe(packet, self.now);
         let is_data = packet.payload > 0 && packet.direction == Direction::Incoming;
-        let is_open = stranger.life.observe(packet) == Phase::Open;
+        let is_open = peer.life.observe(packet) == Phase::Open;
         if !is_open && (self.limits.needs_proof || !is_data) {
             return None;
         }
         if is_data {
-            stranger.usage.add(packet.payload, self.now);
+            peer.usage.add(packet.payload, self.now);
         }
-        let usage = stranger.usage;
+        let usage = peer.usage;
         let Some(slot) = self.room(packet.flow.remote().ip(), &usage) else {
             self.counts.refused += 1;
             self.counts.refused_bytes += if is_data { u64::from(packet.payload) } else { 0 };
             return None;
         };
-        let mut stranger = self.strangers.remove(&packet.flow)?;
-        if stranger.life.phase == Phase::Stranger {
-            stranger.life.phase = Phase::Open;
+        let mut peer = self.unverified.remove(&packet.flow)?;
+        if peer.life.phase == Phase::Unverified {
+            peer.life.phase = Phase::Open;
         }
         let flow = Flow {
             key: packet.flow,
-            life: stranger.life,
+            life: peer.life,
             seen: self.now,
-            handshake: stranger.handshake,
+            handshake: peer.handshake,
             monitor: Monitor::new(&self.plan),
             // The usage is added again with the measurement of this packet.
             usage: Usage::default(),
@@ -505,7 +505,7 @@ impl Table {
         Bytes(self.bytes as u64)
     }
     /// Number of unverified peers in the table.
-    pub fn strangers(&self) -> usize {
-        self.strangers.len()
+    pub fn unverified(&self) -> usize {
+        self.unverified.len()
     }
 }

@@ -22,7 +22,7 @@ fn table(limits: Limits) -> Table {
 
 #[test]
 fn forged_traffic_pushes_out_no_real_flow() {
-    let mut table = table(Limits { open: 8, strangers: 100, ..Limits::default() });
+    let mut table = table(Limits { open: 8, unverified: 100, ..Limits::default() });
     assert!(open(&mut table, 0, key(1)));
     for i in 0..10_000u32 {
         let forged = Packet { ack: i.wrapping_mul(2654435761), ..data(u64::from(i), key(1000 + i), i) };
@@ -32,8 +32,8 @@ fn forged_traffic_pushes_out_no_real_flow() {
         let again = Packet { seq: forged.seq.wrapping_add(1448), ..forged };
         assert_eq!(table.observe(&again), None, "a RST of ours proves nothing");
     }
-    assert_eq!((table.iter().count(), table.strangers()), (1, 100));
-    assert_eq!(table.counts().strangers_evicted, 9_900);
+    assert_eq!((table.iter().count(), table.unverified()), (1, 100));
+    assert_eq!(table.counts().unverified_evicted, 9_900);
     assert!(table.observe(&data(20_000, key(1), 2448)).is_some());
 }
 
@@ -277,7 +277,7 @@ proptest! {
     fn anything_goes_in_and_nothing_breaks(packets in proptest::collection::vec(
         (0u64..1 << 40, 0u32..6, any::<bool>(), any::<u8>(), any::<(u32, u32, u32, u32)>(), any::<u16>(), any::<Option<u8>>()), 1..300
     ), is_near in any::<bool>(), needs_proof in any::<bool>()) {
-        let mut table = table(Limits { open: 2, strangers: 3, idle: Dur::from_secs(1), needs_proof, ..Limits::default() });
+        let mut table = table(Limits { open: 2, unverified: 3, idle: Dur::from_secs(1), needs_proof, ..Limits::default() });
         let mut row = Row::for_plan(table.plan());
         for (at, host, is_incoming, flags, (seq, ack, payload, tsval), segs, wscale) in packets {
             let near = |n: u32| if is_near { n % 5000 } else { n };
@@ -291,7 +291,7 @@ proptest! {
                 prop_assert!(table.fill(id, &mut row));
                 prop_assert!(row.iter().flatten().all(f64::is_finite));
             }
-            prop_assert!(table.iter().count() <= 2 && table.strangers() <= 3);
+            prop_assert!(table.iter().count() <= 2 && table.unverified() <= 3);
         }
     }
 }
