@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from fairweir.play.run import run
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 
 HERE = Path(__file__).parent
 REPEATS = 5

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from fairweir.judging.outcome import Outcome
     from fairweir.play.run import Run, run
     from fairweir.play.sweep import Sweep, sweep
-    from fairweir.scenario.model import Scenario, dumbbell
+    from fairweir.scenario.dumbbell import dumbbell
+    from fairweir.scenario.model import Scenario
     from fairweir.units import Bytes, Duration, Rate
 
 __all__ = [
@@ -55,7 +56,7 @@ _HOMES: Final = {
     "Run": "play.run",
     "Scenario": "scenario.model",
     "Sweep": "play.sweep",
-    "dumbbell": "scenario.model",
+    "dumbbell": "scenario.dumbbell",
     "run": "play.run",
     "run_audit": "audit.runner",
     "sweep": "play.sweep",

@@ -17,7 +17,8 @@ from fairweir.audit.summary import write_summary
 from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError
 from fairweir.judging.outcome import Direction, Outcome, Threshold
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from pathlib import Path

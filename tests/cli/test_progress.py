@@ -8,7 +8,7 @@ import pytest
 
 from fairweir.cli.progress import meter, on_played
 from fairweir.play.batch import Outcome, Task
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 
 
 def test_an_interruption_prints_where_finished_work_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from fairweir.explain.verdict import verdict
 from fairweir.explain.words import grade, nearly, span
 from fairweir.play.run import run
 from fairweir.play.simulate import Capture, Side
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 
 
 def captured(tmp_path: Path, side: Side = "sender", **keys: Any) -> bytes:

@@ -27,7 +27,8 @@ from fairweir.papers.thesis.ratios import (
 )
 from fairweir.play.batch import Archive
 from fairweir.play.run import run
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 PATH = maps.Path(r=1.0, theta=0.2)
 

@@ -24,7 +24,8 @@ from fairweir.judging.interval import Scale, interval
 from fairweir.judging.outcome import combine
 from fairweir.play.run import run
 from fairweir.play.sweep import sweep
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 #: Commands get their words checked by typer; the exact judges must share no code with what they judge; suites of lemmas
 #: are called by name.

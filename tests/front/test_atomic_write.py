@@ -24,7 +24,7 @@ from fairweir.errors import ConfigError
 from fairweir.guard import forest
 from fairweir.guard.examples import Library
 from fairweir.play.batch import Archive
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 from fairweir.starvation import certificate as certificate_file
 from fairweir.starvation.certify import certify
 from fairweir.starvation.question import Question

@@ -10,8 +10,10 @@ import pytest
 
 from fairweir import _core
 from fairweir.errors import ConfigError
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 from fairweir.scenario.overrides import apply, parse_setting
+from fairweir.units import Duration, Rate
 
 EVERYTHING = """
 name = "everything"
@@ -242,6 +244,19 @@ def test_identical_flows_are_numbered_and_staggered() -> None:
     flows = resolved({"flow.0.count": 3, "flow.0.stagger": "1s", "flow.0.start": "500ms"})["flows"]
     assert [flow["id"] for flow in flows] == ["reno-1", "reno-2", "reno-3"]
     assert [flow["start"] for flow in flows] == [500_000_000, 1_500_000_000, 2_500_000_000]
+
+
+def test_a_dumbbell_takes_quantities_and_texts_alike() -> None:
+    texts = dumbbell("reno", rate="12Mbps", rtprop=["10ms", "20ms"], duration="10s", warmup="1s", link={"aqm": "codel"})
+    quantities = dumbbell(
+        "reno",
+        rate=Rate.from_mbps(12),
+        rtprop=[Duration.from_ms(10), Duration.from_ms(20)],
+        duration=Duration.from_s(10),
+        warmup=Duration.from_s(1),
+        link={"aqm": "codel"},
+    )
+    assert quantities.resolve() == texts.resolve()
 
 
 def test_dumbbell_repeats_what_is_given_once() -> None:

@@ -13,7 +13,7 @@ from fairweir.guard.replay import replay
 from fairweir.guard.treatments import Policy
 from fairweir.play.run import run
 from fairweir.play.simulate import Capture
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 
 
 @pytest.fixture(scope="module")

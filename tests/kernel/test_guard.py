@@ -22,7 +22,7 @@ from tests.kernel.guard_lab import PATIENCE_S, Lab, is_held, is_open, send_until
 from fairweir.guard.daemon import find_daemon
 from fairweir.play.kernel import Guarding, Options
 from fairweir.play.run import run
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
 

@@ -20,7 +20,8 @@ from fairweir.errors import ConfigError, KernelError
 from fairweir.play import kernel
 from fairweir.play.run import run
 from fairweir.play.simulate import Capture, Side
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 pytestmark = pytest.mark.kernel
 

@@ -27,7 +27,7 @@ from fairweir.game.query import GameQuery
 from fairweir.game.synthesis import Workshop
 from fairweir.play.run import run
 from fairweir.play.simulate import Capture
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 from fairweir.scenario.overrides import apply
 from fairweir.video.page import write_session
 from fairweir.video.play import play

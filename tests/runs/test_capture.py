@@ -13,7 +13,8 @@ from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.play.run import run
 from fairweir.play.simulate import Capture
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 
 def reno() -> Scenario:

@@ -18,7 +18,7 @@ from fairweir.ccas.new import write_cca
 from fairweir.errors import CcaError, ConfigError
 from fairweir.play.run import run
 from fairweir.play.sweep import fingerprint, sweep
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 
 LINK = {"rate": "12Mbps", "rtprop": "20ms", "duration": "3s"}
 
@@ -110,7 +110,7 @@ def test_a_class_of_another_session() -> None:
 SCRIPT = """
 import fairweir
 from fairweir.play.run import run
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 from fairweir.play.sweep import sweep
 
 print("once")

@@ -16,7 +16,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from distributed import LocalCluster
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 from fairweir.play.sweep import sweep
 
 scenario = dumbbell("reno", rtprop=["10ms", "20ms"], rate="12Mbps", duration="2s")

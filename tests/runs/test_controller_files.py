@@ -15,7 +15,7 @@ from fairweir.documents import shipped
 from fairweir.errors import CcaError, ConfigError
 from fairweir.game.query import GameQuery
 from fairweir.play.run import run
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 
 #: Probes while there is no queue, else drains it.
 DOCUMENT: dict[str, Any] = {

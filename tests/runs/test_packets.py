@@ -12,7 +12,8 @@ from fairweir.errors import ConfigError
 from fairweir.play.columns import ACK_COLUMNS, PACKET_COLUMNS
 from fairweir.play.run import run
 from fairweir.play.table import Table
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 ROOM = 100_000
 

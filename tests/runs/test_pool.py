@@ -15,7 +15,7 @@ import pytest
 from fairweir.errors import ConfigError, ControllerError
 from fairweir.play.pool import Failed, InterruptedJobs, default_workers, iter_jobs, map_jobs
 from fairweir.play.worker import play
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 
 LOOPS = """
 import fairweir
@@ -89,7 +89,7 @@ def test_there_is_a_worker_a_core() -> None:
 SCRIPT = """
 import sys
 from fairweir.play.pool import InterruptedJobs, map_jobs
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 from fairweir.play.worker import play
 
 quick = dumbbell("reno", rate="12Mbps", rtprop="20ms", duration="2s").to_dict()

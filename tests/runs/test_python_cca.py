@@ -12,7 +12,7 @@ import pytest
 from fairweir.ccas.lookup import check, load_class
 from fairweir.errors import CcaError, ControllerError
 from fairweir.play.run import run
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 
 Write = Callable[[str], str]
 

@@ -12,7 +12,7 @@ import pytest
 
 from fairweir import _core
 from fairweir.errors import ConfigError
-from fairweir.scenario.model import dumbbell
+from fairweir.scenario.dumbbell import dumbbell
 from fairweir.scenario.overrides import apply
 
 MS = 1_000_000

@@ -17,7 +17,8 @@ from fairweir.play.pool import map_jobs
 from fairweir.play.run import fairness, run
 from fairweir.play.table import Table
 from fairweir.play.worker import play
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 
 def noisy(seed: int = 1) -> Scenario:

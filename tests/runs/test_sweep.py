@@ -12,7 +12,8 @@ import pytest
 from fairweir.errors import ConfigError
 from fairweir.play.sweep import expand, fingerprint, grid_of, parse_grid, sweep
 from fairweir.play.table import Table
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 
 def small(**changes: Any) -> Scenario:

@@ -19,7 +19,8 @@ from fairweir.play import sandbox
 from fairweir.play.pool import Done, Failed, map_jobs
 from fairweir.play.run import run
 from fairweir.play.worker import play
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 #: A line of the skeleton's `pkts_acked`, and what becomes of it.
 WELL = "ca->rtt_us = sample->rtt_us;"

@@ -23,7 +23,8 @@ from fairweir.play import batch
 from fairweir.play import kernel as world_kernel
 from fairweir.play.batch import Archive, Task, play_all, spread_starts
 from fairweir.play.run import run
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 ROOT = Path(__file__).parents[2]
 

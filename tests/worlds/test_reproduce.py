@@ -19,7 +19,8 @@ from fairweir.reproduce.experiment import Axis, Bound, Case, Check, Experiment, 
 from fairweir.reproduce.judge import judge
 from fairweir.reproduce.readings import read
 from fairweir.reproduce.runner import reproduce
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 PUBLISHED = Path(__file__).parents[2] / "scenarios" / "published"
 REQUIRED = {

@@ -15,7 +15,8 @@ from fairweir.cli.main import main
 from fairweir.errors import CcaError, ConfigError, KernelError
 from fairweir.play import kernel
 from fairweir.play.run import run
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 FAKE = Path(__file__).with_name("fake_helper.py")
 

@@ -91,7 +91,7 @@ def _memory() -> str:
 def _simulator() -> Check:
     """Run a link of 96 Mbit/s twice: it must be full, and both runs identical."""
     from fairweir.play.run import run
-    from fairweir.scenario.model import dumbbell
+    from fairweir.scenario.dumbbell import dumbbell
 
     serves = "run, sweep, audit"
     try:

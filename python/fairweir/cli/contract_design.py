@@ -17,7 +17,7 @@ from fairweir.cli.options import AsJson
 from fairweir.contracts.design import Design, Wishes, designs, impossible
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
-from fairweir.scenario.dumbbell import dumbbell, flows
+from fairweir.scenario.dumbbell import dumbbell_document, flows
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration, Rate
 
@@ -109,7 +109,7 @@ def scenario_of(design: Design, wishes: Wishes) -> Scenario:
     for table in tables:
         table |= {"cca": design.flow_keys, "oracle_rtprop": True}
     share = math.sqrt(wishes.slowest_mbps * wishes.fastest_mbps)
-    document = dumbbell(
+    document = dumbbell_document(
         "contract-design",
         f"{wishes.flows} flows that follow a contract; fair share {share:.3g} Mbps",
         rate=Rate.from_mbps(share) * wishes.flows,

@@ -33,8 +33,8 @@ FINE_PACKET = 256
 CAPACITY_GBPS = CAPACITY.mbps / Rate.from_mbps(1000).mbps
 KILOBITS = 1 / BYTES_PER_MBPS_MS
 """In a byte: Mbps times ms, and Gbps times us, the units of the closed forms here."""
-START_SPREAD_US = 200.0
-"""Flows start within it, as a seed has it."""
+FABRIC_SPREAD_US = 200.0
+"""Flows start within it, as a seed has it: some 17 rtprops of a data centre."""
 WARMUP_RTPROPS = 1000
 WARMUP_QDELAYS = 40
 """This many of both are excluded as warm-up, and as many are measured: Vegas changes by a packet per round, and long
@@ -173,7 +173,7 @@ class Place:
                 "seed": seed,
                 "packet": f"{packet}B",
                 "link": {link: {"rate": str(CAPACITY / follower.slowed), "buffer": "infinite"} for link in links},
-                "flow": [{**common, **flow, "start": time(dice.random() * START_SPREAD_US)} for flow in flows],
+                "flow": [{**common, **flow, "start": time(dice.random() * FABRIC_SPREAD_US)} for flow in flows],
             }
         )
 

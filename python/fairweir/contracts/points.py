@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from fairweir.ccas.cca_spec import as_written
 from fairweir.contracts.fit import Points
 from fairweir.play.measure import packets
-from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, dumbbell, flows
+from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Setting:
             link["aqm"] = {"kind": "ecn-threshold", "threshold": "0.2bdp"}
             for table in tables:
                 table["ecn"] = True
-        return dumbbell(
+        return dumbbell_document(
             f"contract-{cca_name(cca)}",
             f"{self.flows} flows of {cca_name(cca)} on a dumbbell: one point of its contract",
             rate=self.capacity,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from fairweir.guard.configurations import BUFFERS_BDP, FLOWS, NEWCOMER_AT, RATES_MBPS, RTTS_MS, Network
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow
+from fairweir.scenario.dumbbell import ARRIVAL_SPREAD, ScenarioDict, draw_starts, dumbbell_document, flow
 from fairweir.units import Duration, Rate
 
 SERVICE: Final = '[service]\ngroup = "name"\n'
@@ -22,8 +22,6 @@ FAIR_SHARE: Final = '[flow]\nmodel = "fair-share"\n'
 """The policy for the others with a classifier that knows the link's rate and the number of flows."""
 
 DURATION: Final = Duration.from_s(100)
-#: Incumbents start within it, and newcomers within it after their time: simultaneous starts would synchronise them.
-START_SPREAD: Final = Duration.from_ms(500)
 #: Rate of an application-limited flow as a fraction of its fair share; the report says only that it is less.
 LIMITED_TO: Final = 0.5
 
@@ -183,13 +181,13 @@ class Case:
             keys: dict[str, Any] = {"delayed_ack": 2}
             if rules.limited in (party, "all"):
                 keys["app_rate"] = str(limit.rounded(Rate.from_mbps(0.001)))
-            starts = [(start + dice.random() * START_SPREAD).rounded(Duration.from_us(1)) for _ in range(n)]
+            starts = draw_starts(dice, n, ARRIVAL_SPREAD, after=start)
             name = party.removesuffix("s")
             return [flow(cca, rtt, start, id=f"{name}-{i}", **keys) for i, start in enumerate(starts, 1)]
 
         tables = senders("incumbents", rules.incumbent, incumbents, Duration.from_s(0))
         tables += senders("newcomers", rules.newcomer, newcomers, newcomer)
-        return dumbbell(
+        return dumbbell_document(
             f"guard-{self.challenge}-{self.seed}",
             "a configuration of CMU-CS-24-129, table 1",
             rate=rate,

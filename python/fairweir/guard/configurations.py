@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from fairweir.scenario.model import Scenario, dumbbell
-from fairweir.units import Duration
+from fairweir.scenario.dumbbell import ARRIVAL_SPREAD, draw_starts, dumbbell
+from fairweir.scenario.model import Scenario
+from fairweir.units import Duration, Rate
 
 RATES_MBPS = (1, *range(4, 101, 4))
 BUFFERS_BDP = (0.5, 1.0, 2.0, 3.0, 4.0)
@@ -21,8 +22,6 @@ FLOWS = tuple(range(1, 11))
 NEWCOMER_AT, LEARN_FROM = 0.2, 0.8
 #: Lower bound of a "high fair rate" (the report gives no number): the link's rate divided by the flows, Mbit/s.
 HIGH_FAIR_RATE_MBPS = 10.0
-#: Incumbents start within it, s: simultaneous starts would synchronise them.
-_SPREAD = Duration.from_ms(500)
 _MS = Duration.from_ms(1)
 
 
@@ -43,17 +42,17 @@ class Network:
     def scenario(self, incumbent: str, newcomer: str, duration: Duration, seed: int) -> Scenario:
         """Return the scenario of `incumbent` flows that a `newcomer` joins."""
         dice = random.Random(f"starts {seed}")  # noqa: S311
-        starts = [str((dice.random() * _SPREAD).rounded(Duration.from_us(1))) for _ in range(self.incumbents)]
+        starts = draw_starts(dice, self.incumbents, ARRIVAL_SPREAD)
         return dumbbell(
             [incumbent] * self.incumbents + [newcomer],
-            rate=f"{self.rate_mbps}Mbps",
-            rtprop=f"{self.rtt_ms}ms",
+            rate=Rate.from_mbps(self.rate_mbps),
+            rtprop=Duration.from_ms(self.rtt_ms),
             buffer=f"{self.buffer_bdp}bdp",
-            duration=str(duration.rounded(_MS)),
+            duration=duration.rounded(_MS),
             seed=seed,
             # as in Linux
             delayed_ack=2,
-            flows=[{"start": start} for start in [*starts, str((NEWCOMER_AT * duration).rounded(_MS))]],
+            flows=[{"start": str(start)} for start in [*starts, (NEWCOMER_AT * duration).rounded(_MS)]],
         )
 
 

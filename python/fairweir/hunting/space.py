@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairweir.ccas.cca_spec import as_written
 from fairweir.documents.digits import plain
 from fairweir.play.measure import packets
-from fairweir.scenario.dumbbell import EARLY_SPREAD, Cca, cca_name, dumbbell, flows
+from fairweir.scenario.dumbbell import PHASE_SPREAD, Cca, cca_name, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
     seed : draws the flows' start times and everything random in the run
     """
     # The claim is on long-run shares; half of the run is left for convergence (FRCC's scripts leave 60 %).
-    tables = flows("", [space.rtprop] * space.flows, seed, EARLY_SPREAD)
+    tables = flows("", [space.rtprop] * space.flows, seed, PHASE_SPREAD)
     for table in tables:
         table["cca"] = as_written(cca)
     about = f"{space.flows} flows of {cca_name(cca)} share {spot.rate}"
@@ -176,7 +176,7 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
         tables[0].update(kind.keys(spot))
         tables[0]["id"] = "jittered"
         about += f"; the first suffers {spot.kind} of D = {plain(spot.d.ms, 4)} ms: {kind.text}"
-    return dumbbell(
+    return dumbbell_document(
         f"{cca_name(cca)}-{spot.kind}",
         about,
         rate=spot.rate,

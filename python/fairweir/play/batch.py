@@ -21,7 +21,7 @@ from fairweir.play import kernel
 from fairweir.play.pool import Done, map_jobs
 from fairweir.play.run import Run, World, run
 from fairweir.play.sweep import fingerprint
-from fairweir.scenario.dumbbell import EARLY_SPREAD
+from fairweir.scenario.dumbbell import PHASE_SPREAD
 from fairweir.scenario.model import Scenario
 from fairweir.units import NS_PER_S, Duration
 
@@ -216,13 +216,13 @@ def _work_s(task: Task) -> float:
 
 
 def spread_starts(scenario: Scenario, seed: int) -> Scenario:
-    """Return the scenario with another seed and start times increased by up to `EARLY_SPREAD`.
+    """Return the scenario with another seed and start times increased by up to `PHASE_SPREAD`.
 
     Real flows never start on the nanosecond; without this, seeds of a scenario without randomness would differ only in
     the order of ties, and their spread would claim a certainty that no machine has.
     """
     dice = random.Random(seed)  # noqa: S311
-    spread_ns = EARLY_SPREAD.ns
+    spread_ns = PHASE_SPREAD.ns
     changes: dict[str, Any] = {"seed": seed}
     for i, flow in enumerate(scenario.flow):
         start = _core.parse_time(flow.start) + dice.randrange(spread_ns)

@@ -1,12 +1,16 @@
-"""Scenarios as TOML has them, for searches and batteries: flows that share one bottleneck, and when they start."""
+"""Scenarios in which all flows share one bottleneck, and when the flows start."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fairweir.ccas.cca_spec import AnyCca, table_of
+from fairweir.documents.quantities import show
+from fairweir.errors import ConfigError
+from fairweir.scenario.model import Scenario
 from fairweir.units import Bytes, Duration, Rate
 
 ScenarioDict = dict[str, Any]
@@ -14,16 +18,20 @@ ScenarioDict = dict[str, Any]
 Cca = AnyCca
 """A CCA as users name it: ``"vegas"``, ``"vegas{alpha=4}"``, ``{"name": "vegas", "alpha": 4}`` or a class."""
 
-START_SPREAD = Duration.from_s(2)
-"""Flows start at random within it: simultaneous starts would synchronise them, and ties are not evidence."""
-
 PACKET = Bytes(1500)
 """Default packet size of scenarios."""
 
-EARLY_SPREAD = Duration.from_ms(100)
-"""The same for flows that must all observe an empty queue first, with random phases."""
+START_SPREAD = Duration.from_s(2)
+"""Flows of an audit or a contract start at random within it: simultaneous starts would synchronise them, and ties are
+not evidence. It is long enough for a slow start between two arrivals.
+"""
+PHASE_SPREAD = Duration.from_ms(100)
+"""Flows that must all observe an empty queue first start within it: it randomises their phases alone."""
+ARRIVAL_SPREAD = Duration.from_ms(500)
+"""Flows that a guard takes for one group of arrivals start within it."""
 
 _US = Duration.from_us(1)
+NO_TIME = Duration.from_ns(0)
 
 
 def cca_name(cca: Cca) -> str:
@@ -31,10 +39,14 @@ def cca_name(cca: Cca) -> str:
     return cca if isinstance(cca, str) else str(table_of(cca)["name"])
 
 
+def draw_starts(dice: random.Random, n: int, spread: Duration, *, after: Duration = NO_TIME) -> list[Duration]:
+    """Draw n start times in [after, after + spread), to the microsecond."""
+    return [(after + dice.random() * spread).rounded(_US) for _ in range(n)]
+
+
 def start_times(seed: int, n: int, spread: Duration = START_SPREAD) -> list[Duration]:
     """Return start times that a seed draws, in [0, spread), to the microsecond."""
-    dice = random.Random(f"start times {seed}")  # noqa: S311
-    return [(dice.random() * spread).rounded(_US) for _ in range(n)]
+    return draw_starts(random.Random(f"start times {seed}"), n, spread)  # noqa: S311
 
 
 def flow(cca: str, rtprop: Duration, start: Duration | None = None, **keys: Any) -> dict[str, Any]:
@@ -52,25 +64,105 @@ def flows(cca: str, rtprops: Sequence[Duration], seed: int, spread: Duration = S
     return [flow(cca, r, s) for r, s in zip(rtprops, starts, strict=True)]
 
 
-def dumbbell(
+def dumbbell_document(
     name: str,
     description: str,
     *,
-    rate: Rate,
+    rate: Rate | str,
     buffer: str,
     flow_tables: Sequence[dict[str, Any]],
-    duration: Duration,
-    warmup: Duration,
+    duration: Duration | str,
+    warmup: Duration | str,
     seed: int,
     **link_keys: Any,
 ) -> ScenarioDict:
-    """Return a scenario with one bottleneck that all flows share."""
+    """Return the document of a scenario with one link, `bottleneck`, that all flows share; it is not checked yet."""
     return {
         "name": name,
-        "description": description,
-        "duration": str(duration),
-        "warmup": str(warmup),
+        **({"description": description} if description else {}),
+        "duration": _text(duration),
+        "warmup": _text(warmup),
         "seed": seed,
-        "link": {"bottleneck": {"rate": str(rate), "buffer": buffer, **link_keys}},
+        "link": {"bottleneck": {"rate": _text(rate), "buffer": buffer, **link_keys}},
         "flow": list(flow_tables),
     }
+
+
+def dumbbell(
+    ccas: AnyCca | Sequence[AnyCca],
+    *,
+    rate: Rate | str = "96Mbps",
+    rtprop: Duration | str | Sequence[Duration | str] = "40ms",
+    buffer: str = "1bdp",
+    duration: Duration | str = "60s",
+    warmup: Duration | str = "0s",
+    seed: int = 1,
+    name: str = "dumbbell",
+    description: str = "",
+    link: Mapping[str, Any] | None = None,
+    flows: Sequence[Mapping[str, Any]] | None = None,
+    base: Path | None = None,
+    **each: Any,
+) -> Scenario:
+    """Return a scenario with one link, `bottleneck`, that all flows share.
+
+    Parameters
+    ----------
+    ccas : one controller (name, ``cubic{beta=0.5}``, table with ``name`` and parameters, or class) or one per flow
+    rate, buffer : of the link; a Rate or text with unit, and text such as ``"1.5bdp"``
+    rtprop : Duration or text with unit, one or one per flow
+    duration, warmup : Duration or text with unit
+    link : further keys of the link, such as ``{"aqm": "codel"}``
+    flows : further keys of each flow, one mapping a flow
+    base : Path, the folder that names of files are relative to
+    each : further keys of every flow, such as ``ecn=True``
+
+    Returns
+    -------
+    Scenario; as many flows as the longest of `ccas`, `rtprop` and `flows`, the others repeated
+
+    Raises
+    ------
+    ConfigError : a value that a scenario cannot have, or lists of different lengths
+    """
+    columns: dict[str, list[Any]] = {
+        "cca": _column("ccas", ccas, (str, type, Mapping), 'write "bbr", ["bbr", "cubic"], or classes'),
+        "rtprop": _column("rtprop", rtprop, (str, Duration), 'write it with its unit: "40ms", or one per flow'),
+        "flows": _column("flows", [{}] if flows is None else flows, (Mapping,), 'write [{"start": "1s"}, {}]'),
+    }
+    n = max(map(len, columns.values()))
+    for key, column in columns.items():
+        if len(column) not in (1, n):
+            raise ConfigError(f"{key} has {len(column)} entries for {n} flows", hint="write one entry, or one per flow")
+    cca, delay, more = (column * n if len(column) == 1 else column for column in columns.values())
+    document = dumbbell_document(
+        name,
+        description,
+        rate=rate,
+        buffer=buffer,
+        flow_tables=[{"cca": cca[i], "rtprop": _text(delay[i]), **each, **more[i]} for i in range(n)],
+        duration=duration,
+        warmup=warmup,
+        seed=seed,
+    )
+    document["link"]["bottleneck"] |= link or {}
+    return Scenario.from_dict(document, source=name, base=base)
+
+
+def _text(quantity: object) -> object:
+    """Return a quantity as scenarios write it; the check of the scenario rejects what is none."""
+    return str(quantity) if isinstance(quantity, (Rate, Duration)) else quantity
+
+
+def _column(name: str, given: object, single: tuple[type, ...], hint: str) -> list[Any]:
+    """Return an argument that is one value, or one per flow, as a list.
+
+    Raises
+    ------
+    ConfigError : it is neither
+    """
+    values = [given] if isinstance(given, (*single, str)) or not isinstance(given, Sequence) else list(given)
+    for value in values:
+        if not isinstance(value, single):
+            raise ConfigError(f"{name} cannot be `{show(value)}`", hint=hint)
+    return values

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from fairweir import _core
-from fairweir.ccas.cca_spec import AnyCca, table_of
+from fairweir.ccas.cca_spec import table_of
 from fairweir.ccas.lookup import algorithms
 from fairweir.documents import shipped
 from fairweir.documents.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, invalid, show
@@ -140,9 +140,9 @@ class Flow(Table):
 class Scenario(BaseModel):
     """A scenario, checked.
 
-    Attributes are the keys of the file; :meth:`load`, :meth:`from_toml`, :meth:`from_dict` and :func:`dumbbell` make
-    one and raise :class:`ConfigError` where the class itself would raise pydantic's error. A scenario never changes:
-    :meth:`override` gives another.
+    Attributes are the keys of the file; :meth:`load`, :meth:`from_toml`, :meth:`from_dict` and
+    :func:`fairweir.scenario.dumbbell.dumbbell` make one and raise :class:`ConfigError` where the class itself would
+    raise pydantic's error. A scenario never changes: :meth:`override` gives another.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -335,77 +335,3 @@ def read_scenario(path: Path) -> dict[str, Any]:
     """
     audit = f"a scenario is a TOML file; for a verdict on a controller: fairweir audit {path}"
     return read_document(path, hint=audit if str(path) in algorithms() else None)
-
-
-def dumbbell(
-    ccas: AnyCca | Sequence[AnyCca],
-    *,
-    rate: str = "96Mbps",
-    rtprop: str | Sequence[str] = "40ms",
-    buffer: str = "1bdp",
-    duration: str = "60s",
-    warmup: str = "0s",
-    seed: int = 1,
-    name: str = "dumbbell",
-    description: str = "",
-    link: Mapping[str, Any] | None = None,
-    flows: Sequence[Mapping[str, Any]] | None = None,
-    base: Path | None = None,
-    **each: Any,
-) -> Scenario:
-    """Return a scenario with one link, `bottleneck`, that all flows share.
-
-    Parameters
-    ----------
-    ccas : one controller (name, ``cubic{beta=0.5}``, table with ``name`` and parameters, or class) or one per flow
-    rate, buffer : str with units, of the link
-    rtprop : str with unit, one or one per flow
-    duration, warmup : str with units
-    link : further keys of the link, such as ``{"aqm": "codel"}``
-    flows : further keys of each flow, one mapping a flow
-    base : Path, the folder that names of files are relative to
-    each : further keys of every flow, such as ``ecn=True``
-
-    Returns
-    -------
-    Scenario; as many flows as the longest of `ccas`, `rtprop` and `flows`, the others repeated
-
-    Raises
-    ------
-    ConfigError : a value that a scenario cannot have, or lists of different lengths
-    """
-    columns: dict[str, list[Any]] = {
-        "cca": _column("ccas", ccas, (str, type, Mapping), 'write "bbr", ["bbr", "cubic"], or classes'),
-        "rtprop": _column("rtprop", rtprop, (str,), 'write it with its unit: "40ms", or one per flow'),
-        "flows": _column("flows", [{}] if flows is None else flows, (Mapping,), 'write [{"start": "1s"}, {}]'),
-    }
-    n = max(map(len, columns.values()))
-    for key, column in columns.items():
-        if len(column) not in (1, n):
-            raise ConfigError(f"{key} has {len(column)} entries for {n} flows", hint="write one entry, or one per flow")
-    cca, delay, more = (column * n if len(column) == 1 else column for column in columns.values())
-    document = {
-        "name": name,
-        "duration": duration,
-        "warmup": warmup,
-        "seed": seed,
-        "link": {"bottleneck": {"rate": rate, "buffer": buffer, **(link or {})}},
-        "flow": [{"cca": cca[i], "rtprop": delay[i], **each, **more[i]} for i in range(n)],
-    }
-    if description:
-        document["description"] = description
-    return Scenario.from_dict(document, source=name, base=base)
-
-
-def _column(name: str, given: object, single: tuple[type, ...], hint: str) -> list[Any]:
-    """Return an argument that is one value, or one per flow, as a list.
-
-    Raises
-    ------
-    ConfigError : it is neither
-    """
-    values = [given] if isinstance(given, (*single, str)) or not isinstance(given, Sequence) else list(given)
-    for value in values:
-        if not isinstance(value, single):
-            raise ConfigError(f"{name} cannot be `{show(value)}`", hint=hint)
-    return values

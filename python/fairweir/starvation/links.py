@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairweir.ccas.cca_spec import as_written
-from fairweir.scenario.dumbbell import EARLY_SPREAD, PACKET, Cca, cca_name, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import PACKET, PHASE_SPREAD, Cca, cca_name, dumbbell_document, flow, start_times
 from fairweir.units import Bytes, Duration, Rate
 
 Document = dict[str, Any]
@@ -43,7 +43,7 @@ def _virtual(rate: Rate, d: Duration, rtprop: Duration) -> Document:
 
 def ideal(cca: Cca, rate: Rate, rtprop: Duration, duration: Duration, share: float) -> Document:
     """One flow alone; the last `share` of the run counts."""
-    return dumbbell(
+    return dumbbell_document(
         f"{cca_name(cca)}-ideal",
         "one flow on an ideal link",
         rate=rate,
@@ -85,12 +85,12 @@ def shared(
         "large enough")
     standing : the initial queue of case 1, as a delay; a third flow causes it
     """
-    starts = start_times(seed, 2, EARLY_SPREAD)
+    starts = start_times(seed, 2, PHASE_SPREAD)
     flows = [
         flow_of(cca, rtprop, start, id=name, jitter=_virtual(rate, d, rtprop))
         for name, rate, start in zip(("slow", "fast"), (slow, fast), starts, strict=True)
     ]
-    document = dumbbell(
+    document = dumbbell_document(
         f"{cca_name(cca)}-starves",
         f"Two flows of {cca_name(cca)} share {link}. Jitter of at most {d.ms:.4g} ms makes it look "
         f"like a link of {slow} to one and of {fast} to the other (starvation paper, theorem 1).",
@@ -116,7 +116,7 @@ def _backlog(size: Bytes) -> Document:
 
 def underused(cca: Cca, shown: Rate, link: Rate, d: Duration, rtprop: Duration) -> Document:
     """Theorem 2: one flow on a fast link, shown a slow one."""
-    return dumbbell(
+    return dumbbell_document(
         f"{cca_name(cca)}-underuses",
         f"A flow of {cca_name(cca)} has {link} for itself. Jitter of at most {d.ms:.4g} ms makes it look like a link "
         f"of {shown} (starvation paper, theorem 2).",

@@ -13,7 +13,7 @@ from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import places, steady_times
 from fairweir.audit.exhibits.victim import AGGREGATED_GAIN
 from fairweir.audit.results import Axis
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
 RTPROP = Duration.from_ms(32)
@@ -57,7 +57,7 @@ def _aggregated(
         tables[0]["ack_jitter"] = {"kind": "ack-aggregation", "hold": str(hold)}
     if has_box and hold:
         tables[0] |= {"access": {"rate": str(rate)}, "rwnd": SOCKET_BUFFER}
-    return dumbbell(
+    return dumbbell_document(
         name,
         f"three flows; the ACKs of the first are held for {hold} and released in bursts",
         rate=rate,

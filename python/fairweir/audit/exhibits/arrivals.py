@@ -10,7 +10,7 @@ from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     tables = [
         flow(subject.cca, RTPROP, i * stagger + offset, stop=str((n + i) * stagger)) for i, offset in enumerate(offsets)
     ]
-    return dumbbell(
+    return dumbbell_document(
         "arrivals",
         f"{n} flows, each arrives {stagger.s:g} s after the one before; they leave in the same order",
         rate=RATE,

@@ -10,7 +10,7 @@ from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.results import Axis
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def parse(label: str) -> tuple[str, float]:
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     incumbent, buffer_bdp = parse(place.label)
     own, other = start_times(seed, 2, Duration.from_s(5))
-    return dumbbell(
+    return dumbbell_document(
         "coexistence",
         f"one flow competing with one of {incumbent}, buffer {buffer_bdp:g} BDP",
         rate=RATE,

@@ -7,7 +7,7 @@ from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
 from fairweir.judging.outcome import Direction, Threshold
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 
 RTPROP = Duration.from_ms(40)
@@ -31,7 +31,7 @@ NO_COLLAPSE = Threshold(
 
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     n = int(place.x)
-    return dumbbell(
+    return dumbbell_document(
         "many-flows",
         f"{n} flows, {RATE_PER_FLOW.mbps:g} Mbps for each",
         rate=RATE_PER_FLOW * n,

@@ -9,7 +9,7 @@ from fairweir.audit.exhibits.family import Claim, Family, Law, Place, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN
 from fairweir.audit.results import Axis
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     tables = flows(subject.cca, [RTPROP] * 2, seed)
     if place.x > 1:
         tables[0]["delayed_ack"] = {"every": int(place.x), "timer": TIMER}
-    return dumbbell(
+    return dumbbell_document(
         "delayed-acks",
         f"two flows; the receiver of the first sends one ACK for {place.label}",
         rate=RATE,

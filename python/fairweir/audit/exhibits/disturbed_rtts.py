@@ -9,7 +9,7 @@ from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import categories, places
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN, PAIR_RATIO, SOLO_UTILIZATION
 from fairweir.audit.results import Axis
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 
 RATE, RTPROP = Rate.from_mbps(120), Duration.from_ms(60)
@@ -22,7 +22,7 @@ POISONED = {"alone": (True,), "one of two": (True, False)}
 def _played(
     subject: Subject, name: str, description: str, tables: list[dict[str, Any]], seed: int, patience: float
 ) -> ScenarioDict:
-    return dumbbell(
+    return dumbbell_document(
         name,
         description,
         rate=RATE,

@@ -9,7 +9,7 @@ from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Threshold
-from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
 RATE, RTPROP = Rate.from_mbps(48), Duration.from_ms(40)
@@ -55,7 +55,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
         flow(subject.cca, RTPROP, i * GAP + offset, bytes=str(packets * PACKET), id=f"transfer{i + 1}")
         for i, offset in enumerate(offsets)
     ]
-    return dumbbell(
+    return dumbbell_document(
         "finite-flows",
         f"transfers of {place.label} over an idle link",
         rate=RATE,

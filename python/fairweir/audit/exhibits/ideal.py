@@ -8,7 +8,7 @@ from fairweir.audit.exhibits import laws, readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Law, Place, Subject
 from fairweir.audit.exhibits.setting import places, steady_times
 from fairweir.audit.results import Axis
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _rtt_law(link: Callable[[float], laws.IdealLink]) -> Callable[[str], Mapping
 
 def _over_rates(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     duration, warmup = steady_times(Rate.from_mbps(place.x), patience)
-    return dumbbell(
+    return dumbbell_document(
         "ideal-rate",
         f"{FLOWS} flows of one rtprop on an ideal {place.label} link",
         rate=Rate.from_mbps(place.x),
@@ -70,7 +70,7 @@ def _over_rates(subject: Subject, place: Place, seed: int, patience: float) -> S
 
 def _over_rtprops(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     duration, warmup = steady_times(LINK_RATE, patience)
-    return dumbbell(
+    return dumbbell_document(
         "ideal-rtprop",
         f"{FLOWS} flows of rtprop {place.label} on an ideal link",
         rate=LINK_RATE,
@@ -85,7 +85,7 @@ def _over_rtprops(subject: Subject, place: Place, seed: int, patience: float) ->
 def _over_counts(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     n = int(place.x)
     duration, warmup = steady_times(LINK_RATE, patience)
-    return dumbbell(
+    return dumbbell_document(
         "ideal-flows",
         f"{n} flows of one rtprop on an ideal link",
         rate=LINK_RATE,

@@ -9,7 +9,7 @@ from fairweir.audit.results import Axis
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Threshold
-from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
 LINK, POLICED, RTPROP = Rate.from_mbps(100), Rate.from_mbps(20), Duration.from_ms(50)
@@ -33,7 +33,7 @@ LITTLE_LOSS = Threshold(
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     (start,) = start_times(seed, 1)
     burst = round(place.x * BDP_PKTS)
-    return dumbbell(
+    return dumbbell_document(
         "policer",
         f"one flow through a policer with a bucket of {place.label}",
         rate=LINK,

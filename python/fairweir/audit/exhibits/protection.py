@@ -9,7 +9,7 @@ from fairweir.audit.results import Axis
 from fairweir.judging.interval import Scale
 from fairweir.judging.metrics import p95_queue_ms
 from fairweir.judging.outcome import Direction, Threshold
-from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
 RATE, RTPROP = Rate.from_mbps(48), Duration.from_ms(40)
@@ -26,7 +26,7 @@ BACKED_OFF = Threshold(
 
 def _lossy(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     (start,) = start_times(seed, 1)
-    return dumbbell(
+    return dumbbell_document(
         "heavy-loss",
         f"one flow loses {place.label} of its packets",
         rate=RATE,
@@ -40,7 +40,7 @@ def _lossy(subject: Subject, place: Place, seed: int, patience: float) -> Scenar
 
 def _deep(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     (start,) = start_times(seed, 1)
-    return dumbbell(
+    return dumbbell_document(
         "deep-buffer",
         f"one flow before a buffer of {place.label}",
         rate=RATE,

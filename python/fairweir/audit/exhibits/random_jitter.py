@@ -7,7 +7,7 @@ from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, 
 from fairweir.audit.results import Axis
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
 BUFFERS_BDP = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -50,7 +50,7 @@ def _family(rate: Rate, rtprop: Duration) -> Family:
 
     def scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
         (start,) = start_times(seed, 1)
-        return dumbbell(
+        return dumbbell_document(
             name,
             f"one flow; random aggregation of up to one rtprop; buffer {place.label}",
             rate=rate,

@@ -7,7 +7,7 @@ from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN, PAIR_RATIO, SOLO_UTILIZATION
 from fairweir.audit.results import Axis
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 
 RATE, RTPROP, LOSS = Rate.from_mbps(120), Duration.from_ms(40), "2%"
@@ -20,7 +20,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     for table, is_lossy in zip(tables, lossy, strict=True):
         if is_lossy:
             table["loss"] = LOSS
-    return dumbbell(
+    return dumbbell_document(
         "random-loss",
         f"{LOSS} random loss {place.label}",
         rate=RATE,

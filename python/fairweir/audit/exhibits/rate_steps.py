@@ -10,7 +10,7 @@ from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.results import Axis
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Threshold
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flow, start_times
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     step = STEP * patience
     (start,) = start_times(seed, 1)
     rates = RATES[place.label]
-    scenario = dumbbell(
+    scenario = dumbbell_document(
         "rate-steps",
         f"one flow; the link's rate is {place.label} every {step.s:g} s",
         rate=rates[0],

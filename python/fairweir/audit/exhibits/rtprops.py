@@ -20,7 +20,7 @@ from fairweir.audit.results import Axis
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Threshold
-from fairweir.scenario.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _ratio_laws(cca: str) -> Mapping[str, Law]:
 
 def _three(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     duration, warmup = steady_times(Rate.from_mbps(place.x), patience)
-    return dumbbell(
+    return dumbbell_document(
         "rtprops-10-20-30",
         f"three flows with rtprops of 10, 20 and 30 ms at {place.label}",
         rate=Rate.from_mbps(place.x),
@@ -85,7 +85,7 @@ def _three(subject: Subject, place: Place, seed: int, patience: float) -> Scenar
 
 def _pair(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     duration, warmup = steady_times(RATE, patience)
-    return dumbbell(
+    return dumbbell_document(
         "rtprop-ratio",
         f"two flows whose rtprops differ {place.x:g}-fold",
         rate=RATE,

@@ -8,7 +8,8 @@ from typing import Any
 from fairweir.errors import FairweirError
 from fairweir.judging.metrics import sampled
 from fairweir.play.batch import Archive, Task, play_all, spread_starts
-from fairweir.scenario.model import Scenario, dumbbell
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
 
 RATE = "48Mbps"
 BUFFER = "100bdp"
