@@ -1,7 +1,8 @@
 //! A controller's actions in a step: which batches it sends as how many FEC frames, at what rate, and the target size
 //! of the next frames.
 //!
-//! A message of k packets with n - k packets of repair (Reed-Solomon) is decoded from any k of the n: only counts matter here.
+//! A message of k packets with n - k packets of repair (Reed-Solomon) is decoded from any k of the n: only counts
+//! matter here.
 
 use crate::form::{Amounts, Form};
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,7 @@ impl Waiting {
         if self.len == 0 { 0.0 } else { self.sizes[0] }
     }
 
-    /// Returns the size of all, added from the oldest on.
+    /// Returns the total size, summed from the oldest batch.
     pub fn sum(&self) -> f64 {
         self.sizes[..self.len].iter().sum()
     }
@@ -74,12 +75,12 @@ impl Waiting {
     }
 }
 
-/// Action of a step, in packets.
+/// Action of one step, in packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Action {
     /// Which batches are sent.
     pub send: Send,
-    /// Their size.
+    /// Size of the message: the packets that must arrive.
     pub message: f64,
     /// All packets of the step; `rate - message` of them are repair.
     pub rate: f64,
@@ -111,7 +112,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// Fill in the numbers. Nothing is negative, a batch that does not wait is not sent, and the rate is at least the message.
+    /// Compute the numbers. None is negative, only waiting batches are sent, and the rate is at least the message.
     pub fn realise(&self, amounts: &Amounts, waiting: &Waiting) -> Action {
         let send = if waiting.len == 0 { Send::None } else { self.send };
         let message = waiting.message(send);

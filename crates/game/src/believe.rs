@@ -1,7 +1,8 @@
 //! A belief that is never empty: also defined when no link of the model explains all observations.
 //!
-//! Real links change their rate, stall, and delay by more than a step. Each step of the ladder assumes less: fewer points,
-//! losses a packet early, more jitter, and in the end only that the rate delivered of late can be delivered again.
+//! Real links change their rate, stall, and delay by more than a step. Each step of the ladder assumes less: fewer
+//! points, losses a packet early, more jitter, and in the end only that the recently delivered rate can be delivered
+//! again.
 
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use crate::window::{POINTS, Window};
 
 /// Minimum number of points tried: two points hardly bound C from above.
 const FEWEST_POINTS: usize = 3;
-/// A buffer that loses a burst's packets may be this far from full, in packets.
+/// A buffer that drops a packet of a burst may lack this much of being full, in packets.
 const PACKET: f64 = 1.0;
 /// Steps over which the delivered rate counts as recent.
 const RECENT_STEPS: usize = 2;
@@ -23,7 +24,7 @@ const RECENT_STEPS: usize = 2;
 pub enum BeliefSource {
     /// All points, by the model.
     Window,
-    /// As many of the latest points as some link of the model explains.
+    /// The maximum number of latest points that some link of the model explains.
     FewerPoints,
     /// Losses may come a packet before the buffer is full.
     PacketSlack,
@@ -51,23 +52,24 @@ impl BeliefSource {
 pub struct Belief {
     /// Bounds at the next point.
     pub bounds: Bounds,
-    /// True if the bounds are those of all links with the model's jitter that explain the points: claims may rest on them.
+    /// True if the bounds are those of all links with the model's jitter that explain the points: claims may rest on
+    /// them.
     pub exact: bool,
     /// Basis of the bounds.
     pub from: BeliefSource,
     /// Number of points used.
     pub points: usize,
-    /// Packets that the buffer may be short of full at a loss.
+    /// Free space that the buffer may have at a loss, in packets.
     pub slack: f64,
     /// Jitter allowed for, in steps.
     pub jitter: usize,
 }
 
-/// Belief about the link from the window, or from as much of it as can be explained.
+/// Returns the belief about the link from the window, or from the part of it that can be explained.
 pub fn believe(w: &Window, model: &LinkModel) -> Belief {
     let fewest = FEWEST_POINTS.min(w.len);
     let shorter = (fewest..=w.len).rev().find_map(|points| explained(w, model, model.jitter, points));
-    // Whole steps: at the very smallest jitter that explains a window the belief is a point, often the model's largest C.
+    // Whole steps: at the minimum jitter that explains a window the belief is a point, often the model's maximum C.
     let later = || (model.jitter + 1..=POINTS).find_map(|jitter| explained(w, model, jitter, w.len));
     shorter.or_else(later).unwrap_or_else(|| delivered_rate(w, model))
 }

@@ -26,7 +26,7 @@ pub enum Fact {
         /// The last point at which the queue was empty, if it was within the window.
         empty_at: Option<u8>,
     },
-    /// No more was served by `point` than accepted; with equality the queue was empty.
+    /// At most the accepted packets were served by `point`; with equality the queue was empty.
     Accepted {
         /// The point at which the queue was empty, or nearly.
         point: u8,
@@ -66,7 +66,8 @@ impl Fact {
 }
 
 impl Binding {
-    /// The points of the window that determine this end of C, in order, without repetition; none if it is the model's.
+    /// The points of the window that determine this end of C, in order, without repetition; empty if it is the model's
+    /// bound.
     pub fn points(&self) -> Vec<u8> {
         let mut all: Vec<u8> = self.facts.iter().flatten().flat_map(|fact| fact.points()).flatten().collect();
         all.sort_unstable();
@@ -75,7 +76,7 @@ impl Binding {
     }
 }
 
-/// A binding as it is written.
+/// The JSON format of a binding.
 #[derive(Serialize)]
 struct Document {
     facts: Vec<Fact>,

@@ -1,9 +1,11 @@
-//! Exact bounds of C, B, the queue and the safe rate over all links that explain a window: for roots, claims and the shield.
+//! Exact bounds of C, B, the queue and the safe rate over all links that explain a window: for roots, claims and the
+//! shield.
 //!
 //! With the losses known, each point's queue is empty or not, and in each of these regimes all observations are linear
-//! constraints on C, I\[0\] and K = C + B. K has lower bounds L and upper bounds U, all linear in (C, I\[0\]); it exists where
-//! every L is at most every U. So a regime is a convex polygon of (C, I\[0\]), and as the queue grows with K, and C + B - q
-//! does as well, the extremes lie at vertices with K at its largest L or smallest U (docs/formal/game.md has the proof).
+//! constraints on C, I\[0\] and K = C + B. K has lower bounds L and upper bounds U, all linear in (C, I\[0\]); it
+//! exists where every L is at most every U. So a regime is a convex polygon of (C, I\[0\]), and as the queue grows with
+//! K, and C + B - q does as well, the extremes lie at vertices with K at its largest L or smallest U
+//! (docs/formal/game.md has the proof).
 
 use serde::Serialize;
 
@@ -13,7 +15,7 @@ use crate::model::{EPS, LinkModel, Range};
 use crate::polygon::{Form, Polygon};
 use crate::window::{POINTS, Window};
 
-/// Bounds that no link of the belief is outside of, each of them reached.
+/// Tight bounds: every link of the belief is inside, and some link attains each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ExactBounds {
     /// The bounds; where C has a gap, its outer ends.
@@ -57,7 +59,7 @@ struct Explorer<'a> {
     delivered: [f64; POINTS],
     /// A\[t\] - A\[t-1\], up to the next point.
     arrived: [f64; POINTS + 1],
-    /// A\[0\] less the losses known before it: no more can have been accepted by the first point.
+    /// A\[0\] minus the losses known before it: the maximum accepted by the first point.
     first_at_most: f64,
     /// Also compute B, the queue and the safe rate.
     all: bool,
@@ -123,7 +125,8 @@ fn widen(range: &mut Range, by: Range) {
     range.max = range.max.max(by.max);
 }
 
-/// What a bound of K is: from below by what was accepted, from above by a loss; point 0 is the model or the first point.
+/// What a bound of K is: from below by what was accepted, from above by a loss; point 0 is the model or the first
+/// point.
 fn fact_of_buffer(lower: u8, lower_is_model: bool, upper: u8) -> Fact {
     match (lower_is_model, upper) {
         (true, 0) => Fact::ModelB,
@@ -235,7 +238,7 @@ impl<'a> Explorer<'a> {
         true
     }
 
-    /// Go on with point `t`, in both regimes if both are possible.
+    /// Add point `t`, in both regimes if both are possible.
     fn point(&mut self, t: usize, regime: &mut Regime) {
         let w = self.w;
         if t == w.len {
@@ -262,9 +265,9 @@ impl<'a> Explorer<'a> {
         if t < w.visible {
             self.visible_point(t, regime, busy);
         } else {
-            // More than was delivered at the end was accepted by a hidden point. Had its queue been empty, all that would
-            // have been served; if that was delivered within the window there is no such point. If not, nothing but the
-            // queue, which is followed apart, depends on it.
+            // More than was delivered at the end was accepted by a hidden point. Had its queue been empty, all of it
+            // would have been served; if that was delivered within the window there is no such point. Otherwise only
+            // the queue depends on it, which is computed separately.
             regime.served = busy;
             self.served(t, regime);
         }
@@ -301,7 +304,7 @@ impl<'a> Explorer<'a> {
         self.point(t + 1, regime);
     }
 
-    /// All points are in.
+    /// Evaluate the regime after the last point.
     fn leaf(&mut self, regime: &Regime) {
         let c = regime.polygon.range(Form::C);
         let found = &mut self.found;
@@ -360,19 +363,19 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// The first point's losses are unknown, too: N\[0\] is between the packets delivered (or served) and the packets sent.
-    /// The queue grows with N\[0\] and with B, and C + B - q falls with N\[0\] until B has to grow with it.
+    /// The first point's losses are unknown, too: N\[0\] is between the packets delivered (or served) and the packets
+    /// sent. The queue grows with N\[0\] and with B, and C + B - q falls with N\[0\] until B has to grow with it.
     fn first_hidden(&mut self, regime: &Regime) {
         let Range { min: b_min, max: b_max } = self.model.b;
         let (end, sent) = (Form::constant(self.end()), Form::constant(self.first_at_most));
         let start = regime.polygon;
-        // The least N[0] with the least B.
+        // The minimum N[0] with the minimum B.
         for (accepted, polygon) in larger(end, Form::SERVED, start) {
             let waiting = accepted - Form::SERVED;
             for (b, polygon) in larger(waiting, Form::constant(b_min), polygon) {
                 self.queue(1, polygon, b + Form::C, waiting, Side::SmallestQueue);
             }
-            // Full buffer of the least size, if as much may have been accepted.
+            // Full buffer of minimum size, if that many packets may have been accepted.
             for (most, polygon) in smaller(sent, Form::SERVED + Form::constant(b_min), polygon) {
                 for (accepted, polygon) in larger(accepted, most, polygon) {
                     let waiting = accepted - Form::SERVED;

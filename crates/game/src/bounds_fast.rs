@@ -1,7 +1,7 @@
 //! Bounds and links at the corners of a belief, in about a microsecond: for the search, not for claims.
 //!
-//! C's ends are exact. Those of B, of the queue and of the safe rate are taken at C's ends only; between them they can be
-//! further out, so that the true link is outside in about one window of a hundred (docs/formal/game.md).
+//! C's ends are exact. Those of B, of the queue and of the safe rate are taken at C's ends only; between them they can
+//! be further out, so that the true link is outside in about one window of a hundred (docs/formal/game.md).
 
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ pub struct Path {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Corners {
     paths: [Path; 4],
-    /// What the window allows at the capacity of each.
+    /// The values that the window allows at the capacity of each.
     at: [Option<AtCapacity>; 4],
     len: usize,
 }
@@ -78,7 +78,7 @@ pub struct Within {
 }
 
 impl Within {
-    /// The belief of `window`; `None` if nothing explains it.
+    /// Returns the belief of `window`; `None` if no link of the model explains it.
     pub fn of(window: &Window, model: &LinkModel) -> Option<Within> {
         Some(Within { window: *window, c: c_range(window, model)? })
     }
@@ -89,7 +89,7 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     let s = &w.delivered[..w.len];
     let (mut lo, mut hi) = (model.c.min, model.c.max);
     let jitter = model.jitter;
-    // Quotients of one divisor are compared by their dividends.
+    // Quotients with the same divisor are compared by their dividends.
     let largest = |dividends: &mut dyn Iterator<Item = f64>| dividends.fold(f64::NEG_INFINITY, f64::max);
     // What was delivered at most from k to t was served from k - jitter to t.
     for n in 0..w.len {
@@ -128,7 +128,7 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     Range::new(lo, hi)
 }
 
-/// An end of C's range with what the window allows there.
+/// An end of C's range with the values that the window allows there.
 #[derive(Clone, Copy, Debug)]
 struct End {
     at: AtCapacity,
@@ -180,8 +180,8 @@ impl Ends {
         at_ends(self.c, |_| both.next()?)
     }
 
-    /// The corners of what the window `w`, of which these are the ends, and `root` allow; those of the window alone if the two
-    /// do not agree.
+    /// The corners of what the window `w`, of which these are the ends, and `root` allow; those of the window alone if
+    /// the two do not agree.
     pub(crate) fn corners_within(&self, w: &Window, model: &LinkModel, root: &Within) -> Corners {
         let both = Range::new(self.c.min.max(root.c.min), self.c.max.min(root.c.max));
         if both.min > both.max + EPS {
@@ -231,8 +231,8 @@ fn at_ends(c: Range, mut end_at: impl FnMut(f64) -> Option<End>) -> Corners {
 }
 
 impl Path {
-    /// The extreme trajectories of this link, longest queue first; `None` if it does not explain the window, even with a
-    /// buffer that differs by rounding.
+    /// The extreme trajectories of this link, longest queue first; `None` if it does not explain the window, even with
+    /// a buffer that differs by rounding.
     pub fn trajectories(&self, w: &Window, model: &LinkModel) -> Option<[Trajectory; 2]> {
         let at = AtCapacity::new(w, model, self.c)?;
         self.trajectories_at(&at, w, model).map(|(_, trajectories)| trajectories)

@@ -11,13 +11,13 @@ use std::borrow::Cow;
 /// The only format.
 pub const FORMAT: &str = "fairweir-tree-1";
 
-/// Why a text is not a controller file. The caller knows the file.
+/// An invalid controller file. The caller adds the file's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct ControllerError {
     /// The key, as `nodes[3].at_most`; `.` for the document.
     pub key: String,
-    /// What is wrong with the value, in words.
+    /// What is wrong with the value.
     pub reason: String,
     hint: &'static str,
 }
@@ -34,7 +34,7 @@ impl Hint for ControllerError {
     }
 }
 
-/// Return the error of a text that serde refuses; a word such as `NaN` that is no JSON is named.
+/// Convert a serde error; the message names a word that is not JSON, such as `NaN`.
 pub(crate) fn unreadable(
     text: &str,
     error: &serde_path_to_error::Error<serde_json::Error>,
@@ -109,9 +109,9 @@ pub struct Proof {
 pub struct Controller {
     /// Always [`FORMAT`].
     pub format: String,
-    /// Name.
+    /// Name of the controller.
     pub name: String,
-    /// What it decides.
+    /// Quantities that it decides.
     pub kind: Kind,
     /// The query from which it was made.
     pub query: String,
@@ -119,9 +119,9 @@ pub struct Controller {
     pub query_sha256: String,
     /// The version of fairweir that made it.
     pub version: String,
-    /// The length of a step, as `50ms`.
+    /// The length of a step, such as `50ms`.
     pub step: String,
-    /// Points of history that a belief is made from.
+    /// Number of points from which a belief is computed.
     pub points: usize,
     /// The links for which it was made.
     pub model: Model,
@@ -135,8 +135,7 @@ pub struct Controller {
     pub shield: Shield,
     /// Its proofs.
     pub proofs: Vec<Proof>,
-    /// SHA-256 of what the proofs are of, and of the proofs: written and compared by the Python side, which reads numbers as
-    /// fractions and proves; kept here as it is.
+    /// SHA-256 of the proved content and of the proofs. Python writes and compares it; this crate copies it unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proofs_sha256: Option<String>,
 }
@@ -226,11 +225,11 @@ impl Controller {
 /// A controller's decision, with its reason.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decided {
-    /// Index of the leaf.
+    /// Index of the leaf's node.
     pub leaf: usize,
-    /// What the leaf asks for.
+    /// The leaf's action before the shield.
     pub asked: Action,
-    /// What is done.
+    /// The action after the shield.
     pub action: Action,
 }
 

@@ -69,7 +69,7 @@ pub struct Alternative {
     pub value: Vec<i32>,
     /// The first component in which it is worse than the decision, and by how much in the component's unit.
     pub costs: Option<Cost>,
-    /// The network's best answer.
+    /// The network's best reply.
     pub reply: Option<ReplyText>,
 }
 
@@ -104,9 +104,9 @@ pub struct LeafText {
     pub name: Option<String>,
     /// The comparisons on the way, with their numbers.
     pub path: Vec<String>,
-    /// What the leaf asks for.
+    /// The leaf's action before the shield.
     pub asked: ActionText,
-    /// What the shield makes of it.
+    /// The action after the shield.
     pub action: ActionText,
 }
 
@@ -121,9 +121,9 @@ pub struct Explanation {
     pub binding: Option<[Binding; 2]>,
     /// The features, in their order.
     pub features: Vec<(&'static str, f64)>,
-    /// Of a controller file: the leaf.
+    /// The leaf, if the decision is a controller file's.
     pub leaf: Option<LeafText>,
-    /// All actions of the query with what they cost; the decision of the search costs nothing and comes first among those.
+    /// All actions of the query with their costs; the decision of the search is the first with cost 0.
     pub actions: Vec<Alternative>,
     /// Index of the search's decision in `actions`.
     pub best: Option<usize>,

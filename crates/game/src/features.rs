@@ -1,8 +1,8 @@
-//! What a tree may look at: a fixed list of numbers that are linear in the belief's bounds and the state's sizes.
+//! Features of a tree: a fixed list of numbers that are linear in the belief's bounds and the state's sizes.
 //!
-//! All amounts are divided by `M`, the minimum capacity of the belief: away from the bounds of the model the game is scale-free,
-//! so a tree that was made on slow links holds for fast ones. Linear, so that what a leaf does can be proved for all beliefs
-//! that reach it (docs/formal/game.md).
+//! All amounts are divided by `M`, the minimum capacity of the belief: away from the bounds of the model the game is
+//! scale-free, so a tree that was made on slow links holds for fast ones. Linear, so that what a leaf does can be
+//! proved for all beliefs that reach it (docs/formal/game.md).
 
 use crate::action::Waiting;
 use crate::form::Amounts;
@@ -14,7 +14,7 @@ pub struct Feature {
     pub name: &'static str,
     /// The unit.
     pub unit: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! Frames in transit: batches that are encoded and wait, FEC frames in flight, and their fates.
 //!
-//! A batch is what the encoder makes of the frames of one step. Time is counted in steps since its encoding began: one to
-//! encode, one until its packets have arrived, and as much jitter as the link adds.
+//! A batch is what the encoder makes of the frames of one step. Time is counted in steps since its encoding began: one
+//! to encode, one until its packets have arrived, and as much jitter as the link adds.
 
 use crate::action::{Action, MAX_WAITING, Send, Waiting};
 use crate::model::EPS;
@@ -24,8 +24,8 @@ pub struct Batch {
 pub struct Group {
     /// Points since its packets were sent: they arrive at the point `back` before the one to come.
     pub back: u32,
-    /// Packets of its step that must be accepted and delivered for it to be decoded: its own message, after those of the
-    /// FEC frames that were sent before it in that step.
+    /// Packets of its step that must be accepted and delivered for it to be decoded: its own message, after those of
+    /// the FEC frames that were sent before it in that step.
     pub need: f64,
     /// Its message, packets.
     pub message: f64,
@@ -50,7 +50,7 @@ pub struct Counts {
     pub delay: f64,
 }
 
-/// When batches are given up, steps since their encoding began.
+/// Deadlines of batches, in steps since their encoding began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
     /// A waiting batch older than this is dropped.
@@ -59,7 +59,7 @@ pub struct Deadlines {
     pub late: u32,
 }
 
-/// All frames of a controller.
+/// The frames of a controller: waiting, in the encoder and in flight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frames {
     batches: [Batch; MAX_WAITING],
@@ -104,7 +104,7 @@ impl Frames {
         waiting
     }
 
-    /// Append an encoded batch to the waiting ones; the oldest is dropped if there is no room.
+    /// Append an encoded batch to the waiting ones; drop the oldest if all places are taken.
     pub fn push(&mut self, batch: Batch) {
         if self.waiting == MAX_WAITING {
             self.drop_oldest();

@@ -13,8 +13,8 @@ use crate::window::Window;
 pub struct HeldCapacity {
     /// Steps for which a bound is held.
     pub probe_period: u32,
-    /// How much larger than the held max C min C may be, packets per step, before it contradicts it: 0 where the link is a
-    /// fluid; where packets come whole, a window may count one too many.
+    /// How much larger than the held max C min C may be, packets per step, before it contradicts it: 0 where the link
+    /// is a fluid; where packets come whole, a window may count one too many.
     grain: f64,
     max_c: Option<Held>,
     /// For as long as max C: a link's rate may change, its buffer rarely does.
@@ -34,18 +34,18 @@ pub struct Remembered {
     pub belief: Belief,
     /// The held max C, packets per step.
     pub max_c: Option<f64>,
-    /// The held min B on which the belief rests, packets; without it `R0` falls back to little more than M once the packets
-    /// that showed the buffer have left the window.
+    /// The held min B on which the belief rests, packets; without it `R0` falls back to little more than M once the
+    /// packets that showed the buffer have left the window.
     pub min_b: Option<f64>,
 }
 
 impl HeldCapacity {
-    /// Nothing is held.
+    /// Returns a memory that holds no bound.
     pub const fn new(probe_period: u32) -> HeldCapacity {
         HeldCapacity { probe_period, grain: 0.0, max_c: None, min_b: None }
     }
 
-    /// Returns it for links of whole packets of `grain`.
+    /// Sets the packet size of links that send whole packets.
     pub const fn with_grain(self, grain: f64) -> HeldCapacity {
         HeldCapacity { grain, ..self }
     }
@@ -84,8 +84,8 @@ impl HeldCapacity {
         }
     }
 
-    /// Hold max C. What is held ends with its period, or when min C contradicts it; a smaller max C replaces it and begins a
-    /// period.
+    /// Hold max C. What is held ends with its period, or when min C contradicts it; a smaller max C replaces it and
+    /// begins a period.
     pub fn hold_capacity(&mut self, c: Range, model: &LinkModel, steps: f64) {
         self.max_c = Held::after(self.max_c, steps).filter(|held| c.min <= held.bound + self.grain + EPS);
         let is_known = c.max < model.c.max - EPS;

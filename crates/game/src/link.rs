@@ -50,8 +50,8 @@ impl Link {
         self.points.last().expect("an idle link has a point").1
     }
 
-    /// `rate` packets arrive in this step. `haste` (0 to 1) is what jitter leaves of the newly served packets: 1 delivers
-    /// them at once, 0 as late as the model allows.
+    /// `rate` packets arrive in this step. `haste` (0 to 1) is what jitter leaves of the newly served packets: 1
+    /// delivers them at once, 0 as late as the model allows.
     pub fn step(&mut self, rate: f64, haste: f64) {
         let (sent, lost) = *self.points.last().expect("an idle link has a point");
         let before = self.served;
@@ -90,8 +90,9 @@ impl Link {
 /// Styles of random windows: data sent, and the fraction of served data that is delivered.
 const STYLES: u32 = 4;
 
-/// A random link of the model, and the window of a sender that has sent over it for 6 to 25 steps: steadily, at random, in
-/// bursts, or filling up the queue; with no, random, alternating or extreme jitter. `link` is at the window's last point.
+/// Returns a random link of the model, and the window of a sender that has sent over it for 6 to 25 steps: steadily, at
+/// random, in bursts, or filling up the queue; with no, random, alternating or extreme jitter. `link` is at the
+/// window's last point.
 pub fn random_window<R: Rng>(model: &LinkModel, random: &mut R) -> (Link, Window) {
     let mut link = Link::random(model, random);
     let mut window = Window::fresh();

@@ -79,12 +79,12 @@ pub const METRICS: usize = Metric::ALL.len();
 pub struct Outcome(pub [f64; METRICS]);
 
 impl Outcome {
-    /// All zero.
+    /// An outcome with all metrics zero.
     pub const fn zero() -> Outcome {
         Outcome([0.0; METRICS])
     }
 
-    /// Set one.
+    /// Set one metric.
     #[inline]
     pub fn set(&mut self, metric: Metric, value: f64) {
         self.0[metric as usize] = value;
@@ -96,9 +96,9 @@ impl Outcome {
 pub struct Value(pub [i32; MAX_COMPONENTS]);
 
 impl Value {
-    /// Better than any.
+    /// Smaller (better) than every value.
     pub const MIN: Value = Value([i32::MIN; MAX_COMPONENTS]);
-    /// Worse than any.
+    /// Larger (worse) than every value.
     pub const MAX: Value = Value([i32::MAX; MAX_COMPONENTS]);
 }
 
@@ -147,7 +147,8 @@ mod terms {
     }
 }
 
-/// Rounding is shifted by this share of a quantum, so that sums that lie halfway fall to one side whatever their last bit.
+/// Rounding is shifted by this share of a quantum, so that sums that lie halfway fall to one side whatever their last
+/// bit.
 const HALFWAY: f64 = 1e-6;
 
 impl Component {
@@ -169,11 +170,11 @@ pub struct Limits {
     pub stale_steps: u32,
     /// Minimum gain of min(C + B) that counts as raised, packets.
     pub raise_packets: f64,
-    /// The queue that is no excess, steps at the minimum capacity.
+    /// Queue above which the excess counts, in steps at the minimum capacity.
     pub queue_steps: f64,
     /// Losses within the horizon that do not count as too much, packets.
     pub tolerance_packets: f64,
-    /// And in addition to these, steps of the starting M.
+    /// Additional tolerance, in steps of the starting M.
     #[serde(default)]
     pub tolerance_steps: f64,
 }

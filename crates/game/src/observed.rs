@@ -8,13 +8,13 @@ use serde::Deserialize;
 use crate::model::{EPS, LinkModel, Range};
 use crate::window::{POINTS, Window};
 
-/// Why a text is not a list of windows or a model.
+/// An invalid list of windows, or an invalid model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct ObservedError {
     /// The key, as `[3].sent`.
     pub key: String,
-    /// What is wrong with the value, in words.
+    /// What is wrong with the value.
     pub reason: String,
     hint: &'static str,
 }
@@ -32,14 +32,14 @@ impl Hint for ObservedError {
 }
 
 /// Amounts above this lose the sixth digit after the point, on which comparisons rest; in packets.
-const MOST: f64 = 1e9;
+const MAX_AMOUNT: f64 = 1e9;
 
 const WINDOW_HINT: &str = "cumulative packets at 1 to 6 points a step apart, the latest last: sent, delivered, lost (of the points \
                            whose losses are known), lost_before, sent_next";
 const MODEL_HINT: &str = "a model is {\"c\": [min, max], \"b\": [min, max]} in packets (a step), with jitter >= 1 in whole steps and \
                           slack >= 0 in packets";
 
-/// A window as JSON has it; `lost` has the points whose losses are known.
+/// The JSON format of a window; `lost` has only the points whose losses are known.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -86,31 +86,31 @@ pub fn model_from_json(text: &str) -> Result<LinkModel, ObservedError> {
     let model: LinkModel = read(text, MODEL_HINT)?;
     let refuse = |key: &str, reason: String| Err(ObservedError { key: key.into(), reason, hint: MODEL_HINT });
     for (key, Range { min, max }) in [("c", model.c), ("b", model.b)] {
-        if !(min > 0.0 && min <= max && max <= MOST) {
+        if !(min > 0.0 && min <= max && max <= MAX_AMOUNT) {
             return refuse(
                 key,
-                format!("`[{min}, {max}]` is not a positive minimum with a maximum of at most {MOST:e}"),
+                format!("`[{min}, {max}]` is not a positive minimum with a maximum of at most {MAX_AMOUNT:e}"),
             );
         }
     }
     if !(1..=1000).contains(&model.jitter) {
         return refuse("jitter", format!("`{}` is not between 1 and 1000 steps", model.jitter));
     }
-    if !(0.0..=MOST).contains(&model.slack) {
-        return refuse("slack", format!("`{}` is not between 0 and {MOST:e} packets", model.slack));
+    if !(0.0..=MAX_AMOUNT).contains(&model.slack) {
+        return refuse("slack", format!("`{}` is not between 0 and {MAX_AMOUNT:e} packets", model.slack));
     }
     Ok(model)
 }
 
 type Wrong = (String, String);
 
-/// Each amount finite, not negative, not too large, and not below the one before it.
+/// Checks that amounts are finite, not negative, below `MAX_AMOUNT` and do not decrease.
 fn rising(key: &str, values: &[f64], at_least: f64) -> Result<(), Wrong> {
     let mut before = at_least;
     for (t, &value) in values.iter().enumerate() {
         let at = || format!("{key}[{t}]");
-        if !(0.0..=MOST).contains(&value) {
-            return Err((at(), format!("`{value}` is not between 0 and {MOST:e} packets")));
+        if !(0.0..=MAX_AMOUNT).contains(&value) {
+            return Err((at(), format!("`{value}` is not between 0 and {MAX_AMOUNT:e} packets")));
         }
         if value < before {
             return Err((at(), format!("`{value}` is below `{before}` before it, but cumulative amounts do not fall")));
@@ -148,7 +148,8 @@ impl Document {
         Ok(w)
     }
 
-    /// No point has more delivered than sent and not lost, and exactly the losses that can be known are.
+    /// Checks that no point has more delivered than sent minus lost, and that exactly the losses that can be known are
+    /// given.
     fn consistent(&self, w: &Window) -> Result<(), Wrong> {
         let end = w.delivered_last();
         for t in 0..w.len {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Jitter {
-    /// At once.
+    /// Immediately.
     None,
     /// Anywhere in the step that the model allows.
     Random,
@@ -51,7 +51,7 @@ pub struct Session {
     /// Probability of a random action of the query instead of the policy's.
     #[serde(default)]
     pub noise: f64,
-    /// Do the encoder's batches miss their target at random? Otherwise they hit it.
+    /// Whether the sizes of encoded batches deviate from their targets at random; otherwise they are exact.
     #[serde(default)]
     pub encoder_noise: bool,
     /// Seed of jitter, noise and the encoder.
@@ -59,8 +59,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Return a random session: capacity over two orders of magnitude, buffers from shallow to deep, every jitter, and a
-    /// change of the link in half of them.
+    /// Return a random session: capacity over two orders of magnitude, buffers from shallow to deep, every jitter, and
+    /// a change of the link in half of them.
     pub fn random(query: &Query, seed: u64) -> Session {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let model = &query.model;
@@ -119,7 +119,7 @@ pub enum Policy<'a> {
     Search,
     /// A controller file.
     Tree(&'a Controller),
-    /// Anything else; returns an action, which is shielded.
+    /// A callback that returns an action; the shield is applied to it.
     Custom(&'a mut dyn FnMut(&Situation) -> Action),
 }
 
@@ -182,7 +182,7 @@ pub fn play(query: &Query, session: &Session, mut policy: Policy<'_>, mut each: 
         }
         let situation = Situation::new(state, &query.model, query.points, &mut held);
         let (mut chosen, mut action) = decide(query, &mut policy, &situation);
-        // All draws are made whatever the policy does with them, so that policies meet the same link.
+        // All random numbers are drawn regardless of the policy, so that every policy runs on the same link.
         let (is_noise, pick, haste, batch) = (
             random.random::<f64>() < session.noise,
             random.random::<f64>(),
@@ -278,7 +278,7 @@ impl Tally {
     }
 }
 
-/// Return `n` situations of random senders on random links, with random batches: beliefs that no policy would get into.
+/// Return `n` situations of random senders on random links, with random batches: also beliefs that no policy reaches.
 pub fn random_situations(query: &Query, n: usize, seed: u64) -> Vec<Situation> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let deadlines = query.deadlines();

@@ -1,4 +1,5 @@
-//! Convex polygons in the plane of capacity C and first service I\[0\], cut by linear constraints, each edge with its reason.
+//! Convex polygons in the plane of capacity C and first service I\[0\], cut by linear constraints, each edge with its
+//! reason.
 
 use crate::binding::Fact;
 use crate::model::{EPS, Range};
@@ -62,8 +63,8 @@ pub(crate) struct Vertex {
     pub served: f64,
 }
 
-/// Vertices a polygon can have; 16 are the most in a million random windows. One more cut is not made then, which leaves the
-/// polygon larger than it is: bounds stay sound.
+/// Vertices a polygon can have; the maximum in a million random windows was 16. Beyond the limit a cut is skipped,
+/// which leaves the polygon too large: bounds stay sound.
 const VERTICES: usize = 24;
 
 /// A convex polygon, or a segment (two vertices), or a point (one); vertices in order around it.
@@ -75,7 +76,7 @@ pub(crate) struct Polygon {
     len: usize,
 }
 
-/// Why an edge is there, and its normal into the polygon: the (whole) coefficients of the form that cut it.
+/// The constraint of an edge, and its inward normal: the (whole) coefficients of the form that cut it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Edge {
     fact: Fact,
@@ -134,8 +135,8 @@ impl Polygon {
 
     /// Sutherland and Hodgman's step: cut along the line where the values at the vertices are 0.
     ///
-    /// A convex polygon has at most one run of vertices inside, so that one more vertex is the most that a cut adds; runs
-    /// that rounding breaks up add one more each, hence the spare ones.
+    /// A convex polygon has at most one run of vertices inside, so a cut adds at most one vertex; a run that rounding
+    /// splits adds one more, hence the spare places.
     fn cut(&mut self, values: &[f64; VERTICES], edge: Edge) {
         let old = *self;
         let len = old.len;
@@ -187,8 +188,8 @@ impl Polygon {
         range
     }
 
-    /// The one or two reasons why C cannot be smaller (`least`) or larger here: the constraints through the extreme vertex
-    /// whose normals have that of C between them.
+    /// The one or two reasons why C cannot be smaller (`least`) or larger here: the constraints through the extreme
+    /// vertex whose normals have that of C between them.
     pub fn facts_of_c(&self, least: bool) -> [Option<Fact>; 2] {
         let towards: i32 = if least { 1 } else { -1 };
         let c = |vertex: &Vertex| f64::from(towards) * vertex.c;

@@ -20,15 +20,15 @@ pub const MAX_DEPTH: u32 = 8;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedTemplate {
-    /// Name, as leaves and explanations have it.
+    /// Name shown in leaves and explanations.
     pub name: String,
     /// Which batches are sent.
     #[serde(default = "crate::tree::no_batch")]
     pub send: crate::action::Send,
-    /// Rate, as `3 M - Q`; left out: the message.
+    /// Rate, such as `3 M - Q`; default: the message.
     #[serde(default, with = "form_text")]
     pub rate: Form,
-    /// Target of the next frames, as `M`; left out: they are skipped.
+    /// Target of the next frames, such as `M`; default: they are skipped.
     #[serde(default, with = "form_text")]
     pub encode: Form,
     /// In the later moves of the search, considered only where the queue is above a step of M or two batches wait.
@@ -43,12 +43,12 @@ pub struct NamedTemplate {
 }
 
 impl NamedTemplate {
-    /// Returns it as an action to be filled in.
+    /// Returns the row as a template.
     pub fn template(&self) -> Template {
         Template { send: self.send, rate: self.rate, encode: self.encode }
     }
 
-    /// Returns it as a leaf of a controller file.
+    /// Returns the row as a leaf of a controller file.
     pub fn leaf(&self) -> Leaf {
         Leaf { name: Some(self.name.clone()), send: self.send, rate: self.rate, encode: self.encode }
     }
@@ -68,7 +68,8 @@ mod form_text {
     }
 }
 
-/// Actions in the order of preference: of equal ones the first is taken, so the plainest that sends something comes first.
+/// Actions in the order of preference: of equal ones the first is taken, so the plainest that sends something comes
+/// first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ActionSet(pub Vec<NamedTemplate>);
@@ -96,7 +97,7 @@ impl std::ops::Deref for Choices {
     }
 }
 
-/// Rates and targets that differ by less are one, packets.
+/// Rates and targets that differ by less are equal, packets.
 const SAME: f64 = 1e-6;
 
 impl ActionSet {
@@ -134,7 +135,7 @@ pub struct Query {
     pub description: String,
     /// The kind of decision.
     pub kind: Kind,
-    /// The length of a step, as `50ms`.
+    /// The length of a step, such as `50ms`.
     pub step: String,
     /// Points of history.
     #[serde(default = "six")]

@@ -1,7 +1,8 @@
 //! The network's moves: possible observations at the next point on a link of the belief.
 //!
-//! A move is played on one link: C and B at a corner of what both the root's window and the current one allow, I\[0\] at one
-//! end, S at one end. So all losses of a move fit together, and at most 16 moves, mostly 2 to 8, remain without duplicates.
+//! A move is played on one link: C and B at a corner of what both the root's window and the current one allow, I\[0\]
+//! at one end, S at one end. So all losses of a move fit together, and at most 16 moves, mostly 2 to 8, remain without
+//! duplicates.
 //!
 //! Packets sent now arrive one point later, so moves and most of the belief after them do not depend on the
 //! controller's action: a [`Branch`] is computed once for all actions.
@@ -111,7 +112,7 @@ impl Last {
     }
 }
 
-/// Up to four links.
+/// At most four links.
 type Links<T> = [Option<T>; 4];
 
 /// Return the first four, and whether there is one.
@@ -139,8 +140,8 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// Work out what `window` allows; `None` if nothing explains it. What reaches the queue by the next point is
-    /// `window.sent_next` without `arriving`, which [`Branch::bounds`] and [`Branch::replies`] take.
+    /// Compute the successors of `window`; `None` if no link explains it. The packets that reach the queue by the next
+    /// point is `window.sent_next` without `arriving`, which [`Branch::bounds`] and [`Branch::replies`] take.
     pub fn new(window: Window, model: &LinkModel) -> Option<Branch> {
         let ends = Ends::new(&window, model)?;
         let own = links(ends.corners().trajectories(&window, model).map(|(path, _, both)| Last::of(path, &both)))?;
@@ -167,8 +168,8 @@ impl Branch {
         all
     }
 
-    /// Return the network's moves when `arriving` packets reach the queue by the next point, on links that `within` allows.
-    /// `model` and `within` have to be the same in all calls.
+    /// Return the network's moves when `arriving` packets reach the queue by the next point, on links that `within`
+    /// allows. `model` and `within` have to be the same in all calls.
     pub fn replies(&self, model: &LinkModel, within: &Within, arriving: f64) -> Replies {
         let mut replies = Replies::new();
         let w = self.window(arriving);
@@ -208,8 +209,8 @@ impl Branch {
         })
     }
 
-    /// Return what the window allows after `reply`, before the next action; `None` if nothing explains it, as rounding may
-    /// have it at the extremes.
+    /// Return the successor after `reply`, before the next action; `None` if no link explains it, which rounding can
+    /// cause at the extremes.
     pub fn after(&self, model: &LinkModel, arriving: f64, reply: &Reply) -> Option<Branch> {
         let mut window = self.window(arriving);
         window.slide(&reply.observed, 0.0);
@@ -231,7 +232,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     impl Branch {
-        /// The same without what calls share.
+        /// Returns a copy without the results that calls share.
         pub(crate) fn unshared(&self) -> Branch {
             Branch { moves: OnceCell::new(), ..self.clone() }
         }

@@ -1,7 +1,7 @@
 //! A shield of a few comparisons after a tree, with which every leaf satisfies [`promises`] on every belief.
 //!
-//! A tree is fitted to examples, so some belief always reaches a leaf that was not made for it. The shield is data of the
-//! controller file: what is proved, what runs and what is explained is one text.
+//! A tree is fitted to examples, so some belief always reaches a leaf that was not made for it. The shield is data of
+//! the controller file: what is proved, what runs and what is explained is one text.
 
 use crate::action::{Action, Send, Waiting};
 use crate::form::{Amounts, Form};
@@ -99,7 +99,7 @@ pub enum Rule {
     },
     /// Cap the rate. Where the cap is below the message nothing is sent: a message is never truncated.
     Cap {
-        /// At most this, packets; a negative limit counts as 0.
+        /// Maximum, packets; a negative limit counts as 0.
         at: Form,
     },
 }
@@ -153,8 +153,8 @@ impl From<Rule> for AnyRule {
 pub struct Shield(pub Vec<Rule>);
 
 impl Shield {
-    /// Return the standard rules: the newest batch instead of more than `R0`, nothing if that is still more, and no more than
-    /// three steps of the minimum capacity, less the queue.
+    /// Return the standard rules: the newest batch instead of more than `R0`, nothing if that is still more, and no
+    /// more than three steps of the minimum capacity, less the queue.
     pub fn standard() -> Shield {
         let safe = Condition { side: Side::Message, limit: Form([0.0, 0.0, 1.0, 0.0]) };
         let room = Form([3.0, -1.0, 0.0, 0.0]);

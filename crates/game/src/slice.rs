@@ -1,10 +1,10 @@
 //! Beliefs for one value of capacity: everything is a function of the service at the window's first point, I\[0\].
 //!
 //! With N = A - L, the link of thesis section 2.3 at steps of one RTprop is
-//! N\[t\] = min(N\[t-1\] + A\[t\] - A\[t-1\], I\[t-1\] + K), I\[t\] = min(I\[t-1\] + C, N\[t\]), with K = C + B. Where losses are
-//! known N is known, so I\[t\] = min(I\[0\] + C t, m_t) with m_t = min over 1 <= s <= t of N\[s\] + C (t - s). Every bound of K
-//! then falls, or does not change, as I\[0\] grows, so that the I\[0\] that have some K are one interval, and the range of K
-//! is found at its ends (docs/formal/game.md).
+//! N\[t\] = min(N\[t-1\] + A\[t\] - A\[t-1\], I\[t-1\] + K), I\[t\] = min(I\[t-1\] + C, N\[t\]), with K = C + B. Where
+//! losses are known N is known, so I\[t\] = min(I\[0\] + C t, m_t) with m_t = min over 1 <= s <= t of N\[s\] + C (t -
+//! s). Every bound of K then falls, or does not change, as I\[0\] grows, so that the I\[0\] that have some K are one
+//! interval, and the range of K is found at its ends (docs/formal/game.md).
 
 use crate::model::{EPS, LinkModel, Range};
 use crate::window::{POINTS, Window};
@@ -52,7 +52,7 @@ fn without_buffer(w: &Window, model: &LinkModel, c: f64, m: &[f64; POINTS]) -> O
     settle(served)
 }
 
-/// The interval if it is not empty; ends that cross by no more than `EPS` meet.
+/// Returns the interval if it is not empty; ends that cross by at most `EPS` are joined.
 fn settle(range: Range) -> Option<Range> {
     if range.min > range.max + EPS { None } else { Some(Range::new(range.min, range.max.max(range.min))) }
 }
@@ -62,8 +62,8 @@ fn needed(w: &Window, t: usize) -> f64 {
     if t < w.visible { w.accepted(t) } else { w.delivered_last() }
 }
 
-/// Points t >= 1 whose accepted packets bound K from below: the visible ones, and the first hidden one (the service before
-/// later ones is larger, and nothing more is known of what they accepted).
+/// Points t >= 1 whose accepted packets bound K from below: the visible ones, and the first hidden one (the service
+/// before later ones is larger, and nothing more is known of what they accepted).
 fn bounding_points(w: &Window) -> std::ops::Range<usize> {
     1..if w.visible == 0 { 1 } else { (w.visible + 1).min(w.len) }
 }
@@ -87,7 +87,8 @@ fn losses(w: &Window) -> impl Iterator<Item = usize> {
     (1..w.visible.max(1)).filter(|&t| w.has_loss_at(t))
 }
 
-/// What a window allows at one capacity, whatever the buffer: every question about buffers at that capacity begins here.
+/// What a window allows at one capacity, whatever the buffer: input of every computation about buffers at that
+/// capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtCapacity {
     /// The capacity, packets per step.
@@ -119,8 +120,8 @@ impl AtCapacity {
         Some(AtCapacity { c, chain, served })
     }
 
-    /// The I\[0\] and the buffers that explain the window, which has to be the one that this was made of; `None` if there
-    /// are none.
+    /// The I\[0\] and the buffers that explain the window, which has to be the one that this was made of; `None` if
+    /// there are none.
     pub fn slice(&self, w: &Window, model: &LinkModel) -> Option<Slice> {
         let AtCapacity { c, chain: m, served: Range { min: mut lo, max: mut hi } } = *self;
         let (k_min, k_max) = (c + model.b.min, c + model.b.max);

@@ -52,7 +52,7 @@ pub struct Situation {
 }
 
 impl Situation {
-    /// Work out the belief, and hold its max C.
+    /// Compute the belief, and hold its max C.
     pub fn new(state: State, model: &LinkModel, points: usize, held: &mut HeldCapacity) -> Situation {
         let latest = state.window.latest(points.min(state.window.len)).unwrap_or(state.window);
         let Remembered { belief, max_c, min_b } = held.believe(&latest, model, 1.0);
@@ -84,8 +84,8 @@ impl Situation {
         }
     }
 
-    /// Prepare a search of the game from here, on the points and with the jitter that the belief rests on, and, once max C is
-    /// held, on links no faster than that. `None` if no such link explains the points.
+    /// Prepare a search of the game from here, on the points and with the jitter that the belief rests on, and, once
+    /// max C is held, on links no faster than that. `None` if no such link explains the points.
     pub fn search<'a>(&self, query: &'a Query) -> Option<Search<'a>> {
         let Belief { bounds, points, slack, jitter, .. } = self.belief;
         let window = self.state.window.latest(points.min(self.state.window.len))?;

@@ -29,7 +29,8 @@ impl Split {
         &self.terms
     }
 
-    /// Return the value: products added to 0 in the order of [`FEATURES`], so that other implementations get the same bits.
+    /// Return the value: products added to 0 in the order of [`FEATURES`], so that other implementations get the same
+    /// bits.
     pub fn at(&self, x: &[f64; COUNT]) -> f64 {
         self.terms.iter().fold(0.0, |sum, &(i, c)| sum + c * x[i])
     }
@@ -100,7 +101,7 @@ impl<'de> Deserialize<'de> for Split {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leaf {
-    /// A name for people, such as the template's.
+    /// A name for readers, such as the template's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Which batches are sent; left out in controllers of a rate alone.
@@ -109,7 +110,7 @@ pub struct Leaf {
     /// Rate, packets per step.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rate: Form,
-    /// Target of the next frames, packets; left out: they are skipped.
+    /// Target of the next frames, packets; default: they are skipped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub encode: Form,
 }
@@ -127,7 +128,7 @@ fn is_zero(form: &Form) -> bool {
 }
 
 impl Leaf {
-    /// Returns the leaf as an action to be filled in.
+    /// Returns the leaf as a template.
     pub fn template(&self) -> Template {
         Template { send: self.send, rate: self.rate, encode: self.encode }
     }
@@ -210,12 +211,13 @@ pub struct TreeFault {
     pub node: usize,
     /// Its key, empty for the node itself.
     pub key: &'static str,
-    /// What is wrong, in words.
+    /// What is wrong.
     pub reason: String,
 }
 
 impl Tree {
-    /// Check nodes: indices increase from parent to child, so there is no cycle; every node is reached by one way; finite.
+    /// Check nodes: indices increase from parent to child, so there is no cycle; every node is reached by exactly one
+    /// path; all numbers are finite.
     ///
     /// # Errors
     /// The first fault.

@@ -28,9 +28,9 @@ pub struct Config {
     pub decode_ns: Dur,
     /// Deviation of sizes from their targets.
     pub encoder_spread: f64,
-    /// The smallest and the largest factor by which they do.
+    /// Minimum and maximum factor between a size and its target.
     pub encoder_factors: (f64, f64),
-    /// For random decisions.
+    /// Seed of all random streams.
     pub seed: u64,
     /// The network.
     pub network: NetworkConfig,

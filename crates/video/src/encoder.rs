@@ -1,5 +1,5 @@
-//! Encoders: a frame in, its size and quality out. They are functional (Salsify's term): a frame may be coded from any earlier
-//! frame, and coding it changes no state, so that two qualities can be tried.
+//! Encoders: a frame in, its size and quality out. They are functional (Salsify's term): a frame may be coded from any
+//! earlier frame, and coding it changes no state, so that two qualities can be tried.
 
 use crate::table::{Coded, Table};
 use crate::vp8_scale;
@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 /// Quality of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quality {
-    /// This many bytes, if the encoder supports it.
+    /// Target size in bytes, as far as the encoder's quantisers allow.
     Target(f64),
     /// VP8's quantiser index, 0 (finest) to 127.
     Vp8Index(f64),
@@ -22,16 +22,16 @@ pub struct Job {
     pub frame: u32,
     /// The frame it is predicted from; `None`: from nothing.
     pub reference: Option<u32>,
-    /// How good.
+    /// Requested quality.
     pub quality: Quality,
 }
 
-/// Codes frames.
+/// An encoder of frames.
 pub trait Encoder: Send {
     /// Codes a frame.
     ///
     /// # Errors
-    /// Why a live encoder failed; tables never do.
+    /// The reason for a live encoder's failure; tables never fail.
     fn encode(&mut self, job: &Job) -> Result<Coded, String>;
 
     /// Returns the SSIM of showing `shown` (or nothing yet) in place of `frame`.
@@ -63,8 +63,8 @@ impl TableEncoder {
         TableEncoder { table, miss, rng }
     }
 
-    /// Returns a factor near 1: the sum of twelve uniform numbers is nearly normal, and needs no function whose last bit
-    /// depends on the platform before the exponential.
+    /// Returns a factor near 1: the sum of twelve uniform numbers is nearly normal, and needs no function whose last
+    /// bit depends on the platform before the exponential.
     fn factor(&mut self) -> f64 {
         let normal = (0..12).map(|_| self.rng.random::<f64>()).sum::<f64>() - 6.0;
         (self.miss.spread * normal).exp().clamp(self.miss.min, self.miss.max)
@@ -88,7 +88,7 @@ impl Encoder for TableEncoder {
     }
 
     fn frozen(&mut self, frame: u32, shown: Option<u32>) -> f64 {
-        // Before the first frame a blank picture: as bad as the oldest frame that was measured.
+        // Before the first frame a blank picture: counted like the oldest measured frame.
         let age = shown.map_or(usize::MAX, |s| (frame - s) as usize);
         self.table.frozen(frame as usize, age)
     }

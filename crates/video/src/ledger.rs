@@ -5,7 +5,7 @@ use fairweir_units::Time;
 /// A sent packet.
 #[derive(Clone, Copy, Debug)]
 pub struct SentPacket {
-    /// When.
+    /// Time when it was sent.
     pub at: Time,
     /// Its group of frames.
     pub group: u32,

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct FrameRecord {
     /// When it was captured, ms.
     pub captured_ms: f64,
-    /// What happened: `shown`, `lost` (sent and never decodable), `late` (decoded after a newer one), `skipped` (not coded),
+    /// Its fate: `shown`, `lost` (sent and never decodable), `late` (decoded after a newer one), `skipped` (not coded),
     /// `dropped` (coded and not sent), `pending` (in transit at the end).
     pub fate: Fate,
     /// When its packets were handed to the pacer, ms.
@@ -18,7 +18,7 @@ pub struct FrameRecord {
     pub shown_ms: Option<f64>,
     /// Its coded size, bytes.
     pub bytes: f64,
-    /// Packets that are enough to restore its group.
+    /// Packets that suffice to restore its group.
     pub message: u32,
     /// Packets sent for its group, message and repair.
     pub total: u32,
@@ -59,17 +59,17 @@ pub struct Metrics {
     pub fps: f64,
     /// Median time from capture to display over frames shown, ms.
     pub delay_p50_ms: f64,
-    /// 95th percentile of it.
+    /// 95th percentile of that time, ms.
     pub delay_p95_ms: f64,
     /// SSIM of the picture on display for each captured frame, frozen ones included: 25th percentile, dB.
     pub ssim_p25_db: f64,
-    /// Its median.
+    /// Median of that SSIM, dB.
     pub ssim_p50_db: f64,
-    /// Its mean.
+    /// Mean of that SSIM, dB.
     pub ssim_mean_db: f64,
 }
 
-/// The `p`-quantile of sorted numbers, between neighbours by distance; NaN of none.
+/// The `p`-quantile of sorted numbers, linearly interpolated; NaN if there are none.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = p * last as f64;

@@ -1,4 +1,5 @@
-//! The network between sender and receiver: delay, elements and a hop of `fairweir-path` ahead, delay and elements back.
+//! The network between sender and receiver: delay, elements and a hop of `fairweir-path` ahead, delay and elements
+//! back.
 
 use fairweir_path::{Chain, ConfigError, ElementConfig, Hop, HopConfig, Packet, Verdict, check_dur};
 use fairweir_units::{Bytes, Dur, Time};
@@ -42,7 +43,7 @@ impl NetworkConfig {
     }
 }
 
-/// The network of one session. FIFO in both directions.
+/// The network of one session, FIFO in both directions.
 #[derive(Debug)]
 pub(crate) struct Network {
     forward_ns: Dur,

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// State of a captured frame at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Captured; the encoder may be at it.
+    /// Captured, perhaps in the encoder.
     Captured,
     /// Never coded.
     Skipped,
@@ -49,9 +49,9 @@ pub struct Group {
     pub size: f64,
     /// When it was handed to the pacer.
     pub handed: Time,
-    /// Packets known to be delivered and to be lost.
+    /// Packets known to be delivered.
     pub acknowledged: u32,
-    /// See above.
+    /// Packets known to be lost.
     pub lost: u32,
     /// Ledger's number of its first packet, once sent.
     pub first: Option<usize>,
@@ -100,7 +100,7 @@ pub struct Outgoing {
     pacer: Pacer,
     min_rtt: Option<Dur>,
     smoothed_rtt: Option<f64>,
-    /// Acknowledgements of late: when, RTT; increasing in both, so that the first is the smallest RTT.
+    /// Recent acknowledgements: time and RTT, both increasing, so that the first is the minimum RTT.
     recent_rtts: VecDeque<(Time, Dur)>,
     /// Number of lost references: frames coded from another than the last one.
     pub(crate) recoveries: u64,
@@ -109,11 +109,11 @@ pub struct Outgoing {
 /// Packets that wait to be sent, one after another at a rate.
 #[derive(Debug, Default)]
 struct Pacer {
-    /// Groups and how many of their packets still have to go.
+    /// Groups with their number of unsent packets.
     queue: VecDeque<(u32, u32)>,
     /// Full packets per second.
     rate: f64,
-    /// When the last one went, and its size.
+    /// Time when the last packet was sent, and its size.
     last: Option<(Time, f64)>,
     backlog: f64,
 }
@@ -247,7 +247,7 @@ impl Outgoing {
         self.break_chain(frame);
     }
 
-    /// The newest coded frame, whatever became of it.
+    /// The newest coded frame, also if it was dropped or lost.
     pub(crate) fn last_coded(&self) -> Option<u32> {
         (0..self.frames.len() as u32).rev().find(|&f| self.frames[f as usize].coded.is_some())
     }
@@ -348,7 +348,7 @@ impl Outgoing {
         }
     }
 
-    /// A frame cannot be decoded, and so cannot whatever depends on it.
+    /// Marks a frame and all frames that depend on it as not decodable.
     fn break_chain(&mut self, frame: u32) {
         self.frames[frame as usize].is_broken = true;
         for f in frame as usize + 1..self.frames.len() {

@@ -31,7 +31,7 @@ pub enum SessionError {
     /// The caller stopped it.
     #[error("interrupted at {at}")]
     Interrupted {
-        /// When, on the virtual clock.
+        /// Time on the virtual clock.
         at: Time,
     },
 }
@@ -41,7 +41,7 @@ pub enum SessionError {
 pub struct Outcome {
     /// Delay, quality, frame rate.
     pub metrics: Metrics,
-    /// What was sent, lost and used.
+    /// Rates, losses and repair.
     pub traffic: Traffic,
     /// Every frame captured, if requested.
     pub frames: Vec<FrameRecord>,
@@ -58,11 +58,11 @@ pub struct Outcome {
 pub struct PacketRecord {
     /// Its group.
     pub group: u32,
-    /// How many packets of the group were sent before it: below the group's `message` it carries data, else repair.
+    /// Number of packets of the group sent before it: data below the group's `message`, repair from there on.
     pub index: u32,
     /// When it was sent, ms.
     pub sent_ms: f64,
-    /// When it arrived, or would after the end, ms; `None`: it was lost.
+    /// Arrival time, also after the end of the session, ms; `None`: it was lost.
     pub arrived_ms: Option<f64>,
 }
 
@@ -82,7 +82,7 @@ pub struct GroupRecord {
 pub struct Traffic {
     /// Rate of arrivals at the receiver, wire bytes, Mbps.
     pub delivered_mbps: f64,
-    /// The same over what the link could have carried.
+    /// That rate divided by the mean rate of the link.
     pub link_use: f64,
     /// Share of the packets sent that never arrived.
     pub loss: f64,

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// The format this reads.
+/// The supported format.
 const FORMAT: &str = "fairweir-video-table-1";
 /// A first frame, and one without any reference, against the same frame predicted over the largest stride. A
 /// simplification: tables hold no key frames.
@@ -63,7 +63,7 @@ pub struct Table {
     frozen: Vec<Vec<f64>>,
 }
 
-/// A frame as it was coded.
+/// A coded frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coded {
     /// Its size.
@@ -78,7 +78,7 @@ impl Table {
     /// Parses and checks a table's JSON text.
     ///
     /// # Errors
-    /// Text that is no such JSON, arrays of the wrong length, numbers out of range.
+    /// Invalid JSON, arrays of the wrong length, numbers out of range.
     pub fn parse(text: &str) -> Result<Table, TableError> {
         let table: Table = serde_json::from_str(text).map_err(|e| TableError::new("table", e.to_string()))?;
         table.check()?;

@@ -10,7 +10,7 @@ use super::field;
 /// Largest number of packets of one code: the field's elements but zero (RFC 5510, section 8.1).
 pub const MAX_PACKETS: usize = field::ORDER;
 
-/// A code, or packets, that cannot be used.
+/// An invalid code or invalid packets.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FecError {
     /// Invalid counts.
@@ -24,9 +24,9 @@ pub enum FecError {
     /// Repair for a number of data packets other than the code's.
     #[error("{found} data packets, expected {expected}")]
     Message {
-        /// Those of the code.
+        /// Data packets of the code.
         expected: usize,
-        /// Those given.
+        /// Data packets that were passed.
         found: usize,
     },
     /// Packets of different lengths.

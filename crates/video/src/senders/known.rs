@@ -1,10 +1,10 @@
 //! A sender that knows the link's future: an upper bound for all others.
 //!
-//! The next frames are of equal size, the largest with which each of them leaves the link within two frame intervals of reaching
-//! it. So the queue holds about one frame, and none where the link stops.
+//! The next frames are of equal size, the largest with which each of them leaves the link within two frame intervals of
+//! reaching it. So the queue holds about one frame, and none where the link stops.
 //!
-//! **Deviations** from perfect knowledge: it does not know by how much the encoder will miss, nor what is lost or delayed behind
-//! the link; a link that draws its rates at random is drawn again.
+//! **Deviations** from perfect knowledge: it does not know by how much the encoder will miss, nor what is lost or
+//! delayed behind the link; a link that draws its rates at random is drawn again.
 
 use super::{Sender, Wish, send_all};
 use crate::encoder::Quality;
@@ -23,7 +23,7 @@ const HORIZON: u64 = 6;
 const MIN_TARGET: f64 = 0.2;
 /// Interval over which the link's future capacity is queried.
 const SPAN: Dur = Dur::from_millis(1);
-/// A frame that does not leave within this is not waited for.
+/// Maximum time to wait for a frame to leave the link.
 const LONGEST: Dur = Dur::from_secs(2);
 
 /// Knows the link.

@@ -26,11 +26,11 @@ use syntra::rules::Rules;
 /// Decision on a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wish {
-    /// Nothing.
+    /// The frame is not coded.
     Skip,
-    /// Code it.
+    /// Code the frame.
     Code(Quality),
-    /// Code it twice, then choose ([`Sender::choose`]).
+    /// Code the frame twice, then choose ([`Sender::choose`]).
     Try(Quality, Quality),
 }
 
@@ -65,17 +65,17 @@ pub struct Ack {
 /// A decision as a sender explains it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Decision {
-    /// When, ms.
+    /// Time, ms.
     pub at_ms: f64,
     /// The rule or leaf that decided.
     pub leaf: String,
-    /// Smallest and largest rate of the link that the observations allow, packets a step.
+    /// Minimum link rate that the observations allow, packets per step.
     pub min_c: f64,
-    /// See above; `None`: no bound.
+    /// Maximum link rate that they allow, packets per step; `None`: no bound.
     pub max_c: Option<f64>,
-    /// Largest queue that they allow, packets.
+    /// Maximum queue that they allow, packets.
     pub max_q: f64,
-    /// The rate that cannot be lost, packets a step.
+    /// Maximum rate that cannot cause loss, packets per step.
     pub safe_rate: f64,
     /// Basis of the belief.
     pub belief: String,
@@ -83,15 +83,15 @@ pub struct Decision {
     pub backlog: f64,
     /// Frames sent by it.
     pub frames: Vec<u32>,
-    /// Packets that restore them, and repair.
+    /// Packets that suffice to restore them.
     pub message: u32,
-    /// See above.
+    /// Repair packets.
     pub repair: u32,
-    /// Size asked of the encoder, bytes; 0: the frame is skipped.
+    /// Target size of the encoder, bytes; 0: the frame is skipped.
     pub encode_bytes: f64,
 }
 
-/// One way to send video.
+/// A sender of video.
 pub trait Sender: Send {
     /// A frame was captured.
     fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish;
@@ -107,12 +107,12 @@ pub trait Sender: Send {
     /// A packet was acknowledged.
     fn on_ack(&mut self, _outgoing: &mut Outgoing, _ack: &Ack) {}
 
-    /// When [`Sender::on_timer`] is due.
+    /// Returns the time at which [`Sender::on_timer`] is due.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
 
-    /// It is.
+    /// The time returned by [`Sender::next_timer`] has come.
     fn on_timer(&mut self, _outgoing: &mut Outgoing) {}
 
     /// Its current recovery from losses.
@@ -132,10 +132,10 @@ pub trait Sender: Send {
 pub enum SenderConfig {
     /// A fixed rate.
     Fixed {
-        /// Of packets on the wire.
+        /// Rate of packets on the wire.
         rate: Rate,
     },
-    /// Knows what the link will carry.
+    /// Knows the link's future capacity.
     Known {},
     /// Google congestion control.
     Gcc {},
@@ -163,11 +163,11 @@ pub enum SenderConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SyntraConfig {
-    /// Between two points of a belief's window.
+    /// Interval between two points of a belief's window.
     pub step_ns: Dur,
     /// Steps for which max C is held once it is known.
     pub probe_period: u32,
-    /// Added to the estimated RTprop.
+    /// Error added to the estimated RTprop, ns.
     pub rtprop_error_ns: i64,
 }
 
@@ -228,7 +228,7 @@ impl SenderConfig {
         }
     }
 
-    /// Builds a sender that learns of the network by its acknowledgements alone.
+    /// Builds a sender that observes the network only through acknowledgements.
     fn of_observations(&self) -> Result<Box<dyn Sender>, ConfigError> {
         Ok(match self {
             SenderConfig::Known {} => {

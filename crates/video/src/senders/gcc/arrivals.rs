@@ -1,4 +1,4 @@
-//! Packets grouped by when they were sent, and how the groups' spacing changes on the way (draft, section 5.2).
+//! Packets grouped by sending time, and the change of the groups' spacing on the path (draft, section 5.2).
 
 use fairweir_units::{Dur, Time};
 
@@ -10,11 +10,11 @@ const MAX_BURST: Dur = Dur::from_millis(100);
 /// Spacing of two groups, ms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct GroupDelta {
-    /// Between their last packets' sending.
+    /// Interval between the sending times of their last packets.
     pub(super) sent_ms: f64,
-    /// Between their last packets' arrivals.
+    /// Interval between the arrival times of their last packets.
     pub(super) arrived_ms: f64,
-    /// When the later one arrived.
+    /// Arrival time of the later one.
     pub(super) at_ms: f64,
 }
 
@@ -61,7 +61,8 @@ impl ArrivalGroups {
 impl Group {
     fn takes(&self, sent: Time, arrived: Time) -> bool {
         let gap = arrived.since(self.last_arrived);
-        // Draft, section 5.2: a packet that arrives sooner after the last one than it was sent came in one burst with it.
+        // Draft, section 5.2: a packet that arrives sooner after the last one than it was sent came in one burst with
+        // it.
         let is_burst =
             gap <= BURST && gap < sent.since(self.last_sent) && arrived.since(self.first_arrived) < MAX_BURST;
         is_burst || sent.since(self.first_sent) <= BURST

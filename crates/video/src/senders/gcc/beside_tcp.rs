@@ -1,5 +1,5 @@
-//! The threshold next to a TCP flow (draft, section 5.4): it grows with the draft's gains, and GCC keeps more of the link than
-//! with a static one. One bottleneck, GCC's packets paced at its target, one Reno flow that always has data.
+//! The threshold next to a TCP flow (draft, section 5.4): it grows with the draft's gains, and GCC keeps more of the
+//! link than with a static one. One bottleneck, GCC's packets paced at its target, one Reno flow that always has data.
 
 use super::overuse::{Gains, OveruseDetector};
 use super::{Ack, Gcc};
@@ -12,7 +12,7 @@ const STATIC: Gains = Gains { up: 0.0, down: 0.0 };
 const WEBRTC: Gains = Gains { up: 0.0087, down: 0.039 };
 
 const PACKET_BITS: f64 = 1200.0 * 8.0;
-/// Each way, s.
+/// Propagation delay in each direction, s.
 const PROPAGATION: f64 = 0.025;
 const TICK: f64 = 0.0005;
 
@@ -27,7 +27,7 @@ struct Packet {
 struct Shares {
     /// GCC's share of the link.
     gcc: f64,
-    /// What both use of it.
+    /// Share of the link that both use.
     used: f64,
     /// Mean threshold, ms.
     threshold: f64,

@@ -81,7 +81,7 @@ impl OveruseDetector {
         }
     }
 
-    /// The same with other gains of the threshold.
+    /// Creates a detector with other gains of the threshold.
     #[cfg(test)]
     pub(super) fn with_gains(gains: Gains) -> OveruseDetector {
         OveruseDetector { gains, ..OveruseDetector::new() }

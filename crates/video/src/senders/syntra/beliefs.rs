@@ -5,13 +5,13 @@ use crate::outgoing::Outgoing;
 use fairweir_game::{Belief, BeliefSource, Bounds, HeldCapacity, LinkModel, POINTS, Remembered, Window};
 use fairweir_units::{Dur, Time};
 
-/// Packets are whole.
+/// Size of a packet, the unit of amounts.
 const PACKET: f64 = 1.0;
 
 /// The assumed link and its observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Observing {
-    /// Between two points of a window.
+    /// Interval between two points of a window.
     pub(crate) step: Dur,
     /// Steps for which max C is held once it is known.
     pub(crate) probe_period: u32,
@@ -34,7 +34,7 @@ pub(crate) struct View {
     pub(crate) min_b: Option<f64>,
     /// The window.
     pub(crate) window: Window,
-    /// Did the window or the probe period see a loss?
+    /// Whether there was a loss in the window or the probe period.
     pub(crate) is_lossy: bool,
 }
 
@@ -82,7 +82,8 @@ impl Beliefs {
 
 /// Returns the window of points that ends at `now`.
 ///
-/// `sent` of a point is what had been sent an RTprop before it, whatever the step: what could have been acknowledged by then.
+/// `sent` of a point is what had been sent an RTprop before it, whatever the step: what could have been acknowledged by
+/// then.
 fn window(ledger: &Ledger, now: Time, step: Dur, rtprop: Dur) -> Window {
     let mut window = Window::fresh();
     window.visible = 0;
