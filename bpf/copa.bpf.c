@@ -119,7 +119,7 @@ static __always_inline void copa_switch_mode(struct copa *ca, const struct copa_
 	ca->mode_max_rtt_us = 0;
 }
 
-/* Once per RTT: which way did cwnd go, and how fast may it go on? */
+/* Once per RTT: update the direction and the velocity of cwnd. */
 static __always_inline void copa_end_round(struct tcp_sock *tp, struct copa *ca, const struct copa_params *p)
 {
 	bool is_up = p->code_velocity ? ca->ups > 0 : tp->snd_cwnd > ca->round_cwnd;

@@ -36,7 +36,8 @@
  *	a probe's RTT sample      by packet     by packet      by snd_una      cumulative_probe
  *	clock of rtprop probes    wall          wall (NTP)     since boot      boot_clock
  *
- * The clamps are the kernel's since the published figures are: on N_C a flow with R = 5 theta moves by 5 to 9 % a round.
+ * The clamps are the kernel's since the published figures are: on N_C a flow with R = 5 theta moves by 5 to 9 % a
+ * round.
  *
  * While a hole keeps snd_una back, the kernel attributes the RTTs of packets sent in the drain to the probe: it
  * measures no excess delay, and 1 % of random loss is enough for a queue of 0.2 s.
@@ -168,7 +169,7 @@ static __always_inline void frcc_pace_loosely(struct sock *sk, const struct frcc
 	frcc_pace(sk, 2ULL * tp->snd_cwnd * tp->mss_cache, ca->rtprop_us);
 }
 
-/* Was the packet up to `end_seq` sent in the probe's window of measurement? */
+/* Whether the packet up to `end_seq` was sent in the probe's measurement window. */
 static __always_inline bool frcc_is_part_of_probe(const struct frcc *ca, u32 end_seq)
 {
 	if (ca->probe == FRCC_MEASURE)
@@ -327,7 +328,7 @@ static __always_inline void frcc_end_slot(struct sock *sk, struct frcc *ca, cons
 	ca->slots++;
 }
 
-/* Is this ACK taken by the probe for R, due in each interval of the clock? */
+/* Whether this ACK belongs to the probe for R, which is due once per interval of the clock. */
 static __always_inline bool frcc_probe_rtprop(struct sock *sk, struct frcc *ca, const struct frcc_params *p, u32 now_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

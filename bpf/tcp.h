@@ -109,7 +109,7 @@ enum cc_unit {
 #define CC_PARAM_FIELD(field, name, unit, def, least, most, doc) u64 field;
 #define CC_PARAM_DEFAULT(field, name, unit, def, least, most, doc) .field = (def),
 
-/* Sequence numbers wrap: is `a` before `b`? */
+/* Whether sequence number `a` is before `b`, modulo 2^32. */
 static __always_inline bool before(u32 a, u32 b)
 {
 	return (s32)(a - b) < 0;

@@ -22,7 +22,7 @@ pub struct Start {
     pub seed: u64,
 }
 
-/// Why a controller could not be built.
+/// Errors of building a controller.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BuildError {
     /// Unknown name.

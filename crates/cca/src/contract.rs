@@ -52,7 +52,7 @@ const NAME: &str = "contract";
 /// Fraction of the window that remains after a loss.
 const BETA: f64 = 0.5;
 
-/// Which statistic of the samples since the last update is the delay.
+/// Statistic of the samples since the last update that is used as the delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
@@ -66,7 +66,7 @@ pub enum Statistic {
     Latest,
 }
 
-/// How the window moves to the contract.
+/// How the window approaches the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dynamics {

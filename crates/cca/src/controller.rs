@@ -127,7 +127,7 @@ pub struct Sender {
     pub min_rtt: Dur,
     /// State of loss recovery.
     pub ca_state: CaState,
-    /// Did cwnd, rather than the application or pacing, stop the sender in the last round?
+    /// Whether cwnd, rather than the application or pacing, limited the sender in the last round.
     pub is_cwnd_limited: bool,
     /// The path's true two-way propagation delay, where the scenario grants the algorithm an oracle.
     pub oracle_rtprop: Option<Dur>,
@@ -209,7 +209,7 @@ pub struct Ack<'a> {
     pub rtt: Option<Dur>,
     /// The newest packet newly acknowledged (cumulatively or by SACK), if any.
     pub newest: Option<u64>,
-    /// When that packet was last sent.
+    /// Time of that packet's last transmission.
     pub newest_sent: Time,
     /// Delivery rate; filled only if [`Interests::rate_sample`].
     pub rate: RateSample,
@@ -231,7 +231,7 @@ pub enum Cause {
 /// A loss episode starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss<'a> {
-    /// Why.
+    /// Cause of the loss.
     pub cause: Cause,
     /// Packets in flight before the loss was declared.
     pub prior_inflight: u64,
@@ -244,7 +244,7 @@ pub struct Loss<'a> {
 pub struct LostPacket {
     /// Packet number.
     pub seq: u64,
-    /// When it was last sent.
+    /// Time of its last transmission.
     pub sent: Time,
 }
 
@@ -253,13 +253,13 @@ pub struct LostPacket {
 pub struct Sent<'a> {
     /// Packet number.
     pub seq: u64,
-    /// Was it sent before?
+    /// Whether it was sent before.
     pub is_retransmit: bool,
     /// The transport's state, with this packet in flight.
     pub sender: &'a Sender,
 }
 
-/// What a controller may use besides the event.
+/// Inputs of a controller in addition to the event.
 pub struct Context<'a> {
     /// The time of the event.
     pub now: Time,

@@ -47,13 +47,13 @@ pub(crate) enum Progress {
     Over {
         /// Minimum RTT of the previous round, if it had a sample.
         min_rtt: Option<Dur>,
-        /// That round was too short to be called opened.
+        /// Whether that round was too short to open a new one.
         was_short: bool,
     },
 }
 
 impl Progress {
-    /// Is a round over?
+    /// Whether a round is over.
     #[inline]
     pub fn is_over(self) -> bool {
         matches!(self, Progress::Over { .. })

@@ -55,7 +55,7 @@ impl FluidWindow {
         }
     }
 
-    /// Is the window below the threshold?
+    /// Whether the window is below ssthresh.
     #[inline]
     pub fn is_in_slow_start(&self) -> bool {
         self.cwnd_pkts < self.ssthresh_pkts
@@ -107,7 +107,7 @@ impl FluidWindow {
         Some(Rate::from_bytes_per_sec((rate as u64).max(1)))
     }
 
-    /// Bytes.
+    /// The slow-start threshold.
     pub fn ssthresh(&self) -> Bytes {
         Bytes((self.ssthresh_pkts.max(1.0) * self.mss as f64) as u64)
     }

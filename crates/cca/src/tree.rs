@@ -1,9 +1,10 @@
-//! A controller file of decision synthesis (docs/formal/game.md) as a congestion controller: a tree decides the rate of each
-//! step from what the last steps allow to believe of the link.
+//! A controller file of decision synthesis (docs/formal/game.md) as a congestion controller: a tree decides the rate of
+//! each step from what the last steps allow to believe of the link.
 //!
 //! Model, R the smallest RTT, T = max(R, `min_step`) a step, amounts in packets:
 //!
-//! - every T: a window of six points T apart, with A(t - R) sent, S(t) delivered, and L(t - R) lost where that is known;
+//! - every T: a window of six points T apart, with A(t - R) sent, S(t) delivered, and L(t - R) lost where that is
+//! known;
 //! - the belief of the window: exact bounds of C, B and q on a link of constant rate with a finite buffer, that delays
 //!   service by up to a step; max C and min B are held (docs/formal/game.md);
 //! - the file's tree, and the shield in front of it, choose the rate r of the step from the belief;
@@ -16,9 +17,9 @@
 //!
 //! **Source**: thesis section 4.5, the game of congestion control alone; the file says which query it was made from.
 //!
-//! **Deviations**: decisions fall on ACKs and departures, so a step lasts until the first of these after T. The last pacing
-//! interval is not cut short by a new decision: below M the window, not the pacer, bounds what is sent. Points of a window
-//! are T apart however late the decisions were. What retransmissions carry counts like other packets.
+//! **Deviations**: decisions fall on ACKs and departures, so a step lasts until the first of these after T. The last
+//! pacing interval is not cut short by a new decision: below M the window, not the pacer, bounds what is sent. Points
+//! of a window are T apart however late the decisions were. What retransmissions carry counts like other packets.
 
 mod observations;
 
@@ -43,11 +44,11 @@ const SILENT_STEPS: f64 = 2.0;
 /// No rate is larger, packets per step: far from overflow.
 const MAX_RATE_PKTS: f64 = 1e9;
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// A step is no shorter, so that a step of a slow link has packets to count.
+    /// Minimum length of a step, so that a step of a slow link has packets to count.
     #[serde(with = "crate::quantity")]
     pub min_step: Dur,
 }
@@ -85,7 +86,7 @@ fn read(path: &str, text: &str) -> Result<Tree, BuildError> {
     }
 }
 
-/// What a decision allows until the next one.
+/// The rate and data that a decision allows until the next one.
 #[derive(Clone, Copy, Debug)]
 struct Grant {
     /// Rate of the step, packets.
@@ -96,11 +97,11 @@ struct Grant {
     left: u64,
     /// The step's length when it was given.
     step: Dur,
-    /// When the next decision is due.
+    /// Time of the next decision.
     until: Time,
 }
 
-/// What a trace shows of the last decision.
+/// Columns of a trace about the last decision.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     min_c: f64,

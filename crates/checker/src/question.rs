@@ -66,19 +66,19 @@ fn items<'a>(tokens: &mut impl Iterator<Item = &'a str>, depth: usize) -> Result
     Ok(found)
 }
 
-/// Is it a word that is neither a name nor a number?
+/// Whether it is a word that is neither a name nor a number.
 fn is_sign(word: &str) -> bool {
     matches!(word, "+" | "-" | "*" | "/" | "<" | "<=" | ">" | ">=" | "=" | "=>")
         || matches!(word, "set-logic" | "declare-fun" | "check-sat" | "get-value" | "get-model")
 }
 
-/// Is it a letter, then letters, digits, and `_.!`?
+/// Whether it is a letter, followed by letters, digits, and `_.!`.
 fn is_symbol(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.!".contains(&c))
 }
 
-/// Is it `12` or `12.50`?
+/// Whether it has the form `12` or `12.50`.
 fn is_decimal(word: &str) -> bool {
     let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
     let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());

@@ -169,7 +169,7 @@ impl TcpInfo {
         u64::from(self.total_retrans) + u64::from(self.lost.saturating_sub(self.retrans))
     }
 
-    /// Has the peer everything, the end of the stream included?
+    /// Whether the peer has acknowledged all data and the end of the stream.
     pub fn is_all_acknowledged(&self) -> bool {
         matches!(self.state, STATE_FIN_WAIT2 | STATE_TIME_WAIT | STATE_CLOSED) && self.unacked == 0
     }

@@ -2,13 +2,14 @@
 //!
 //! # The result
 //!
-//! One JSON document: the fields of [`fairweir_scenario::Summary`] (`flows`, `links`, `packets`, `events`, here the frames
-//! that the emulator released), and
+//! One JSON document: the fields of [`fairweir_scenario::Summary`] (`flows`, `links`, `packets`, `events`, here the
+//! frames that the emulator released), and
 //!
 //! - `emulator`: [`Accuracy`](crate::Accuracy): the release error's percentiles, and whether the run is `judged`;
 //! - `series`, if the configuration has an `interval`: `{"flows": {column: text}, "links": {column: text}}` with the
-//!   columns of [`fairweir_scenario::Series`], each as base64 of its little-endian numbers. With a series file the numbers
-//!   are written there one column after another, and `series` is `{"file", "flows": {column: [offset, bytes]}, ...}`;
+//!   columns of [`fairweir_scenario::Series`], each as base64 of its little-endian numbers. With a series file the
+//!   numbers are written there one column after another, and `series` is `{"file", "flows": {column: [offset, bytes]},
+//!   ...}`;
 //! - `replay`, with a record file: per BPF controller the result of replaying the same ACKs in the native build of its
 //!   source ([`recording`](crate::recording));
 //! - `guard`, if there was one: its last status;
@@ -54,7 +55,7 @@ pub struct WorldOptions {
     pub keep_partial: bool,
     /// File in which every call of the BPF controllers' hooks is recorded, for native replay.
     pub record: Option<PathBuf>,
-    /// Is the time of the BPF controllers' programs taken?
+    /// Whether the run time of BPF programs is measured.
     pub cost: bool,
     /// Receive windows where the scenario does not set them.
     pub windows: ReceiveWindows,

@@ -199,7 +199,7 @@ fn run_until_killed() {
     drop((socket, running));
 }
 
-/// Is a thread inside `namespace`, or has a process opened it?
+/// Whether a thread is inside `namespace`, or a process has opened it.
 fn is_held(namespace: &str) -> bool {
     let links = |directory: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();

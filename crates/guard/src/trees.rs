@@ -160,7 +160,7 @@ impl Trees {
         self.nodes.len()
     }
 
-    /// Is there no tree?
+    /// Whether there is no tree.
     pub fn is_empty(&self) -> bool {
         self.roots.is_empty()
     }

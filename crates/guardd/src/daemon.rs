@@ -33,7 +33,7 @@ const METRICS_EVERY: Dur = Dur::from_millis(5000);
 /// End of a guard.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// By Ctrl-C rather than by its manager?
+    /// Whether it was ended by Ctrl-C rather than by its manager.
     pub is_interrupted: bool,
     /// The last status.
     pub status: Status,

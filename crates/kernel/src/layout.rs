@@ -73,7 +73,7 @@ impl ObjectLayout {
         })
     }
 
-    /// Were its hooks compiled to be recorded?
+    /// Whether its hooks were compiled for recording.
     pub(crate) fn can_record(&self) -> bool {
         self.lost.is_some()
     }

@@ -20,7 +20,7 @@ pub struct HopConfig {
 }
 
 impl HopConfig {
-    /// Is this a hop that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors The first key whose value is rejected, such as `link.rate`.
     pub fn validate(&self) -> Result<(), ConfigError> {
@@ -226,7 +226,7 @@ impl Hop {
         queue.admit(now, packet, backlog)
     }
 
-    /// The link takes `bytes`: when have they left?
+    /// Starts the transmission of `bytes` and returns when it ends.
     #[inline(always)]
     fn transmit(&mut self, now: Time, bytes: Bytes) -> Time {
         let departure = match &mut self.server {

@@ -11,7 +11,7 @@ pub struct Packet {
     pub bytes: Bytes,
     /// Time it entered the network; for an ACK, when the data packet that triggered it did.
     pub sent: Time,
-    /// May a queue mark it instead of dropping it?
+    /// Whether a queue may mark it instead of dropping it.
     pub is_ecn_capable: bool,
 }
 

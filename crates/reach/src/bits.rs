@@ -87,7 +87,7 @@ impl Bits {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// Has the set no member?
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|w| *w == 0)
     }

@@ -14,7 +14,7 @@ use crate::sequential::Sequential;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The question: which ratio of rates do `flows` flows maintain in the long run against any adversary?
+/// The question: the maximum ratio of rates of `flows` flows in the long run against any adversary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {

@@ -44,7 +44,7 @@ fn state<const M: usize>(cells: &Cells<M>, number: usize, at: [f64; 3]) -> Vec<f
     rates.iter().map(|rate| rate / total * sum).collect()
 }
 
-/// Is the state within a hair's breadth of a cell that the map leads to, or of where no cell is?
+/// Whether the state is within rounding of a cell that the map leads to, or outside of all cells.
 fn is_covered<const M: usize>(cells: &Cells<M>, map: &impl Map, from: usize, copy: usize, cwnd: &[f64]) -> bool {
     let sum: f64 = cwnd.iter().sum();
     let odds: Vec<f64> = cwnd[..M].iter().map(|w| w / cwnd[M]).collect();

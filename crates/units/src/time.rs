@@ -36,7 +36,7 @@ impl Time {
     pub const fn since(self, earlier: Time) -> Dur {
         Dur(self.0.saturating_sub(earlier.0))
     }
-    /// Is this a set timer, not [`Time::NEVER`]?
+    /// Whether this timer is set: not [`Time::NEVER`].
     pub const fn is_set(self) -> bool {
         self.0 != u64::MAX
     }

@@ -265,7 +265,7 @@ impl Outgoing {
         (0..self.frames.len() as u32).rev().find(|&f| self.is_decoded(f))
     }
 
-    /// Is a frame known to have been decoded?
+    /// Whether a frame is known to have been decoded.
     fn is_decoded(&self, frame: u32) -> bool {
         let frame = &self.frames[frame as usize];
         let Stage::Sent(group) = frame.stage else { return false };

@@ -4,7 +4,7 @@ use crate::BuildError;
 use fairweir_units::Dur;
 use serde::{Deserialize, Serialize};
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {

@@ -74,7 +74,7 @@ impl Policer {
         !matches!(self.state, State::Waiting)
     }
 
-    /// Does an ACK without losses only pass the time?
+    /// Whether an ACK without losses has no effect but the passing of time.
     #[inline]
     pub(crate) fn is_only_counting(&self) -> bool {
         matches!(self.state, State::Sampling(Interval { rounds, .. }) if rounds <= 4 * MIN_ROUNDS)

@@ -37,7 +37,7 @@ impl ProbeRtt {
         }
     }
 
-    /// Had inflight been small for long enough at `time`?
+    /// Whether inflight has been small for long enough at `time`.
     pub(crate) fn is_over_at(&self, time: Time) -> bool {
         self.done_at.is_some_and(|done_at| time > done_at)
     }

@@ -28,7 +28,7 @@ pub(super) enum Phase {
     Up(Slope),
 }
 
-/// When the next probe is due.
+/// Time of the next probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProbeTimer {
     since: Time,

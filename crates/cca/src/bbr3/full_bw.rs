@@ -1,4 +1,4 @@
-//! Is the pipe full? STARTUP and PROBE_BW's UP phase end when bandwidth stops growing.
+//! Detection of a full pipe: STARTUP and PROBE_BW's UP phase end when bandwidth stops growing.
 
 use super::Sample;
 use crate::bbr::{Bandwidth, FULL_BW_ROUNDS, FULL_BW_THRESH, Gain};
@@ -10,7 +10,7 @@ pub(super) struct FullBw {
     rounds: u32,
     /// Whether it has since the last restart.
     pub(super) is_now: bool,
-    /// Ever.
+    /// Whether the pipe has been full at any time.
     pub(super) is_reached: bool,
 }
 

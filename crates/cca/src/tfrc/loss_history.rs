@@ -17,7 +17,7 @@ pub(crate) struct LossHistory {
     /// Packets since the last event, its own included.
     open: f64,
     weights: Vec<f64>,
-    /// When the first packet of the last event was sent.
+    /// Sending time of the first packet of the last event.
     event_sent: Option<Time>,
 }
 
@@ -34,7 +34,7 @@ impl LossHistory {
         self.open += packets as f64;
     }
 
-    /// Does the loss of a packet sent at `sent` begin an event, at an RTT of `rtt`?
+    /// Whether the loss of a packet sent at `sent` begins an event, at an RTT of `rtt`.
     pub fn begins_event(&self, sent: Time, rtt: Dur) -> bool {
         self.event_sent.is_none_or(|last| sent > last + rtt)
     }

@@ -1,4 +1,4 @@
-//! What a sender observes of its link, as the game's windows have it: packets sent, delivered and lost, by time.
+//! Observations of a sender for the game's windows: packets sent, delivered and lost, by time.
 
 use fairweir_game::{EPS, POINTS, Window};
 use fairweir_units::{Dur, Time};
@@ -74,8 +74,9 @@ impl Observations {
 
     /// Returns the window of points a `step` apart, the last of them `now`.
     ///
-    /// `sent` of a point is what had left an `rtprop` before it: what could have been delivered by then. Amounts are relative
-    /// to what had been delivered and lost before the window, so that a long connection has as many digits as a young one.
+    /// `sent` of a point is what had left an `rtprop` before it: what could have been delivered by then. Amounts are
+    /// relative to what had been delivered and lost before the window, so that a long connection has as many digits as
+    /// a young one.
     pub(super) fn window(&self, now: Time, step: Dur, rtprop: Dur) -> Window {
         let points = (0..STEPS).map(|t| before(now, step * (STEPS - 1 - t)));
         let latest = self.delivered.by(Some(now));

@@ -73,7 +73,7 @@ impl App {
         }
     }
 
-    /// Was this a transfer of known length, and is all of it written?
+    /// Whether this is a transfer of known length of which all data were written.
     pub fn has_finished(&self, written: u64) -> bool {
         self.limit().is_some_and(|limit| written >= limit)
     }

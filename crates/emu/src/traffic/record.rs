@@ -54,7 +54,7 @@ pub struct Connection {
     pub counted: Counters,
     /// Time at which it was established.
     pub established_at: Option<Time>,
-    /// Is a transfer of known length acknowledged to the last byte?
+    /// Whether all bytes of a transfer of known length were acknowledged.
     pub is_complete: bool,
     /// Cause of the failure, if it broke.
     pub broken: Option<String>,

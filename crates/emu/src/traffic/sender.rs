@@ -241,7 +241,7 @@ impl Flow {
         }
     }
 
-    /// All is written: is it acknowledged?
+    /// All data are written: check whether they are acknowledged.
     fn finish(&mut self, socket: Socket, now: Time, gauge: &mut Gauge) {
         self.next_look = now + COMPLETION_CHECK;
         let Ok(info) = TcpInfo::read(socket.as_fd()) else { return };

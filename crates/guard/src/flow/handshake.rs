@@ -13,7 +13,7 @@ use fairweir_units::{Dur, Time};
 enum Answer {
     #[default]
     Unseen,
-    /// Has the peer offered a scale?
+    /// Whether the peer offered a scale.
     Seen(bool),
     /// Answers differed.
     Contradicted,

@@ -23,7 +23,7 @@ pub struct PrivateLinkConfig {
 }
 
 impl PrivateLinkConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A link that cannot be built, or a limit of zero.
@@ -47,7 +47,8 @@ impl ElementSpec for PrivateLinkConfig {
     }
 }
 
-/// A link of one flow's own, with a droptail buffer. Fed by one flow it needs no event: departures are known at arrival.
+/// A link of one flow's own, with a droptail buffer. Fed by one flow it needs no event: departures are known at
+/// arrival.
 ///
 /// Such a link is mostly idle, and an idle link of constant rate is simple: it accepts any packet, and takes the same
 /// time for each of one size. The hop is informed of such a packet only when another one finds the link busy.

@@ -47,7 +47,7 @@ fn default_opportunity() -> Bytes {
 }
 
 impl AckAggregationConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A period, rate or size that is zero or absurd; a burst rate below the rate.

@@ -18,7 +18,7 @@ pub struct DelayConfig {
 }
 
 impl DelayConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors A delay out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {

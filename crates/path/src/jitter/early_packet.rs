@@ -37,7 +37,7 @@ pub struct EarlyPacketConfig {
 }
 
 impl EarlyPacketConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors Neither or both choices, a repetition of zero or of the other choice, `early` not below `offset`.
     pub fn validate(&self) -> Result<(), ConfigError> {

@@ -20,7 +20,7 @@ pub struct PeriodicReleaseConfig {
 }
 
 impl PeriodicReleaseConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A period that is zero or absurd, or an offset that is no shorter.

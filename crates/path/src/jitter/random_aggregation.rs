@@ -1,7 +1,8 @@
 //! Aggregation with a random hold at a fixed mean rate.
 //!
-//! **Source**: the thesis, appendix B.6: "We sample agg_delay in [0, D) uniformly randomly. We serve a batch of C agg_delay
-//! bytes after waiting for agg_delay seconds, ensuring an average bandwidth of C. We sample agg_delay after every batch."
+//! **Source**: the thesis, appendix B.6: "We sample agg_delay in [0, D) uniformly randomly. We serve a batch of C
+//! agg_delay bytes after waiting for agg_delay seconds, ensuring an average bandwidth of C. We sample agg_delay after
+//! every batch."
 //!
 //! Unused bytes of a batch are lost. Behind a link of rate `C` the element therefore adds less than `D`, and one packet
 //! may wait for a second batch; with more traffic the element itself is the bottleneck.
@@ -28,7 +29,7 @@ pub struct RandomAggregationConfig {
 }
 
 impl RandomAggregationConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors A bound, rate or size that is zero, out of range, or too small for a batch to carry a packet.
     pub fn validate(&self) -> Result<(), ConfigError> {

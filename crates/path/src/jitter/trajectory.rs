@@ -42,7 +42,7 @@ pub struct TrajectoryConfig {
 }
 
 impl TrajectoryConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// No points, points out of order, absurd delays, a repetition shorter than the trajectory.

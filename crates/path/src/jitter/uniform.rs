@@ -16,7 +16,7 @@ pub struct UniformConfig {
 }
 
 impl UniformConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A bound that is zero or absurd.

@@ -6,8 +6,8 @@
 //! time: the theorem's flows begin in the states to which they have converged, and while they converge the virtual
 //! queue may grow longer than converged flows ever let it.
 //!
-//! **Source**: the starvation paper's Theorem 1, made to work for any controller: release at the virtual departure; clip
-//! to [0, D] and count (docs/derivations.md, "Virtual links").
+//! **Source**: the starvation paper's Theorem 1, made to work for any controller: release at the virtual departure;
+//! clip to [0, D] and count (docs/derivations.md, "Virtual links").
 
 use crate::error::{check_dur, check_packet, check_positive_dur, check_rate};
 use crate::link::ConstantRate;
@@ -36,7 +36,7 @@ pub struct VirtualLinkConfig {
 }
 
 impl VirtualLinkConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A rate, bound or size that is zero or absurd.

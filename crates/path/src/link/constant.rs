@@ -15,7 +15,7 @@ pub struct ConstantConfig {
 }
 
 impl ConstantConfig {
-    /// Is this a link that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A rate that is zero or absurdly high.

@@ -1,4 +1,4 @@
-//! Links: when does a packet that arrives now leave?
+//! Links: they compute the departure time of an arriving packet.
 
 use crate::ConfigError;
 use crate::kinds::kinds;

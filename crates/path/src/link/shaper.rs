@@ -18,7 +18,7 @@ pub struct ShaperConfig {
 }
 
 impl ShaperConfig {
-    /// Is this a link that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A rate or a burst that is zero or absurdly high.

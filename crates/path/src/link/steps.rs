@@ -25,7 +25,7 @@ pub struct StepsConfig {
 }
 
 impl StepsConfig {
-    /// Is this a link that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// No steps, a first one after time zero, steps out of order, an outage without end, or an absurd rate.

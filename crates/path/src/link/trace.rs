@@ -98,7 +98,7 @@ impl TraceConfig {
         Ok(TraceConfig { opportunities, bytes: mahimahi_packet() })
     }
 
-    /// Is this a link that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A trace that is empty, has no length or goes back in time; opportunities of no bytes.

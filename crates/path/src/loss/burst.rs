@@ -40,7 +40,7 @@ fn certain() -> u32 {
 }
 
 impl BurstLossConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A probability above 1, or a bad state without end.

@@ -16,7 +16,7 @@ pub struct IidLossConfig {
 }
 
 impl IidLossConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A probability above 1.

@@ -17,7 +17,7 @@ pub struct PeriodicLossConfig {
 }
 
 impl PeriodicLossConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A count of zero.

@@ -18,7 +18,7 @@ pub struct PolicerConfig {
 }
 
 impl PolicerConfig {
-    /// Is this an element that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A rate or a burst that is zero or absurd.

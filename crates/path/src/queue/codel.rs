@@ -75,7 +75,7 @@ impl Default for CodelConfig {
 }
 
 impl CodelConfig {
-    /// Is this a queue that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// Times or sizes that are zero or absurd.

@@ -21,7 +21,7 @@ pub struct DroptailConfig {
 }
 
 impl DroptailConfig {
-    /// Is this a queue that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// A limit of zero.

@@ -1,8 +1,8 @@
 //! A FIFO that marks above a threshold, as DCTCP requires.
 //!
-//! **Source**: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.1: "an arriving packet is marked with
-//! the CE codepoint if the queue occupancy is greater than K upon its arrival". Packets that cannot be marked are only
-//! refused by the hard limit.
+//! **Source**: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.1: "an arriving packet is marked
+//! with the CE codepoint if the queue occupancy is greater than K upon its arrival". Packets that cannot be marked are
+//! only refused by the hard limit.
 
 use super::limit::Limit;
 use super::{Admission, Backlog, Queue, QueueSpec};
@@ -31,7 +31,7 @@ pub struct EcnThresholdConfig {
 }
 
 impl EcnThresholdConfig {
-    /// Is this a queue that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// No threshold, or a limit of zero.

@@ -1,4 +1,4 @@
-//! Queues: may a packet enter, and how?
+//! Queues: they decide whether a packet is queued, marked or dropped.
 
 mod limit;
 
@@ -50,7 +50,7 @@ pub trait Queue: Debug + Send {
     /// Called before [`Queue::admit`] if the hop has been empty for `idle`.
     fn on_idle(&mut self, _idle: Dur) {}
 
-    /// Does the discipline also decide when a packet reaches the head ([`Queue::leave`])?
+    /// Whether the discipline also decides when a packet reaches the head ([`Queue::leave`]).
     fn decides_on_leave(&self) -> bool {
         false
     }

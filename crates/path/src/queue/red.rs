@@ -1,11 +1,12 @@
 //! Random early detection.
 //!
-//! Between `min_threshold` and `max_threshold` of the averaged backlog, packets are marked (or dropped, if they cannot be
-//! marked) with a probability that rises from 0 to `max_per_billion`; beyond, all are. Equations, with `q` the backlog an
-//! arriving packet finds and `w` the weight:
+//! Between `min_threshold` and `max_threshold` of the averaged backlog, packets are marked (or dropped, if they cannot
+//! be marked) with a probability that rises from 0 to `max_per_billion`; beyond, all are. Equations, with `q` the
+//! backlog an arriving packet finds and `w` the weight:
 //!
 //! - busy: `avg <- avg + w (q - avg)`; after `m` packet times of idleness: `avg <- (1 - w)^m avg`
-//! - `p_b = max_p (avg - min) / (max - min)`; marked once `count p_b >= R`, `count` being the packets since the last mark
+//! - `p_b = max_p (avg - min) / (max - min)`; marked once `count p_b >= R`, `count` being the packets since the last
+//! mark
 //!   and `R` a random number in [0, 1) drawn after each mark, which spaces marks uniformly over `[1, 1/p_b]`.
 //!
 //! **Source**: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993, section 4 and the
@@ -69,7 +70,7 @@ fn default_weight_per_billion() -> u32 {
 const BILLION: u32 = 1_000_000_000;
 
 impl RedConfig {
-    /// Is this a queue that can be built?
+    /// Checks the configuration.
     ///
     /// # Errors
     /// Thresholds out of order or absurd, probabilities above 1, a weight or a limit of zero.
