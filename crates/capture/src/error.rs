@@ -38,7 +38,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// What to do instead.
+    /// How to record a capture that can be read.
     pub fn hint(&self) -> &'static str {
         match self {
             CaptureError::Empty => "capture with `tcpdump -w FILE tcp`, and stop it with ctrl-c so that it writes all",

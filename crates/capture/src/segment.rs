@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 pub struct Endpoint {
     /// IPv4 or IPv6.
     pub address: IpAddr,
-    /// TCP's.
+    /// TCP port.
     pub port: u16,
 }
 
@@ -31,7 +31,7 @@ pub struct Flags {
     pub rst: bool,
     /// The acknowledgement number counts.
     pub ack: bool,
-    /// The sender has no more to send for now.
+    /// The sender has no more data to send at present (PSH).
     pub psh: bool,
     /// The receiver saw congestion marked (RFC 3168).
     pub ece: bool,
@@ -49,7 +49,7 @@ pub enum Ecn {
     Ect0,
     /// ECT(1): L4S.
     Ect1,
-    /// Marked.
+    /// Congestion experienced: marked.
     Ce,
 }
 
@@ -107,7 +107,7 @@ pub struct Options {
 pub struct Segment {
     /// The packet's number in the file, as Wireshark counts: the first is 1.
     pub frame: u64,
-    /// When it was captured, ns since 1970 (or since the capture's reference).
+    /// Capture time, ns since 1970 (or since the capture's reference).
     pub time: Time,
     /// Source.
     pub src: Endpoint,

@@ -35,7 +35,7 @@ use observations::Observations;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How the path of a controller file ends.
+/// Suffix of a controller file's path.
 pub const SUFFIX: &str = ".json";
 
 /// Between two decisions a path that falls silent can swallow this many steps' rate.

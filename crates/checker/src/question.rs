@@ -109,7 +109,7 @@ fn forms<'a>(values: &'a [Value]) -> Result<Vec<&'a Form>> {
 
 struct Reader<'a> {
     cut: Cut,
-    /// What names stand for; None: nothing, any more.
+    /// Meanings of names; `None` after the end of their scope.
     scope: HashMap<&'a str, Option<Value>>,
 }
 

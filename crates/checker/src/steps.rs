@@ -48,7 +48,7 @@ impl Cut {
         Ok(end == 0)
     }
 
-    /// Takes a further atom, which must be in normal form and new.
+    /// Defines a new atom, which must be in normal form.
     fn define(&mut self, words: &[&str]) -> Result<()> {
         let [relation @ ("le" | "lt"), bound, pairs @ ..] = words else { return Err("not an atom") };
         // `vector <= bound` is `vector - bound <= 0`.

@@ -5,7 +5,7 @@ use fairweir_units::Hint;
 use std::borrow::Cow;
 use std::io;
 
-/// Why a network could not be made or an emulator not run.
+/// Errors of creating a network or running the emulator.
 #[derive(Debug, thiserror::Error)]
 pub enum EmuError {
     /// A system call failed.

@@ -51,7 +51,7 @@ impl Namespace {
         setns(&self.fd, CloneFlags::CLONE_NEWNET).during(|| "enter a network namespace".into())
     }
 
-    /// Sets `net.`-sysctl `key`, as `ipv4/tcp_sack`.
+    /// Sets the `net.` sysctl `key`, such as `ipv4/tcp_sack`.
     ///
     /// # Errors
     /// If the kernel has no such key or refuses the value.

@@ -4,8 +4,8 @@ use fairweir_scenario::{DelayStats, LinkSeries, LinkSummary};
 use fairweir_units::Time;
 use serde::Serialize;
 
-/// What the emulator measured in a run. Flows and links are in the scenario's order; counts are from the warm-up's end
-/// to the run's.
+/// Measurements of the emulator in a run. Flows and links are in the scenario's order; counts are from the warm-up's
+/// end to the run's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmulatorRecord {
     /// Accuracy of the emulation.
@@ -28,7 +28,7 @@ pub struct FlowRecord {
     /// From a data packet's entry into the network to the delivery of the ACK that newly covers it; packets sent more
     /// than once give no sample.
     pub rtt_ms: DelayStats,
-    /// The same less the scenario's rtprop.
+    /// RTT minus the scenario's rtprop, ms.
     pub qdelay_ms: DelayStats,
     /// Data packets sent, retransmissions included.
     pub sent_pkts: u64,
@@ -46,9 +46,9 @@ pub struct FlowRecord {
     pub dropped_acks: u64,
     /// Violated bounds of path elements.
     pub violations: u64,
-    /// When the flow's first data packet entered the network, in the whole run.
+    /// Time when the flow's first data packet entered the network.
     pub first_sent: Option<Time>,
-    /// When an ACK last delivered new data, in the whole run.
+    /// Time of the last ACK of new data.
     pub last_delivered: Option<Time>,
 }
 

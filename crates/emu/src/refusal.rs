@@ -16,7 +16,7 @@ pub struct Refusal {
     pub message: String,
     /// The key of the configuration, such as `flows.0.cca`.
     pub key: Option<String>,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Refusal {
         }
     }
 
-    /// Adds `key`.
+    /// Sets the key.
     #[must_use]
     pub fn at(self, key: impl Into<String>) -> Refusal {
         Refusal { key: Some(key.into()), ..self }

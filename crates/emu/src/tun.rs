@@ -58,7 +58,7 @@ impl Tun {
         Ok(Tun { fd, header_bytes: if segments_for_tcp { VNET_HEADER_BYTES } else { 0 } })
     }
 
-    /// The same device by another descriptor.
+    /// Returns another descriptor of the same device.
     pub(crate) fn try_clone(&self) -> Result<Tun, EmuError> {
         let fd = self.fd.try_clone().during(|| "copy a TUN device's descriptor".into())?;
         Ok(Tun { fd, header_bytes: self.header_bytes })

@@ -1,4 +1,4 @@
-//! What the emulator's thread sleeps on, and when sleeping is worthwhile.
+//! Timer and descriptors on which the emulator's thread sleeps, and when sleeping is worthwhile.
 //!
 //! Sleeping and waking up costs about as much as forwarding a packet, in a virtual machine more: the timer has to be
 //! programmed and the CPU yielded. Far below capacity this does not matter and every packet gets its own wake-up; the

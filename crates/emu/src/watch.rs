@@ -1,4 +1,4 @@
-//! Measurements of BPF controllers besides their traffic.
+//! Measurements of BPF controllers in addition to their traffic.
 
 use crate::cca::Choice;
 use crate::recording::Recording;

@@ -36,8 +36,8 @@ pub struct Cca {
 }
 
 impl Cca {
-    /// Loads and registers `compiled` under a name that no other has, with `defaults` (an object, or null) for flows that
-    /// are given no parameters of their own.
+    /// Loads and registers `compiled` under a name that no other has, with `defaults` (an object, or null) for flows
+    /// that are given no parameters of their own.
     ///
     /// # Errors
     /// If the parameters are refused, or the kernel refuses the program.
@@ -86,7 +86,7 @@ impl Cca {
         &self.compiled.source
     }
 
-    /// Gives the socket `fd` parameters of its own (an object, or null for the algorithm's defaults).
+    /// Sets the parameters of the socket `fd` (an object, or null for the algorithm's defaults).
     ///
     /// Algorithms may read them only when a connection starts, so they must be set before it connects. Accepted sockets
     /// inherit those of the listener.
@@ -100,8 +100,8 @@ impl Cca {
         map.update(&fd.as_raw_fd().to_ne_bytes(), &bytes_of(&words), MapFlags::ANY).map_err(KernelError::bpf(what()))
     }
 
-    /// Reads the records of its hooks, if it was compiled to record them: `sink` gets each, in the order of calls, whenever
-    /// [`Records::drain`] is called.
+    /// Reads the records of its hooks, if it was compiled to record them: `sink` gets each, in the order of calls,
+    /// whenever [`Records::drain`] is called.
     ///
     /// # Errors
     /// If it was not compiled to record.
@@ -202,7 +202,7 @@ fn text(e: libbpf_rs::Error) -> String {
     format!("{e:#}")
 }
 
-/// All that is decided between reading an object and loading it.
+/// Sets names, parameters and attachments between reading an object and loading it.
 fn prepare(object: &mut OpenObject, compiled: &Compiled, name: &str, defaults: &[u64]) -> Result<(), String> {
     let layout = &compiled.layout;
     let kinds = if compiled.is_recording { layout.kinds()? } else { Vec::new() };

@@ -22,9 +22,9 @@ pub enum KernelError {
     Source {
         /// The source.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         reason: String,
-        /// What to do about it.
+        /// How to fix it.
         hint: &'static str,
     },
     /// Parameters that the algorithm refuses.
@@ -42,15 +42,15 @@ pub enum KernelError {
         cca: String,
         /// libbpf's last words; the verifier's, if it was the verifier.
         reason: String,
-        /// What to do about it.
+        /// How to fix it.
         hint: Option<&'static str>,
     },
     /// A missing requirement: a tool, a privilege, a file system.
     #[error("{what}")]
     Missing {
-        /// What is missing.
+        /// The missing capability or file.
         what: String,
-        /// How to get it.
+        /// How to install or enable it.
         hint: &'static str,
     },
     /// A name that cannot be loaded permanently or unloaded in the present state.
@@ -60,13 +60,13 @@ pub enum KernelError {
         name: String,
         /// The reason.
         reason: String,
-        /// What to do about it.
+        /// How to fix it.
         hint: &'static str,
     },
     /// A system call that failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: String,
         /// The cause.
         source: io::Error,

@@ -150,7 +150,7 @@ fn size_of_member(ty: BtfType<'_>) -> usize {
     Int::try_from(ty).map_or(8, |int| usize::from(int.bits) / 8)
 }
 
-/// Relocations say to which program each member of the ops points.
+/// Relocations define the program to which each member of the ops points.
 fn hooks(file: &object::File<'_>, ops: &Symbol, members: &BTreeMap<String, Range<usize>>) -> BTreeMap<Hook, String> {
     let Some(section) = file.section_by_name(&ops.section) else { return BTreeMap::new() };
     let pointed_to = |hook: Hook| {

@@ -41,7 +41,7 @@ pub struct Permanent {
     pub previous_default: Option<String>,
 }
 
-/// What [`unload`] and [`clean`] did.
+/// Result of [`unload`] and [`clean`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Undone {
     /// Controllers that were unloaded. Connections that use them continue to do so until they close.
@@ -119,7 +119,8 @@ fn forget(state: &mut State, place: &Place, name: &str) -> Result<(), KernelErro
     state.write()
 }
 
-/// Everything that [`load`] has left. Needs no privilege; but without it other network namespaces' defaults are not seen.
+/// Everything that [`load`] has left. Needs no privilege; but without it other network namespaces' defaults are not
+/// seen.
 ///
 /// # Errors
 /// If the state cannot be read.

@@ -22,7 +22,7 @@ pub struct Includes {
 }
 
 impl Includes {
-    /// Those in the folder of `source`, in `headers` and in the system's folders.
+    /// Include files from the folder of `source`, from `headers` and from the system's folders.
     pub fn of(source: &Path, headers: &Path) -> Includes {
         let whole = |path: &Path| path.canonicalize().ok();
         let beside = whole(source).and_then(|path| path.parent().map(Path::to_owned));
@@ -48,8 +48,8 @@ impl Includes {
         Path::new(file).canonicalize().map_or(true, |path| self.folders.iter().any(|folder| path.starts_with(folder)))
     }
 
-    /// The beginning of a compiler's messages, without those about other files and excerpts of them: an assembler, which
-    /// has directives of its own to include a file, quotes the line that it cannot read.
+    /// The beginning of a compiler's messages, without those about other files and excerpts of them: an assembler,
+    /// which has directives of its own to include a file, quotes the line that it cannot read.
     pub fn shown(&self, messages: &str) -> String {
         let mut is_ours = true;
         let lines = messages.lines().filter(|line| {

@@ -19,7 +19,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, slice};
 
-/// How the path of a source that is to be loaded ends.
+/// Suffix of a source's path.
 pub const SUFFIX: &str = ".bpf.c";
 
 /// An algorithm in C, compiled and loaded. It is never unloaded, because hooks must outlive every controller.
@@ -92,7 +92,7 @@ pub fn load(path: &Path) -> Result<Loaded, BuildError> {
     Ok(loaded)
 }
 
-/// Why a source is rejected, and what to do about it.
+/// The reason why a source is rejected, and a hint.
 struct Refusal {
     reason: String,
     hint: &'static str,

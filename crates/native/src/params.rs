@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// One in fixed point (`CC_FP_ONE`).
 const FRACTION_UNITS: f64 = 65_536.0;
 
-/// How a parameter's number is written.
+/// Unit of a parameter's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// A whole number.

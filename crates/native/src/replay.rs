@@ -31,7 +31,7 @@ pub struct Difference {
     pub seq: u64,
     /// The hook that was called.
     pub hook: Hook,
-    /// What differs: a field of the socket, a word of the private state, or the hook's return value.
+    /// The differing field of the socket, word of the private state, or return value of the hook.
     pub field: String,
     /// Its value in the kernel.
     pub kernel: u64,

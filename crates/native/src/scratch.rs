@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{env, io, process};
 use tempfile::TempDir;
 
-/// How the directories' names begin; the process that made one follows.
+/// Prefix of the directories' names, followed by the id of the process that created it.
 const PREFIX: &str = "fairweir-";
 /// Younger directories are not removed: in a container that shares the directory, the process has another id.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);

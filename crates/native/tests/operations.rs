@@ -1,4 +1,4 @@
-//! One alphabet of operations for every registered controller: whatever the network does, a window is at least a
+//! One alphabet of operations for every registered controller: for any behaviour of the network, a window is at least a
 //! packet, a pacing rate is positive, and nothing panics or overflows.
 
 use fairweir_cca::{
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 const MSS: Bytes = Bytes(1500);
 
-/// Maximum packets in flight in the model, whatever cwnd is.
+/// Maximum packets in flight in the model, for any cwnd.
 const MAX_OUTSTANDING: usize = 4000;
 
 /// No window is as large as this after the few packets that a case sends, bytes.

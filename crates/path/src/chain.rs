@@ -76,7 +76,7 @@ impl Chain {
         if is_marked { Verdict::Mark(at) } else { Verdict::Deliver(at) }
     }
 
-    /// How often elements violated their bounds ([`Element::violations`]).
+    /// Number of violated bounds of elements ([`Element::violations`]).
     pub fn violations(&self) -> u64 {
         let of = |step: &Step| match &step.part {
             Part::Link(link) => link.violations(),

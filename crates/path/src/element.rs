@@ -12,7 +12,7 @@ pub trait Element: Debug + Send {
     /// Returns the fate of `packet`, which arrives at `now`.
     fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict;
 
-    /// How often the element violated its own bound (a virtual link its jitter bound).
+    /// Number of times the element violated its own bound (a virtual link its jitter bound).
     fn violations(&self) -> u64 {
         0
     }
@@ -34,7 +34,8 @@ pub trait ElementSpec: Debug {
         Dur::ZERO
     }
 
-    /// Returns the maximum time that the element holds a packet, for any traffic; `None` if that depends on the traffic.
+    /// Returns the maximum time that the element holds a packet, for any traffic; `None` if that depends on the
+    /// traffic.
     fn longest_hold(&self) -> Option<Dur> {
         None
     }
@@ -64,7 +65,8 @@ impl ElementConfig {
         self.spec().shortest_hold()
     }
 
-    /// Returns the maximum time that the element holds a packet, for any traffic; `None` if that depends on the traffic.
+    /// Returns the maximum time that the element holds a packet, for any traffic; `None` if that depends on the
+    /// traffic.
     pub fn longest_hold(&self) -> Option<Dur> {
         self.spec().longest_hold()
     }

@@ -1,4 +1,4 @@
-//! Why a path's configuration is refused, and the checks that all parts share.
+//! Errors of a path's configuration, and the checks that all parts share.
 
 use fairweir_units::{Bytes, Dur, Hint, Rate};
 use std::borrow::Cow;
@@ -35,24 +35,24 @@ impl ConfigError {
         ConfigError { key: key.into(), reason: reason.into(), hint: hint.into() }
     }
 
-    /// The same error, seen from outside the table `key`.
+    /// Prepends the table `key` to the error's key.
     pub fn within(mut self, key: &str) -> ConfigError {
         self.key = format!("{key}.{}", self.key);
         self
     }
 }
 
-/// 80 Tbps: far beyond any link, and small enough for every product of rates in 64 bits to be safe.
+/// 80 Tbps: above any link, and small enough that products of rates do not overflow 64 bits.
 const MAX_RATE: Rate = Rate::from_bytes_per_sec(10_000_000_000_000);
 /// A year: longer than any run, and small enough for sums of delays to stay exact.
 const MAX_DUR: Dur = Dur::from_secs(366 * 86_400);
 /// A tebibyte.
 const MAX_BYTES: Bytes = Bytes(1 << 40);
 
-/// Refuses a rate of zero, and one beyond 80 Tbps.
+/// Rejects a rate of zero or above 80 Tbps.
 ///
 /// # Errors
-/// See above, for `key`.
+/// The error names `key`.
 pub fn check_rate(key: &str, rate: Rate) -> Result<(), ConfigError> {
     if rate == Rate::ZERO {
         return Err(ConfigError::new(key, format!("must be positive: `{rate}`"), "write a rate such as \"96Mbps\""));
@@ -63,10 +63,10 @@ pub fn check_rate(key: &str, rate: Rate) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses a time beyond a year; zero is allowed.
+/// Rejects a time above one year; zero is allowed.
 ///
 /// # Errors
-/// See above, for `key`.
+/// The error names `key`.
 pub fn check_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
     if dur > MAX_DUR {
         return Err(ConfigError::new(key, format!("is too long: `{dur}`"), "the maximum time is a year"));
@@ -74,10 +74,10 @@ pub fn check_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses a time of zero, and one beyond a year.
+/// Rejects a time of zero or above one year.
 ///
 /// # Errors
-/// See above, for `key`.
+/// The error names `key`.
 pub fn check_positive_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
     if dur == Dur::ZERO {
         return Err(ConfigError::new(key, "must be positive: `0ms`", "write a time such as \"40ms\""));

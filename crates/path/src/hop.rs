@@ -122,7 +122,7 @@ impl Hop {
         self.pass(admission, now, packet.bytes)
     }
 
-    /// [`Hop::arrive`] at an idle link behind a droptail queue, which accepts any packet.
+    /// [`Hop::arrive`] at an idle link with an empty droptail queue, which accepts any packet.
     #[inline(always)]
     fn arrive_idle(&mut self, now: Time, packet: &Packet) -> Verdict {
         let departure = self.transmit(now, packet.bytes);
@@ -172,7 +172,7 @@ impl Hop {
         true
     }
 
-    /// When [`Hop::service`] is next due; [`Time::NEVER`] if no packet waits.
+    /// Time of the next [`Hop::service`]; [`Time::NEVER`] if no packet waits.
     pub fn service_at(&self) -> Time {
         match self.waiting.front() {
             Some(&(arrived, ..)) => arrived.max(self.free_at),

@@ -11,7 +11,7 @@ macro_rules! kind_enum {
         }
 
         impl $Config {
-            /// The parameters, whatever their kind.
+            /// Parameters of any kind.
             #[allow(unused_doc_comments)]
             fn spec(&self) -> &dyn $Spec {
                 match self {

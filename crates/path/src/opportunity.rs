@@ -37,7 +37,7 @@ impl<S: Schedule> OpportunityServer<S> {
         &self.schedule
     }
 
-    /// When the last byte of a packet that arrives at `now` leaves.
+    /// Departure time of the last byte of a packet that arrives at `now`.
     #[inline]
     pub(crate) fn depart(&mut self, now: Time, bytes: Bytes) -> Time {
         if self.current.at < now {

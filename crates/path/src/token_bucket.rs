@@ -37,7 +37,7 @@ impl TokenBucket {
         (full_again + round_up - self.fill_time).max(now)
     }
 
-    /// Takes the tokens for a packet if they are there at `now`.
+    /// Takes the tokens for a packet if they are available at `now`.
     pub(crate) fn try_take(&mut self, now: Time, bytes: Bytes) -> bool {
         let mut after = self.clone();
         let is_there = after.take(now, bytes) == now;
@@ -76,7 +76,7 @@ mod tests {
             self.at = now;
         }
 
-        /// The first ns at which the tokens are available; negative tokens stand for waiting packets.
+        /// The first ns at which the tokens are available; negative tokens represent waiting packets.
         fn take(&mut self, now: u64, bytes: u64) -> u64 {
             self.fill(i128::from(now).max(self.at));
             self.tokens -= i128::from(bytes) * 1_000_000_000;

@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use std::sync::{Arc, Mutex};
 
-/// A window above this is taken for a mistake: 1 TiB is a second of 8.8 Tbit/s.
+/// A window above this is rejected as a mistake: 1 TiB is one second at 8.8 Tbit/s.
 const MAX_CWND_BYTES: f64 = (1u64 << 40) as f64;
-/// A pacing rate above this is taken for a mistake: 1 Pbit/s.
+/// A pacing rate above this is rejected as a mistake: 1 Pbit/s.
 const MAX_PACING_MBPS: f64 = 1e9;
 
 /// Holds the exception behind a fault until the run has ended.

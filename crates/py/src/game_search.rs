@@ -78,7 +78,8 @@ impl GameController {
         self.0.to_json()
     }
 
-    /// What is done in a state behind the shield: the index of the leaf's node, batches, message, rate, target (packets).
+    /// The decision in a state, after the shield: the index of the leaf's node, batches, message, rate, target
+    /// (packets).
     fn decide(&self, state: &GameState) -> (usize, &'static str, f64, f64, f64) {
         let found = self.0.decide(&state.0.view());
         let Action { send, message, rate, encode } = found.action;
@@ -121,7 +122,7 @@ impl GameState {
         self.0.is_converged()
     }
 
-    /// What the belief rests on.
+    /// Basis of the belief.
     #[getter]
     fn belief_source(&self) -> &'static str {
         self.0.belief.from.name()
@@ -154,8 +155,8 @@ pub fn game_feature_rows<'py>(py: Python<'py>, states: Vec<PyRef<'py, GameState>
     PyBytes::new(py, &rows)
 }
 
-/// Values of every template of the query at each state, as i32: states x templates x 8, smaller is better; unused components
-/// are 0, and all are the maximum where no link explains the state.
+/// Values of every template of the query at each state, as i32: states x templates x 8, smaller is better; unused
+/// components are 0, and all are the maximum where no link explains the state.
 #[pyfunction]
 #[pyo3(signature = (query, states, *, threads=1))]
 pub fn game_values<'py>(
@@ -201,7 +202,7 @@ pub fn game_decide(py: Python<'_>, query: &GameQuery, state: &GameState) -> Opti
     py.detach(|| state.0.search(&query.0).map(|mut search| search.decide().template))
 }
 
-/// Why an action is taken in a state (JSON).
+/// Explains the action taken in a state (JSON).
 #[pyfunction]
 #[pyo3(signature = (query, state, controller=None))]
 pub fn game_explain(

@@ -83,7 +83,7 @@ fn plain<'a>(observer: Option<&'a mut (dyn Observer + Send + 'a)>) -> Option<&'a
     }
 }
 
-/// Runs a configuration of built-in controllers while `observer` watches; other Python threads go on meanwhile.
+/// Runs a configuration of built-in controllers with `observer` attached; other Python threads run meanwhile.
 pub(crate) fn play_observed(
     py: Python<'_>,
     config: &Config,

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Where Student's t with so many `degrees` of freedom has `probability` below it.
+/// The `probability` quantile of Student's t distribution with `degrees` of freedom.
 #[pyfunction]
 pub fn student_t_quantile(degrees: f64, probability: f64) -> PyResult<f64> {
     if !(probability > 0.0 && probability < 1.0) {

@@ -15,7 +15,7 @@ impl Watch {
         Watch { callback, cause: None }
     }
 
-    /// Reports progress; returns `Break` if the callback raised or a signal came.
+    /// Reports progress; returns `Break` if the callback raised an exception or a signal arrived.
     pub fn tell(&mut self, done: u64) -> ControlFlow<()> {
         let checked = Python::attach(|py| {
             py.check_signals()?;

@@ -42,7 +42,7 @@ impl Assumptions {
         excess: Ratio::new(1, 1),
     };
 
-    /// The same numbers as intervals, for computing.
+    /// Returns the assumptions as intervals for rigorous arithmetic.
     pub fn enclosed(&self) -> Enclosed {
         Enclosed {
             slowest: self.slowest.interval(),

@@ -58,7 +58,7 @@ pub fn attract<M: Map>(map: &M, region: &Bits, on_progress: OnProgress<'_>) -> R
 }
 
 impl Attraction {
-    /// Checks the attractor for runs in `region`: visits every cell once more, independently of the search.
+    /// Checks the attractor for runs in `region`: visits every cell again, independently of the search.
     pub fn holds<M: Map>(&self, map: &M, region: &Bits) -> bool {
         (0..map.count()).all(|cell| {
             let own = self.rank[cell];
@@ -198,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
     use std::ops::Range;
 
-    /// Arrows of a graph; a number beyond the last cell leads out.
+    /// Edges of a graph; a number above the last cell's means leaving the cells.
     #[derive(Debug, Clone)]
     struct Graph(Vec<Vec<usize>>);
 

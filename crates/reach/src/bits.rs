@@ -62,7 +62,7 @@ impl Bits {
         None
     }
 
-    /// Takes the members of a range out, one after another.
+    /// Removes the members of a range, in increasing order.
     pub fn drain(&mut self, range: Range<usize>, mut each: impl FnMut(usize)) {
         let mut from = range.start;
         while let Some(i) = self.first(from..range.end) {

@@ -1,4 +1,4 @@
-//! Intervals of reals with outward-rounded ends: enclosures hold whatever the rounding.
+//! Intervals of reals with outward-rounded ends: enclosures hold for any rounding.
 //!
 //! IEEE 754 requires `+ - * /` to round to a nearest number, so the exact result lies between the neighbours of the
 //! rounded one. No other function of the platform is used.

@@ -37,7 +37,7 @@ pub struct Question {
 pub struct Answer {
     /// From some round on, every rate is at most this many times any other.
     pub worst_ratio: f64,
-    /// The same derived by hand: for any number of flows, without cells.
+    /// The worst ratio derived by hand: for any number of flows, without cells.
     pub hand_worst_ratio: f64,
     /// From some round on, `N_T` is within these bounds.
     pub nt: (f64, f64),

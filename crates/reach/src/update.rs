@@ -29,16 +29,16 @@ pub struct Step {
     pub factor: Interval,
     /// `(R + N_T) (factor - 1)`: the change of `N_T` if all flows changed by this factor.
     pub change: Interval,
-    /// The clamp that every factor is at, whatever the adversary does.
+    /// The clamp that every factor reaches, for any choice of the adversary.
     pub pinned: Option<Clamp>,
 }
 
 /// A limit of cwnd' / cwnd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clamp {
-    /// The lower.
+    /// The lower clamp.
     Slowest,
-    /// The upper.
+    /// The upper clamp.
     Fastest,
 }
 

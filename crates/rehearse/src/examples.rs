@@ -72,7 +72,7 @@ impl History {
 enum Parties {
     /// A simulation's: one receiver, a sender a flow.
     Simulated,
-    /// Those of a capture: one receiver per flow.
+    /// The receivers of a capture, one per flow.
     Captured(Vec<IpAddr>),
 }
 

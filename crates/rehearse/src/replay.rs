@@ -67,9 +67,9 @@ pub struct Change {
     pub t_s: f64,
     /// Maximum bytes that the sender may have in flight; `None` if the host's own window stays.
     pub window_bytes: Option<u64>,
-    /// The rate behind it, Mbit/s.
+    /// Target rate of the window, Mbit/s.
     pub target_mbps: Option<f64>,
-    /// One line.
+    /// The reason, one line.
     pub why: String,
 }
 
@@ -92,9 +92,9 @@ pub struct FlowReport {
     pub mbps: f64,
     /// Segments.
     pub lost_pkts: u64,
-    /// Latest.
+    /// Latest RTT sample.
     pub rtt_ms: Option<f64>,
-    /// Least.
+    /// Minimum RTT.
     pub min_rtt_ms: Option<f64>,
     /// Time during which the guard would have set its window, s.
     pub held_s: f64,

@@ -58,7 +58,7 @@ fn guarded(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) ->
     summary
 }
 
-/// Also how many decisions there were.
+/// Also returns the number of decisions.
 fn decided(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) -> (Summary, u64) {
     let mut receiver = Receiver::new(config, senders, policies);
     let outcome = run_observed(config, &by_name, &mut |_| ControlFlow::Continue(()), &mut receiver).expect("a run");

@@ -5,7 +5,7 @@ use crate::{Config, FlowSpec};
 use fairweir_path::ElementConfig;
 use fairweir_units::Dur;
 
-/// How freely a hop may choose when it handles its arrivals.
+/// When a hop may handle its arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Minimum time until a packet that is not yet among the arrivals can reach the hop.

@@ -16,7 +16,7 @@ pub enum PacketEvent {
         number: u64,
         /// Packet number, from 0.
         seq: u64,
-        /// When.
+        /// Time of the event.
         at: Time,
         /// Whether it was sent before.
         is_retransmission: bool,
@@ -38,7 +38,7 @@ pub enum PacketEvent {
         flow: u32,
         /// Transmission number.
         number: u64,
-        /// When.
+        /// Time of the event.
         at: Time,
         /// Whether a queue marked it (ECN).
         is_marked: bool,
@@ -49,7 +49,7 @@ pub enum PacketEvent {
         flow: u32,
         /// Number of the ACK within the flow, from 0.
         number: u64,
-        /// When.
+        /// Time of the event.
         at: Time,
         /// Next packet expected in order.
         cum: u64,

@@ -73,7 +73,7 @@ pub struct FlowSummary {
     pub cca: String,
     /// Acknowledged data, each packet once (wire bytes), divided by the time the flow was active after the warm-up.
     pub throughput_mbps: f64,
-    /// The same, excluding headers.
+    /// Throughput excluding headers, Mbps.
     pub goodput_mbps: f64,
     /// RTT samples.
     pub rtt_ms: DelayStats,

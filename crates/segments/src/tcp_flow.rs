@@ -1,4 +1,4 @@
-//! One flow's packets as TCP would write them.
+//! Segments of one simulated flow, as TCP would send them.
 //!
 //! The simulator counts packets; here they are converted to bytes: sequence numbers from 1, 52 bytes of headers in each
 //! data packet, timestamps in ms (echoed according to RFC 7323 §4.3), SACK blocks with the most recent first (RFC 2018

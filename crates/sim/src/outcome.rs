@@ -1,4 +1,4 @@
-//! What a run needs from its caller, and what it returns.
+//! Input and result of a run.
 
 use fairweir_cca::{BuildError, Controller, Start};
 use fairweir_path::ConfigError;
@@ -27,7 +27,7 @@ pub enum SimError {
     Build {
         /// The flow's id.
         flow: String,
-        /// Why.
+        /// The controller's error.
         source: BuildError,
     },
     /// A controller misbehaved.
@@ -35,7 +35,7 @@ pub enum SimError {
     Controller {
         /// The flow's id.
         flow: String,
-        /// When.
+        /// Simulated time of the interruption.
         at: Time,
         /// Description of the misbehaviour.
         reason: String,

@@ -108,7 +108,7 @@ impl Schedule {
         self.set_kind(leaf, at, false);
     }
 
-    /// As [`Schedule::set`], and stores one of two kinds of event, which then need not be looked up when the event
+    /// Like [`Schedule::set`], and stores the kind of the event, so that it need not be determined when the event
     /// occurs.
     #[inline]
     pub(crate) fn set_kind(&mut self, leaf: Leaf, at: Time, kind: bool) {

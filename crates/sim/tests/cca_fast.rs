@@ -1,4 +1,4 @@
-//! FAST on whole paths: packets kept in the queue, equal shares, parking lot.
+//! FAST on whole paths: packets in the queue, equal shares, parking lot.
 //!
 //! `cargo test -p fairweir-sim --test cca_fast -- --nocapture` prints the numbers.
 

@@ -1,4 +1,4 @@
-//! Vegas on whole paths: packets kept in the queue, parking lot, latecomers, and Linux's other contract.
+//! Vegas on whole paths: packets in the queue, parking lot, latecomers, and Linux's different contract.
 //!
 //! `cargo test -p fairweir-sim --test cca_vegas -- --nocapture` prints the numbers.
 

@@ -1,4 +1,4 @@
-//! What each controller does in one fixed scenario, ten lines each: a behaviour change appears as a changed table.
+//! Behaviour of each controller in one fixed scenario, ten lines each: a change of behaviour changes the table.
 //!
 //! After an intended change, `INSTA_UPDATE=always cargo test -p fairweir-sim --test golden` regenerates the tables.
 

@@ -1,4 +1,4 @@
-//! Properties of every run, whatever the scenario and controller.
+//! Properties of every run, for any scenario and controller.
 
 mod common;
 
@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Draws a new window at each ACK, and counts every packet sent beyond it.
+/// Draws a new window at each ACK, and counts packets sent in excess of it.
 #[derive(Debug)]
 struct Erratic {
     cwnd: u64,

@@ -25,7 +25,7 @@ pub enum Size {
 impl Bytes {
     /// Nothing.
     pub const ZERO: Bytes = Bytes(0);
-    /// The maximum; stands for no limit.
+    /// The maximum; means "no limit".
     pub const MAX: Bytes = Bytes(u64::MAX);
 
     /// The number of bytes.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a text is not a valid quantity. `Display` prints one line; [`ParseError::hint`] is what to write instead.
+/// An invalid quantity. `Display` prints one line; [`ParseError::hint`] says how to correct the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// Digits without a unit.
@@ -54,7 +54,7 @@ impl ParseError {
         }
     }
 
-    /// What to write instead.
+    /// How to correct the text.
     pub fn hint(&self) -> &'static str {
         match self.quantity() {
             "rate" => "write a rate with its unit: \"96Mbps\", \"1.5Gbps\", \"512kbps\" or \"96Mbit/s\"",

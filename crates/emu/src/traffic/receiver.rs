@@ -24,7 +24,7 @@ const STOP_CHECK: Dur = Dur::from_millis(20);
 /// Maximum bytes that one call discards.
 const DISCARD_BYTES: usize = 1 << 20;
 
-/// Where one flow is received.
+/// The receiving endpoint of one flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Listening {
     /// Own address and port.

@@ -5,10 +5,10 @@ use nix::sys::epoll::{Epoll, EpollEvent};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Waits until something is ready or `timeout` has passed; gives the number of events written to `events`.
+/// Waits until something is ready or `timeout` has passed; returns the number of events written to `events`.
 ///
 /// # Errors
-/// If the kernel refuses; a signal is no error, and gives no events.
+/// If the kernel refuses; a signal is not an error, and returns no events.
 pub(super) fn wait(epoll: &Epoll, events: &mut [EpollEvent], timeout: Dur) -> io::Result<usize> {
     let timeout = libc::timespec {
         tv_sec: (timeout.as_nanos() / 1_000_000_000) as libc::time_t,

@@ -1,4 +1,4 @@
-//! Where the permanent state is stored.
+//! Directories of the permanent state.
 
 use crate::error::KernelError;
 use nix::mount::{MsFlags, mount};

@@ -28,7 +28,7 @@ impl ElementSpec for DummyElementConfig {
     }
 }
 
-/// Holds nothing.
+/// An element that delays no packet.
 #[derive(Debug)]
 pub struct DummyElement;
 

@@ -36,7 +36,7 @@ pub struct TrajectoryConfig {
     /// Interpolation between two points.
     #[serde(default)]
     pub interpolation: Interpolation,
-    /// Period of repetition; if absent, none.
+    /// Period of repetition; if absent, the trajectory is not repeated.
     #[serde(default)]
     pub repeat: Option<Dur>,
 }

@@ -24,7 +24,7 @@ impl LinkSpec for DummyLinkConfig {
     }
 }
 
-/// Takes no time.
+/// A link without transmission time.
 #[derive(Debug)]
 pub struct DummyLink;
 

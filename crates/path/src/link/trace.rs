@@ -54,7 +54,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// What to write instead.
+    /// How to correct the trace.
     pub fn hint(&self) -> &'static str {
         "a trace has one whole number a line: the millisecond at which one packet may leave"
     }

@@ -46,7 +46,7 @@ impl ElementSpec for PolicerConfig {
     }
 }
 
-/// Drops packets for which there are no tokens.
+/// Drops packets that exceed the available tokens.
 #[derive(Clone, Debug)]
 pub struct Policer {
     bucket: TokenBucket,

@@ -25,7 +25,7 @@ impl QueueSpec for DummyQueueConfig {
     }
 }
 
-/// Admits nothing.
+/// A queue that drops every packet.
 #[derive(Debug)]
 pub struct DummyQueue;
 

@@ -19,7 +19,7 @@ pub fn run(config: &Config) -> Result<Outcome, SimError> {
     run_with(config, &by_name, &mut |_| ControlFlow::Continue(()))
 }
 
-/// What differs between workloads.
+/// Parameters that differ between workloads.
 struct Shape {
     rate: Rate,
     rtt: Dur,
@@ -70,7 +70,8 @@ pub fn w1_min(cca: &str, flows: usize, duration: Dur) -> Config {
     )
 }
 
-/// As `w1_min`, 50 ms for all, over access link (1 Gbps, 2 ms), bottleneck (21 ms), exit link, and back likewise.
+/// Like `w1_min` with 50 ms for all flows, over access link (1 Gbps, 2 ms), bottleneck (21 ms), exit link, and back
+/// likewise.
 pub fn w1_full(cca: &str, flows: usize, duration: Dur) -> Config {
     let mut config = w1_min(cca, flows, duration);
     let access = |limit| {
