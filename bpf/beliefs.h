@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * What the ACKs of a flow allow to be true of its path: bounds on the link's rate and on queueing delay, under the CCAC
- * model, in which ACKs may be late by up to D in addition to propagation R and queueing (thesis 4.1.1, A.2).
+ * Beliefs that the ACKs of a flow imply: bounds on the link rate and on the queueing delay, under the CCAC model, in
+ * which ACKs may be late by up to D in addition to propagation R and queueing (thesis 4.1.1, A.2).
  *
  *	qdel_L = max(0, RTT - R - D)
  *	C_L    = max over intervals T of acked / (T + D)

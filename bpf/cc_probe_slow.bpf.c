@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * cc_probe_slow: probes by a constant number of packets more than surely fit, and drains the queue between probes
+ * cc_probe_slow: each probe sends a constant number of packets more than certainly fit; the queue is drained between
+ * probes
  *
  * Model: the beliefs C_Ll and q_U of probes.h, T* = k R, D = d R, a = alpha packets (and loss_share of C_Ll R); after a
  * start by cc_qdel that ends when more than 2 a are lost within R
@@ -8,10 +9,10 @@
  *	q_U <= a   a probe: C_Ll (T* + D) + a bytes, paced over T*; it may lose 2 a
  *	else       a drain: rate = C_Ll - q_U / R, at least a packet per R
  *
- * Of all links that past probes allow, C T* + buffer >= C_Ll (T* + D), none loses more than 2 a to the next: losses do
- * not grow with C, at the price of convergence linear in C (theorem 4.2.1). Proved for one flow on a CBR-delay link:
- * utilisation 30 % (T* / (T* + D) without time-outs), RTT at most 1.5 (R + D), 2 a lost in R at most; up additively,
- * down exponentially.
+ * Past probes permit all links with C T* + buffer >= C_Ll (T* + D). On none of them does the next probe lose more than
+ * 2 a: losses do not grow with C, at the price of convergence time linear in C (theorem 4.2.1). Proved for one flow on
+ * a CBR-delay link: utilisation 30 % (T* / (T* + D) without time-outs), RTT at most 1.5 (R + D), at most 2 a lost in R;
+ * C_Ll rises additively and falls exponentially.
  *
  * Source: thesis 4.2.1, listing 4.2 (CCA4), 4.2.2.1, table 4.2, 4.2.4, B.3 to B.6; docs/formal/models.md.
  * This is cc_probe_slow_k of section 4.2.2.1. The listing's rule, rules/cc_probe_slow.toml, is its case k = d = 1.

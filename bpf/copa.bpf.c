@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * copa: steers towards the rate 1 / (delta qdelay), 1/delta packets in the queue per flow (NSDI 2018)
+ * copa: adjusts cwnd towards the rate 1 / (delta qdelay), 1/delta packets in the queue per flow (NSDI 2018)
  *
- * Model, RTTmin = smallest RTT of the last 10 s, standing = smallest of the last srtt/2, q = standing - RTTmin:
+ * Model, RTTmin = minimum RTT of the last 10 s, standing = minimum of the last srtt/2, q = standing - RTTmin:
  *
  *	target = standing / (delta q) packets, infinite if q = 0
  *	per packet acknowledged: cwnd += v / (delta cwnd) below the target, -= above it
  *	slow start: cwnd doubles every RTT until it reaches the target
  *	pacing at 2 cwnd / standing
  *
- * The velocity v is 1, and doubles each RTT once cwnd has moved the same way for three RTTs; a turn makes it 1 again.
- * Contract: rate = 1 / (delta q). n flows: RTT = Rm + n / (delta C) on the average; one flow swings by 4 packets or so.
+ * The velocity v starts at 1 and doubles each RTT once cwnd has moved in one direction for three RTTs; a change of
+ * direction resets it to 1. Contract: rate = 1 / (delta q). n flows: RTT = Rm + n / (delta C) on average; the queue of
+ * one flow oscillates by about 4 packets.
  *
- * Mode switch (off): where the queue has not been nearly empty (below a tenth of its swing) for four srtt, others fill
- * it: competitive mode does AIMD on 1/delta, + 1 per RTT, halved on loss, never below the default's.
+ * Mode switch (off): if the queue has not been nearly empty (below a tenth of its range) for four srtt, other flows
+ * keep it full: competitive mode does AIMD on 1/delta, + 1 per RTT, halved on loss, never below the default's.
  *
  * Source: Copa paper sections 2 and 2.2 (velocity, modes); starvation paper section 5.1.
  *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * expo: rate exponential in delay, so that jitter up to D costs at most a factor s (starvation paper, Algorithm 1)
+ * expo: rate exponential in delay, so that jitter up to D changes it by at most a factor s (starvation paper, Algorithm
+ * 1)
  *
  * Model, once every Rm, with q = latest RTT - Rm:
  *
@@ -8,17 +9,17 @@
  *	rate < target: rate += a;   else: rate *= b
  *
  * Paced at `rate`. Contract: rate = C0 exp(-q / S0), S0 = D / ln s. Rates from mu_minus to mu_minus s^((Rmax - D)/D)
- * that differ by a factor s differ by more than D of delay. A rate is an integral of the queue, so AIMD cycles about
- * the curve: the queue is above it where a > (1 - b) rate and below it, down to empty, where a is less; the cycle is
- * common to the flows.
+ * that differ by a factor s differ by more than D of delay. The rate is an integral of the queue, so AIMD oscillates
+ * about the function: the queue is above it where a > (1 - b) rate and below it, down to an empty queue, where a is
+ * less; all flows oscillate together.
  *
  * Source: starvation paper section 6.2, Equation 2 and Algorithm 1.
  *
- * Deviations: the algorithm is incomplete (its authors say so), and we complete it as little as possible. Rm is the
- * minimum RTT so far, or the oracle's. cwnd is twice the BDP of the rate at Rm + Rmax, a bound for a link that fails,
- * not a control. Losses are ignored; a timeout's window is replaced at the next ACK. Rmax is a bound on queueing delay,
- * since the algorithm subtracts Rm where Equation 2 does not. The rate never falls below 2 packets per Rm + Rmax. The
- * paper gives no values for a, b and mu_minus: ours keep utilisation at 97 % from 10 to 500 Mbps.
+ * Deviations: the published algorithm is incomplete, as its authors state; the additions are minimal. Rm is the minimum
+ * RTT so far, or the oracle's. cwnd is twice the BDP of the rate at Rm + Rmax, which limits the data sent into a link
+ * that fails. Losses are ignored; after a timeout the next ACK restores the window. Rmax is a bound on queueing delay,
+ * because the algorithm subtracts Rm where Equation 2 does not. The rate never falls below 2 packets per Rm + Rmax. The
+ * paper gives no values for a, b and mu_minus: the defaults give a utilisation of 97 % from 10 to 500 Mbps.
  */
 #include "tcp.h"
 

@@ -2,19 +2,19 @@
 /*
  * frcc: estimates the number of flows by probing the link's capacity, and targets theta of delay per flow (NSDI 2026)
  *
- * Model, R = smallest RTT ever, rRTT and rtput = smallest RTT and largest cwnd/RTT of this round:
+ * Model, R = minimum RTT of the flow's lifetime, rRTT and rtput = minimum RTT and maximum cwnd/RTT of this round:
  *
- *	N_T = (rRTT - R) / theta             flows that the delay says there should be
+ *	N_T = (rRTT - R) / theta             number of flows for which the contract has this delay
  *	E   = max(gamma N_T rtput D, 1)      packets of a probe
  *	C   = E / excess delay               infinite if there is none
- *	N_C = max(C / rtput, 1)              flows that the link's capacity says there are
+ *	N_C = max(C / rtput, 1)              number of flows by that capacity
  *	cwnd *= (R + theta N_C) / (R + theta N_T), within [1 / delta_l, delta_h]
  *
- * Contract: delay = theta N. On an ideal link RTT = R + theta N, whatever the rate. Flows of different rtprops settle
+ * Contract: delay = theta N. On an ideal link RTT = R + theta N at every link rate. Flows of different rtprops settle
  * at rates proportional to R_i + theta N + gamma D (docs/derivations.md).
  *
- * A round is a number of slots (2 N_T, within 6 and 20) of four largest RTTs each; one slot of each round, drawn at
- * random, is a probe:
+ * A round has 2 N_T slots (at least 6, at most 20), each four times the maximum RTT long; one slot of each round, drawn
+ * at random, is a probe:
  *
  *	RAMP    cwnd + E, paced over an RTT; until what was sent before is acknowledged
  *	SETTLE  until two RTTs have passed and the ramp's packets are acknowledged
@@ -36,11 +36,11 @@
  *	a probe's RTT sample      by packet     by packet      by snd_una      cumulative_probe
  *	clock of rtprop probes    wall          wall (NTP)     since boot      boot_clock
  *
- * The clamps are the kernel's since the published figures are: on N_C a flow with R = 5 theta moves by 5 to 9 % a
- * round.
+ * The clamps are the kernel's because the published figures were made with them: with clamps on N_C a flow with R = 5
+ * theta changes by only 5 to 9 % per round.
  *
- * While a hole keeps snd_una back, the kernel attributes the RTTs of packets sent in the drain to the probe: it
- * measures no excess delay, and 1 % of random loss is enough for a queue of 0.2 s.
+ * While a lost packet holds snd_una back, the kernel attributes the RTTs of packets sent in the drain to the probe: it
+ * measures no excess delay, and 1 % random loss suffices for a queue of 0.2 s.
  *
  * Deviations: arithmetic is finer than the kernel's 1/256 (N_T in 2^-16 flows, below 1/256 still counts as none; rates
  * in 2^-24 packets per us); the drain is exact, not a step rounded to 1/256 of a packet. An oracle, where the scenario

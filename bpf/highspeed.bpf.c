@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * highspeed: Reno that grows faster and falls less the larger its window is (HighSpeed TCP, RFC 3649)
+ * highspeed: Reno with a larger increase and a smaller decrease at larger windows (HighSpeed TCP, RFC 3649)
  *
  * Model, per packet acknowledged and per loss episode, with w = cwnd in packets:
  *
@@ -14,8 +14,8 @@
  *
  * Source: RFC 3649 sections 5 and 7.
  *
- * Deviations: a(w) is rounded down to whole packets and b(w) is taken where a(w) changes, as in the table of the RFC's
- * appendix B; b in 1/256. Limited slow start (RFC 3742) is not part of it.
+ * Deviations: a(w) is rounded down to whole packets and b(w) is evaluated where a(w) changes, as in the table of the
+ * RFC's appendix B; b in 1/256. Limited slow start (RFC 3742) is not implemented.
  */
 #include "tcp.h"
 

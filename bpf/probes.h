@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * What a flow's probes allow to be true of a CBR-delay link, whose jitter of at most D follows a deterministic queue
- * (thesis 4.2.2.1), and how a rate that follows from that is sent:
+ * Beliefs about a CBR-delay link that a flow's probes imply (thesis 4.2.2.1; jitter of at most D follows a
+ * deterministic queue), and the sending at a rate that follows from them:
  *
  *	C_Ll = max over probes of T* without loss or RTT > R + D of sent / (T* + D)	(bytes/s)
  *	q_U  = min(inflight, max(0, q_U + sent - C_Ll dt))				(bytes)

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * vegas: keeps between alpha and beta packets of its own in the queue (Brakmo and Peterson 1994, Linux flavour)
+ * vegas: keeps between alpha and beta packets per flow in the queue (Brakmo and Peterson 1994, Linux's variant)
  *
- * Model, once per RTT, with base = smallest RTT ever and rtt = smallest RTT of this round:
+ * Model, once per RTT, with base = minimum RTT of the flow's lifetime and rtt = minimum RTT of this round:
  *
  *	diff = cwnd (rtt - base) / rtt             packets of this flow in the queue
  *	slow start:  doubles; ends when diff > gamma, with cwnd = min(cwnd, cwnd base / rtt + 1)
  *	avoidance:   diff < alpha: cwnd += 1;  diff > beta: cwnd -= 1;  else hold
  *
- * Fewer than three RTT samples in a round: as Reno. Losses: as Reno; the measurement restarts after recovery.
- * Contract: rate = alpha / qdelay, so n flows with alpha = beta rest at RTT = Rm + n alpha / C.
+ * With fewer than three RTT samples in a round, and on losses, it behaves as Reno; the measurement restarts after
+ * recovery. Contract: rate = alpha / qdelay, so n flows with alpha = beta are in equilibrium at RTT = Rm + n alpha / C.
  *
  * Source: Linux's net/ipv4/tcp_vegas.c; starvation paper section 5.1; thesis section 6.3.
  *
  * Deviations: Linux divides by base instead of rtt. Its fixed point, qdelay (Rm + qdelay) rate = alpha Rm, is another
  * contract (rate ~ 1/qdelay^2 for long queues), so it is a parameter, `kernel_diff`, off by default. Slow start doubles
- * every RTT as in Linux, not every other; at its end Linux compares a window that has doubled since with the RTT of
- * packets sent before, so it stops at up to four BDP, and then falls by a packet per RTT for minutes. Here the window is
- * the one that those packets were sent in; `kernel_exit` is Linux's. An oracle, where the scenario grants one, replaces
- * base.
+ * every RTT, as in Linux; in the paper, every second RTT. At its end Linux compares a window that has already doubled
+ * again with the RTT of packets sent before. It stops at up to four BDP, and the window then falls by one packet per
+ * RTT for minutes. Here the window is the one in which those packets were sent; `kernel_exit` selects Linux's. An
+ * oracle, where the scenario grants one, replaces base.
  */
 #include "tcp.h"
 

@@ -15,8 +15,8 @@
  *
  * Source: WCC paper sections II and III.A.
  *
- * Deviations: weights may have fractions (the papers use whole ones). wcc_md and multcp need weight > 1/2, or their
- * decrease reaches zero: the window then falls to 2 packets.
+ * Deviations: weights may be fractions (the papers use integers). wcc_md and multcp need weight > 1/2; at or below it a
+ * decrease sets the window to 2 packets.
  */
 #include "tcp.h"
 

@@ -1,15 +1,15 @@
-//! AIMD on delay: Reno with "the queueing delay is above a threshold" in the place of a loss.
+//! AIMD on delay: Reno that treats a queueing delay above a threshold as a loss.
 //!
 //! Model, cwnd in packets, q = RTT - rtprop of the newest packet acknowledged:
 //!
 //! - q <= threshold: Reno's growth, a packet per RTT after slow start;
 //! - q > threshold: cwnd = ssthresh = max(beta cwnd, 2), at most once per round, and no growth until that round is
 //!   acknowledged;
-//! - loss: likewise; timeout: cwnd = 1 + inflight.
+//! - loss: the same; timeout: cwnd = 1 + inflight.
 //!
-//! One flow alone has Reno's contract in s, high-delay events per packet: cwnd = sqrt(3/2) / sqrt(s) at beta = 1/2. On
-//! a dumbbell flows share; on a parking lot a flow that crosses two queues observes the sum of their delays, always
-//! exceeds the threshold at which the others settle, and starves.
+//! A single flow has Reno's contract with s, the number of high-delay events per packet, in place of the loss rate:
+//! cwnd = sqrt(3/2) / sqrt(s) at beta = 1/2. On a dumbbell flows share equally; on a parking lot a flow that crosses
+//! two queues observes the sum of their delays, always exceeds the threshold at which the others settle, and starves.
 //!
 //! ```text
 //!          q > threshold: cwnd *= beta
@@ -19,10 +19,10 @@
 //!            the round is acknowledged
 //! ```
 //!
-//! **Source**: thesis section 6.3, which finds it in 1RMA, SMaRTT and STrack, and in the starvation paper's remedy.
+//! **Source**: thesis section 6.3, which identifies it in 1RMA, SMaRTT, STrack, and the starvation paper's remedy.
 //!
-//! **Deviations**: the sources fix neither threshold nor beta; ours are 20 ms and Reno's half. Slow start is Reno's and
-//! ends with the first event. Rtprop is the minimum RTT so far, or the oracle's.
+//! **Deviations**: the sources specify neither threshold nor beta; the defaults are 20 ms and Reno's 1/2. Slow start is
+//! Reno's and ends with the first event. rtprop is the minimum RTT so far, or the oracle's.
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::delay::qdelay;

@@ -2,14 +2,15 @@
 //!
 //! Model, on every ACK:
 //!
-//! - bw = windowed max over 10 packet-timed rounds of delivery-rate samples; samples that the application limited count
-//!   only if they are larger;
+//! - bw = windowed max over 10 packet-timed rounds of delivery-rate samples; app-limited samples count only if they are
+//!   larger;
 //! - min_rtt = windowed min over 10 s;
 //! - pacing_rate = pacing_gain x 0.99 bw;
-//! - cwnd grows by what is acknowledged up to max(ceil(cwnd_gain bw min_rtt) + extra_acked + alpha, 4), where alpha is
-//!   the send quanta and extra_acked what ACKs deliver at once beyond bw.
+//! - cwnd grows by the bytes acknowledged, up to max(ceil(cwnd_gain bw min_rtt) + extra_acked + alpha, 4), where alpha
+//!   is the send quanta and extra_acked the excess over bw that aggregated ACKs deliver at once.
 //!
-//! cwnd-limited flows rest at cwnd_i = 2 C R / n + alpha, RTT = 2 R + n alpha / C: alpha alone fixes the shares.
+//! The equilibrium of cwnd-limited flows is cwnd_i = 2 C R / n + alpha, RTT = 2 R + n alpha / C: only alpha determines
+//! the shares.
 //!
 //! ```text
 //!   STARTUP    pacing gain 2.885 = 2/ln 2, cwnd gain the same
@@ -24,19 +25,19 @@
 //!   PROBE_RTT  cwnd 4 for 200 ms and a round; then back to PROBE_BW, or to STARTUP if the pipe was never full
 //! ```
 //!
-//! Loss does not change the rate: the first round of recovery sends a packet per packet delivered, and cwnd is restored
-//! afterwards. Two lossy intervals of equal bandwidth mean a policer, whose rate is then used for 48 rounds. Where the
-//! scenario grants an oracle, min_rtt is the true propagation delay and PROBE_RTT is never entered.
+//! Loss does not change the rate: the first round of recovery sends one packet for each packet delivered, and cwnd is
+//! restored afterwards. Two lossy intervals with equal bandwidth indicate a policer; its rate is then used for 48
+//! rounds. Where the scenario grants an oracle, min_rtt is the true propagation delay and PROBE_RTT is never entered.
 //!
 //! **Source**: Cardwell et al., ACM Queue 14(5), 2016; facts of the kernel's `tcp_bbr.c` (version 1); Arun et al.,
 //! SIGCOMM 2022, §5.2 for alpha.
 //!
-//! **Deviations**: alpha is a constant number of packets (`quanta_pkts`); `send_quanta` has the kernel's, pacing_rate x
-//! 3 ms, so that the fixed point can be tested. The windowed maximum is exact, not the kernel's three best samples.
-//! Time is in ns, bandwidth in packets/ns with 34 fraction bits. Packets that wait for pacing are not in flight here,
-//! so inflight is used as measured, not at the next departure time. A restart after idle is noticed at the ACK that
-//! drains the pipe, with the same effect. Delayed ACKs' RTT samples count when the minimum has expired. Marks are
-//! ignored, as in Linux.
+//! **Deviations**: alpha is a constant number of packets (`quanta_pkts`), so that the fixed point can be tested; with
+//! `send_quanta` it is the kernel's, pacing_rate x 3 ms. The windowed maximum is exact; the kernel keeps the three best
+//! samples. Time is in ns, bandwidth in packets/ns with 34 fraction bits. Packets that wait for pacing are not in
+//! flight here, so inflight is used as measured, not at the next departure time. A restart after idle is detected at
+//! the ACK that drains the pipe, with the same effect. Once min_rtt has expired, RTT samples of delayed ACKs are
+//! accepted too. Marks are ignored, as in Linux.
 
 mod aggregation;
 mod bandwidth;

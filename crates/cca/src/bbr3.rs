@@ -2,13 +2,13 @@
 //!
 //! Model, on every ACK:
 //!
-//! - max_bw = largest delivery-rate sample of the last two probing cycles; bw = min(max_bw, bw_lo);
+//! - max_bw = maximum delivery-rate sample of the last two probing cycles; bw = min(max_bw, bw_lo);
 //! - min_rtt = windowed min over 10 s, refreshed by PROBE_RTT every 5 s;
 //! - pacing_rate = pacing_gain x 0.99 bw;
 //! - cwnd = max(cwnd_gain bw min_rtt + extra_acked, quanta, 4), at most inflight_lo, and at most inflight_hi, or 85 % of
 //!   it while cruising and in PROBE_RTT;
-//! - a round with loss while not probing: bw_lo, inflight_lo = 0.7 of them, but not below the amount that the round
-//!   delivered;
+//! - a round with loss outside of a probe: bw_lo and inflight_lo are multiplied by 0.7, but not set below the round's
+//!   delivery rate and volume;
 //! - more than 2 % of a flight is lost while probing: inflight_hi = that flight, and the probe ends; while probing
 //!   without such loss inflight_hi rises, twice as fast each round.
 //!

@@ -1,4 +1,4 @@
-//! A contract, followed in the canonical way: any decreasing curve between delay and rate, one update every few rounds.
+//! A contract with canonical updates: any decreasing function between delay and rate, one update every few rounds.
 //!
 //! Model, cwnd in packets, R the propagation delay, s the statistic of the queueing delays since the last update,
 //! rate = cwnd / (R + s):
@@ -82,12 +82,12 @@ pub enum Dynamics {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The family of curves.
+    /// The family of functions.
     pub function: Function,
-    /// The curve's rate constant; positive.
+    /// The function's rate constant; positive.
     #[serde(with = "crate::quantity")]
     pub c0: Rate,
-    /// The curve's delay constant; positive, at most an hour.
+    /// The function's delay constant; positive, at most an hour.
     #[serde(with = "crate::quantity")]
     pub s0: Dur,
     /// p of the power function; 0.05 to 20.

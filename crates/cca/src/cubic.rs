@@ -1,13 +1,13 @@
 //! CUBIC.
 //!
-//! Model, cwnd W in packets, t seconds of sending since congestion avoidance began:
+//! Model, cwnd W in packets, t the time in seconds since congestion avoidance began in which the flow used its window:
 //!
 //! - W_cubic(t) = C (t - K)^3 + W_max, K = cbrt((W_max - W_epoch) / C);
 //! - target = clamp(W_cubic(t + RTT), W, 1.5 W); W += (target - W)/W per packet acknowledged;
 //! - W_est += alpha/W per packet acknowledged, alpha = 3 (1 - beta)/(1 + beta) until W_est reaches the window before the
 //!   cut, then 1; where W_cubic(t) < W_est, W = max(W, W_est);
 //! - loss or mark: W_max = W, or W (1 + beta)/2 if the last W_max was not reached (fast convergence); W_epoch = beta W;
-//! - timeout: ssthresh likewise, W = 1; after its slow start K = 0 and W_max = W_epoch = W.
+//! - timeout: ssthresh as for a loss, W = 1; after the following slow start K = 0 and W_max = W_epoch = W.
 //!
 //! ```text
 //!                 W = ssthresh, or HyStart++         t = 0
@@ -17,12 +17,12 @@
 //!        +-------------------------------------------+
 //! ```
 //!
-//! **Source**: RFC 9438 §4; `hystart` has HyStart++ (RFC 9406) and Linux's HyStart (off by default); facts of the
-//! kernel's `tcp_cubic.c` where the RFC leaves room.
+//! **Source**: RFC 9438 §4; `hystart` has HyStart++ (RFC 9406) and Linux's HyStart (off by default); the kernel's
+//! `tcp_cubic.c` where the RFC permits a choice.
 //!
 //! **Deviations**: the slope (target - W)/W is recomputed when W has grown by a packet or an eighth of a round trip has
-//! passed (at most 31 ms, as Linux), not at every ACK: between two such points W is a line. ssthresh comes from cwnd,
-//! as in Linux, rather than from the data in flight.
+//! passed (at most 31 ms, as Linux), not at every ACK: between two such points W is a straight line. ssthresh is
+//! computed from cwnd, as in Linux, not from the data in flight.
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::hystart::{HyStart, Kind};

@@ -7,7 +7,7 @@
 //! - the first mark in a window: cwnd = ssthresh = max(cwnd (1 - a/2), 2), and no growth until that window is acknowledged;
 //! - otherwise Reno.
 //!
-//! One flow under a step threshold K settles at a = sqrt(2 / W), W = BDP + K; its contract is cwnd = 2 / F^2.
+//! With a step threshold of K packets one flow settles at a = sqrt(2 / W), W = BDP + K; its contract is cwnd = 2 / F^2.
 //!
 //! ```text
 //!          mark: cwnd *= 1 - a/2

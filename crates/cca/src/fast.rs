@@ -1,13 +1,13 @@
-//! FAST TCP: a window that moves to alpha packets of its own in the queue by the ratio of RTTs.
+//! FAST TCP: keeps alpha packets per flow in the queue; the window is updated by the ratio of RTTs.
 //!
-//! Model, cwnd in packets, every other round, with base the propagation delay and rtt an average of RTT samples:
+//! Model, cwnd in packets, every second round, with base the propagation delay and rtt an average of RTT samples:
 //!
 //! - cwnd = min(2 cwnd, (1 - gamma) cwnd + gamma (cwnd base / rtt + alpha));
-//! - rtt: each sample weighs min(3 / cwnd, 1/4);
+//! - rtt: a moving average in which each sample has the weight min(3 / cwnd, 1/4);
 //! - loss: cwnd = ssthresh = cwnd / 2; timeout: cwnd = 1 + inflight, slow start to ssthresh.
 //!
-//! Contract: rate = alpha / qdelay. n flows rest at RTT = base + n alpha / C. With gamma = 1 a flow alone is there
-//! after one update.
+//! Contract: rate = alpha / qdelay. n flows are in equilibrium at RTT = base + n alpha / C. With gamma = 1 a single
+//! flow reaches it in one update.
 //!
 //! ```text
 //!               more than alpha packets in the queue at a round's start
@@ -16,9 +16,9 @@
 //!
 //! **Source**: Wei, Jin, Low, Hegde, "FAST TCP", IEEE/ACM ToN 14(6), 2006, sections III and IV; thesis section 6.4.
 //!
-//! **Deviations**: packets leave at up to 2 cwnd / srtt instead of by the paper's burstiness control. Slow start is
-//! Reno's, left when the first ACKs of a round show more than alpha packets in the queue. alpha is one number; the
-//! paper suggests to choose it by the link's rate (8, 20, 200 packets at 10, 100, 1000 Mbps), which shifts the
+//! **Deviations**: packets are paced at up to 2 cwnd / srtt; the paper has a burstiness control instead. Slow start is
+//! Reno's and ends when the first ACKs of a round show more than alpha packets in the queue. alpha is constant; the
+//! paper suggests a value that depends on the link rate (8, 20, 200 packets at 10, 100, 1000 Mbps), which changes the
 //! contract.
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};

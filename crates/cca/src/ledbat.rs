@@ -7,9 +7,8 @@
 //! - cwnd += gain off acked / cwnd, at most to the previous inflight + 1, and never below 2;
 //! - loss: cwnd /= 2, at most once per RTT; timeout: cwnd = 1 + inflight.
 //!
-//! Contract: off = 0, so the delay is target whatever the rate: linear with an intercept, no division of the link. The
-//! queue of a flow that was there before passes for propagation, so a late flow adds another target to it and takes
-//! the link.
+//! Contract: off = 0, so the delay equals the target at every rate; it does not determine how flows divide the link. A
+//! late flow takes the queue of an earlier flow for propagation, adds another target to it and takes the link.
 //!
 //! ```text
 //!               3/4 target of delay: cwnd /= 2

@@ -1,9 +1,9 @@
-//! PCC Allegro: rate control by experiment, with a utility that tolerates 5 % of loss.
+//! PCC Allegro: tries rates in short experiments and keeps the better one; its utility tolerates 5 % loss.
 //!
-//! Model, for an interval sent at rate x of which the fraction L was lost:
+//! Model, for an interval sent at rate x, of which a fraction L was lost:
 //!
 //! - u = x (1 - L) sigmoid(L - 0.05) - x L, where sigmoid(y) = 1 / (1 + exp(100 y));
-//! - an interval lasts U(1.7, 2.2) RTT, and at least 10 packets;
+//! - an interval lasts between 1.7 and 2.2 RTTs (uniformly random), and at least 10 packets;
 //! - cwnd = 2 rate srtt: pacing controls the rate, cwnd limits the data sent into a path without ACKs.
 //!
 //! ```text
@@ -41,7 +41,7 @@ pub struct Params {
     pub loss_threshold: f64,
     /// Slope of the sigmoid, per unit of loss rate.
     pub sigmoid_slope: f64,
-    /// Smallest step of a trial, and its increment, as a share of the rate.
+    /// Minimum step of a trial, and its increment, as a fraction of the rate.
     pub eps_min: f64,
     /// Maximum step of a trial.
     pub eps_max: f64,
@@ -56,7 +56,7 @@ pub struct Params {
     /// Initial rate.
     #[serde(with = "crate::quantity")]
     pub initial_rate: Rate,
-    /// Smallest rate, packets in an RTT.
+    /// Minimum rate, packets per RTT.
     pub min_pkts_per_rtt: f64,
 }
 

@@ -1,9 +1,10 @@
 //! PCC Vivace: gradient ascent on a utility of rate, RTT gradient and loss.
 //!
-//! Model, for an interval sent at rate x (Mbps) of which the fraction L was lost, with RTT gradient g = dRTT/dt:
+//! Model, for an interval sent at rate x (Mbps), of which a fraction L was lost, with RTT gradient g = dRTT/dt:
 //!
 //! - u = x^0.9 - 900 x max(0, g) - 11.35 x L; |g| < 0.01 counts as 0;
-//! - an interval lasts 1.5 RTT, and at least 20 packets; g is the slope of a regression of RTT on the time of sending;
+//! - an interval lasts 1.5 RTT, and at least 20 packets; g is the slope of a linear regression of the RTT on the send
+//!   time;
 //! - STARTING: the rate doubles each interval until u falls, then returns to the second to last;
 //! - PROBING: intervals at r (1 + eps) and r (1 - eps) in random order, then r += theta m(n) du/dx, at most omega r,
 //!   where m(n) = ((n + 1) / 2)^1.2 for the n-th step in the same direction, and omega = 0.05 + 0.05 k after k
@@ -21,9 +22,9 @@
 //! an interval and the initial rate (10 packets in 100 ms) follow the authors' user-space code, the floor of two packets an
 //! RTT and the cwnd their kernel module.
 //!
-//! **Deviations**: after the trials the sender waits at r for their feedback. du/dx is taken between the rates at which
-//! packets left, not those planned; if these are less than half as far apart (limited by the application or cwnd), the
-//! trials are repeated. A falling RTT is not rewarded (max(0, g)), unlike in the paper's formula:
+//! **Deviations**: after the trials the sender waits at r for their feedback. du/dx is computed from the rates at which
+//! packets left, not the planned rates; if these are less than half as far apart as planned (limited by the application
+//! or cwnd), the trials are repeated. A falling RTT is not rewarded (max(0, g)), unlike in the paper's formula:
 //! `rewards_falling_rtt`. The paper's interval is one RTT; if ACKs come in batches exactly an RTT apart, such an
 //! interval sees only falling RTTs, and the sender does not detect congestion. The released code makes two pairs of
 //! trials, which must agree: `pairs = 2`. Its minimum step (500 kbps) is `min_step`, off here.
@@ -53,19 +54,19 @@ pub struct Params {
     pub latency_tolerance: f64,
     /// Whether a falling RTT is rewarded as a rising one is penalised.
     pub rewards_falling_rtt: bool,
-    /// Step of a trial, as a share of the rate.
+    /// Step of a trial, as a fraction of the rate.
     pub eps: f64,
-    /// Pairs of trials; of two, both must agree.
+    /// Number of pairs of trials; with 2, both must agree.
     pub pairs: u32,
     /// Length of an interval, RTTs.
     pub interval_rtts: f64,
     /// Minimum packets in an interval.
     pub interval_min_pkts: u64,
-    /// Step by gradient, Mbps per (unit of utility per Mbps).
+    /// Step divided by gradient, Mbps per (unit of utility per Mbps).
     pub theta: f64,
     /// Exponent of the confidence amplifier m(n).
     pub amplifier_exponent: f64,
-    /// Largest step, as a share of the rate.
+    /// Maximum step, as a fraction of the rate.
     pub omega_base: f64,
     /// Growth of omega for each consecutive limited step.
     pub omega_step: f64,
@@ -78,7 +79,7 @@ pub struct Params {
     /// Minimum rate.
     #[serde(with = "crate::quantity")]
     pub min_rate: Rate,
-    /// Smallest rate, packets in an RTT; the larger of the two counts.
+    /// Minimum rate in packets per RTT; the larger minimum applies.
     pub min_pkts_per_rtt: f64,
 }
 

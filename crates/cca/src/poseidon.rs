@@ -4,8 +4,8 @@
 //!
 //! - target(rate) = k + p ln(rate_max / rate) / L;
 //! - U = exp(m L (target - delay) / p);
-//! - delay <= target: cwnd += (U - 1) acked, over an RTT a factor of U, bounded by largest_step;
-//! - otherwise, at most once per RTT: cwnd *= U, limited by 1 / largest_step;
+//! - delay <= target: cwnd += (U - 1) acked, which is a factor of U per RTT, at most largest_step;
+//! - otherwise, at most once per RTT: cwnd *= U, at least 1 / largest_step;
 //! - loss: cwnd / 2; timeout: cwnd = 1 + inflight, slow start to half.
 //!
 //! Contract: rate = rate_max e^(-L (delay - k) / p), exponential: n flows need L^-1 p ln n more delay than one. U is

@@ -4,7 +4,7 @@
 //!
 //! - slow start (cwnd < ssthresh): cwnd += 1 per packet acknowledged;
 //! - congestion avoidance: cwnd += 1/cwnd per packet acknowledged, counted in whole packets as `tcp_cong_avoid_ai` does;
-//! - loss episode: ssthresh = cwnd = max(cwnd/2, 2); timeout: ssthresh likewise, cwnd = 1.
+//! - loss episode: ssthresh = cwnd = max(cwnd/2, 2); timeout: ssthresh as for a loss, cwnd = 1.
 //!
 //! ```text
 //!                cwnd = ssthresh
@@ -16,8 +16,8 @@
 //!
 //! **Source**: RFC 5681 §3.1 and §3.2, RFC 6582; facts of the kernel's `tcp_cong.c`.
 //!
-//! **Deviations**: ssthresh comes from cwnd (Linux) rather than FlightSize (RFC 5681 equation 4). The window inflates
-//! in recovery by the transport's proportional rate reduction, not by duplicate ACKs.
+//! **Deviations**: ssthresh is computed from cwnd (Linux), not from FlightSize (RFC 5681 equation 4). In recovery the
+//! window follows the transport's proportional rate reduction; duplicate ACKs do not inflate it.
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};

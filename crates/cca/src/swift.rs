@@ -1,24 +1,24 @@
-//! Swift: AIMD on delay with a target that falls with the window.
+//! Swift: AIMD on delay, with a target delay that decreases with the window.
 //!
 //! Model, cwnd in packets, per ACK, with delay = RTT of the newest packet acknowledged:
 //!
 //! - target = rtprop + base_target + clamp(a / sqrt(cwnd) + b, 0, fs_range), where
 //!   a = fs_range / (1/sqrt(fs_min) - 1/sqrt(fs_max)) and b = -a / sqrt(fs_max);
-//! - delay < target: cwnd += ai acked / cwnd, and ai acked below one packet;
+//! - delay < target: cwnd += ai acked / cwnd, and by ai acked if cwnd is below one packet;
 //! - otherwise, at most once per RTT: cwnd *= max(1 - beta (delay - target) / delay, 1 - max_mdf);
 //! - loss or timeout, at most once per RTT: cwnd *= 1 - max_mdf; the fifth timeout in a row: cwnd = min_cwnd;
 //! - cwnd < 1: one packet in flight, paced at cwnd / RTT.
 //!
-//! Contract, without base_target and clamps: q = a / sqrt(cwnd), so rate = a^2 / (q^2 (rtprop + q)): 1/q^2 with a bias
-//! against long RTTs. n equal flows: q grows as sqrt(n).
+//! Contract, with base_target 0 and no clamps: q = a / sqrt(cwnd), so rate = a^2 / (q^2 (rtprop + q)): 1/q^2 with a
+//! bias against long RTTs. n equal flows: q grows as sqrt(n).
 //!
 //! ```text
-//!               the least delay of a round's first ACKs reaches the target
+//!               the minimum delay of a round's first ACKs reaches the target
 //!   slow start ------------------------------------------------------------> AIMD about the target
 //! ```
 //!
-//! **Source**: Kumar et al., "Swift", SIGCOMM 2020, section 3; facts of the published htsim model, which takes the
-//! whole RTT for the delay; thesis sections 6.3 and 6.5.
+//! **Source**: Kumar et al., "Swift", SIGCOMM 2020, section 3; the published htsim model, in which the delay is the
+//! whole RTT; thesis sections 6.3 and 6.5.
 //!
 //! **Deviations**: the paper's base target covers propagation and hops of one data centre; here propagation is the
 //! minimum RTT or the oracle's, and base_target is the tolerated delay in addition, zero by default since it shifts the

@@ -1,16 +1,16 @@
-//! TFRC: the rate that Reno would have at the loss-event rate and RTT seen, without Reno's sawtooth.
+//! TFRC: the rate that Reno would have at the measured loss-event rate and RTT, without Reno's sawtooth.
 //!
-//! Model, X the sending rate, R an average of RTTs (weight 0.1 for a sample per round), s the packet size:
+//! Model, X the sending rate, R a moving average of RTTs (one sample per round, weight 0.1), s the packet size:
 //!
-//! - p = 1 / average loss interval: packets from the first loss of an event to the first of the next; losses within R
-//!   of an event's first belong to it; the last 8 intervals weigh 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2; the open interval
-//!   counts if that lowers p;
+//! - p = 1 / average loss interval, the number of packets from the first loss of one event to the first of the next;
+//!   losses within R of an event's first belong to the same event; the last 8 intervals have the weights 1, 1, 1, 1,
+//!   0.8, 0.6, 0.4, 0.2; the open interval counts if that lowers p;
 //! - X_eq = s / (R sqrt(2p/3) + 4 R 3 sqrt(3p/8) p (1 + 32 p^2));
-//! - after each round, and at once with a new event: X = min(X_eq, 2 X_recv), X_recv the larger delivery rate of the
-//!   last two rounds; never less than a packet in 64 s;
-//! - before the first loss: X doubles per RTT, at most to 2 X_recv, which reflects the rate of a round ago, so every
-//!   other round; the first interval is the one whose X_eq is X_recv;
-//! - timeout: the limit 2 X_recv(or X_eq if lower) halves.
+//! - after each round, and immediately on a new event: X = min(X_eq, 2 X_recv), X_recv the larger delivery rate of the
+//!   last two rounds; at least one packet per 64 s;
+//! - before the first loss: X doubles per RTT, at most to 2 X_recv, the rate of one round ago, so in every second
+//!   round; the first interval is set such that X_eq = X_recv;
+//! - timeout: the limit 2 X_recv (or X_eq if lower) halves.
 //!
 //! Contract: Reno's with p the rate of loss events, rate = sqrt(3/2) s / (R sqrt(p)) for small p.
 //!
@@ -60,7 +60,7 @@ const MAX_RATE: f64 = 1e15;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Loss intervals that are averaged, the older half with falling weights; 2 to 64, even.
+    /// Number of loss intervals in the average, the older half with decreasing weights; 2 to 64, even.
     pub intervals: u32,
 }
 

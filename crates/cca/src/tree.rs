@@ -1,10 +1,10 @@
 //! A controller file of decision synthesis (docs/formal/game.md) as a congestion controller: a tree decides the rate of
-//! each step from what the last steps allow to believe of the link.
+//! each step from beliefs about the link, which the last steps imply.
 //!
-//! Model, R the smallest RTT, T = max(R, `min_step`) a step, amounts in packets:
+//! Model, R the minimum RTT, T = max(R, `min_step`) the length of a step, amounts in packets:
 //!
 //! - every T: a window of six points T apart, with A(t - R) sent, S(t) delivered, and L(t - R) lost where that is
-//! known;
+//!   known;
 //! - the belief of the window: exact bounds of C, B and q on a link of constant rate with a finite buffer, that delays
 //!   service by up to a step; max C and min B are held (docs/formal/game.md);
 //! - the file's tree, and the shield in front of it, choose the rate r of the step from the belief;
@@ -15,11 +15,12 @@
 //!   initial window ---------> a decision every T
 //! ```
 //!
-//! **Source**: thesis section 4.5, the game of congestion control alone; the file says which query it was made from.
+//! **Source**: thesis section 4.5, the game of congestion control alone; the file names the query from which it was
+//! synthesised.
 //!
-//! **Deviations**: decisions fall on ACKs and departures, so a step lasts until the first of these after T. The last
-//! pacing interval is not cut short by a new decision: below M the window, not the pacer, bounds what is sent. Points
-//! of a window are T apart however late the decisions were. What retransmissions carry counts like other packets.
+//! **Deviations**: decisions are made on ACKs and departures, so a step lasts until the first of these after T. The
+//! last pacing interval is not cut short by a new decision: below M the window, not the pacer, limits sending. Points
+//! of a window are T apart however late the decisions were. Retransmissions count like other packets.
 
 mod observations;
 

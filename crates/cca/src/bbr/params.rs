@@ -26,13 +26,13 @@ pub struct Params {
     pub probe_up_gain: f64,
     /// Pacing gain of PROBE_BW's second phase.
     pub probe_down_gain: f64,
-    /// Pacing gain of PROBE_BW's other phases; well above 1 cwnd alone limits the flow.
+    /// Pacing gain of PROBE_BW's other phases; if it is well above 1, only cwnd limits the flow.
     pub cruise_gain: f64,
     /// cwnd gain of PROBE_BW.
     pub cwnd_gain: f64,
     /// Percentage by which pacing stays below the bandwidth.
     pub pacing_margin_percent: u32,
-    /// Rounds for which a bandwidth sample counts.
+    /// Length of the bandwidth maximum's window, rounds.
     pub bw_window_rounds: usize,
     /// Time after which the minimum RTT expires.
     #[serde(with = "crate::quantity")]
@@ -40,7 +40,7 @@ pub struct Params {
     /// Duration of PROBE_RTT; `0s` disables it.
     #[serde(with = "crate::quantity")]
     pub probe_rtt_duration: Dur,
-    /// Phase in which PROBE_BW begins, 0 to 7; random if absent.
+    /// Phase in which PROBE_BW starts, 0 to 7; random if absent.
     pub first_phase: Option<u32>,
 }
 

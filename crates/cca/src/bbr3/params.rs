@@ -14,7 +14,7 @@ pub struct Params {
     pub startup_pacing_gain: f64,
     /// cwnd gain of STARTUP and DRAIN.
     pub startup_cwnd_gain: f64,
-    /// cwnd gain of PROBE_BW; a quarter more in its UP phase.
+    /// cwnd gain of PROBE_BW; 0.25 more in its UP phase.
     pub cwnd_gain: f64,
     /// Percentage by which pacing stays below the bandwidth.
     pub pacing_margin_percent: u32,
@@ -22,12 +22,12 @@ pub struct Params {
     pub loss_thresh: f64,
     /// Reduction of the bounds on loss.
     pub beta: f64,
-    /// Part of inflight_hi left free while cruising.
+    /// Fraction of inflight_hi left free in CRUISE.
     pub headroom: f64,
-    /// Shortest wall-clock wait between probes.
+    /// Minimum time between probes.
     #[serde(with = "crate::quantity")]
     pub probe_wait: Dur,
-    /// Maximum random addition to it.
+    /// Maximum of a random time added to `probe_wait`.
     #[serde(with = "crate::quantity")]
     pub probe_wait_random: Dur,
     /// Maximum number of rounds until the next probe, as a Reno flow of that window would take.
@@ -41,11 +41,11 @@ pub struct Params {
     /// Duration of PROBE_RTT; `0s` disables it.
     #[serde(with = "crate::quantity")]
     pub probe_rtt_duration: Dur,
-    /// cwnd in PROBE_RTT, as a part of the BDP.
+    /// cwnd in PROBE_RTT as a fraction of the BDP.
     pub probe_rtt_cwnd_gain: f64,
     /// Whether to respond to marks, if min_rtt is at most `ecn_max_rtt`.
     pub ecn: bool,
-    /// Marks mean a shallow queue only on paths this short.
+    /// Maximum min_rtt at which marks are used.
     #[serde(with = "crate::quantity")]
     pub ecn_max_rtt: Dur,
 }
