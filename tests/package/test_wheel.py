@@ -10,10 +10,13 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import Distribution, distribution, distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -70,6 +73,20 @@ COMMANDS = {
 }
 
 
+#: What works without an extra, with a record that is saved and a report that is written.
+CORE_COMMANDS = {
+    "list --json": {0},
+    "doctor": {0},
+    "run three-rtprops --set duration=11s --set warmup=1s --out record": {0},
+    "audit reno --quick --only finite-flows --seeds 2": VERDICT,
+    "sweep policer --grid seed=1..2 --set duration=7s --set warmup=0s": {0},
+    "new cca mine": {0},
+    "run mine.toml --set duration=2s --set warmup=0s": {0},
+}
+#: MB (2^20 bytes) that the core and its dependencies may take.
+MOST_MB = 250
+
+
 @dataclass(frozen=True)
 class Installed:
     """The fresh environment, and an empty folder to work in."""
@@ -111,6 +128,60 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
     (packages / "dependencies.pth").write_text(f"{DEPENDENCIES}\nimport no_clone\n", encoding="utf-8")
     (folder / "work").mkdir()
     return Installed(python, folder / "work")
+
+
+def dependencies(packages: Path) -> Iterator[Distribution]:
+    """The distributions that the wheel in `packages` brings, as they are installed here."""
+    found: dict[str, Distribution] = {}
+    (wheel,) = distributions(name="fairweir", path=[str(packages)])
+    open_ends = [(Requirement(text), "") for text in wheel.requires or ()]
+    while open_ends:
+        wanted, extra = open_ends.pop()
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
+            continue
+        if wanted.name not in found:
+            found[wanted.name] = distribution(wanted.name)
+        inner = map(Requirement, found[wanted.name].requires or ())
+        open_ends += [(one, part) for one in inner if one.name not in found for part in wanted.extras or {""}]
+    yield from found.values()
+
+
+@pytest.fixture(scope="module")
+def core(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel without extras: only the dependencies of the core can be imported."""
+    folder = tmp_path_factory.mktemp("core")
+    python = folder / "env" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--disable-pip-version-check", str(wheel)], check=True)
+    packages = next((folder / "env" / "lib").glob("python*/site-packages"))
+    for one in dependencies(packages):
+        for top in {file.parts[0] for file in one.files or () if file.parts[0] not in {"..", "__pycache__"}}:
+            if not (packages / top).exists():
+                (packages / top).symlink_to(DEPENDENCIES / top)
+    (packages / "no_clone.py").write_text(NO_CLONE, encoding="utf-8")
+    (packages / "no_clone.pth").write_text("import no_clone\n", encoding="utf-8")
+    (folder / "work").mkdir()
+    return Installed(python, folder / "work")
+
+
+def test_the_core_is_small_and_works_alone(core: Installed) -> None:
+    packages = next((core.python.parents[1] / "lib").glob("python*/site-packages"))
+    found = [path for path in packages.glob("**/*") if path.is_file() and not path.is_symlink()]
+    linked = [path for link in packages.iterdir() if link.is_symlink() for path in link.resolve().glob("**/*")]
+    linked += [link for link in packages.iterdir() if link.is_symlink() and link.is_file()]
+    size_mb = sum(path.stat().st_size for path in [*found, *linked] if path.is_file()) / 2**20
+    assert 50 < size_mb <= MOST_MB
+    assert not {"pyarrow", "scipy", "matplotlib", "z3", "sklearn"} & {path.name for path in packages.iterdir()}
+    wrong = {}
+    for words, codes in CORE_COMMANDS.items():
+        done = core.run(words)
+        if done.returncode not in codes or "Traceback" in done.stderr or "reads the clone" in done.stdout + done.stderr:
+            wrong[words] = (done.returncode, done.stderr[-2000:], done.stdout[-500:])
+    assert not wrong
+    assert (core.work / "record" / "summary.json").is_file()
+    assert list(core.work.rglob("flows.parquet"))
+    assert list(core.work.rglob("report.html"))
 
 
 def test_a_wheel_has_every_file_that_is_found_by_name(wheel: Path) -> None:
