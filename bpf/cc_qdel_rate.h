@@ -6,7 +6,7 @@
 #include "beliefs.h"
 #include "rule.h"
 
-/* What the rule sends at, bytes/s. */
+/* Sending rate of the rule, bytes/s. */
 static __always_inline u64 cc_qdel_rate(const struct beliefs *b, u32 mss)
 {
 	s64 c_l = rule_quantity(b->c_l);

@@ -40,7 +40,7 @@ struct expo {
 };
 CC_STATE_FITS(struct expo);
 
-/* No rate beyond 2^43 bytes/s = 70 Tbit/s, far from overflow in what follows. */
+/* Maximum rate: 2^43 bytes/s = 70 Tbit/s, far below overflow in the computations below. */
 #define EXPO_MAX_RATE (1ULL << 43)
 
 /* log2 of x in [1, 64], both in 1/CC_FP_ONE: by squaring the mantissa, a bit at a time. */

@@ -74,7 +74,7 @@ CC_PARAMS(frcc, FRCC_PARAMS);
 #define FRCC_RATE_SHIFT 24
 /* Maximum packets of a probe; keeps E << 40 within 64 bits. */
 #define FRCC_MAX_EXTRA (1U << 23)
-/* N_C beyond this is infinity: the clamps act long before. */
+/* N_C above this counts as infinite: the clamps act long before. */
 #define FRCC_MAX_FLOWS_FP (1ULL << 40)
 
 enum frcc_start { FRCC_SLOW_START, FRCC_SLOW_START_END, FRCC_STARTED };
@@ -270,7 +270,7 @@ static __always_inline u64 frcc_current_flows_fp(const struct frcc *ca)
 	u64 flows_fp;
 
 	if (!ca->has_excess)
-		return CC_FP_ONE; /* an excess delay without bound: no capacity beyond our own */
+		return CC_FP_ONE; /* an unbounded excess delay: no capacity above our own */
 	if (ca->probe_excess_us <= 0)
 		return FRCC_MAX_FLOWS_FP;
 	flows_fp = ((u64)ca->probe_extra << (FRCC_RATE_SHIFT + CC_FP_SHIFT)) /

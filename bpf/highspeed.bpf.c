@@ -24,7 +24,7 @@ struct highspeed_row {
 	u32 decrease; /* b, 1/256 */
 };
 
-/* RFC 3649 section 7, each row from the least window of its a; tests/runs/test_highspeed.py holds what comes of it. */
+/* RFC 3649 section 7, each row from the minimum window of its a; tests/runs/test_highspeed.py tests the result. */
 static const struct highspeed_row highspeed_table[] = {
 	{0, 128},    {118, 113},  {221, 105},  {347, 99},   {494, 94},	 {662, 90},   {849, 87},   {1056, 84},
 	{1282, 81},  {1527, 79},  {1791, 77},  {2073, 75},  {2375, 73},	 {2695, 71},  {3035, 70},  {3395, 68},

@@ -87,8 +87,8 @@ struct {
 	u64 thinned; /* of pure ACKs */
 	u64 merged; /* merged into a later one */
 	u64 rewritten; /* windows reduced; clamps changed */
-	u64 unscaled; /* windows left alone as their scale is unknown */
-	u64 authenticated; /* windows left alone as the header is signed (TCP-AO, TCP-MD5) */
+	u64 unscaled; /* windows not modified because their scale is unknown */
+	u64 authenticated; /* windows not modified because the header is signed (TCP-AO, TCP-MD5) */
 	u64 beyond; /* data dropped because the sender ignores its window */
 	u64 renewed; /* ACKs sent again with a larger window */
 	u64 held_until_ns; /* no data is merged after this */

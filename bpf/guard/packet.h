@@ -96,7 +96,7 @@ static __always_inline u32 be32(const u8 *p)
 /* Linux takes as many as a packet has room for; of 1,500 bytes these are 180. */
 #define MAX_EXTENSIONS 192
 
-/* Where the headers are, bytes from the start. */
+/* Offsets of the headers, bytes from the start. */
 struct guard_layout {
 	u32 ip;
 	u32 transport;

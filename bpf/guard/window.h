@@ -71,7 +71,7 @@ static __always_inline u64 time_for(const struct guard_target *target, u64 bytes
 	return (bytes * NSEC_PER_SEC + pace - 1) / pace;
 }
 
-/* When everything is paid for, limited to what counts now. */
+/* Time when all promised bytes are paid for, limited to the range that counts now. */
 static __always_inline u64 settled(const struct guard_target *target, u32 scale, u64 paid, u64 now)
 {
 	u64 quantum_ns = time_for(target, quantum_of(target, scale));
@@ -107,10 +107,10 @@ static __always_inline u32 kept_units(u32 promised, u32 acked, u32 scale)
 }
 
 /*
- * Never above `window`, as the host has no more room; and the right edge never moves back (RFC 9293 §3.8.6.2.1), except
- * by less than a unit in an ACK of less than a unit (RFC 7323 §2.4 requires senders to bear that). No faster than the
- * pace: `waits_until` is when the sender must be sent a larger window, as it has no data left to send that would cause
- * another ACK; 0: not needed.
+ * Never above `window`, as the host has no more buffer; and the right edge never moves back (RFC 9293 §3.8.6.2.1),
+ * except by less than a unit in an ACK of less than a unit (RFC 7323 §2.4 requires senders to bear that). No faster
+ * than the pace: `waits_until` is when the sender must be sent a larger window, as it has no data left to send that
+ * would cause another ACK; 0: not needed.
  *
  * Other processors may take the same decision at the same time. The second one promises nothing new.
  */

@@ -30,11 +30,11 @@ pub struct CcacBelief {
     pub jitter_assumed_ns: f64,
     /// C_L, bytes/s.
     pub least_bytes_per_s: f64,
-    /// The acknowledgements between which the most data was delivered for their distance.
+    /// The acknowledgements between which the delivery rate was highest: they determine C_L.
     pub least_frames: Option<[u32; 2]>,
     /// C_U, bytes/s; `None` if the link was never certainly busy for longer than D.
     pub most_bytes_per_s: Option<f64>,
-    /// The frames between which the least data was delivered although packets waited.
+    /// The frames between which the delivery rate was lowest although packets waited: they determine C_U.
     pub most_frames: Option<[u32; 2]>,
     /// R, ns.
     pub rtprop_ns: Interval,
@@ -114,7 +114,7 @@ pub fn least_jitter(record: &Record<'_>, enough: f64) -> Option<(f64, Option<[u3
     least_jitter_of(&record.whole(), enough)
 }
 
-/// The same for a part of a record.
+/// The minimum jitter for a part of a record.
 pub(crate) fn least_jitter_of(record: &Stretch<'_>, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
     let explains = |jitter: f64| contradiction(record, jitter).is_none();
     if explains(0.0) {

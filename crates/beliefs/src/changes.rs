@@ -1,5 +1,5 @@
-//! Changes of the link's rate within a flow (thesis section 4.1.1.2: beliefs that the link has left become stale, and are
-//! found to be so when they contradict each other).
+//! Changes of the link's rate within a flow (thesis section 4.1.1.2: beliefs that the link has left become stale, and
+//! are found to be so when they contradict each other).
 //!
 //! A flow is cut where no CCAC path explains the data before and after together, with the jitter that short parts of
 //! the flow show on their own. A cut counts as a change of rate if the believed rates of both sides differ and both
@@ -17,7 +17,7 @@ use std::ops::Range;
 const PARTS: usize = 32;
 /// Minimum acknowledgements in such a part; a flow with fewer than four times as many is not cut.
 const PART_ACKS: usize = 64;
-/// The largest jitter that is no change, in medians of the parts' own.
+/// Jitter above this multiple of the parts' median indicates a change of rate.
 const JITTER_MEDIANS: f64 = 2.0;
 /// Minimum relative difference of distinct rates.
 const APART: f64 = 0.05;
@@ -25,7 +25,7 @@ const APART: f64 = 0.05;
 const LASTING_JITTERS: f64 = 20.0;
 /// ... in minimum RTTs: the pause and burst that a stalled host makes of a constant rate last no longer.
 const LASTING_RTTS: f64 = 10.0;
-/// Stretches that are looked at; a rate that changes more often is no rate.
+/// Maximum number of stretches examined; a rate that changes more often is not reported.
 const MOST_STRETCHES: usize = 4096;
 
 /// A change of the link's rate, in times and frames of the acknowledgements that show it.
@@ -39,7 +39,7 @@ pub struct Change {
     pub before_bytes_per_s: Interval,
     /// C after it.
     pub after_bytes_per_s: Interval,
-    /// When the belief from before, stale since then, was contradicted, ns.
+    /// Time when the earlier belief was contradicted, ns.
     pub contradicted_ns: u64,
     /// The acknowledgement that contradicted the old belief.
     pub contradicted_frame: u32,
@@ -231,7 +231,7 @@ fn piece(record: &Record<'_>, acks: Range<usize>, ccac: CcacBelief) -> Piece {
     }
 }
 
-/// When the rate changed between two stretches.
+/// Time of the change of rate between two stretches.
 fn change(
     record: &Record<'_>,
     rtprop: f64,

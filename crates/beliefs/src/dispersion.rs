@@ -26,7 +26,7 @@ const AGREE: f64 = 0.1;
 /// Rate from acknowledgements of packets sent back to back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pair {
-    /// When the second was acknowledged, ns.
+    /// Time when the second packet was acknowledged, ns.
     pub(crate) at: u64,
     /// Bytes acknowledged by the time from the first acknowledgement on, bytes/s.
     pub(crate) rate: f64,

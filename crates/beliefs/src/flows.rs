@@ -173,7 +173,7 @@ impl Flows {
     }
 }
 
-/// Which of the values are among the `most` largest; of equal ones the first.
+/// Whether each value is among the `most` largest; of equal ones the first.
 fn largest(values: &[u64], most: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(values[i]));

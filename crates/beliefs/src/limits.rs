@@ -5,18 +5,24 @@
 //!
 //! | the wait before a packet | limit | reason |
 //! | --- | --- | --- |
-//! | ends with a packet that was sent before, or lies between one and the ACK of all that was out then | recovery | RFC 6675 |
+//! | ends with a packet that was sent before, or lies between one and the ACK of all that was out then | recovery | RFC
+//! 6675 |
 //! | less than a segment was left of the receive window, until an ACK made room | receiver window | RFC 9293 §3.8.6 |
-//! | follows a packet that is shorter than a segment, or alone in its push | application | the last of what there is to send is pushed (RFC 9293, MUST-61) |
-//! | ends with the ACK that the packet follows at once | window | the ACK clock: cwnd was used up; also where a path lets ACKs go in bursts |
-//! | ends soon after an ACK, but later than the host answers | unknown | ACKs of a paced flow come as evenly as its packets go |
-//! | follows a packet that is not pushed, and no ACK ends it | pacing | there was more to send, and nothing else in its way |
-//! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, application if all has arrived, else unknown | offloading pushes each super-packet; some senders never push |
+//! | follows a packet that is shorter than a segment, or alone in its push | application | the last of what there is to
+//! send is pushed (RFC 9293, MUST-61) |
+//! | ends with the ACK that the packet follows at once | window | the ACK clock: cwnd was used up; also where a path
+//! lets ACKs go in bursts |
+//! | ends soon after an ACK, but later than the host answers | unknown | ACKs of a paced flow come as evenly as its
+//! packets go |
+//! | follows a packet that is not pushed, and no ACK ends it | pacing | there was more to send, and nothing else in its
+//! way |
+//! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, application if all has arrived,
+//! else unknown | offloading pushes each super-packet; some senders never push |
 //!
 //! A paced packet may follow an ACK by chance: between window and pacing the longer part of a round trip decides. A
-//! round trip has the limit that held for most of it. A pacer runs all along: where pacing makes up less than a tenth of
-//! the time under both, late or bunched ACKs explain it, and it is unknown. Where the capture was not taken at the sender, ACKs take effect a
-//! `lag` later, and limits that only the ACK clock distinguishes are unknown.
+//! round trip has the limit that held for most of it. A pacer runs all along: where pacing makes up less than a tenth
+//! of the time under both, late or bunched ACKs explain it, and it is unknown. Where the capture was not taken at the
+//! sender, ACKs take effect a `lag` later, and limits that only the ACK clock distinguishes are unknown.
 
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -37,7 +43,7 @@ const MEMORY: f64 = 8.0;
 /// Waits are even if they differ from the mean by at most this fraction.
 const EVEN: f64 = 0.5;
 /// Linux paces out a millisecond's worth at once, or two segments where that is more (tcp_tso_autosize); longer waits
-/// after longer bursts are no pacing, ns.
+/// after longer bursts are not pacing, ns.
 const LONGEST_PACED_NS: u64 = 4_000_000;
 /// The two segments.
 const PACED_SEGMENTS: i64 = 2;
@@ -46,16 +52,16 @@ const BURST_BYTES: i64 = 1 << 16;
 const BURST_RTT_NS: u64 = 512_000;
 /// Minimum fraction that pacing has of the time under window and pacing for it to be claimed.
 const LEAST_PACED: f64 = 0.1;
-/// Packets after which the largest that was seen is taken for a full segment.
+/// Packets after which the largest observed one is assumed to be a full segment.
 const PACKETS_TO_KNOW_MSS: u64 = 10;
 
-/// What a flow waits for.
+/// The cause of a flow's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// The application had no more to send (or the socket's buffer no more room for it).
+    /// The application had no more data to send (or the socket's buffer had no space for it).
     Application,
-    /// The receiver advertised no more room.
+    /// The receive window was full.
     ReceiverWindow,
     /// The congestion window was used up: ACKs clock packets out.
     Window,
@@ -132,12 +138,12 @@ struct Mark {
     frame: u64,
 }
 
-/// What the newest packet implies about data queued behind it.
+/// Whether the newest packet implies that more data was queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
-    /// More.
+    /// More data was queued.
     More,
-    /// Nothing.
+    /// No data was queued.
     Nothing,
     /// Pushed by the application or by offloading, or from a sender that never pushes.
     Either,
@@ -187,7 +193,7 @@ pub struct Limits {
     advertised: Option<i64>,
     /// Windows not yet known to the sender: when they will be, and their right edge.
     coming: VecDeque<(u64, i64)>,
-    /// When the sender was last let go by a receive window that it had filled.
+    /// Time of the last update of a receive window that the sender had filled.
     released_at: Option<u64>,
     is_filled: bool,
     news_at: Option<u64>,

@@ -6,9 +6,11 @@
 //! | claim | evidence |
 //! | --- | --- |
 //! | C at most | one link explains all delays but for a few packets' time, and no pair of packets contradicts it |
-//! | the link's rate changed | pairs of packets spread by either rate, before and after (see `dispersion`); or, without pairs, either rate explains its time as exactly |
+//! | the link's rate changed | pairs of packets spread by either rate, before and after (see `dispersion`); or, without
+//! pairs, either rate explains its time as exactly |
 //! | other traffic came or left | the rate that is left changed, and the spread of pairs did not |
-//! | shaper, policer | a bucket explains what a constant link does not, as exactly; and for a policer nothing waited where it lost |
+//! | shaper, policer | a bucket explains what a constant link does not, as exactly; and for a policer nothing waited
+//! where it lost |
 
 use crate::ccac::least_rate;
 use crate::dispersion::{Pair, agreed, pairs, spacings};
@@ -27,7 +29,7 @@ const EXACT_PACKETS: f64 = 6.0;
 const EXACT_NS: f64 = 1_500_000.0;
 /// Relative tolerance between the rate of pairs and the rate of a period.
 const NEAR: f64 = 0.05;
-/// The same for spacings of captured packets: other traffic adds whole packets.
+/// Tolerance for spacings of captured packets: other traffic adds whole packets.
 const NEAR_SPACED: f64 = 0.025;
 /// With a policer, waiting is below this fraction of the time for which its bucket could delay packets.
 const WAITING: f64 = 0.3;
@@ -42,7 +44,7 @@ pub enum Cause {
     Link,
     /// Traffic that the capture does not show takes another share.
     OtherTraffic,
-    /// Either.
+    /// A change of the link, or other traffic.
     Unknown,
 }
 
@@ -57,7 +59,7 @@ pub struct RateChange {
     pub before_bytes_per_s: Interval,
     /// The rate after it.
     pub after_bytes_per_s: Interval,
-    /// Why.
+    /// Cause of the change.
     pub cause: Cause,
 }
 
@@ -77,7 +79,7 @@ pub struct RatePart {
 pub struct Link {
     /// Its rate over time; one part unless it changed.
     pub rates: Vec<RatePart>,
-    /// When the rate at which its flows were served changed.
+    /// Changes of the rate at which its flows were served.
     pub changes: Vec<RateChange>,
     /// A token bucket that explains what a constant link does not.
     pub token_bucket: Option<TokenBucket>,
@@ -110,7 +112,7 @@ pub struct Sets {
 }
 
 impl Sets {
-    /// The same for a flow with a propagation delay `later` ns above the minimum.
+    /// Returns the sets for a flow with a propagation delay `later` ns above the minimum.
     pub(crate) fn with_propagation(mut self, later: f64) -> Sets {
         let shift =
             |range: &mut Interval| *range = Interval { lo: range.lo + later, hi: range.hi.map(|hi| hi + later) };
@@ -135,7 +137,7 @@ fn assumed_jitter(simplest: &Slice, packet: f64) -> f64 {
     FITTED * simplest.jitter_least_ns() + packet * 1e9 / simplest.rate_bytes_per_s
 }
 
-/// Whether a jitter is no more than hosts and whole packets make at a rate in bytes/s.
+/// Whether hosts and whole packets explain a jitter at a rate in bytes/s.
 fn is_exact(jitter_ns: f64, packet: f64, rate: f64) -> bool {
     jitter_ns <= EXACT_NS.max(EXACT_PACKETS * packet * 1e9 / rate)
 }
@@ -182,8 +184,8 @@ impl Spread {
 /// Returns the beliefs about the link behind a queue from the packets of all flows that share it.
 ///
 /// # Parameters
-/// `flows`: each one's own packets; `packets`: all of them in the order of their sending, `resolution`: of the capture's
-/// clock, ns.
+/// `flows`: each one's own packets; `packets`: all of them in the order of their sending, `resolution`: of the
+/// capture's clock, ns.
 pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f64) -> Option<(Link, Sets)> {
     let spread = Spread::new(flows, packets);
     let curves = Record::new(packets)?;

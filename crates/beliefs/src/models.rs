@@ -1,8 +1,8 @@
 //! Which network models explain a flow, and what contradicts the others (thesis section 8.3.2).
 //!
-//! A model explains a flow if some path of it could have made the record. Ideal links are CBR-delay links without jitter,
-//! those are CCAC links that cannot hide bursts: of the models that explain, the one with the fewest behaviours is the
-//! strongest assumption that the flow leaves open.
+//! A model explains a flow if some path of it could have made the record. Ideal links are CBR-delay links without
+//! jitter, those are CCAC links that cannot hide bursts: of the models that explain, the one with the fewest behaviours
+//! is the strongest assumption that the flow leaves open.
 
 use crate::{Belief, Record, least_jitter};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use serde::Serialize;
 pub enum Model {
     /// A queue served at C, a buffer, R.
     Ideal,
-    /// The same, and a delay of up to D.
+    /// A queue of constant rate, then a delay of up to D.
     CbrDelay,
     /// A token bucket that may hide bursts, and a delay of up to D.
     Ccac,

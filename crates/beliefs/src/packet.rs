@@ -5,7 +5,7 @@
 pub enum Fate {
     /// Acknowledged at this time, ns.
     Acked {
-        /// When.
+        /// Time, ns.
         at: u64,
         /// The acknowledgement's number in the file.
         frame: u32,
@@ -17,7 +17,7 @@ pub enum Fate {
     /// The second copy of a packet, acknowledged at this time in ns: perhaps for the first copy, which then was not
     /// lost (Karn). It passed the link, but its delay is unknown.
     Resent {
-        /// When.
+        /// Time, ns.
         at: u64,
         /// The acknowledgement's number in the file.
         frame: u32,

@@ -22,18 +22,18 @@ const TAIL: usize = 20;
 /// If a queue lies between the sender and the capture, at least one in this many data packets echoes a timestamp older
 /// than `HOST_NS`.
 const STALE: usize = 20;
-/// Timestamps that are waited for; a round trip has no more at a tick a millisecond.
+/// Maximum number of unanswered timestamps; with a tick per millisecond a round trip has fewer.
 const ECHOES: usize = 4096;
 
-/// Where a capture was taken, seen from the flow.
+/// Position of the capture on the flow's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum View {
     /// At the data's sender: the whole path lies between data and acknowledgements.
     Sender,
-    /// At the receiver: almost none of it does.
+    /// At the receiver: almost none of the path lies between data and ACKs.
     Receiver,
-    /// In between.
+    /// Between sender and receiver.
     Between,
     /// The whole round trip is as short as a host's response time.
     Short,
@@ -41,7 +41,7 @@ pub enum View {
     Unknown,
 }
 
-/// When the steps of a handshake were seen, ns.
+/// Times of the handshake's segments, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handshake {
     pub(crate) syn: Option<(u64, Endpoint)>,

@@ -83,7 +83,7 @@ impl<'a> Record<'a> {
         (!acks.is_empty()).then_some(Record { packets, acks, origin })
     }
 
-    /// All of it.
+    /// Returns the whole record.
     pub(crate) fn whole(&self) -> Stretch<'_> {
         self.stretch(0..self.acks.len())
     }
@@ -120,7 +120,7 @@ impl Stretch<'_> {
     pub(crate) fn with_rtprop(self, rtprop: f64) -> Self {
         Self { rtt_least: rtprop, ..self }
     }
-    /// When a packet was sent, ns after the record's origin.
+    /// Sending time of a packet, ns after the record's origin.
     pub(crate) fn sent(&self, packet: &Packet) -> f64 {
         packet.sent.saturating_sub(self.origin) as f64
     }

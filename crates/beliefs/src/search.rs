@@ -1,9 +1,9 @@
 //! Finds all rates that a record leaves possible.
 //!
-//! F(C) and M(C) of [`Slice`] rise with C: a faster link lets each packet go no later. So between two rates a < b no rate
-//! needs a jitter below M(a) - F(b), and a cell of rates in which that is too much can be left alone; the others are
-//! halved until they are narrow. This finds a true rate also where the jitter that is needed has a dip as narrow as one
-//! packet in a flow's whole record.
+//! F(C) and M(C) of [`Slice`] rise with C: a faster link lets each packet go no later. So between two rates a < b no
+//! rate needs a jitter below M(a) - F(b), and a cell of rates in which that is too much can be left alone; the others
+//! are halved until they are narrow. This finds a true rate also where the jitter that is needed has a dip as narrow as
+//! one packet in a flow's whole record.
 
 use crate::cbr_delay::{Slice, slice};
 use crate::packet::Packet;
@@ -16,7 +16,7 @@ const SIMPLEST_LOOKS: usize = 512;
 const END_LOOKS: usize = 128;
 /// Cells narrower than this part of their rate are not halved.
 const NARROW: f64 = 1e-10;
-/// The same for the ends of the set.
+/// Maximum relative width of a cell at the ends of the set.
 const NARROW_END: f64 = 1e-5;
 /// Relative tolerance of the minimum jitter, or ...
 const NEAR: f64 = 1e-4;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     proptest! {
-        /// However few slices are looked at, the true rate is not left outside.
+        /// With any limit on evaluations, the true rate is inside the set.
         #[test]
         fn looks_that_run_out_widen_the_set(path in paths(), looks in 0usize..20) {
             let d = path.jitter as f64 + 4.0;

@@ -26,7 +26,7 @@ pub struct Bins {
     pub window_bytes: Vec<Option<u64>>,
 }
 
-/// Fills [`Bins`].
+/// Collects [`Bins`].
 #[derive(Clone, Debug)]
 pub struct Series {
     bins: Bins,
@@ -36,7 +36,7 @@ fn pick(known: &mut Option<u64>, value: u64, pick: fn(u64, u64) -> u64) {
     *known = Some(known.map_or(value, |known| pick(known, value)));
 }
 
-/// Merges neighbours.
+/// Merges neighbouring bins.
 fn join<T: Copy>(column: &mut Vec<T>, both: impl Fn(T, T) -> T) {
     *column = column.chunks(2).map(|pair| pair[1..].iter().fold(pair[0], |one, &other| both(one, other))).collect();
 }

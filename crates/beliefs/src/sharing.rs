@@ -16,7 +16,7 @@ const SAMPLES: usize = 24;
 const MOST_TIMES: usize = 2000;
 /// An RTT between two samples is interpolated if they are at most this far apart, ns.
 const NEIGHBOURS_NS: u64 = 100_000_000;
-/// Packets looked at for a neighbouring sample.
+/// Maximum number of packets searched for a neighbouring sample.
 const MOST_STEPS: usize = 256;
 /// For flows that share a queue, the variation of the RTTs' difference is at most this fraction of the RTTs' variation.
 const COMMON: f64 = 0.35;
@@ -146,7 +146,8 @@ mod tests {
     const MS: u64 = 1_000_000;
     const BYTES: u32 = 1000;
 
-    /// Flows with windows that rise and fall, each over one of the links (rates in bytes/s): (link, rtprop, from, window).
+    /// Flows with windows that rise and fall, each over one of the links (rates in bytes/s): (link, rtprop, from,
+    /// window).
     fn play(rates: &[f64], flows: &[(usize, u64, u64, usize)]) -> Vec<Vec<Packet>> {
         let mut free = vec![0.0f64; rates.len()];
         let mut sent: Vec<Vec<Packet>> = vec![Vec::new(); flows.len()];

@@ -23,7 +23,7 @@ pub(crate) struct Path {
     pub(crate) jitter: f64,
 }
 
-/// Why no T_A is possible: the frames between which it fails.
+/// The frames between which no T_A exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breach {
     /// More was delivered between them than C and D allow.

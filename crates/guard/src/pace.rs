@@ -1,17 +1,18 @@
 //! Maximum speed of a window's right edge: enforces rates below two segments per RTT, which a window alone cannot.
 //!
-//! A token bucket as a virtual clock (GCRA, ITU-T I.371): its only state is the time at which everything promised so far is
-//! paid for at the rate. It lies at most `depth` in the past: more is not saved. With it at `paid` at the beginning, over a
-//! time `t`
+//! A token bucket as a virtual clock (GCRA, ITU-T I.371): its only state is the time at which everything promised so
+//! far is paid for at the rate. It lies at most `depth` in the past: more is not saved. With it at `paid` at the
+//! beginning, over a time `t`
 //!
 //! ```text
 //! promised newly <= rate * (depth + t)
 //! ```
 //!
-//! but for windows rounded up to a unit: less than a unit for each ACK. These are paid for afterwards, as far as they amount
-//! to a quantum at the present rate: a large promise of before the flow was held is used up in so many ACKs that all of it
-//! would stop the flow for seconds, and `policy::Budgets` counts what is delivered anyway. The edge moves by quanta, as every move that no data
-//! cause is an ACK of its own, and as fewer than two segments would wait for the delayed ACK of their receiver.
+//! but for windows rounded up to a unit: less than a unit for each ACK. These are paid for afterwards, as far as they
+//! amount to a quantum at the present rate: a large promise of before the flow was held is used up in so many ACKs that
+//! all of it would stop the flow for seconds, and `policy::Budgets` counts what is delivered anyway. The edge moves by
+//! quanta, as every move that no data cause is an ACK of its own, and as fewer than two segments would wait for the
+//! delayed ACK of their receiver.
 
 use fairweir_units::{Dur, Time};
 
@@ -36,8 +37,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// `mbps` (1e6 bit/s), with a window of `bytes` and two segments of `least` bytes together. A rate that is no number, or
-    /// above 34 Gbit/s, is none.
+    /// `mbps` (1e6 bit/s), with a window of `bytes` and two segments of `least` bytes together. `None` for a rate that
+    /// is not a number or above 34 Gbit/s.
     pub(crate) fn new(mbps: f64, bytes: u64, least: u64) -> Option<Pace> {
         let bytes_per_s = (mbps * 1e6 / 8.0).max(1.0);
         // False also for NaN.
@@ -77,7 +78,7 @@ impl Pace {
         self.depth
     }
 
-    /// Windows have units of 2^scale bytes; a quantum is no less.
+    /// Windows have units of 2^scale bytes; a quantum is at least one unit.
     pub(crate) fn quantum_of(self, scale: u8) -> u64 {
         u64::from(self.quantum).max(1 << scale)
     }
@@ -87,15 +88,16 @@ impl Pace {
         time(bytes, self.bytes_per_s)
     }
 
-    /// When everything is paid for, limited to what counts at `now`, if it was due at `paid`.
+    /// Time when the pace has paid for all promised bytes, limited to the range that counts at `now`, if it was due at
+    /// `paid`.
     pub(crate) fn settled(self, paid: Time, now: Time, scale: u8) -> Time {
         let depth = self.depth.max(self.time_for(2 * self.quantum_of(scale)));
         let horizon = Time::from_nanos(now.as_nanos().saturating_sub(depth.as_nanos()));
         paid.max(horizon).min(now + self.time_for(self.quantum_of(scale)))
     }
 
-    /// Until when a sender waits for `bytes` more, all before being paid for at `paid`; or for another look, as the rate may be
-    /// another one by then.
+    /// Until when a sender waits for `bytes` more, all before being paid for at `paid`; or for another look, as the
+    /// rate may be another one by then.
     pub(crate) fn wait_for(self, bytes: u64, paid: Time, now: Time) -> Time {
         (paid + self.time_for(bytes)).min(now + LOOK_EVERY)
     }

@@ -20,7 +20,7 @@ pub struct Flags(pub u8);
 impl Flags {
     /// The sender has no more data.
     pub const FIN: Flags = Flags(0x01);
-    /// The handshake.
+    /// Synchronise sequence numbers.
     pub const SYN: Flags = Flags(0x02);
     /// The connection is reset.
     pub const RST: Flags = Flags(0x04);
@@ -31,7 +31,7 @@ impl Flags {
     pub const fn has(self, wanted: Flags) -> bool {
         self.0 & wanted.0 == wanted.0
     }
-    /// Both.
+    /// Union of both.
     pub const fn and(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
@@ -98,7 +98,7 @@ impl Hash for FlowKey {
 /// Data of a packet, or of several that GRO merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// When it was seen, by a clock that may jump.
+    /// Time of observation, by a clock that may jump.
     pub at: Time,
     /// Its connection.
     pub flow: FlowKey,
@@ -136,7 +136,7 @@ impl Packet {
     }
 }
 
-/// How far `to` is beyond `from` in sequence space; negative if it is before it (RFC 9293 §3.4).
+/// Distance from `from` to `to` in sequence space; negative if `to` is before `from` (RFC 9293 §3.4).
 pub(crate) fn distance(from: u32, to: u32) -> i32 {
     to.wrapping_sub(from) as i32
 }

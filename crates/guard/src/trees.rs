@@ -27,7 +27,7 @@ pub enum TreesError {
     /// Trees that contradict themselves.
     #[error("trees.{tree}: {reason}")]
     Tree {
-        /// Which, from 0.
+        /// Index of the tree, from 0.
         tree: usize,
         /// What is wrong.
         reason: &'static str,
@@ -87,7 +87,7 @@ impl Trees {
     /// Reads a forest from its JSON text.
     ///
     /// # Errors
-    /// If it is none; see [`TreesError`].
+    /// If it is not a forest; see [`TreesError`].
     pub fn from_json(text: &str) -> Result<Trees, TreesError> {
         let file: File = serde_json::from_str(text)?;
         let features = file.features.iter().map(|name| name.parse()).collect::<Result<Vec<Feature>, _>>()?;

@@ -41,7 +41,7 @@ impl WindowTarget {
         WindowTarget { bytes: bytes.max(least), least, pace: None }
     }
 
-    /// The same, limited to `mbps` (1e6 bit/s) for any RTT: for callers of [`Promise::advertise_at`].
+    /// Also limits the rate to `mbps` (1e6 bit/s) for any RTT: for callers of [`Promise::advertise_at`].
     #[must_use]
     pub fn paced(self, mbps: f64) -> WindowTarget {
         WindowTarget { pace: Pace::new(mbps, self.bytes, self.least), ..self }
@@ -78,7 +78,7 @@ impl WindowTarget {
 pub struct Advertised {
     /// Not scaled.
     pub window: u16,
-    /// When the sender, which may have nothing left to send and so causes no ACK, must be sent a larger window.
+    /// Time at which the sender must receive a larger window, although its silence may cause no ACK.
     pub waits_until: Option<Time>,
 }
 
@@ -99,7 +99,7 @@ pub struct Promise {
     edge: Option<u32>,
     /// The highest acknowledgment number so far.
     ack: Option<u32>,
-    /// When all promised bytes are paid for, at the flow's pace.
+    /// Time when the flow's pace has paid for all promised bytes.
     paid: Time,
 }
 
@@ -143,7 +143,7 @@ impl Promise {
         Advertised { window, waits_until: is_short.then(|| pace.wait_for(next, paid, now)) }
     }
 
-    /// What an ACK of `ack` keeps of the promise.
+    /// The part of the promise that remains after an ACK of `ack`.
     fn kept(&mut self, ack: u32, window: u16) -> Kept {
         // Promises before the first ACK seen are unknown: its own window is the minimum.
         let edge = self.edge.unwrap_or(ack.wrapping_add(u32::from(window) << self.scale));
@@ -237,8 +237,8 @@ mod tests {
         assert_eq!(windows[199], 3);
     }
 
-    /// A sender that sends at once whatever it may, over a path of 50 us; each `segment` is acknowledged. Bytes that it
-    /// sends in `seconds`.
+    /// A sender that immediately sends all that the window allows, over a path of 50 us; each `segment` is
+    /// acknowledged. Bytes that it sends in `seconds`.
     fn sent(scale: u8, mbps: f64, seconds: u64, segment: u32) -> u64 {
         const RTT: Dur = Dur::from_micros(50);
         let target = WindowTarget::for_rate(mbps, RTT, MSS).paced(mbps);

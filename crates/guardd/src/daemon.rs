@@ -270,7 +270,7 @@ impl Rehearsal {
     }
 }
 
-/// Prints one line.
+/// Prints a line.
 fn say(settings: &Settings, text: &str) {
     // An error is ignored: the reader may be gone.
     let line = format!("guard of {}: {text}", settings.interface);

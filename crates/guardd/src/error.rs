@@ -10,17 +10,17 @@ pub enum GuardError {
     /// A request that cannot be met.
     #[error("{what}")]
     Refused {
-        /// What is wrong, with the value.
+        /// The error and the value.
         what: String,
-        /// What to do about it.
+        /// How to fix it.
         hint: String,
     },
     /// A system call that failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: String,
-        /// Why it failed.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,5 +1,5 @@
-//! Requests and their responses over several connections at once, without ever waiting: each turn does a bounded amount
-//! of work, whatever the peers do. The control socket and the metrics endpoint both use it.
+//! Requests and their responses over several connections at once, without blocking: each turn does a bounded amount of
+//! work, for any behaviour of the peers. The control socket and the metrics endpoint both use it.
 
 use fairweir_units::{Dur, Time};
 use nix::poll::{PollFd, PollFlags};
@@ -79,11 +79,11 @@ enum Step {
     Over,
 }
 
-/// When a connection can continue.
+/// Condition under which a connection can continue.
 #[derive(PartialEq, Eq)]
 enum OnlyIf {
     Ready,
-    /// A request waits for its response, whatever the peer does.
+    /// A request waits for its response, independent of the peer.
     Now,
 }
 
@@ -92,7 +92,7 @@ impl<S: Stream> Exchanges<S> {
         Exchanges { limits, open: VecDeque::new() }
     }
 
-    /// Takes a connection that was accepted.
+    /// Adds an accepted connection.
     pub(crate) fn admit(&mut self, stream: S, now: Time) {
         if stream.set_nonblocking().is_err() {
             return;
@@ -144,7 +144,7 @@ impl<S: Stream> Exchanges<S> {
         })
     }
 
-    /// When the next connection's time is over.
+    /// Time of the next connection's timeout.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.open.front().map(|exchange| exchange.until)
     }

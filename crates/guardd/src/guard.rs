@@ -58,7 +58,7 @@ struct Notes {
 /// A flow's decision that differs in kind from the one before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
-    /// Whose.
+    /// The flow.
     pub flow: FlowKey,
     /// The new one.
     pub decision: Decision,
@@ -139,7 +139,7 @@ impl Guard {
         self.waits.due(machine::now()).iter().try_for_each(|flow| programs.renew(flow))
     }
 
-    /// When the next renewal is due.
+    /// Time of the next renewal.
     pub fn renews_at(&mut self) -> Option<Time> {
         self.waits.first()
     }
@@ -186,7 +186,7 @@ impl Guard {
         std::mem::take(&mut self.over)
     }
 
-    /// The same of the flows that are still measured; and how many these are.
+    /// Returns the outcomes of the flows that are still measured, and their number.
     pub fn present(&self) -> (Vec<Outcome>, usize) {
         let outcomes = self.notes.values().filter_map(|notes| notes.course.outcome(notes.flow?));
         (outcomes.collect(), self.notes.len())

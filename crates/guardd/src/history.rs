@@ -18,7 +18,7 @@ pub(crate) struct Course {
 /// A flow that policies would have held, or did hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Which.
+    /// The flow.
     pub flow: FlowKey,
     /// The latest decision that held it.
     pub decision: Decision,

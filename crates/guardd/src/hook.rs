@@ -17,9 +17,9 @@ const PRIORITY: u32 = 0xfa12;
 /// Direction of the packets of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Those that arrive.
+    /// Arriving packets.
     Ingress,
-    /// Those that leave.
+    /// Departing packets.
     Egress,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Hook {
     Filter(TcHook),
 }
 
-/// How the kernel holds programs.
+/// How programs are attached in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attachment {
     /// Links if supported, else filters.

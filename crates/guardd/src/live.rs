@@ -82,7 +82,7 @@ fn line(flow: &FlowStatus) -> String {
     ) + least(flow)
 }
 
-/// Why a flow may be faster than its target.
+/// Returns a note if a flow may be faster than its target.
 fn least(flow: &FlowStatus) -> &'static str {
     if flow.is_least { "; two segments, the minimum" } else { "" }
 }

@@ -1,5 +1,5 @@
-//! Information about flows besides their packets: names of senders, from a file or from DNS answers, and this host's
-//! processes, which are searched for new flows.
+//! Information about flows in addition to their packets: names of senders, from a file or from DNS answers, and this
+//! host's processes, which are searched for new flows.
 
 use crate::dns_cache::DnsCache;
 use crate::dns_tap::DnsTap;

@@ -46,7 +46,7 @@ pub fn remove(path: &Path) -> Result<(), GuardError> {
     }
 }
 
-/// The text.
+/// Returns the metrics in Prometheus's text format.
 pub fn render(status: &Status) -> String {
     let interface = quoted(&status.interface);
     let mut out = String::new();

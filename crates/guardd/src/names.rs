@@ -16,7 +16,7 @@ impl Names {
     /// Reads `path`: lines of an address and a name; more names of the line are aliases, which are not used.
     ///
     /// # Errors
-    /// If it cannot be read, or a line is no such line.
+    /// If it cannot be read, or has an invalid line.
     pub fn read(path: &Path) -> Result<Names, GuardError> {
         let text = files::read(path, "", files::MAX_TEXT_MIB)?;
         Names::parse(&text).map_err(|(line, reason)| {

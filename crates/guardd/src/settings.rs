@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub enum Policy {
     /// A file, which SIGHUP reads again.
     File(PathBuf),
-    /// TOML.
+    /// TOML text.
     Text(String),
 }
 
@@ -62,7 +62,7 @@ impl Policy {
         })
     }
 
-    /// Where the files are that it names.
+    /// Directory to which the paths in it are relative.
     fn directory(&self) -> &Path {
         match self {
             Policy::File(path) => path.parent().unwrap_or(Path::new("")),

@@ -41,7 +41,7 @@ impl Default for Home {
 pub(crate) struct Place {
     socket: PathBuf,
     lock: PathBuf,
-    /// Locked.
+    /// The lock file.
     _held: File,
 }
 

@@ -17,7 +17,7 @@ pub struct Status {
     pub uptime_s: f64,
     /// Numbers of decisions.
     pub decisions: Decisions,
-    /// Whether all of it ends with the process, even by `kill -9`.
+    /// Whether programs and windows are removed when the process ends, even by `kill -9`.
     pub ends_with_process: bool,
     /// Services with their flows, the busiest first.
     pub services: Vec<ServiceStatus>,
@@ -49,14 +49,14 @@ pub struct TableCounts {
     pub unverified: usize,
     /// Unverified peers removed for others.
     pub unverified_evicted: u64,
-    /// Open flows that went for others.
+    /// Open flows removed for others.
     pub idle_evicted: u64,
-    /// Packets of flows that found no room.
+    /// Packets of flows not tracked because the table was full.
     pub refused: u64,
-    /// Payload that arrived in them: not limited by any window.
+    /// Payload of these packets: not limited by any window.
     #[serde(default)]
     pub refused_bytes: u64,
-    /// Flows that are idle or over; a window that they had stays theirs.
+    /// Flows that are idle or over; a reduced window stays in effect.
     #[serde(default)]
     pub resting: usize,
 }
@@ -64,11 +64,11 @@ pub struct TableCounts {
 /// Flows that share one allowance.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServiceStatus {
-    /// As policies name it.
+    /// Name used by policies.
     pub name: String,
     /// Payload over the last second.
     pub mbps: f64,
-    /// Joint target of its flows; absent if none of them is held.
+    /// Joint target of its flows, Mbit/s; absent if no flow is limited.
     pub target_mbps: Option<f64>,
     /// The busiest first.
     pub flows: Vec<FlowStatus>,
@@ -83,11 +83,11 @@ pub struct FlowStatus {
     pub local: String,
     /// VLAN, 0 if there is none.
     pub vlan: u32,
-    /// The sender's, by --hosts or --dns.
+    /// Name of the sender, from --hosts or --dns.
     pub name: Option<String>,
     /// Name of the receiving process, if it is on this host and found.
     pub process: Option<String>,
-    /// Its number.
+    /// Process id.
     pub pid: Option<u32>,
     /// Its control group (version 2).
     pub cgroup: Option<String>,
@@ -99,14 +99,14 @@ pub struct FlowStatus {
     pub min_rtt_ms: Option<f64>,
     /// Segments declared lost so far.
     pub lost: u64,
-    /// Its target rate.
+    /// Target rate, Mbit/s.
     pub target_mbps: Option<f64>,
     /// Maximum bytes in flight; absent: the host's own window.
     pub window_bytes: Option<u64>,
     /// Whether that is the minimum, two segments. Then its rate may exceed the target.
     #[serde(default)]
     pub is_least: bool,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -124,11 +124,11 @@ pub struct Explanation {
 /// A decision that differed from the one before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Change {
-    /// How long ago.
+    /// Age of the change, s.
     pub age_s: f64,
     /// Maximum bytes in flight; absent: the host's own window.
     pub window_bytes: Option<u64>,
-    /// Rate.
+    /// Target rate, Mbit/s.
     pub target_mbps: Option<f64>,
     /// The reason.
     pub why: String,

@@ -28,11 +28,11 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/guard.bpf.o"));
 pub struct KernelCounts {
     /// Packets that were summarised.
     pub summarised: u64,
-    /// Summaries that found no room in the ring.
+    /// Summaries dropped because the ring buffer was full.
     pub lost: u64,
-    /// Pure ACKs that were left out as the ring was filling.
+    /// Pure ACKs not summarised while the ring buffer was filling.
     pub thinned: u64,
-    /// Data merged into later data as the ring was full.
+    /// Data merged into a later summary because the ring buffer was full.
     pub merged: u64,
     /// ACKs that left with a smaller window; with [`Enforcement::Clamp`] also changes of clamps.
     pub rewritten: u64,
@@ -44,7 +44,7 @@ pub struct KernelCounts {
     /// Data packets dropped because they are beyond the advertised window.
     #[serde(default)]
     pub beyond: u64,
-    /// ACKs that were sent once more, with a larger window.
+    /// ACKs sent again with a larger window.
     #[serde(default)]
     pub renewed: u64,
 }
@@ -177,7 +177,7 @@ impl Programs {
         last_ack.map_or(Ok(()), |frame| self.send(&frame))
     }
 
-    /// When the last window of `flow` was decided: by the kernel's clock, so that a test may decide the same.
+    /// Time of the last decision about `flow`'s window, by the kernel's clock: a test can repeat the decision.
     #[doc(hidden)]
     pub fn decided_at(&self, flow: &FlowKey) -> Option<Time> {
         let found = self.map("guard_promises").ok()?.lookup(&record::flow(flow), MapFlags::ANY).ok()??;
@@ -260,7 +260,7 @@ impl Tap {
         &self.programs
     }
 
-    /// The same, for reading packets.
+    /// Its programs, for reading packets.
     pub fn programs_mut(&mut self) -> &mut Programs {
         &mut self.programs
     }

@@ -117,7 +117,7 @@ def decision(rule: Rule) -> str:
     used = {atom for form in _forms(rule) for atom, _ in form.terms}
     variables = [f"\ts64 {name} = {value};" for atom, (name, value) in atoms.items() if atom in used]
     lines = [
-        "/* What the rule sends at, bytes/s. */",
+        "/* Sending rate of the rule, bytes/s. */",
         f"static __always_inline u64 {rule.name}_rate({_ARGUMENTS[rule.beliefs]})",
         "{",
         *variables,

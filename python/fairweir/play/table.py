@@ -294,7 +294,7 @@ def _read_arrow(path: Path) -> arrow.Table:
     except ConfigError:
         raise
     except BaseException as error:
-        # arro3 raises Exception itself, and PanicException, which is none, for a damaged footer.
+        # arro3 raises Exception itself, and PanicException, which is a BaseException, for a damaged footer.
         if type(error).__name__ not in {"Exception", "PanicException"}:
             raise
         raise ConfigError(f"cannot be read as Parquet: {error}", hint=_HINT, source=str(path)) from None

@@ -150,7 +150,7 @@ def dumbbell(
 
 
 def _text(quantity: object) -> object:
-    """Return a quantity as scenarios write it; the check of the scenario rejects what is none."""
+    """Return a quantity as scenarios write it; the check of the scenario rejects other types."""
     return str(quantity) if isinstance(quantity, (Rate, Duration)) else quantity
 
 

@@ -18,9 +18,9 @@ pub(crate) const MAX_INTERVALS: usize = 16;
 pub struct LossEvents {
     /// Closed intervals, youngest first, segments.
     closed: VecDeque<u64>,
-    /// When the events began that closed them.
+    /// Start times of the events that ended the intervals.
     starts: VecDeque<Time>,
-    /// When the current event began, and its place.
+    /// Start time and place of the current event.
     current: Option<(Time, u64)>,
 }
 
@@ -29,7 +29,8 @@ fn weight(i: usize, n: usize) -> f64 {
 }
 
 impl LossEvents {
-    /// The segment at `place` was lost at about `at`; without an RTT every loss is an event of its own. Is it a new event?
+    /// The segment at `place` was lost at about `at`; without an RTT every loss is an event of its own. Is it a new
+    /// event?
     pub fn on_loss(&mut self, at: Time, place: u64, rtt: Option<Dur>) -> bool {
         let (is_new, from) = match self.current {
             None => (true, 0),
@@ -60,7 +61,7 @@ impl LossEvents {
         self.closed.capacity() * size_of::<u64>() + self.starts.capacity() * size_of::<Time>()
     }
 
-    /// When the last events began, youngest first: as many as are remembered.
+    /// Start times of the stored events, most recent first.
     pub fn starts(&self) -> impl Iterator<Item = Time> + '_ {
         self.starts.iter().copied()
     }

@@ -7,7 +7,7 @@ use crate::packet::distance;
 use fairweir_units::Time;
 use std::collections::VecDeque;
 
-/// Segments beyond a hole that make it a loss.
+/// Segments after a hole that make it a loss.
 const REORDERING: u32 = 3;
 /// Maximum undecided holes; the oldest counts as lost when another appears.
 const MAX_HOLES: usize = 8;
@@ -26,7 +26,7 @@ pub struct Revealed {
 }
 
 impl Revealed {
-    /// When segment `i` of it would have arrived, spread evenly between the arrivals around the hole.
+    /// Expected arrival time of segment `i` of the hole, interpolated between the arrivals around it.
     pub fn at(&self, i: u64) -> Time {
         let (before, after) = self.between;
         before + after.since(before).mul_ratio(i + 1, self.segments + 1)

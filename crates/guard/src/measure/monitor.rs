@@ -151,7 +151,7 @@ impl Monitor {
     pub fn age(&self) -> Dur {
         self.began.map_or(Dur::ZERO, |(began, _)| self.sums.at.since(began))
     }
-    /// When the latest data arrived, by the table's clock.
+    /// Arrival time of the latest data, by the table's clock.
     pub fn latest_at(&self) -> Time {
         self.sums.at
     }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// windows may then begin one stored packet late, at most 1/1,024 of the longest window, and memory stays bounded. When
 /// few are stored, every one is stored again.
 const MAX_KEPT: usize = 2048;
-/// The same while no window has a length.
+/// Maximum packets stored while no window has a length.
 const MAX_KEPT_BEFORE: usize = 64;
 
 /// Sums since the flow began.

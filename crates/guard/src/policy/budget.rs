@@ -9,11 +9,11 @@
 //! window = L · RTT · min(1.1, 1 + budget / (L · RECOVERY))
 //! ```
 //!
-//! at least two segments; and a pace of the same share of `L`, at least a tenth (`crate::Pace`), where two segments an RTT are
-//! more. Derivation: budget(T) = budget(0) + L · T - delivered(T), as long as no bound cuts it off. Above, the
-//! credit cuts off only what a flow does not use. Below, the window is at its minimum from -L · RECOVERY on, so that the
-//! budget grows where two segments an RTT are less than L. So over a time T no more is delivered than L · T, the credit, and
-//! what the debt at its end amounts to.
+//! at least two segments; and a pace of the same share of `L`, at least a tenth (`crate::Pace`), where two segments an
+//! RTT are more. Derivation: budget(T) = budget(0) + L · T - delivered(T), as long as no bound cuts it off. Above, the
+//! credit cuts off only what a flow does not use. Below, the window is at its minimum from -L · RECOVERY on, so that
+//! the budget grows where two segments an RTT are less than L. So over a time T no more is delivered than L · T, the
+//! credit, and what the debt at its end amounts to.
 
 use super::{Decision, View, Why};
 use crate::flow::FlowId;
@@ -23,7 +23,7 @@ use std::collections::HashMap;
 
 /// Overdraft of a budget, as time at the rate, from which the window is the minimum.
 const RECOVERY: Dur = Dur::from_millis(500);
-/// Rounding and delayed ACKs make a flow slower than its window says; by more than this they hardly do.
+/// Upper bound on the factor by which rounding and delayed ACKs make a flow slower than its window allows.
 const MAX_SHARE: f64 = 1.1;
 /// Minimum share of the rate of a flow with an overdrawn budget.
 const MIN_PACE: f64 = 0.1;
@@ -34,7 +34,7 @@ const CREDIT: Dur = Dur::from_millis(100);
 const MAX_DEBT: Dur = Dur::from_secs(2);
 /// Decisions from the first one on that nothing is counted in: what was promised before is still to come.
 const GRACE: u32 = 4;
-/// The RTT that windows follow grows by no more than this between decisions, and not while the budget is overdrawn.
+/// Maximum growth of the RTT that windows follow between decisions, and not while the budget is overdrawn.
 const GROWTH: (u64, u64) = (5, 4);
 
 /// Budgets of flows that are held to a rate.

@@ -8,7 +8,7 @@ use crate::features::Feature;
 use fairweir_units::{Rate, Time};
 use serde::Deserialize;
 
-/// One rule.
+/// A cap of a group of flows.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapRule {

@@ -14,7 +14,7 @@ use std::fmt;
 pub struct ConfigError {
     /// Counted from 1.
     pub line: usize,
-    /// One line.
+    /// The reason, one line.
     pub reason: String,
 }
 
@@ -36,12 +36,12 @@ impl Config {
         })
     }
 
-    /// How services are displayed: grouped as by the first policy.
+    /// Grouping of displayed services: that of the first policy.
     pub fn group(&self) -> Group {
         self.groups().next().unwrap_or_default()
     }
 
-    /// How the policies group flows, in the order in which they are tried.
+    /// Groupings of the policies, in the order in which they are applied.
     pub fn groups(&self) -> impl Iterator<Item = Group> {
         self.rules().into_iter().filter_map(|rule| rule.group())
     }

@@ -27,7 +27,7 @@ impl Rule for DummyRule {
     }
 }
 
-/// Limits nothing.
+/// A policy without limits.
 #[derive(Debug)]
 pub struct Dummy(DummyRule);
 

@@ -36,7 +36,7 @@ const PATIENCE: u32 = 4;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowConfig {
-    /// Where the model is; for the caller to read.
+    /// Path of the model, which the caller reads.
     pub model: String,
     /// Factor for flows above their target, below 1.
     #[serde(default = "decrease", deserialize_with = "super::config::decrease")]
@@ -119,7 +119,7 @@ impl Held {
         Held { target: None, votes: [0; 3], decided: now, class: None, unused: 0 }
     }
 
-    /// The most frequent class, the worse of equals.
+    /// The most frequent class; of equally frequent ones the one furthest above the target.
     fn verdict(&self) -> Option<Class> {
         let classes = [Class::Below, Class::Near, Class::Above];
         let votes = classes.into_iter().zip(self.votes).filter(|(_, votes)| *votes > 0);

@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// Information about a flow's ends besides addresses.
+/// Information about a flow's endpoints in addition to addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
     /// DNS name of the sender.

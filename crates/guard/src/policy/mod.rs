@@ -52,7 +52,7 @@ pub struct Decision {
     pub window: Option<WindowTarget>,
     /// The corresponding rate, Mbit/s of payload, for policies based on rates.
     pub rate_mbps: Option<f64>,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 

@@ -8,14 +8,15 @@
 //! q < T, per RTT                 W += GAIN
 //! otherwise, per RTT             W += max(GAIN - W (q/T - 1), -W/2)
 //! loss, once per RTT             W /= 2
-//! slowdown                       W = 2 for 2 RTTs, then slow start to where it was; as often as leaves 9/10 of the time
+//! slowdown                       W = 2 for 2 RTTs, then slow start to where it was; as often as leaves 9/10 of the
+//! time
 //! ```
 //!
 //! Arrivals stand for ACKs, whose effect a receiver does not see. Promises are not withdrawn: [`crate::Promise`]
 //! ensures that at each ACK.
 //!
-//! **Deviations**: decisions come about every 100 ms, not with each segment, and move W by what arrived since; q is from the
-//! mean RTT of the last minimum RTT; the minimum is the flow's, not of the last ten minutes.
+//! **Deviations**: decisions come about every 100 ms, not with each segment, and move W by what arrived since; q is
+//! from the mean RTT of the last minimum RTT; the minimum is the flow's, not of the last ten minutes.
 
 use super::group::named;
 use super::{Classify, Decision, Group, ModelError, Policy, Rule, View, Why};
@@ -36,11 +37,11 @@ const SLOWDOWN_RTTS: u64 = 2;
 /// A slowdown and the ramp after it take a tenth of the time.
 const SLOWDOWN_EVERY: u64 = 9;
 
-/// Which flows are background.
+/// Selection of background flows.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RledbatRule {
-    /// How they are named.
+    /// Grouping by which they are named.
     pub group: Group,
     /// Only those of this service; all if absent.
     pub service: Option<String>,
@@ -79,7 +80,7 @@ struct Background {
     /// Segments.
     window: f64,
     phase: Phase,
-    /// When the present slowdown or the first slow start began, and when the next slowdown is due.
+    /// Start of the present slowdown or first slow start, and time of the next slowdown.
     began: Time,
     next_slowdown: Time,
     place: u64,

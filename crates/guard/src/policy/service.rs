@@ -5,14 +5,16 @@
 //!
 //! ```text
 //! reno            W += 1 per RTT,  W /= 2 at a loss event;  after the first one W is what arrived within an RTT
-//! mathis, padhye  W as the model has it for the loss event rate (RFC 5348), whose first interval is set so that W begins
+//! mathis, padhye  W as the model has it for the loss event rate (RFC 5348), whose first interval is set so that W
+//! begins
 //!                 as above (§6.3.1)
-//! flow's window   its share (share.rs) of weight · W · mss / RTT, times its RTT;  RTT = mean over 8 minimum RTTs and the flows
+//! flow's window   its share (share.rs) of weight · W · mss / RTT, times its RTT;  RTT = mean over 8 minimum RTTs and
+//! the flows
 //!                 that send
 //! ```
 //!
-//! A flow in slow start has twice in flight of what arrives within an RTT, so halving leaves just that. Reno's window has its
-//! effect an RTT and a decision's time after a loss; further losses until then are of the window before.
+//! A flow in slow start has twice in flight of what arrives within an RTT, so halving leaves just that. Reno's window
+//! has its effect an RTT and a decision's time after a loss; further losses until then are of the window before.
 //!
 //! With weight w, reno grows by w and falls by W/2w, as w flows do (MulTCP). A service without any loss is not limited.
 //!
@@ -77,7 +79,7 @@ impl fmt::Display for ServiceModel {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServiceConfig {
-    /// Which flows are one service.
+    /// Grouping of flows into services.
     pub group: Group,
     /// The rate of one flow.
     pub model: ServiceModel,
@@ -123,7 +125,7 @@ struct AsOneFlow {
     /// Segments of all flows, up to `at`.
     place: u64,
     at: Time,
-    /// The same at earlier decisions, back to an RTT ago.
+    /// Its values at earlier decisions, back to one RTT ago.
     earlier: VecDeque<(Time, u64)>,
     /// Reno's window, segments, since the first loss event.
     window: Option<f64>,
@@ -135,12 +137,12 @@ struct AsOneFlow {
 #[derive(Debug, Default)]
 struct News {
     segments: u64,
-    /// When loss events of its flows began, oldest first.
+    /// Start times of its flows' loss events, oldest first.
     losses: Vec<Time>,
     mss: u32,
     /// Mean.
     rtt_us: Option<f64>,
-    /// The longest of the latest ones.
+    /// Maximum of the flows' latest RTTs.
     longest_rtt: Option<Dur>,
     now: Time,
 }

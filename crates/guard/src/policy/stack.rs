@@ -12,7 +12,7 @@ use std::ops::Range;
 /// A configuration and a model that do not belong together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// `[flow]` names a model, and none was read.
+    /// `[flow]` names a model that was not passed.
     #[error("flow.model: no classifier `{0}`")]
     Missing(String),
     /// There is a model, and no `[flow]`.

@@ -8,9 +8,9 @@ use std::fmt;
 /// Number of flows that share a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// Those that count.
+    /// Flows that have data to send.
     pub active: usize,
-    /// Those that have nothing to send at present, and do not count.
+    /// Flows without data to send at present, which do not count.
     pub idle: usize,
 }
 
@@ -37,12 +37,12 @@ pub enum Why {
     TooYoung,
     /// No loss: no evidence that it harms others.
     NoLoss {
-        /// Whose flows.
+        /// The flows' service.
         service: Service,
     },
     /// A share of what a model allows its service.
     Share {
-        /// Whose flows.
+        /// The flows' service.
         service: Service,
         /// The model.
         model: ServiceModel,
@@ -73,7 +73,7 @@ pub enum Why {
     Other(String),
     /// Background traffic, which yields to a queue.
     Background {
-        /// Whose flow.
+        /// The flow's service.
         service: Service,
         /// Queueing delay.
         qdelay: Dur,

@@ -88,7 +88,7 @@ fn sender(port: u16, mbps: f64) -> (Peer, f64) {
 
 #[test]
 fn a_control_connection_takes_no_share_from_the_transfer() {
-    // What iperf3 does: some small messages on one connection, then all data on another.
+    // Like iperf3: some small messages on one connection, then all data on another.
     for toml in ["[[cap]]\nrate = '40Mbps'", "[weights]\ncapacity = '40Mbps'"] {
         let mut course = Course::of(toml);
         course.play(&mut Senders::new(vec![sender(80, 0.5)], None), 3);
