@@ -96,7 +96,7 @@ def test_a_whole_interval_on_the_good_side_is_an_improvement() -> None:
 
 def test_a_whole_interval_beyond_the_old_one_is_a_worsening() -> None:
     (found,) = compare(BEFORE, results(exhibit(1.8, 1.7, 1.9, Outcome.HOLDS))).worsened
-    assert "bbr: sweep.ratio worsened: 1.5 [1.4, 1.6] holds -> 1.8 [1.7, 1.9] holds" in str(found)
+    assert "bbr: sweep.ratio worsened: 1.50 [1.40, 1.60] holds -> 1.80 [1.70, 1.90] holds" in str(found)
 
 
 def test_a_claim_that_held_and_fails_is_a_worsening() -> None:
@@ -140,7 +140,7 @@ def test_with_a_baseline_junit_fails_only_for_what_worsened(tmp_path: Path) -> N
     assert case.get("name") == "sweep.other"
     failure = case.find("failure")
     assert failure is not None
-    assert "sweep.other worsened: 1.5 [1.5, 1.5] holds -> 4 [4, 4] fails" in failure.get("message", "")
+    assert "sweep.other worsened: 1.50 holds -> 4.00 fails" in failure.get("message", "")
 
 
 def test_the_comparison_is_in_the_document_the_summary_and_the_report(tmp_path: Path) -> None:

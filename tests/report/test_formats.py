@@ -35,6 +35,13 @@ def test_a_number_has_three_significant_digits(value: float | None, text: str) -
     assert formats.number(value) == text
 
 
+def test_an_estimate_has_one_form_with_its_unit() -> None:
+    assert formats.estimate(3.2, 1.0, 12.3456, "ms") == "3.20 [1.00, 12.35] ms"
+    assert formats.estimate(1e6, 1e6, 1e6) == "≥ 10⁶"
+    assert formats.estimate(2.0, None, None, "Mbps") == "2.00 Mbps"
+    assert formats.estimate(None, None, None, "Mbps") == "—"
+
+
 def test_an_interval_has_the_decimals_of_its_value() -> None:
     assert formats.interval(1.0, 12.3456, 3.2) == "[1.00, 12.35]"
     assert formats.interval(None, 3.0, 2.0) == ""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from fairweir.documents.atomic_write import write_text
-from fairweir.documents.digits import plain
 from fairweir.judging.outcome import Outcome, Threshold, combine
+from fairweir.show import formats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,9 +190,7 @@ class Estimate(_Model):
     def __str__(self) -> str:
         if self.value is None:
             return self.verdict.value
-        if self.lo is None or self.hi is None:
-            return f"{plain(self.value, 3)} {self.verdict}"
-        return f"{plain(self.value, 3)} [{plain(self.lo, 3)}, {plain(self.hi, 3)}] {self.verdict}"
+        return f"{formats.estimate(self.value, self.lo, self.hi)} {self.verdict}"
 
 
 class Change(_Model):

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairweir.judging.metrics import RATIO_CEILING
 from fairweir.judging.outcome import Outcome
+from fairweir.show import formats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,30 +24,9 @@ REASONS_WIDTH = 120
 """Width at which reasons fit next to the numbers."""
 
 
-def number(value: float) -> str:
-    """Three digits, without an exponent where possible."""
-    if value == 0:
-        return "0"
-    magnitude = abs(value)
-    if magnitude >= 0.99 * RATIO_CEILING:
-        # As in the report: a flow that delivered nothing makes a ratio infinite.
-        return "≥ 10⁶" if value > 0 else "≤ -10⁶"
-    if magnitude >= 100:
-        return f"{value:.0f}"
-    if magnitude < 0.001:
-        return f"{value:.1e}"
-    return f"{value:.3g}"
-
-
 def estimate(exhibit: ExhibitResult) -> str:
     """Value and interval."""
-    if exhibit.value is None:
-        return "-"
-    unit = f" {exhibit.unit}" if exhibit.unit else ""
-    if exhibit.lo is None or exhibit.hi is None:
-        return number(exhibit.value) + unit
-    lo, hi = number(exhibit.lo), number(exhibit.hi)
-    return f"{number(exhibit.value)}{unit}" if lo == hi else f"{number(exhibit.value)} [{lo}, {hi}]{unit}"
+    return formats.estimate(exhibit.value, exhibit.lo, exhibit.hi, exhibit.unit)
 
 
 def show(results: AuditResults, console: Console) -> None:
@@ -116,8 +95,7 @@ def _side_by_side(ccas: Sequence[CcaResults]) -> Table:
 def _cell(exhibit: ExhibitResult | None) -> Text:
     if exhibit is None:
         return Text("")
-    value = "-" if exhibit.value is None else number(exhibit.value)
-    return Text(f"{value} {exhibit.verdict.symbol}", style=STYLES[exhibit.verdict])
+    return Text(f"{formats.number(exhibit.value)} {exhibit.verdict.symbol}", style=STYLES[exhibit.verdict])
 
 
 def _verdict(outcome: Outcome) -> Text:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from fairweir.documents.digits import SUPERSCRIPTS
 from fairweir.judging.metrics import RATIO_CEILING
 
 ABSENT: Final = "—"
 SIGNIFICANT: Final = 3
-SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def decimals(value: float) -> int:
@@ -64,6 +64,12 @@ def interval(lo: float | None, hi: float | None, value: float | None = None) -> 
     extreme = any(x != 0 and math.isfinite(x) and not 1e-4 <= abs(x) < 1e7 for x in (lo, hi, reference))
     places = None if extreme or not math.isfinite(reference) else decimals(reference)
     return f"[{number(lo, places)}, {number(hi, places)}]"
+
+
+def estimate(value: float | None, lo: float | None, hi: float | None, unit: str = "") -> str:
+    """Write a value with its interval and unit: ``0.41 [0.38, 0.44] ms``; no interval if its ends are equal."""
+    ends = "" if lo == hi else interval(lo, hi, value)
+    return " ".join(part for part in (number(value), ends, unit if value is not None else "") if part)
 
 
 def duration(seconds: float) -> str:

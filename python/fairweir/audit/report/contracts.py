@@ -78,9 +78,7 @@ def _caption(result: ContractResult) -> str:
     parts = [_sentence(result.reason)] if result.reason else []
     if result.exponent is not None:
         e = result.exponent
-        parts.append(
-            f"Exponent ({result.exponent_of}) {formats.number(e.value)} {formats.interval(e.lo, e.hi, e.value)}."
-        )
+        parts.append(f"Exponent ({result.exponent_of}) {formats.estimate(e.value, e.lo, e.hi)}.")
     if result.best is not None and "R²" not in result.reason:
         parts.append(f"R² {formats.number(result.best.r_squared)}.")
     if result.flags:

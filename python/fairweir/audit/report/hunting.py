@@ -177,5 +177,5 @@ def _growth_cell(growth: Growth, x: float) -> str:
     for point in growth.points:
         if point.x == x:
             ratio = point.ratio
-            return f"{formats.number(ratio.value)} {formats.interval(ratio.lo, ratio.hi, ratio.value)}"
+            return formats.estimate(ratio.value, ratio.lo, ratio.hi)
     return formats.ABSENT
