@@ -75,7 +75,7 @@ def test_version_and_help(call: Call) -> None:
     assert call().code == 2
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "new cca"])
+@pytest.mark.parametrize("command", [*COMMANDS, "new cca", "new model"])
 def test_every_command_has_help(call: Call, command: str) -> None:
     shown = call(*command.split(), "--help")
     assert (shown.code, shown.err) == (0, "")

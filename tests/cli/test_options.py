@@ -363,6 +363,7 @@ OTHERS = {
     "kernel unload": "NAME --force --json",
     "list": "KINDS --json",
     "new cca": "NAME --c --dir --json",
+    "new model": "NAME --dir --json",
     "prove": "SUITE --list --model --search --certificate --out --json",
     "reproduce": "IDS --all --quick --on --list --index --experiments --plot --page --out --workers --json",
     "rule": "NAME --as --json",

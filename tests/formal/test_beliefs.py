@@ -65,7 +65,7 @@ def keeps_invariant(system: System, rule: str, demands: Demands) -> Answer:
 def test_cc_qdel_needs_longer_traces_where_acknowledgements_may_pause(
     model: str, points: int, outcome: Outcome
 ) -> None:
-    system = MODELS[model](Grid(points), Buffer.INFINITE)
+    system = MODELS[model].build(Grid(points), Buffer.INFINITE)
     ccac.attach(system)
     assert keeps_invariant(system, "cc_qdel", Demands()).outcome is outcome
 
@@ -73,7 +73,7 @@ def test_cc_qdel_needs_longer_traces_where_acknowledgements_may_pause(
 @pytest.mark.parametrize("resolution", list(Resolution))
 @pytest.mark.parametrize("rule", ["cc_probe_slow", "cc_probe_slow_3"])
 def test_cc_probe_slow_probes_at_what_its_belief_divides_by(rule: str, resolution: Resolution) -> None:
-    system = MODELS["cbr-delay"](Grid(6), Buffer.ARBITRARY)
+    system = MODELS["cbr-delay"].build(Grid(6), Buffer.ARBITRARY)
     ccac.attach(system)
     cbr_delay.attach(system, resolution=resolution)
     demands = Demands(utilization=Fraction(3, 10), large_loss=LargeLoss.ALWAYS)

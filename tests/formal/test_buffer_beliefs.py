@@ -60,7 +60,7 @@ def test_with_jitter_a_loss_bounds_the_buffer_up_to_the_jitter(model: str) -> No
 def test_beliefs_that_make_no_sense_are_rejected(
     senders: tuple[Sender, ...], size: Buffer, rates: bool, key: str
 ) -> None:
-    system = MODELS["ccac"](Grid(4), size, senders)
+    system = MODELS["ccac"].build(Grid(4), size, senders)
     if rates:
         ccac.attach(system)
     with pytest.raises(ConfigError) as caught:

@@ -63,7 +63,7 @@ def test_a_satisfiable_question_has_no_certificate() -> None:
 @pytest.fixture(scope="module")
 def narrow_belief() -> tuple[str, Certificate]:
     """That C_L stays below C on a CCAC link over 4 steps, certified."""
-    system = MODELS["ccac"](Grid(5), Buffer.INFINITE)
+    system = MODELS["ccac"].build(Grid(5), Buffer.INFINITE)
     beliefs.attach(system)
     text = text_of(*system.assertions(), system.flows[0].beliefs["C_L"][4] > 1)
     return text, certify(text)

@@ -13,6 +13,7 @@ from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.encode import attach
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Sender, System
+from fairweir.formal.models import MODELS
 
 FILES = sorted(RULES.glob("*.toml"))
 POINTS = 3
@@ -27,7 +28,7 @@ MINE = [
 
 def bare_system(rule: Rule, per_r: int) -> System:
     """Return a system whose beliefs are free variables."""
-    system = System("bare", Grid(points=per_r + POINTS, per_r=per_r), Buffer.INFINITE, [Sender.RATE])
+    system = System(MODELS["ccac"], Grid(points=per_r + POINTS, per_r=per_r), Buffer.INFINITE, [Sender.RATE])
     flow = system.flows[0]
     for name in rule.beliefs.names:
         if name != "qdel_L":

@@ -24,7 +24,7 @@ ALL = sorted(HANDMADE)
 
 
 def alone(cca: HandmadeCca, model: str = "ccac", buffer: Buffer = Buffer.ARBITRARY) -> System:
-    system = MODELS[model](Grid(POINTS), buffer, (cca.sender,))
+    system = MODELS[model].build(Grid(POINTS), buffer, (cca.sender,))
     cca.encode(system)
     return system
 
@@ -98,10 +98,10 @@ def test_aimd_answers_one_loss_in_a_window() -> None:
 
 
 def test_encodings_that_do_not_exist_are_rejected() -> None:
-    fine = MODELS["ccac"](Grid(5, per_r=2), Buffer.INFINITE, (HANDMADE["vegas_like"].sender,))
+    fine = MODELS["ccac"].build(Grid(5, per_r=2), Buffer.INFINITE, (HANDMADE["vegas_like"].sender,))
     with pytest.raises(ConfigError, match="one step per R"):
         HANDMADE["vegas_like"].encode(fine)
-    jittery = MODELS["ccac"](Grid(5, jitter=Fraction(2)), Buffer.INFINITE, (HANDMADE["copa_like"].sender,))
+    jittery = MODELS["ccac"].build(Grid(5, jitter=Fraction(2)), Buffer.INFINITE, (HANDMADE["copa_like"].sender,))
     with pytest.raises(ConfigError, match="a jitter of 1 R: `2`"):
         HANDMADE["copa_like"].encode(jittery)
 

@@ -33,7 +33,7 @@ unhurried = settings(max_examples=3, suppress_health_check=[HealthCheck.too_slow
 
 
 def build(model: str, buffer: Buffer, senders: tuple[Sender, ...] = ALONE, per_r: int = 1) -> System:
-    system = MODELS[model](Grid(POINTS, per_r), buffer, senders)
+    system = MODELS[model].build(Grid(POINTS, per_r), buffer, senders)
     if senders == ALONE:
         for family in families_of(model, buffer):
             ATTACH[family](system)
@@ -122,7 +122,7 @@ def test_encoding_and_evaluator_agree_on_what_is_no_trace(
 @pytest.mark.parametrize("senders", [ALONE, *TOGETHER])
 @pytest.mark.parametrize("model", NAMES)
 def test_the_evaluator_accepts_what_solvers_make(model: str, senders: tuple[Sender, ...]) -> None:
-    system = MODELS[model](Grid(POINTS), Buffer.ARBITRARY, senders)
+    system = MODELS[model].build(Grid(POINTS), Buffer.ARBITRARY, senders)
     if senders == ALONE:
         ccac.attach(system, start=Start.ANY, expiry=Expiry.AT_END)
         delay_beliefs.attach(system)
@@ -148,7 +148,7 @@ def test_the_evaluator_accepts_what_solvers_make(model: str, senders: tuple[Send
 @pytest.mark.parametrize("ends", [True, False])
 @pytest.mark.parametrize("buffer", [Buffer.INFINITE, Buffer.ARBITRARY])
 def test_encoding_and_evaluator_agree_on_contradicted_beliefs(buffer: Buffer, ends: bool) -> None:
-    system = MODELS["cbr-delay"](Grid(POINTS), buffer)
+    system = MODELS["cbr-delay"].build(Grid(POINTS), buffer)
     cbr_delay.attach(system, start=Start.ANY, expiry=Expiry.ON_CONTRADICTION)
     solver = z3.Solver()
     solver.add(*system.assertions(), cbr_delay.contradicted(system) == ends)
@@ -172,7 +172,7 @@ def test_random_traces_contradict_stale_beliefs_only(buffer: Buffer) -> None:
 
 
 def test_contradictions_are_known_for_steps_of_r_only() -> None:
-    system = MODELS["cbr-delay"](Grid(POINTS, 2), Buffer.SMALL)
+    system = MODELS["cbr-delay"].build(Grid(POINTS, 2), Buffer.SMALL)
     with pytest.raises(ConfigError, match="steps of R = D only"):
         cbr_delay.attach(system, expiry=Expiry.ON_CONTRADICTION)
 
@@ -212,14 +212,14 @@ def test_a_grid_that_cannot_be_is_rejected(arguments: dict[str, object], message
 
 
 def test_beliefs_refuse_a_flow_that_may_pause() -> None:
-    system = MODELS["ccac"](Grid(POINTS), Buffer.SMALL, (Sender.WINDOW,))
+    system = MODELS["ccac"].build(Grid(POINTS), Buffer.SMALL, (Sender.WINDOW,))
     with pytest.raises(ConfigError, match="may pause: `window`"):
         ccac.attach(system)
 
 
 def test_service_of_several_flows_is_in_the_order_of_arrival() -> None:
     """A flow that only begins after the other's bytes have come is served after them."""
-    system = MODELS["ideal"](Grid(POINTS), Buffer.INFINITE, (Sender.WINDOW, Sender.WINDOW))
+    system = MODELS["ideal"].build(Grid(POINTS), Buffer.INFINITE, (Sender.WINDOW, Sender.WINDOW))
     first, second = system.flows
     solver = z3.Solver()
     solver.add(system.assertions())
@@ -231,7 +231,7 @@ def test_service_of_several_flows_is_in_the_order_of_arrival() -> None:
 
 
 def test_a_delay_is_seen_in_qdel_l_above_the_jitter_only() -> None:
-    system = MODELS["ccac"](Grid(POINTS), Buffer.INFINITE)
+    system = MODELS["ccac"].build(Grid(POINTS), Buffer.INFINITE)
     delay_beliefs.attach(system)
     solver = z3.Solver()
     solver.add(system.assertions())

@@ -36,7 +36,7 @@ from fairweir.formal.lemmas.states import ANYWHERE, State
 from fairweir.formal.lemmas.stitch import stitch, summary
 from fairweir.formal.lemmas.suites import SUITES, Request, find
 from fairweir.formal.lemmas.view import snapshot
-from fairweir.formal.models import ccac
+from fairweir.formal.models import MODELS
 from fairweir.formal.packets import scenario_of
 from fairweir.formal.solving.solve import Answer, Outcome, Question, VacuousError, ask
 from fairweir.formal.solving.solvers import Budget
@@ -225,7 +225,7 @@ def test_a_trace_of_another_network_refutes_nothing(tmp_path: Path) -> None:
     """It satisfies the definitions of the network that it names, and violates those of the lemma's own."""
 
     def late(jitter: int) -> Inquiry:
-        system = ccac.build(Grid(5, jitter=Fraction(jitter)), Buffer.INFINITE)
+        system = MODELS["ccac"].build(Grid(5, jitter=Fraction(jitter)), Buffer.INFINITE)
         # What has tokens is served a D later at the latest.
         return Inquiry("late", "", system, (), system.TA[4] - system.S[4] <= 1, about=About.NETWORK)
 

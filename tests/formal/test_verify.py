@@ -194,8 +194,10 @@ def test_share_of_one_flow_is_bad_input(capfd: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(("packets", "breaks"), [(3, False), (4, True)])
 def test_a_large_loss_is_one_of_more_than_3_packets_in_text_encoding_and_measure(packets: int, breaks: bool) -> None:
     claim = parse_claim("large-losses")
-    assert claim.statement(MODELS["ccac"](Grid(6), Buffer.SMALL)).startswith(f"L(t) - L(t-1) > {LARGE_LOSS} alpha")
-    system = MODELS["ccac"](Grid(6), Buffer.SMALL)
+    assert claim.statement(MODELS["ccac"].build(Grid(6), Buffer.SMALL)).startswith(
+        f"L(t) - L(t-1) > {LARGE_LOSS} alpha"
+    )
+    system = MODELS["ccac"].build(Grid(6), Buffer.SMALL)
     lost = z3.And(*(system.L[t] - system.L[t - 1] == packets * system.alpha for t in (3,)))
     none = z3.And(*(system.L[t] == system.L[t - 1] for t in (1, 2, 4, 5)))
     found = Prepared(system.assertions()).check([lost, none, claim.over(system) if not breaks else ~claim.over(system)])

@@ -14,9 +14,10 @@ import z3
 
 from fairweir.ccas.rule import Rule
 from fairweir.errors import ConfigError, SolverError
+from fairweir.formal.encoding.system import System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.invariant import keeps
-from fairweir.formal.models import MODELS
+from fairweir.formal.models.ccac import Ccac
 from fairweir.formal.solving import solvers as solvers_module
 from fairweir.formal.solving.solve import Prepared, VacuousError
 from fairweir.formal.solving.solvers import Satisfiable, SolverName, find_program
@@ -240,14 +241,12 @@ def test_no_solution_is_an_answer_with_its_counterexamples() -> None:
 
 
 def test_assumptions_that_contradict_each_other_are_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
-    built = MODELS["ccac"]
+    class Contradictory(Ccac):
+        def constrain(self, system: System) -> None:
+            super().constrain(system)
+            system.require("impossible", system.alpha > 1, z3.Real("other") == 0)
 
-    def contradictory(*args: Any) -> Any:
-        system = built(*args)
-        system.require("impossible", system.alpha > 1, z3.Real("other") == 0)
-        return system
-
-    monkeypatch.setattr(verifier_module, "MODELS", {"ccac": contradictory})
+    monkeypatch.setattr(verifier_module, "MODELS", {"ccac": Contradictory()})
     with pytest.raises(VacuousError, match="vacuous"):
         search(query(), Archive(None))
 

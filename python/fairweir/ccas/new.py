@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,16 +61,24 @@ def write_cca(name: str, directory: Path, *, is_c: bool = False) -> Skeleton:
         if path.exists():
             raise ConfigError(f"the file `{path}` already exists", hint="choose another name or --dir")
     try:
-        write_text(source, _filled("cca.bpf.c.in" if is_c else "cca.py.in", words))
-        write_text(scenario, _filled("cca.toml.in", words))
+        write_text(source, fill("cca.bpf.c.in" if is_c else "cca.py.in", words))
+        write_text(scenario, fill("cca.toml.in", words))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(f"skeleton cannot be written: {reason}", source=str(directory)) from error
     return Skeleton([source, scenario], [f"fairweir run {scenario}", f"fairweir audit {directory / cca} --quick"])
 
 
-def _filled(template: str, words: dict[str, str]) -> str:
-    text = shipped.skeleton(template)
+def fill(template: str, words: Mapping[str, str], room: str = "ccas") -> str:
+    """Return a template with its placeholders replaced.
+
+    Parameters
+    ----------
+    template : str, its file in the `skeletons` of a room
+    words : by placeholder
+    room : str, folder below the package
+    """
+    text = shipped.skeleton(template, room)
     for placeholder, word in words.items():
         text = text.replace(placeholder, word)
     return text

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fairweir.ccas.new import write_cca
+from fairweir.ccas.new import Skeleton, write_cca
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 
@@ -27,7 +27,22 @@ def cca(
     as_json: AsJson = False,
 ) -> None:
     """Write a congestion controller and a scenario that runs it."""
-    skeleton = write_cca(name, directory, is_c=is_c)
+    _show(write_cca(name, directory, is_c=is_c), as_json)
+
+
+@new_app.command("model")
+def model(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower case with underscores, such as my_link.")],
+    directory: Annotated[Path, typer.Option("--dir", help="Output directory.")] = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Write a network model for `fairweir verify`: its constraints, and the check that judges its traces."""
+    from fairweir.formal.models.new import write_model
+
+    _show(write_model(name, directory), as_json)
+
+
+def _show(skeleton: Skeleton, as_json: bool) -> None:
     if as_json:
         output.print_json({"files": list(map(str, skeleton.files)), "commands": skeleton.commands})
         return

@@ -37,7 +37,9 @@ def verify(
         ),
     ] = None,
     *,
-    model: Annotated[str, typer.Option(metavar="MODEL", help="Network model; --list prints them.")] = "ccac",
+    model: Annotated[
+        str, typer.Option(metavar="MODEL", help="Network model (--list), or your own as FILE.py:CLASS.")
+    ] = "ccac",
     properties: Annotated[
         list[str] | None,
         typer.Option(
@@ -153,7 +155,7 @@ def _cases(
     from fairweir.formal.claim_syntax import parse_assumption, parse_claim, parse_number
     from fairweir.formal.encoding.buffers import Buffer
     from fairweir.formal.encoding.grid import Grid
-    from fairweir.formal.models import MODELS
+    from fairweir.formal.models.user import find_model
     from fairweir.formal.subjects import find_subject
     from fairweir.formal.verify import Case
 
@@ -162,13 +164,14 @@ def _cases(
             raise ConfigError(f"no such {what}: `{value}`", key=key, hint=did_you_mean(value, known))
         return value
 
-    one_of(model, list(MODELS), "model", "--model")
+    network = find_model(model)
+    name = network.name if network.source else model
     start = Start(one_of(beliefs, [*Start], "start of beliefs", "--beliefs"))
     size = Buffer(one_of(buffer, [*Buffer], "buffer", "--buffer"))
     subject = find_subject(cca, start, Expiry.AT_END if timeouts else Expiry.NEVER)
     grid = Grid(points, per_r, parse_number(jitter, jitter, "--jitter"))
     assumptions = tuple(map(parse_assumption, given))
-    return [Case(subject, model, parse_claim(text), grid, size, flows, assumptions) for text in properties]
+    return [Case(subject, name, parse_claim(text), grid, size, flows, assumptions) for text in properties]
 
 
 def _folder(case: Case) -> str:
@@ -210,6 +213,8 @@ def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[st
         else:
             verdict = "the claim is violated there too" if played.breaks else "THE CLAIM HOLDS THERE"
             lines.append(f"replayed in packets{_numbers(found.case.claim, played.value, played.shown)}; {verdict}")
+    if evidence.unplayed:
+        lines.append(f"not replayed in packets: {evidence.unplayed}")
     if (made := evidence.certificate) is not None:
         steps = f"{made.propagations} propagations, {made.lemmas} lemmas"
         lines.append(f"certificate: {steps}, none unchecked; accepted ({made.cpu_s:.1f} CPU s)")

@@ -54,9 +54,15 @@ def folder(kind: str) -> Path:
     return _package("data", *KINDS[kind].folder.split("/")).resolve()
 
 
-def skeleton(name: str) -> str:
-    """Return the text of a template, of ``fairweir new`` or of generated C; words between at signs are placeholders."""
-    return _package("ccas", "skeletons", name).read_text(encoding="utf-8")
+def skeleton(name: str, room: str = "ccas") -> str:
+    """Return the text of a template, of ``fairweir new`` or of generated C; words between at signs are placeholders.
+
+    Parameters
+    ----------
+    name : str, its file
+    room : str, the folder whose `skeletons` has it
+    """
+    return _package(*room.split("/"), "skeletons", name).read_text(encoding="utf-8")
 
 
 @cache

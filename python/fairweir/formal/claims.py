@@ -161,7 +161,7 @@ class Invariant:
         grid, asked = system.grid, self._of(system)
         names = [name for name in ("C_L", "C_U", "C_L_lambda", "q_U") if name in system.flows[0].beliefs]
         bounds = {name: PROPERTIES[name].statement for name in ("utilization", "queue", "loss-amount", "loss-events")}
-        trend = "rate or queue" if system.model == "ideal" else "rate, queue or bq"
+        trend = "rate, queue or bq" if system.network.has_jitter else "rate or queue"
         parts = [
             f"({bounds['utilization'](grid, asked.utilization)}, or {trend} rises)",
             f"({bounds['queue'](grid, asked.queue)}, or {trend} falls)",

@@ -28,6 +28,8 @@ from fairweir.formal.certificates.certificate import Certificate, certify, save
 from fairweir.formal.claims import Bound, Claim
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.measure import Curves
+from fairweir.formal.models import MODELS
+from fairweir.formal.models.user import UserModel
 from fairweir.formal.packets import Replay, curves_of, scenario_of
 from fairweir.formal.picture import save_picture
 from fairweir.formal.solving.solve import Outcome
@@ -83,12 +85,14 @@ class Evidence:
     Attributes
     ----------
     uncertified : str, why there is no certificate although one was requested
+    unplayed : str, why a refutation was not run in packets
     """
 
     found: Verification
     played: Played | None = None
     certificate: Certificate | None = None
     uncertified: str = ""
+    unplayed: str = ""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON holds it; exact numbers as "p/q"."""
@@ -115,6 +119,10 @@ class Evidence:
                 "margin": str(found.margin),
                 "packets": self._packets(),
             }
+            if self.unplayed:
+                document["refutation"]["not_replayed"] = self.unplayed
+        if isinstance(model := MODELS[case.model], UserModel):
+            document["model_file"] = {"class": model.source, "sha256": model.digest}
         if self.certificate is not None:
             made = self.certificate
             steps = {"propagations": made.propagations, "lemmas": made.lemmas, "on_trust": 0}
@@ -136,6 +144,9 @@ def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int
 
     A proof without certificate remains a proof; the evidence has the reason.
     """
+    if found.trace is not None and MODELS[found.case.model].packets is None:
+        reason = f"the model `{found.case.model}` names no elements of the simulator (`packets`)"
+        return Evidence(found, unplayed=reason)
     if found.trace is not None:
         return Evidence(found, played=play(found, found.trace, _stem(found)))
     if not with_certificate or found.outcome is not Outcome.PROVED:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fairweir.errors import ConfigError
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.measure import Curves
+from fairweir.formal.models import MODELS
 from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -67,9 +68,11 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
 
     Raises
     ------
-    ConfigError : the trace cannot be run: its steps are not a whole number of ns
+    ConfigError : the trace cannot be run: its steps are not a whole number of ns, or its model names no elements
     """
-    grid = trace.grid
+    grid, elements = trace.grid, MODELS[trace.model].packets
+    if elements is None:
+        raise ConfigError(f"the model `{trace.model}` names no elements of the simulator", key="packets")
     step_ms = R_MS * grid.step
     if (step_ms * 1_000_000).denominator != 1:
         raise ConfigError(f"{grid.per_r} steps an R are no whole number of ns each", key="--per-r")
@@ -79,15 +82,15 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
     out = _through(curves.out, curves.S[0])
     links: dict[str, Any] = {
         BOTTLENECK: {
-            "steps": _steps(times, _rates(out, times) if trace.model == "ccac" else _queue_rates(out, times)),
+            "steps": _steps(times, _rates(out, times) if elements.varies else _queue_rates(out, times)),
             "buffer": "infinite" if trace.beta is None else f"{round(trace.beta * PACKETS_PER_CR)}pkts",
         }
     }
     flows = []
-    per_flow = trace.model == "cbr-delay" and len(trace.flows) > 1
+    per_flow = MODELS[trace.model].delays_each_flow and len(trace.flows) > 1
     for i, flow in enumerate(trace.flows):
         path = [BOTTLENECK]
-        if trace.model != "ideal":
+        if elements.delays:
             path.append(f"jitter-{i + 1}" if per_flow else "jitter")
             served = flow.S if per_flow else curves.S
             links[path[-1]] = {"steps": _steps(times, [Fraction(0), *_rates(served, times[1:])]), "buffer": "infinite"}

@@ -48,7 +48,7 @@ def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
 
     def encode(system: System, flow: int) -> None:
         if rule.beliefs is BeliefFamily.CBR_DELAY:
-            if not system.model.startswith(("cbr-delay", "ideal")):
+            if not system.network.has_constant_rate:
                 raise ConfigError(
                     f"the beliefs of `{rule.name}` are not sound on {system.model}",
                     key="--model",

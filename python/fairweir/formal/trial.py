@@ -18,6 +18,7 @@ from fairweir.formal.exact.beliefs import NAMES, is_consistent
 from fairweir.formal.exact.believe import believe, first_values
 from fairweir.formal.exact.judge import violations
 from fairweir.formal.exact.sample import sample
+from fairweir.formal.models import MODELS
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Trial:
 @words_for_enums
 def families_of(model: str, buffer: Buffer) -> tuple[Family, ...]:
     """Return the beliefs that are sound on a model with such a buffer, in an order in which they can be attached."""
-    rates = (Family.CCAC,) if model == "ccac" else (Family.CCAC, Family.CBR_DELAY)
+    rates = (Family.CCAC, Family.CBR_DELAY) if MODELS[model].has_constant_rate else (Family.CCAC,)
     return (*rates, Family.BUFFER) if buffer.is_finite else rates
 
 

@@ -21,6 +21,7 @@ from fairweir.formal.encoding.system import Acks, System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.models import MODELS
+from fairweir.formal.models.user import UserModel, find_model
 from fairweir.formal.solving.solve import Answer, Outcome, Question, VacuousError, ask, control
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, SolverName
 from fairweir.formal.subjects import Subject
@@ -42,7 +43,7 @@ class Case:
     Attributes
     ----------
     subject : subject of the claim
-    model : str, of `MODELS`
+    model : str, of `MODELS`, or a user's as ``file.py:Class``, which becomes its name
     claim : Claim
     grid, buffer : of the model
     flows : int, how many of the subject share the link
@@ -59,12 +60,14 @@ class Case:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buffer", member(Buffer, self.buffer, "buffer"))
+        if ":" in self.model:
+            object.__setattr__(self, "model", find_model(self.model).name)
         one_of(MODELS, self.model, "model")
 
     @cached_property
     def system(self) -> System:
         """The model's variables and constraints, with the subject as its sender."""
-        system = MODELS[self.model](self.grid, self.buffer, (self.subject.sender,) * self.flows)
+        system = MODELS[self.model].build(self.grid, self.buffer, (self.subject.sender,) * self.flows)
         for flow in range(self.flows):
             self.subject.encode(system, flow)
         return system
@@ -213,11 +216,14 @@ def judge(case: Case, trace: Trace) -> Fraction | None:
     Raises
     ------
     InvariantError : it does not break the claim, or is not a trace of the model
+    ConfigError : the same of a user's model: its encoding and its judge disagree
     """
     broken = violations(trace)
     for flow in range(case.flows):
         broken += case.subject.violations(trace, flow)
     if broken:
+        if isinstance(own := MODELS[case.model], UserModel):
+            own.fail(f"`constrain` and `violations` disagree: a trace breaks {broken[0]} ({len(broken)} in all)")
         raise InvariantError(f"a solver's trace is not one of the model's: {broken[0]} ({len(broken)} in all)")
     broken_assumptions = [one.text for one in case.given if not one.comparison.holds(trace, is_assumed=True)]
     if broken_assumptions:

@@ -9,7 +9,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from fairweir.ccas.linear import Atom, FormError, LinearForm, Unit, parse_form
 from fairweir.ccas.rule import BeliefFamily
-from fairweir.documents.quantities import invalid
+from fairweir.documents.quantities import invalid, show
 from fairweir.documents.toml import read_document
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
@@ -28,6 +27,7 @@ from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.demands import QUEUE, UTILIZATION, Demands, LargeLoss
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Acks
+from fairweir.formal.models import NETWORKS
 from fairweir.scenario.overrides import apply
 from fairweir.synth.space import Shape, Space, combinations, conditions_in
 from fairweir.synth.survivors import MAX_BRANCH_OPTIONS, MAX_STEPS
@@ -47,16 +47,17 @@ def _fraction(value: Any) -> Fraction:
     raise invalid("{noun} must be a whole number or a fraction", value, 'write it as 2 or "1/2"')
 
 
+def _network(value: Any) -> str:
+    """Read the name of a network model."""
+    if isinstance(value, str) and value in NETWORKS:
+        return value
+    *first, last = (f"'{name}'" for name in NETWORKS)
+    raise invalid(f"{{noun}} cannot be `{show(value)}`", hint=f"write {', '.join(first)} or {last}")
+
+
 Exact = Annotated[Fraction, BeforeValidator(_fraction)]
+Network = Annotated[str, BeforeValidator(_network)]
 Coefficients = dict[str, list[Exact]]
-
-
-class Model(StrEnum):
-    """The network models."""
-
-    IDEAL = "ideal"
-    CBR_DELAY = "cbr-delay"
-    CCAC = "ccac"
 
 
 class _Table(BaseModel):
@@ -125,7 +126,7 @@ class Query(_Table):
     name: str = Field(examples=['"my-query"'])
     source: str = ""
     description: str = ""
-    model: Model = Field(examples=['"ccac"'])
+    model: Network = Field(examples=['"ccac"'])
     buffer: Buffer = Field(examples=['"infinite"'])
     points: int = Field(ge=3, examples=["5"])
     acks: Acks = Acks.MAY_PAUSE
@@ -167,7 +168,7 @@ class Query(_Table):
     @property
     def family(self) -> BeliefFamily:
         """The beliefs that candidates read."""
-        return BeliefFamily.CBR_DELAY if self.model is Model.CBR_DELAY else BeliefFamily.CCAC
+        return BeliefFamily(NETWORKS[self.model].beliefs)
 
     @property
     def demands(self) -> Demands:
@@ -179,7 +180,7 @@ class Query(_Table):
     def grid(self) -> Grid:
         """The sample points: one per round trip; D = R, but 0 on an ideal link."""
         grid = Grid(self.points)
-        return grid.without_jitter() if self.model is Model.IDEAL else grid
+        return grid if NETWORKS[self.model].has_jitter else grid.without_jitter()
 
     @cached_property
     def space(self) -> Space:

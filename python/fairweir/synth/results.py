@@ -54,7 +54,7 @@ def document(search: Search, directory: Path | None) -> dict[str, Any]:
         "query": query.name,
         "source": query.source,
         "fingerprint": query.fingerprint,
-        "model": query.model.value,
+        "model": query.model,
         "buffer": query.buffer.value,
         "points": query.points,
         "acks": query.acks.value,

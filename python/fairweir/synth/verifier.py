@@ -84,7 +84,7 @@ class Verifier:
     def system(self) -> System:
         """The network with the beliefs of the query's family attached."""
         query = self.query
-        system = MODELS[query.model](query.grid, query.buffer, (Sender.RATE,), query.acks)
+        system = MODELS[query.model].build(query.grid, query.buffer, (Sender.RATE,), query.acks)
         beliefs = query.beliefs
         ccac.attach(system, start=beliefs.start, expiry=beliefs.expiry)
         if query.family is BeliefFamily.CBR_DELAY:

@@ -96,7 +96,7 @@ def _quiet_steps(system: System, flow: int) -> list[Bit]:
     blur = 1 if own.attached[Family.CBR_DELAY].resolution is Resolution.STEP else 0
     long = system.grid.d_steps + blur + 1
     bits = first_byte_delays(system, own)
-    known = own.L if system.model == "ideal" else own.Ld
+    known = own.L if system.network.knows_losses_at_once else own.Ld
     out: list[Bit] = [z3.BoolVal(True)]
     for t in range(1, system.grid.points):
         delayed = [own.S[t] > own.S[t - 1]]

@@ -60,7 +60,7 @@ def busy_steps(system: System, flow: int) -> list[Bit]:
     I.e. a delay above D (and the flow always sends), or a loss. An ideal link's sender knows of a loss at once.
     """
     own = system.flows[flow]
-    known = own.L if system.model == "ideal" else own.Ld
+    known = own.L if system.network.knows_losses_at_once else own.Ld
     out: list[Bit] = [z3.BoolVal(False)]
     for t in range(1, system.grid.points):
         delayed = system.qdel_l_above(t, 0, flow)

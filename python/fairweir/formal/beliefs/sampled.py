@@ -36,7 +36,7 @@ class Sampled:
     @words_for_enums
     def of(cls, model: str, points: int, per_r: int, buffer: Buffer) -> Sampled:
         """Build a system whose trace has `points` points R apart, with `per_r` steps between two."""
-        system = MODELS[model](Grid((points - 1) * per_r + 1, per_r), buffer)
+        system = MODELS[model].build(Grid((points - 1) * per_r + 1, per_r), buffer)
         flow = system.flows[0]
         return cls(system, flow.A[::per_r], flow.S[::per_r], flow.L[::per_r])
 

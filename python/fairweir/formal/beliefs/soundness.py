@@ -18,7 +18,7 @@ from fairweir.formal.beliefs import buffer as buffer_size
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Bit, System
-from fairweir.formal.models import MODELS
+from fairweir.formal.models import MODELS, NETWORKS
 
 #: Name of a belief, and the claim that it admits the network at a point.
 _CCAC: Mapping[str, Callable[[System, int], Bit]] = {
@@ -63,12 +63,12 @@ class Bound:
 
 def bounds(grid: Grid) -> Iterator[Bound]:
     """Yield every belief's bound, for every model and buffer for which it is sound; at the last point."""
-    for model in ("ideal", "cbr-delay", "ccac"):
+    for model in NETWORKS:
         for buffer in Buffer:
             system = believing(model, grid, buffer)
             for claim, holds in _CCAC.items():
                 yield Bound(f"{model} {buffer}: {claim}", claim, system, holds(system, grid.last))
-    for model in ("ideal", "cbr-delay"):
+    for model in (name for name, network in NETWORKS.items() if network.has_constant_rate):
         for resolution in Resolution:
             for buffer in Buffer:
                 system = believing(model, grid, buffer, resolution)
@@ -80,7 +80,7 @@ def bounds(grid: Grid) -> Iterator[Bound]:
 
 def buffer_bounds(grid: Grid) -> Iterator[Bound]:
     """Yield the bounds on beta, for every model and finite buffer; at the last point."""
-    for model in ("ideal", "cbr-delay", "ccac"):
+    for model in NETWORKS:
         for buffer in filter(lambda b: b.is_finite, Buffer):
             system = believing(model, grid, buffer)
             buffer_size.attach(system)
@@ -95,7 +95,7 @@ def controls(grid: Grid) -> Iterator[Bound]:
     def control(name: str, claim: str, system: System, holds: Bit) -> Bound:
         return Bound(f"control: {name}", claim, system, holds, is_sound=False)
 
-    plain = MODELS["ccac"](grid, Buffer.INFINITE)
+    plain = MODELS["ccac"].build(grid, Buffer.INFINITE)
     served = plain.S[last] - plain.S[0]
     yield control("C_L without D", "S(T) - S(0) <= C T", plain, served <= last * step)
     busy = ccac.busy_runs(plain, 0)[last][0]
@@ -107,10 +107,10 @@ def controls(grid: Grid) -> Iterator[Bound]:
     )
     grown = [z3.Implies(plain.flows[0].delay[t][k + 1], plain.flows[0].delay[t - 1][k]) for t, k in _pairs(grid)]
     yield control("steady acknowledgements", "the delay seen grows by a step per step at most", plain, z3.And(*grown))
-    stale = MODELS["ccac"](grid, Buffer.INFINITE)
+    stale = MODELS["ccac"].build(grid, Buffer.INFINITE)
     ccac.attach(stale, start=Start.ANY)
     yield control("stale at first", "C_L <= C", stale, _CCAC["C_L <= C"](stale, last))
-    wider = MODELS["ccac"](grid, Buffer.ARBITRARY)
+    wider = MODELS["ccac"].build(grid, Buffer.ARBITRARY)
     cbr_delay.attach(wider)
     yield control("C_L_lambda on CCAC", "C_L_lambda <= C", wider, wider.flows[0].beliefs["C_L_lambda"][last] <= 1)
     lossy = believing("ccac", grid, Buffer.ARBITRARY)
@@ -127,7 +127,7 @@ def controls(grid: Grid) -> Iterator[Bound]:
 @words_for_enums
 def believing(model: str, grid: Grid, buffer: Buffer, resolution: Resolution | None = None) -> System:
     """Return a model with a flow that has beliefs: of CBR-delay if a resolution is given, else of CCAC."""
-    system = MODELS[model](grid, buffer)
+    system = MODELS[model].build(grid, buffer)
     if resolution is None:
         ccac.attach(system)
     else:

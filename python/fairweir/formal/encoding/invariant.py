@@ -73,7 +73,7 @@ def objectives(system: System, demands: Demands) -> Bit:
 def _trend(system: System) -> list[tuple[z3.ArithRef, z3.ArithRef]]:
     first, last, rate = system.grid.r_steps, system.grid.last, system.flows[0].rate
     pairs = [(rate[first], rate[last]), (system.queue(first), system.queue(last))]
-    if system.model == "ideal":
+    if not system.network.has_jitter:
         return pairs
     return [*pairs, (system.bottleneck_queue(first), system.bottleneck_queue(last))]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import z3
 
@@ -26,8 +26,9 @@ from fairweir.formal.encoding.senders import Sender
 if TYPE_CHECKING:
     from fairweir.formal.encoding.trace import Trace
     from fairweir.formal.exact.report import Violation
+    from fairweir.formal.models.model import Model
 
-__all__ = ["Acks", "Bit", "Builder", "Curve", "Flow", "Sender", "System", "is_max", "is_min", "less", "rising"]
+__all__ = ["Acks", "Bit", "Curve", "Flow", "Sender", "System", "is_max", "is_min", "less", "rising"]
 
 #: alpha < C R / 5: a link carries at least five packets per R, otherwise results are dominated by rounding.
 LARGEST_ALPHA = Fraction(1, 5)
@@ -91,7 +92,7 @@ class System:
 
     Parameters
     ----------
-    model : str, the model's name
+    network : Model
     grid : Grid
     buffer : Buffer
     senders : constraint on each flow's arrivals, one per flow
@@ -99,6 +100,7 @@ class System:
 
     Attributes
     ----------
+    model : str, the model's name
     A, S, L, Ld : the sums over all flows; those of the flow itself if there is one
     TA : tokens admitted (CCAC), bytes that left the bottleneck's queue (CBR-delay), S (ideal); set by the model
     left : per flow, its data that has left the bottleneck's queue (CBR-delay), else its S
@@ -111,9 +113,10 @@ class System:
     """
 
     def __init__(
-        self, model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender], acks: Acks = Acks.MAY_PAUSE
+        self, network: Model, grid: Grid, buffer: Buffer, senders: Sequence[Sender], acks: Acks = Acks.MAY_PAUSE
     ) -> None:
-        self.model = model
+        self.network = network
+        self.model = network.name
         self.acks = acks
         self.grid = grid
         self.buffer = buffer
@@ -283,12 +286,3 @@ def is_max(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRe
 def is_min(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRef]:
     """Return the constraints of value = min(options)."""
     return [*(value <= option for option in options), z3.Or(*(value >= option for option in options))]
-
-
-class Builder(Protocol):
-    """Builds a model's system for a grid, a buffer and one sender per flow."""
-
-    def __call__(
-        self, grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,), acks: Acks = Acks.MAY_PAUSE
-    ) -> System:
-        """Build the system."""

@@ -4,7 +4,7 @@ Nothing here calls z3 or shares code with the encodings, so that they can be com
 """
 
 from fairweir.formal.exact.judge import Decider, violations
-from fairweir.formal.exact.report import Violation
+from fairweir.formal.exact.report import NETWORK, Report, Violation
 from fairweir.formal.exact.sample import sample
 
-__all__ = ["Decider", "Violation", "sample", "violations"]
+__all__ = ["NETWORK", "Decider", "Report", "Violation", "sample", "violations"]

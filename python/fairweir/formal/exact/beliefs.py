@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms
 from fairweir.formal.encoding.trace import FlowTrace, Trace
+from fairweir.formal.exact.networks import definition_of
 from fairweir.formal.exact.report import Report, Violation
 from fairweir.formal.exact.senders import least_qdelay
 
@@ -132,7 +133,7 @@ def _valid_start(
 
 
 def _knows_loss(trace: Trace, flow: FlowTrace, t: int) -> bool:
-    known = flow.L if trace.model == "ideal" else flow.Ld
+    known = flow.L if definition_of(trace).knows_losses_at_once else flow.Ld
     return known[t] > known[t - 1]
 
 

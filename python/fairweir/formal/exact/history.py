@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
+from typing import TYPE_CHECKING
 
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Sender
+
+if TYPE_CHECKING:
+    from fairweir.formal.exact.definition import Definition
 
 ZERO = Fraction(0)
 #: The parts in which the arrivals of a step are interleaved.
@@ -37,15 +41,15 @@ class History:
     """The network since it was empty."""
 
     def __init__(
-        self, model: str, grid: Grid, alpha: Fraction, beta: Fraction | None, flows: int, random: Random
+        self, network: Definition, grid: Grid, alpha: Fraction, beta: Fraction | None, flows: int, random: Random
     ) -> None:
-        self.model, self.grid, self.alpha, self.beta = model, grid, alpha, beta
+        self.network, self.grid, self.alpha, self.beta = network, grid, alpha, beta
         self.flows = [FlowHistory() for _ in range(flows)]
         self.tokens: list[Fraction] = [ZERO]
         self._random = random
         self._queue: deque[tuple[int, Fraction]] = deque()
-        #: CCAC only: whether this network stores tokens for later bytes, wastes them, or both.
-        self._greed = random.choice([0, 1, 2])
+        #: Whether this network wastes tokens (0), stores them for later bytes (2), or both (CCAC).
+        self.greed = random.choice([0, 1, 2])
 
     def by_rate(self, rate: Fraction) -> tuple[Fraction, Fraction, Fraction]:
         """Return a sender's bytes in a step, its rate and its cwnd, from the rate it would like."""
@@ -80,43 +84,29 @@ class History:
             flow.rates.append(rate)
             flow.windows.append(window)
         come = sum((flow.sent[-1] - flow.lost[-1] for flow in self.flows), ZERO)
-        self.tokens.append(self._tokens(come, ahead))
+        self.tokens.append(self.network.admit(self, come, ahead))
         dropped = ZERO if self.beta is None else max(ZERO, come - self.tokens[-1] - self.beta)
         self._enqueue(sent, dropped)
-        accepted = come - dropped
-        t, jitter = len(self.tokens) - 1, self.grid.d_steps
-        if self.model == "cbr-delay":
-            self._leave(self.tokens[t] - self.tokens[t - 1])
-            for flow in self.flows:
-                oldest = flow.left[t - jitter] if t >= jitter else ZERO
-                flow.served.append(self._between(max(oldest, flow.served[-1]), flow.left[t]))
-        else:
-            before = sum((flow.served[-1] for flow in self.flows), ZERO)
-            least = max(before, self.tokens[t - jitter] if t >= jitter else ZERO)
-            most = min(self.tokens[t], accepted)
-            if least > most:
-                return False
-            self._leave(self._between(least, most) - before)
-            for flow in self.flows:
-                flow.served.append(flow.left[-1])
+        if not self.network.serve(self, come - dropped):
+            return False
+        t = len(self.tokens) - 1
         for flow in self.flows:
             moved = flow.served[t] > flow.served[t - 1]
             flow.delays.append(flow.age(t) if moved else flow.delays[-1])
         return True
 
-    def _tokens(self, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
-        full = self.tokens[-1] + self.grid.step
-        if self.model != "ccac":
-            return min(full, come)
-        if full <= come:
-            return full
-        least = max(self.tokens[-1], come)
-        if self._greed == 0 or not ahead:
-            return least
-        # Bytes that arrive in the next D, if nothing is lost until then.
-        room = sum((max(rate, self.alpha) * self.grid.step for rates in ahead for rate in rates), ZERO)
-        most = min(full, least + (room if self._greed == 2 else room / 2))
-        return self._between(least, most)
+    def serve_within_jitter(self, accepted: Fraction) -> bool:
+        """Serve bytes that have come and have a token, at the latest D after the token, in their order of arrival."""
+        t, jitter = len(self.tokens) - 1, self.grid.d_steps
+        before = sum((flow.served[-1] for flow in self.flows), ZERO)
+        least = max(before, self.tokens[t - jitter] if t >= jitter else ZERO)
+        most = min(self.tokens[t], accepted)
+        if least > most:
+            return False
+        self.leave(self.between(least, most) - before)
+        for flow in self.flows:
+            flow.served.append(flow.left[-1])
+        return True
 
     def _enqueue(self, sent: Sequence[Fraction], dropped: Fraction) -> None:
         """Add a step's bytes to the queue, the flows' in turns, without those at the end that do not fit."""
@@ -134,7 +124,7 @@ class History:
         for own, loss in zip(self.flows, losses, strict=True):
             own.lost.append(own.lost[-1] + loss)
 
-    def _leave(self, amount: Fraction) -> None:
+    def leave(self, amount: Fraction) -> None:
         """Remove bytes from the queue, oldest first."""
         left = [flow.left[-1] for flow in self.flows]
         while amount > 0:
@@ -147,7 +137,7 @@ class History:
         for own, total in zip(self.flows, left, strict=True):
             own.left.append(total)
 
-    def _between(self, low: Fraction, high: Fraction) -> Fraction:
+    def between(self, low: Fraction, high: Fraction) -> Fraction:
         """Draw from an interval, its ends more often than not."""
         return low + (high - low) * self._random.choice([ZERO, ZERO, Fraction(1), Fraction(1), *_INNER])
 

@@ -8,6 +8,7 @@ from fairweir.formal.beliefs.choices import Family, Start
 from fairweir.formal.encoding.demands import QUEUE_PACKETS, Demands, LargeLoss
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.beliefs import is_consistent
+from fairweir.formal.exact.networks import definition_of
 
 
 def keeps(trace: Trace, asked: Demands) -> bool:
@@ -102,6 +103,6 @@ def _goes(trace: Trace, sign: int) -> bool:
     first, last, rate = trace.grid.r_steps, trace.grid.last, trace.flows[0].rate
     queues = [trace.accepted(t) - trace.S[t] for t in (first, last)]
     changes = [rate[last] - rate[first], queues[1] - queues[0]]
-    if trace.model != "ideal":
+    if definition_of(trace).has_jitter:
         changes.append(trace.bottleneck_queue(last) - trace.bottleneck_queue(first))
     return any(sign * change > 0 for change in changes)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.trace import FlowTrace, Trace
-from fairweir.formal.exact.report import Report, Violation
+from fairweir.formal.exact.networks import definition_of
+from fairweir.formal.exact.report import NETWORK, Report, Violation, rising
 
 ZERO = Fraction(0)
-_NETWORK = Report()
 
 
 def network_violations(trace: Trace) -> Iterator[Violation]:
     """Check the path, the link, losses, and the order of service."""
     yield from path(trace)
-    yield from LINKS[trace.model](trace)
+    yield from definition_of(trace).link(trace)
     if trace.beta is not None:
         yield from losses(trace, trace.beta)
     if len(trace.flows) > 1:
@@ -26,97 +26,40 @@ def network_violations(trace: Trace) -> Iterator[Violation]:
 def path(trace: Trace) -> Iterator[Violation]:
     """Check alpha and beta: 0 < alpha < C R / 5, and beta against the buffer."""
     alpha, beta, room = trace.alpha, trace.beta, 1 + trace.grid.jitter
-    yield from _NETWORK.unless(0 < alpha < Fraction(1, 5), "alpha", 0, f"alpha is {alpha}")
+    yield from NETWORK.unless(0 < alpha < Fraction(1, 5), "alpha", 0, f"alpha is {alpha}")
     fits = {
         Buffer.INFINITE: beta is None,
         Buffer.SMALL: beta == room / 4,
         Buffer.ARBITRARY: beta is not None and beta > alpha,
         Buffer.LARGE: beta is not None and beta > alpha and beta >= 3 * room,
     }[trace.buffer]
-    yield from _NETWORK.unless(fits, "buffer", 0, f"beta is {beta} for the {trace.buffer} buffer")
-
-
-def ideal(trace: Trace) -> Iterator[Violation]:
-    """Check S(t) = min(S(t-1) + C, A(t) - L(t-1))."""
-    served, step = trace.S, trace.grid.step
-    yield from _NETWORK.unless(trace.grid.jitter == 0, "jitter", 0, "an ideal link has none")
-    yield from _NETWORK.unless(served[0] <= trace.accepted(0), "service", 0, "more was served than had come")
-    for t in range(trace.grid.points):
-        yield from _NETWORK.equal("TA", trace.TA[t], served[t], "service", t)
-    for t in range(1, trace.grid.points):
-        there = trace.A[t] - trace.L[t - 1]
-        yield from _NETWORK.equal("S", served[t], min(served[t - 1] + step, there), "service", t)
-
-
-def ccac(trace: Trace) -> Iterator[Violation]:
-    """Check tokens and service: listing A.1."""
-    tokens, served, step, jitter = trace.TA, trace.S, trace.grid.step, trace.grid.d_steps
-    for t in range(1, trace.grid.points):
-        admitted = tokens[t] - tokens[t - 1]
-        yield from _NETWORK.within("tokens", ZERO, admitted, step, "tokens", t)
-        is_wasted = admitted < step
-        yield from _NETWORK.unless(
-            not is_wasted or trace.bottleneck_queue(t) <= 0,
-            "waste",
-            t,
-            f"tokens are wasted while {trace.bottleneck_queue(t)} waits for them",
-        )
-    for t in range(trace.grid.points):
-        oldest = tokens[t - jitter] if t >= jitter else tokens[0] - step * (jitter - t)
-        yield from _NETWORK.within("S", oldest, served[t], min(tokens[t], trace.accepted(t)), "service", t)
-
-
-def cbr_delay(trace: Trace) -> Iterator[Violation]:
-    """Check the queue, which sends C while it has bytes, and each flow's delay of at most D."""
-    left, step, jitter = trace.TA, trace.grid.step, trace.grid.d_steps
-    yield from _NETWORK.unless(left[0] <= trace.accepted(0), "queue", 0, "more has left than had come")
-    for t in range(1, trace.grid.points):
-        yield from _NETWORK.equal("TA", left[t], min(left[t - 1] + step, trace.accepted(t)), "queue", t)
-    for i, flow in enumerate(trace.flows):
-        for t in range(trace.grid.points):
-            oldest = flow.left[t - jitter] if t >= jitter else flow.left[0] - step * (jitter - t)
-            yield from Report(i).within("S", oldest, flow.S[t], flow.left[t], "jitter", t)
-        yield from rising(flow.left, "left", Report(i))
-    for t in range(trace.grid.points):
-        total = sum((flow.left[t] for flow in trace.flows), ZERO)
-        yield from _NETWORK.equal("TA", left[t], total, "queue", t)
-
-
-#: By the model's name.
-LINKS: Mapping[str, Callable[[Trace], Iterator[Violation]]] = {"ideal": ideal, "ccac": ccac, "cbr-delay": cbr_delay}
+    yield from NETWORK.unless(fits, "buffer", 0, f"beta is {beta} for the {trace.buffer} buffer")
 
 
 def losses(trace: Trace, beta: Fraction) -> Iterator[Violation]:
     """Check that exactly the overflow of the buffer is lost."""
-    yield from _NETWORK.unless(trace.bottleneck_queue(0) <= beta, "buffer", 0, "the queue is longer than the buffer")
+    yield from NETWORK.unless(trace.bottleneck_queue(0) <= beta, "buffer", 0, "the queue is longer than the buffer")
     if trace.grid.r_steps == 1:
         undetected = sum((flow.L[0] - flow.Ld[0] for flow in trace.flows), ZERO)
         is_full = trace.bottleneck_queue(0) == beta
-        yield from _NETWORK.unless(is_full or undetected == 0, "buffer", 0, "losses while the queue is not full")
+        yield from NETWORK.unless(is_full or undetected == 0, "buffer", 0, "losses while the queue is not full")
     lost = trace.L
     for t in range(1, trace.grid.points):
         excess = trace.A[t] - lost[t - 1] - trace.TA[t] - beta
-        yield from _NETWORK.equal("L", lost[t], lost[t - 1] + max(ZERO, excess), "losses", t)
+        yield from NETWORK.equal("L", lost[t], lost[t - 1] + max(ZERO, excess), "losses", t)
 
 
 def order(trace: Trace) -> Iterator[Violation]:
     """Check first in, first out, as far as sample points show it."""
-    output = trace.TA if trace.model == "cbr-delay" else trace.S
+    definition = definition_of(trace)
+    output = definition.out(trace)
     for t in range(trace.grid.points):
         for earlier in range(t + 1):
             has_all = output[t] > trace.accepted(earlier)
             for i, flow in enumerate(trace.flows):
-                share, sent = (flow.left if trace.model == "cbr-delay" else flow.S)[t], flow.accepted(earlier)
+                share, sent = definition.share(flow)[t], flow.accepted(earlier)
                 fits = share >= sent if has_all else share <= sent
                 yield from Report(i).unless(fits, "order", t, f"{share} served, {sent} sent by t = {earlier}")
-
-
-def rising(curve: tuple[Fraction, ...], name: str, report: Report) -> Iterator[Violation]:
-    """Check that a curve never falls."""
-    for t in range(1, len(curve)):
-        yield from report.unless(
-            curve[t] >= curve[t - 1], "curves", t, f"{name} falls from {curve[t - 1]} to {curve[t]}"
-        )
 
 
 def flow_violations(trace: Trace, index: int) -> Iterator[Violation]:
@@ -135,7 +78,7 @@ def flow_violations(trace: Trace, index: int) -> Iterator[Violation]:
     if trace.beta is None:
         for t in range(trace.grid.points):
             yield from report.equal("L", flow.L[t], ZERO, "losses", t)
-    if trace.model != "cbr-delay":
+    if not definition_of(trace).delays_each_flow:
         for t in range(trace.grid.points):
             yield from report.equal("left", flow.left[t], flow.S[t], "service", t)
     yield from delays(trace, flow, report)

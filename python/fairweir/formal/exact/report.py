@@ -50,3 +50,15 @@ class Report:
     ) -> Iterator[Violation]:
         """Yield a violation unless `found` lies between the two."""
         yield from self.unless(low <= found <= high, rule, t, f"{name} is {found}, should be in [{low}, {high}]")
+
+
+#: Violations of the network itself.
+NETWORK = Report()
+
+
+def rising(curve: tuple[Fraction, ...], name: str, report: Report) -> Iterator[Violation]:
+    """Check that a curve never falls."""
+    for t in range(1, len(curve)):
+        yield from report.unless(
+            curve[t] >= curve[t - 1], "curves", t, f"{name} falls from {curve[t - 1]} to {curve[t]}"
+        )

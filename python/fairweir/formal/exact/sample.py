@@ -15,6 +15,7 @@ from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Acks, Sender
 from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact.history import History
+from fairweir.formal.exact.networks import definition_named
 
 #: Returns a flow's rates, C, for that many steps.
 Rates = Callable[[Random, int], Sequence[Fraction]]
@@ -36,14 +37,14 @@ def sample(
 
     Parameters
     ----------
-    model : str, "ideal", "cbr-delay" or "ccac"
+    model : str, one of :mod:`fairweir.formal.exact.networks` that has random traces
     rates : the flows' rates, or None for a mixture of bursts, pauses, steps and steady rates
 
     Raises
     ------
     RuntimeError : no trace could be made, which is a bug
     """
-    grid = grid.without_jitter() if model == "ideal" else grid
+    grid = grid if definition_named(model).has_jitter else grid.without_jitter()
     random = Random(seed)  # noqa: S311 - not for secrets
     for _ in range(ATTEMPTS):
         history = _run(model, grid, buffer, random, rates or mixed, senders)
@@ -77,7 +78,7 @@ def _run(
 ) -> History | None:
     alpha = Fraction(random.randint(1, 19), 100)
     beta = _size(buffer, grid, alpha, random)
-    history = History(model, grid, alpha, beta, len(senders), random)
+    history = History(definition_named(model), grid, alpha, beta, len(senders), random)
     steps = (WARM_UP + 1) * grid.points
     plans = [rates(random, steps) for _ in senders]
     for t in range(steps):

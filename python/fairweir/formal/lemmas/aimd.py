@@ -51,7 +51,7 @@ EXCESS = 2
 def build(points: int, model: str = "ccac") -> System:
     """Return AIMD on CCAC, or another model, with any buffer up to the largest."""
     cca = HANDMADE["aimd"]
-    system = MODELS[model](Grid(points), Buffer.ARBITRARY, (cca.sender,))
+    system = MODELS[model].build(Grid(points), Buffer.ARBITRARY, (cca.sender,))
     cca.encode(system)
     system.assume("buffer of the suite", z3.Real("beta") <= LARGEST_BUFFER)
     return system

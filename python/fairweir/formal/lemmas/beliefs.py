@@ -15,7 +15,7 @@ from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.lemmas.result import About, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
-from fairweir.formal.models import MODELS
+from fairweir.formal.models import MODELS, NETWORKS
 from fairweir.formal.solving.solve import Outcome, Question, ask
 from fairweir.formal.solving.solvers import Budget
 from fairweir.formal.trial import Trial, families_of, try_out
@@ -95,7 +95,7 @@ _TOGETHER: tuple[tuple[Sender, ...], ...] = (
 
 
 def _by_random_traces(points: int) -> Iterator[Step]:
-    for model in ("ideal", "cbr-delay", "ccac"):
+    for model in NETWORKS:
         for buffer in Buffer:
             yield _random(model, Grid(points), buffer, (Sender.RATE,), TRACES)
         yield _random(model, Grid(points, per_r=2), Buffer.ARBITRARY, (Sender.RATE,), TRACES_TOGETHER)
@@ -110,7 +110,7 @@ def _random(model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender], t
 
     def settle_it() -> LemmaResult:
         begun = getrusage(RUSAGE_SELF).ru_utime
-        system = MODELS[model](grid, buffer, senders)
+        system = MODELS[model].build(grid, buffer, senders)
         if len(senders) == 1 and senders[0] is Sender.RATE:
             for family in families_of(model, buffer):
                 soundness.ATTACH[family](system)

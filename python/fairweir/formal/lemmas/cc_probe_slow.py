@@ -128,7 +128,7 @@ PLAN = Plan(
 
 def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION, model: str = "cbr-delay") -> System:
     """Return the rule on CBR-delay, with beliefs that may be stale at the start and time out at the end."""
-    system = MODELS[model](Grid(points), Buffer.ARBITRARY)
+    system = MODELS[model].build(Grid(points), Buffer.ARBITRARY)
     cbr_delay.attach(system, start=Start.ANY, expiry=expiry)
     attach(Rule.load(RULES / "cc_probe_slow_3.toml"), system)
     return system

@@ -47,7 +47,7 @@ LEAST = (Fraction(60, 100), Fraction(67, 100), Fraction(69, 100), Fraction(70, 1
 
 def build(model: str, points: int) -> System:
     """Return cc_qdel on a model, with beliefs that may be stale at the start and time out at the end."""
-    system = MODELS[model](Grid(points), Buffer.LARGE)
+    system = MODELS[model].build(Grid(points), Buffer.LARGE)
     beliefs.attach(system, start=Start.ANY, expiry=Expiry.AT_END)
     attach(Rule.load(RULES / "cc_qdel.toml"), system)
     return system

@@ -60,7 +60,7 @@ def build(points: int, *, composes: bool, model: str = "ccac") -> System:
         no bytes wait at all
     """
     cca = HANDMADE["copa_like"]
-    system = MODELS[model](Grid(points), Buffer.INFINITE, (cca.sender,))
+    system = MODELS[model].build(Grid(points), Buffer.INFINITE, (cca.sender,))
     cca.encode(system)
     if not composes:
         step = system.grid.step

@@ -36,7 +36,7 @@ BUSY = Fraction(1, 2)
 def build(cca: str, model: str, buffer: Buffer, points: int) -> System:
     """Return two flows of one kind."""
     subject = HANDMADE[cca]
-    system = MODELS[model](Grid(points), buffer, (subject.sender, subject.sender))
+    system = MODELS[model].build(Grid(points), buffer, (subject.sender, subject.sender))
     for flow in range(2):
         subject.encode(system, flow)
     return system

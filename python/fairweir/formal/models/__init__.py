@@ -1,29 +1,36 @@
 """Network models: relations between data sent, served, lost and delayed. One file per model."""
 
-import inspect
+from __future__ import annotations
+
 from collections.abc import Mapping
-from functools import partial
 
-from fairweir.formal.encoding.system import Acks, Builder
-from fairweir.formal.models import cbr_delay, ccac, ideal
+from fairweir.formal.exact.networks import define
+from fairweir.formal.models.cbr_delay import CbrDelay
+from fairweir.formal.models.ccac import Ccac
+from fairweir.formal.models.ideal import Ideal
+from fairweir.formal.models.model import Model, PacketPath
 
-#: By the name that queries and the command line use. The published code's models forbid acknowledgements to pause.
-MODELS: Mapping[str, Builder] = {
-    "ideal": ideal.build,
-    "cbr-delay": cbr_delay.build,
-    "ccac": ccac.build,
-    "cbr-delay-published": partial(cbr_delay.build, acks=Acks.STEADY),
-    "ccac-published": partial(ccac.build, acks=Acks.STEADY),
+#: The shipped models by name. Each is judged by its definition in `formal/exact/networks`.
+NETWORKS: Mapping[str, Model] = {model.name: model for model in (Ideal(), CbrDelay(), Ccac())}
+
+_ALL: dict[str, Model] = {
+    **NETWORKS,
+    **{f"{name}-published": model.published() for name, model in NETWORKS.items() if model.has_jitter},
 }
+#: By the name that queries and the command line use, a user's own included once it is registered. The published code's
+#: models forbid acknowledgements to pause.
+MODELS: Mapping[str, Model] = _ALL
+
+
+def register(model: Model) -> None:
+    """Add a model to :data:`MODELS`, and its definition to those that judge traces."""
+    define(model.definition)
+    _ALL[model.name] = model
 
 
 def summary(name: str) -> str:
-    """Return one line on the model `name`: the start of its module's docstring."""
-    builder = MODELS[name]
-    is_published = isinstance(builder, partial)
-    module = inspect.getmodule(builder.func if isinstance(builder, partial) else builder)
-    words = (inspect.getdoc(module) or "").partition("\n")[0]
-    return f"{words.rstrip('.')}; ACKs never pause, as in the published code" if is_published else words
+    """Return one line on the model `name`."""
+    return MODELS[name].summary
 
 
-__all__ = ["MODELS", "summary"]
+__all__ = ["MODELS", "NETWORKS", "Model", "PacketPath", "register", "summary"]

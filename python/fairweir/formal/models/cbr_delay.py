@@ -1,43 +1,38 @@
-"""The CBR-delay link: a queue served at a constant rate, then a delay of up to D (thesis section 2.3, figure 2.3).
+"""The CBR-delay link for solvers: a queue served at a constant rate, then a delay of up to D (thesis section 2.3).
 
-TA is the data that has left the queue. Unlike CCAC's tokens it is determined: TA(t) = min(TA(t-1) + C, A(t) - L(t)).
+TA is the data that has left the queue (figure 2.3). Unlike CCAC's tokens it is determined:
+TA(t) = min(TA(t-1) + C, A(t) - L(t)).
 With several flows each has a delay of its own (starvation paper, section 3): its bytes leave the queue in order of
 arrival, and its S_i is between the data that had left the queue D ago and that which has left now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import z3
 
-from fairweir.documents.arguments import words_for_enums
-from fairweir.formal.encoding.buffers import Buffer
-from fairweir.formal.encoding.grid import Grid
-from fairweir.formal.encoding.system import Acks, Curve, Sender, System, is_min
-from fairweir.formal.models.delay import delays
-from fairweir.formal.models.fifo import in_order
-from fairweir.formal.models.loss import tail_drop
+from fairweir.formal.encoding.system import Curve, System, is_min
+from fairweir.formal.models.model import PacketPath
+from fairweir.formal.models.shipped import Shipped
 
 
-@words_for_enums
-def build(
-    grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,), acks: Acks = Acks.MAY_PAUSE
-) -> System:
-    """Build the model."""
-    system = System("cbr-delay", grid, buffer, senders, acks)
-    shares = [system.reals("TA", i if len(senders) > 1 else None) for i in range(len(senders))]
-    system.left = list(shares)
-    system.TA = shares[0] if len(shares) == 1 else [z3.Sum(column) for column in zip(*shares, strict=True)]
-    system.require("queue", *queue(system))
-    for flow, left in zip(system.flows, shares, strict=True):
-        system.require("jitter", *jitter(system, left, flow.S))
-    system.require("loss", *tail_drop(system))
-    if len(shares) > 1:
-        system.require("order", *in_order(system, system.TA, shares))
-    for i, flow in enumerate(system.flows):
-        system.require("delay", *delays(system, flow, i if len(shares) > 1 else None))
-    return system
+class CbrDelay(Shipped):
+    """The CBR-delay link: a queue served at a constant rate, then a delay of up to D (thesis figure 2.3)."""
+
+    name = "cbr-delay"
+    delays_each_flow = True
+    has_constant_rate = True
+    beliefs = "cbr-delay"
+    packets = PacketPath()
+
+    def constrain(self, system: System) -> None:
+        """Add the queue and each flow's jitter."""
+        several = len(system.flows) > 1
+        shares = [system.reals("TA", i if several else None) for i in range(len(system.flows))]
+        system.left = list(shares)
+        system.TA = [z3.Sum(column) for column in zip(*shares, strict=True)] if several else shares[0]
+        system.require("queue", *queue(system))
+        for flow, left in zip(system.flows, shares, strict=True):
+            system.require("jitter", *jitter(system, left, flow.S))
 
 
 def queue(system: System) -> list[z3.BoolRef]:

@@ -1,38 +1,28 @@
-"""The CCAC link: a token bucket whose tokens may be wasted, and a delay of up to D (thesis listing A.1).
+"""The CCAC link for solvers: a token bucket whose tokens may be wasted, and a delay of up to D (thesis listing A.1).
 
 TA stands for the listing's tokens: TA(t) = C t - W(t) up to the origin, so 0 <= TA(t) - TA(t-1) <= C.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import z3
 
-from fairweir.documents.arguments import words_for_enums
-from fairweir.formal.encoding.buffers import Buffer
-from fairweir.formal.encoding.grid import Grid
-from fairweir.formal.encoding.system import Acks, Sender, System, rising
-from fairweir.formal.models.delay import delays
-from fairweir.formal.models.fifo import in_order
-from fairweir.formal.models.loss import tail_drop
+from fairweir.formal.encoding.system import System, rising
+from fairweir.formal.models.model import PacketPath
+from fairweir.formal.models.shipped import Shipped
 
 
-@words_for_enums
-def build(
-    grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,), acks: Acks = Acks.MAY_PAUSE
-) -> System:
-    """Build the model."""
-    system = System("ccac", grid, buffer, senders, acks)
-    system.TA = system.reals("TA")
-    system.require("tokens", *tokens(system))
-    system.require("service", *service(system))
-    system.require("loss", *tail_drop(system))
-    if len(system.flows) > 1:
-        system.require("order", *in_order(system, system.S, [flow.S for flow in system.flows]))
-    for i, flow in enumerate(system.flows):
-        system.require("delay", *delays(system, flow, i if len(system.flows) > 1 else None))
-    return system
+class Ccac(Shipped):
+    """The CCAC link: a token bucket whose tokens may be wasted, and a delay of up to D (thesis listing A.1)."""
+
+    name = "ccac"
+    packets = PacketPath(varies=True)
+
+    def constrain(self, system: System) -> None:
+        """Add tokens and service."""
+        system.TA = system.reals("TA")
+        system.require("tokens", *tokens(system))
+        system.require("service", *service(system))
 
 
 def tokens(system: System) -> list[z3.BoolRef]:

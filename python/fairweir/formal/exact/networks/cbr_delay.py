@@ -1,0 +1,48 @@
+"""The CBR-delay link by definition (thesis section 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from fairweir.formal.encoding.trace import Trace
+from fairweir.formal.exact.definition import Definition
+from fairweir.formal.exact.history import History
+from fairweir.formal.exact.report import NETWORK, Report, Violation, rising
+
+ZERO = Fraction(0)
+
+
+class CbrDelay(Definition):
+    """A queue, which sends C while it has bytes, and each flow's delay of at most D."""
+
+    name = "cbr-delay"
+    delays_each_flow = True
+
+    def link(self, trace: Trace) -> Iterator[Violation]:
+        """Check the queue, which sends C while it has bytes, and each flow's delay of at most D."""
+        left, step, jitter = trace.TA, trace.grid.step, trace.grid.d_steps
+        yield from NETWORK.unless(left[0] <= trace.accepted(0), "queue", 0, "more has left than had come")
+        for t in range(1, trace.grid.points):
+            yield from NETWORK.equal("TA", left[t], min(left[t - 1] + step, trace.accepted(t)), "queue", t)
+        for i, flow in enumerate(trace.flows):
+            for t in range(trace.grid.points):
+                oldest = flow.left[t - jitter] if t >= jitter else flow.left[0] - step * (jitter - t)
+                yield from Report(i).within("S", oldest, flow.S[t], flow.left[t], "jitter", t)
+            yield from rising(flow.left, "left", Report(i))
+        for t in range(trace.grid.points):
+            total = sum((flow.left[t] for flow in trace.flows), ZERO)
+            yield from NETWORK.equal("TA", left[t], total, "queue", t)
+
+    def admit(self, history: History, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
+        """Return what the queue has sent: C while it has bytes."""
+        return min(history.tokens[-1] + history.grid.step, come)
+
+    def serve(self, history: History, accepted: Fraction) -> bool:
+        """Let bytes leave the queue, and serve each flow's at once or up to D later."""
+        t, jitter = len(history.tokens) - 1, history.grid.d_steps
+        history.leave(history.tokens[t] - history.tokens[t - 1])
+        for flow in history.flows:
+            oldest = flow.left[t - jitter] if t >= jitter else ZERO
+            flow.served.append(history.between(max(oldest, flow.served[-1]), flow.left[t]))
+        return True

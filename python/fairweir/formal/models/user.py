@@ -1,0 +1,221 @@
+"""A user's own network model: a class in a Python file, ``mine.py:Mine`` (docs/formal/models.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NoReturn
+
+import z3
+
+from fairweir.ccas.lookup import load_module
+from fairweir.documents.suggestions import did_you_mean
+from fairweir.errors import CcaError, ConfigError, FairweirError, describe_exception
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.encoding.system import System
+from fairweir.formal.encoding.trace import Trace
+from fairweir.formal.exact.judge import violations
+from fairweir.formal.exact.networks import define
+from fairweir.formal.exact.report import Violation
+from fairweir.formal.models import MODELS, register
+from fairweir.formal.models.model import Model, PacketPath
+
+#: Sample points of the trace on which encoding and judge are compared when a model is loaded.
+POINTS: Final = 4
+#: z3's own measure of work for that trace; the shipped models need a thousandth of it.
+STEPS: Final = 20_000_000
+#: More bytes than any trace of so few points serves, C R.
+TOO_MUCH: Final = 1000
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_OPTION: Final = "--model"
+
+
+class UserModel(Model):
+    """A model from a file; what its methods raise or return wrongly is an error that names file, class and line.
+
+    Parameters
+    ----------
+    own : Model, the user's
+    source : str, ``mine.py:Mine``
+    """
+
+    def __init__(self, own: Model, source: str) -> None:
+        self.own, self.source = own, source
+        self.name, self.acks, self.packets = own.name, own.acks, own.packets
+        self.has_jitter, self.delays_each_flow = own.has_jitter, own.delays_each_flow
+        self.knows_losses_at_once, self.has_constant_rate = own.knows_losses_at_once, own.has_constant_rate
+        self.beliefs = own.beliefs
+
+    @property
+    def summary(self) -> str:
+        """One line: the start of the class's docstring."""
+        return self.own.summary
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file that it was read from."""
+        return hashlib.sha256(Path(inspect.getfile(type(self.own))).read_bytes()).hexdigest()
+
+    def constrain(self, system: System) -> None:
+        """Add the constraints on TA and S, and check that they are such.
+
+        Raises
+        ------
+        ConfigError : the user's method raises, or adds something else
+        """
+        before = {name: len(group) for name, group in system.groups.items()}
+        with self._blamed("constrain"):
+            self.own.constrain(system)
+        for name, group in system.groups.items():
+            for one in group[before.get(name, 0) :]:
+                if not (isinstance(one, z3.ExprRef) and z3.is_bool(one)):
+                    self.fail(f"`constrain` adds `{one!r:.60}` to group `{name}`, which is no constraint of z3")
+        for noun, curve in (("TA", system.TA), *((f"left[{i}]", curve) for i, curve in enumerate(system.left))):
+            if len(curve) != system.grid.points or not all(z3.is_arith(term) for term in curve):
+                self.fail(f"`constrain` sets `system.{noun}` to something else than {system.grid.points} terms of z3")
+        if len(system.left) != len(system.flows):
+            self.fail(f"`constrain` sets `system.left` to {len(system.left)} curves for {len(system.flows)} flows")
+
+    def violations(self, trace: Trace) -> list[Violation]:
+        """Check a trace by the user's method.
+
+        Raises
+        ------
+        ConfigError : it raises, or returns something else than violations
+        """
+        with self._blamed("violations"):
+            found = list(self.own.violations(trace))
+        for one in found:
+            if not isinstance(one, Violation):
+                self.fail(f"`violations` returns `{one!r:.60}`, which is no Violation")
+        return found
+
+    def fail(self, problem: str, hint: str | None = None) -> NoReturn:
+        """Raise an error that names the class and its file."""
+        raise _wrong(problem, self.source or "", hint)
+
+    @contextmanager
+    def _blamed(self, method: str) -> Iterator[None]:
+        try:
+            yield
+        except FairweirError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise _wrong(f"`{method}` fails: {describe_exception(error)}", self.source or "") from error
+
+
+def find_model(name: str) -> Model:
+    """Return the shipped model of that name, or the user's that ``file.py:Class`` names.
+
+    The latter is loaded, compared with its judge on a trace, and registered under its own name.
+
+    Raises
+    ------
+    ConfigError : there is no such model, or it is not one
+    """
+    if name in MODELS:
+        return MODELS[name]
+    if ":" not in name:
+        hint = did_you_mean(name, list(MODELS))
+        if name.endswith(".py"):
+            hint = f"name the class too: `{name}:Mine`"
+        raise ConfigError(f"no such model: `{name}`", key=_OPTION, hint=hint)
+    model = UserModel(_instance(name), name)
+    _check_facts(model)
+    _try_out(model)
+    register(model)
+    return model
+
+
+def _instance(name: str) -> Model:
+    """Load the class and make an instance of it."""
+    try:
+        where, attribute, module = load_module(name)
+    except CcaError as error:
+        hint = "write the path of a file and its class: `mine.py:Mine`"
+        raise ConfigError(error.message, key=_OPTION, value=name, hint=hint) from error
+    found = getattr(module, attribute, None)
+    if found is None:
+        own = [key for key, value in vars(module).items() if _is_model(value) and value.__module__ == module.__name__]
+        hint = f"it has {', '.join(f'`{one}`' for one in own)}" if own else f"define `class {attribute}(Model):`"
+        raise ConfigError(f"no class `{attribute}` in `{where}`", key=_OPTION, hint=hint)
+    if not _is_model(found):
+        hint = f"derive it: `class {attribute}(Model):`, from fairweir.formal.models"
+        raise ConfigError(f"`{attribute}` in `{where}` is not a network model", key=_OPTION, hint=hint)
+    missing = sorted(found.__abstractmethods__)
+    if missing:
+        hints = {
+            "constrain": "write `def constrain(self, system)`, which adds constraints on system.TA and system.S",
+            "violations": "write `def violations(self, trace)`, which judges traces without the code of `constrain`",
+        }
+        problem = f"class at line {inspect.getsourcelines(found)[1]} has no `{missing[-1]}`"
+        raise _wrong(problem, name, hints.get(missing[-1]))
+    try:
+        made = found()
+    except (Exception, SystemExit) as error:
+        raise _wrong(f"an instance cannot be made: {describe_exception(error)}", name) from error
+    if not isinstance(made, Model):
+        raise _wrong(f"an instance is `{made!r:.60}`, which is not a network model", name)
+    if not isinstance(getattr(made, "name", None), str) or not _NAME.fullmatch(made.name):
+        shown = getattr(made, "name", None)
+        hint = 'write, for example, name = "mine": lower case, digits and hyphens, at most 32'
+        raise _wrong(f"not a name for a model: `{shown}`", name, hint)
+    if made.name in MODELS and MODELS[made.name].source != name:
+        raise _wrong(f"a model `{made.name}` already exists", name, "choose another `name`")
+    return made
+
+
+def _is_model(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Model)
+
+
+def _check_facts(model: UserModel) -> None:
+    for fact in ("has_jitter", "delays_each_flow", "knows_losses_at_once", "has_constant_rate"):
+        if not isinstance(getattr(model, fact), bool):
+            model.fail(f"`{fact}` must be True or False: `{getattr(model, fact)!r:.60}`")
+    if not (model.packets is None or isinstance(model.packets, PacketPath)):
+        model.fail(f"`packets` must be a PacketPath or None: `{model.packets!r:.60}`")
+
+
+def _try_out(model: UserModel) -> None:
+    """Compare the encoding with the judge on one trace, which must be accepted, and rejected once it serves too much.
+
+    A trace that the solver does not find here is left to the controls of the verdict.
+    """
+    define(model.definition)
+    for buffer in (Buffer.INFINITE, Buffer.ARBITRARY):
+        system = model.build(Grid(POINTS), buffer)
+        solver = z3.Solver()
+        solver.set("rlimit", STEPS)
+        solver.add(*system.assertions())
+        if solver.check() != z3.sat:
+            continue
+        trace = Trace.from_model(system, solver.model())
+        if wrong := violations(trace):
+            problem = f"`constrain` and `violations` disagree: a trace of the former breaks {wrong[0]}"
+            model.fail(problem, "one of the two is wrong")
+        if not model.violations(_too_much(trace)):
+            problem = f"`violations` accepts a trace that serves {TOO_MUCH} C R more than has come"
+            model.fail(problem, "it must check TA and S against what the link can do: it judges counterexamples")
+
+
+def _too_much(trace: Trace) -> Trace:
+    """Return the trace with more served at its last point than has come."""
+    flow = trace.flows[0]
+
+    def more(curve: tuple[object, ...]) -> tuple[object, ...]:
+        return (*curve[:-1], curve[-1] + TOO_MUCH)  # type: ignore[operator]
+
+    served = flow.model_copy(update={"S": more(flow.S), "left": more(flow.left)})
+    return trace.model_copy(update={"flows": (served, *trace.flows[1:]), "TA": more(trace.TA)})
+
+
+def _wrong(problem: str, source: str, hint: str | None = None) -> ConfigError:
+    where, _, name = source.rpartition(":")
+    return ConfigError(f"model `{name}`: {problem}", source=where, key=_OPTION, hint=hint)

@@ -1,0 +1,197 @@
+"""A network model is one file: a user's own is verified, judged and replayed; a wrong one is one clear error."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fairweir.cli.main import main
+from fairweir.errors import ConfigError
+from fairweir.formal import models
+from fairweir.formal.claim_syntax import parse_claim
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.grid import Grid
+from fairweir.formal.evidence import gather
+from fairweir.formal.exact import networks
+from fairweir.formal.models import MODELS, NETWORKS
+from fairweir.formal.models.new import write_model
+from fairweir.formal.models.user import find_model
+from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.subjects import find_subject
+from fairweir.formal.verify import Case, verify
+
+#: Serves what has come at once: nothing ever waits.
+DUMMY = '''
+from fairweir.formal.exact import NETWORK
+from fairweir.formal.models import Model
+
+class Dummy(Model):
+    """A link without limits."""
+
+    name = "dummy"
+    has_jitter = False
+
+    def constrain(self, system):
+        for t in range(system.grid.points):
+            system.require("service", system.S[t] == system.accepted(t))
+
+    def violations(self, trace):
+        for t, served in enumerate(trace.S):
+            yield from NETWORK.equal("S", served, trace.accepted(t), "service", t)
+'''
+
+
+@pytest.fixture(autouse=True)
+def only_shipped_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(networks, "_DEFINITIONS", dict(networks._DEFINITIONS))
+    before = dict(models._ALL)
+    yield
+    models._ALL.clear()
+    models._ALL.update(before)
+
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Run the program in an empty folder: exit code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        code = main(words)
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "mine.py"
+    path.write_text(text)
+    return f"{path}:Dummy"
+
+
+def case(model: str, claim: str, points: int = 4, buffer: Buffer = Buffer.INFINITE) -> Case:
+    return Case(find_subject("cc_qdel"), model, parse_claim(claim), Grid(points), buffer)
+
+
+def test_a_model_is_one_file(tmp_path: Path) -> None:
+    where = write(tmp_path, DUMMY)
+    proved = verify(case(where, "queue<=1"))
+    # Nothing waits, whoever sends: the control says so.
+    assert proved.outcome is Outcome.VACUOUS
+    refuted = verify(case(where, "utilization>=1.5"))
+    assert refuted.outcome is Outcome.REFUTED
+    evidence = gather(refuted)
+    assert evidence.played is None
+    document = evidence.document()
+    assert document["refutation"]["packets"] is None
+    assert "names no elements" in document["refutation"]["not_replayed"]
+    assert document["model_file"]["class"] == where
+    assert MODELS["dummy"].summary == "A link without limits"
+    assert "dummy" not in NETWORKS
+
+
+def test_a_new_model_runs_at_once_and_replays_in_packets(call: Call, tmp_path: Path) -> None:
+    made = json.loads(call("new", "model", "my_link", "--json")[1])
+    assert made["files"] == ["my_link.py"]
+    words = made["commands"][0].split()[1:]
+    code, out, _ = call(*words, "--points", "5", "--property", "utilization>=0.3", "--json")
+    assert code == 1
+    verdict = json.loads(out)["verdicts"][0]
+    assert verdict["outcome"] == "refuted"
+    assert verdict["refutation"]["packets"]["breaks_the_claim"] is True
+    assert verdict["model_file"]["class"] == "my_link.py:MyLink"
+    code, _, refusal = call("new", "model", "my_link")
+    assert code == 2
+    assert "already exists" in refusal
+
+
+@pytest.mark.parametrize("buffer", list(Buffer))
+def test_encoding_and_judge_of_the_skeleton_agree(tmp_path: Path, buffer: Buffer) -> None:
+    made = write_model("my_link", tmp_path)
+    where = made.commands[0].split()[-1]
+    for claim in ("utilization>=0.7", "queue<=1/2", "bq@end <= 0"):
+        assert verify(case(where, claim, buffer=buffer)).outcome is Outcome.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("class Dummy(Model)", "class Other(Model)", "no class `Dummy`.*it has `Other`"),
+        ("class Dummy(Model)", "Dummy = 1\nclass Other(Model)", "`Dummy` in .* is not a network model"),
+        ("class Dummy(Model)", "class Dummy", "is not a network model"),
+        ("def violations", "def judge", r"model `Dummy`: class at line \d+ has no `violations`.*mine.py"),
+        ("def constrain", "def encode", "has no `constrain`"),
+        ("    has_jitter", "    def __init__(self, x): pass\n    has_jitter", "an instance cannot be made: TypeError"),
+        ('name = "dummy"', 'name = "ccac"', "a model `ccac` already exists"),
+        ('name = "dummy"', 'name = "../x"', "not a name for a model"),
+        ('    name = "dummy"\n', "", "not a name for a model: `None`"),
+        ("has_jitter = False", "has_jitter = 3", "`has_jitter` must be True or False: `3`"),
+        ("has_jitter = False", "packets = 3", "`packets` must be a PacketPath"),
+        ("system.S[t] == system.accepted(t)", "1 / 0", r"`constrain` fails: ZeroDivisionError.*mine.py, line \d+"),
+        ("system.S[t] == system.accepted(t)", "exit(3)", r"`constrain` fails: SystemExit: 3 \(mine.py, line \d+"),
+        ("system.S[t] == system.accepted(t)", "True", "`constrain` adds `True` to group `service`"),
+        ("system.S[t] == system.accepted(t)", "system.S[t]", "which is no constraint of z3"),
+        ("        for t in range(system", "        system.TA = [1]\n        for t in range(system", "sets `system.TA`"),
+        ("        for t, served", "        raise KeyError(3)\n        for t, served", "`violations` fails: KeyError"),
+        ("yield from NETWORK.equal", "yield ", "`violations` returns `\\('S', "),
+        (
+            "        for t, served",
+            "        return []\n        for t, served",
+            "`violations` accepts a trace that serves 1000",
+        ),
+        ("system.S[t] == system", "system.S[t] <= system", "`constrain` and `violations` disagree"),
+        ("from fairweir.formal.exact", "from nowhere", "does not run: ModuleNotFoundError"),
+        ("class Dummy", "class Dummy(", "does not run: SyntaxError"),
+    ],
+)
+def test_a_wrong_model_is_one_error_that_names_it(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    assert old in DUMMY
+    where = write(tmp_path, DUMMY.replace(old, new))
+    with pytest.raises(ConfigError) as raised:
+        find_model(where)
+    assert raised.value.key == "--model"
+    assert re.search(expected, " ".join(raised.value.render().split()))
+
+
+def test_no_such_model_and_no_such_file(call: Call) -> None:
+    for word, expected in (
+        ("ccca", "no such model: `ccca`"),
+        ("mine.py", "name the class too"),
+        ("no.py:Mine", "no such file"),
+        ("nowhere.mod:Mine", "no Python module"),
+    ):
+        code, _, refusal = call("verify", "cc_qdel", "--model", word)
+        assert code == 2
+        assert expected in refusal
+
+
+def test_a_judge_that_accepts_less_than_the_encoding_is_an_error_at_the_counterexample(tmp_path: Path) -> None:
+    """The trace on which both are compared when the file is loaded is too short for it to show."""
+    late = "        if trace.grid.points > 4:\n            yield from NETWORK.unless(False, 'late', 4, 'no')\n"
+    where = write(tmp_path, DUMMY.replace("        for t, served", f"{late}        for t, served"))
+    asked = case(where, "utilization>=1.5", points=5)
+    with pytest.raises(ConfigError, match="`constrain` and `violations` disagree: a trace breaks late at t = 4"):
+        verify(asked)
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def test_the_definitions_of_shipped_models_import_neither_solver_nor_encoding() -> None:
+    files = list(Path("python/fairweir/formal/exact").rglob("*.py"))
+    assert len(files) > 8
+    for path in files:
+        for name in imported(path):
+            assert not name.startswith(("z3", "fairweir.formal.models", "fairweir.formal.solving")), path
