@@ -23,8 +23,8 @@ SAYS: dict[Verdict, str] = {
     "runs": "reproduced, by an experiment or a command",
     "lacks": "needs hardware, data or text that is not available",
     "missing": "could be reproduced, and is not yet",
-    "not reproducible": "nothing to run",
-    "illustration": "drawn without data",
+    "not reproducible": "has nothing that can be run",
+    "illustration": "a diagram without data",
 }
 """Meaning of each verdict."""
 
@@ -98,10 +98,10 @@ def load_index() -> Index:
 
 
 def tables(index: Index) -> list[Table]:
-    """Return a table a paper, as printed."""
+    """Return one table per paper, as printed."""
     shown = []
     for paper in index.paper:
-        table = Table("item", "what it shows", "verdict", "by, or why not", title=paper.title, box=None)
+        table = Table("item", "what it shows", "verdict", "reproduced by, or reason", title=paper.title, box=None)
         for row in index.row:
             if row.paper == paper.id:
                 table.add_row(row.item, row.shows, row.verdict, "; ".join(filter(None, [", ".join(row.by), row.why])))
@@ -110,12 +110,12 @@ def tables(index: Index) -> list[Table]:
 
 
 def page(index: Index) -> str:
-    """Return docs/gallery.md's list: a Markdown table a paper."""
+    """Return docs/gallery.md's list: one Markdown table per paper."""
     lines = []
     counts = index.counts()
     for paper in index.paper:
         reported = ", ".join(f"{counts[paper.id, verdict]} {verdict}" for verdict in SAYS if counts[paper.id, verdict])
-        lines += [f"## {paper.title}", "", f"{reported}.", "", "| item | shows | verdict | by, or why not |"]
+        lines += [f"## {paper.title}", "", f"{reported}.", "", "| item | shows | verdict | reproduced by, or reason |"]
         lines += ["| --- | --- | --- | --- |"]
         for row in index.row:
             if row.paper == paper.id:
