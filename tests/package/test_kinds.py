@@ -1,11 +1,19 @@
-"""A kind of controller, element, queue or link is one file and one line: nothing else in the crates names it."""
+"""A kind is one file and one line, or one file alone: nothing else names it."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from fairweir import papers
+from fairweir.cli.main import main
+from fairweir.documents import shipped
+from fairweir.papers.catalogue import computed_entries
+from fairweir.play.batch import Archive
+from fairweir.reproduce.index import Index, items_of_experiments, load_index
 
 # Code outside of tests; the hot path of a hop and its callers may match on kinds that they treat apart.
 SOURCES = [path for path in Path("crates").glob("*/src/**/*.rs") if "tests" not in path.stem]
@@ -81,3 +89,52 @@ def test_every_list_has_a_dummy_that_only_tests_see() -> None:
         assert re.search(r"#\[cfg\(test\)\]\n +Dummy = ", Path(file).read_text())
     assert re.search(r"#\[cfg\(test\)\]\n +dummy,", Path("crates/cca/src/lib.rs").read_text())
     assert re.search(r"#\[cfg\(test\)\]\n +dummy: ", Path("crates/guard/src/policy/mod.rs").read_text())
+
+
+def index(folder: Path) -> Index:
+    return load_index(items_of_experiments(folder) | {entry.id: entry.items for entry in computed_entries()})
+
+
+def row(found: Index, name: str) -> Any:
+    return next(row for row in found.row if row.name == name)
+
+
+#: An item that nothing reproduces, and the reason of the index.
+OPEN = "thesis figure 1.1"
+
+
+def test_a_published_experiment_is_one_file(tmp_path: Path) -> None:
+    shipped_folder = shipped.folder("experiments")
+    assert row(index(shipped_folder), OPEN).verdict == "lacks"
+    for path in shipped_folder.glob("*.toml"):
+        (tmp_path / path.name).symlink_to(path)
+    text = (shipped_folder / "thesis-2.1.toml").read_text()
+    (tmp_path / "dummy.toml").write_text(re.sub(r"items = .*", f'items = ["{OPEN}"]', text))
+    found = row(index(tmp_path), OPEN)
+    assert (found.verdict, found.by, found.why) == ("runs", ["dummy"], "")
+    assert main(["reproduce", "dummy", "--experiments", str(tmp_path), "--list"]) == 0
+
+
+DUMMY = f"""
+from fairweir.reproduce.computed import Computation, Number, computed
+from fairweir.reproduce.experiment import Bound
+
+SETUP: str = "a dummy"
+
+
+@computed("dummy-1", title="A dummy", source="none", published="1", setup=f"{{SETUP}}, alone", items=("{OPEN}",))
+def dummy(_):
+    return Computation([Number("a", "is one", "number", 1.0, Bound(at_most=1.0), 1.0)])
+"""
+
+
+def test_a_computed_figure_is_one_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dummy_paper.py").write_text(DUMMY)
+    monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path)])
+    found = row(index(shipped.folder("experiments")), OPEN)
+    assert (found.verdict, found.by) == ("runs", ["dummy-1"])
+    (entry,) = (entry for entry in computed_entries() if entry.id == "dummy-1")
+    assert entry.setup == "a dummy, alone"
+    (finding,) = entry.compute(Archive(None))
+    assert finding.outcome == "holds"
+    assert main(["reproduce", "dummy-1", "--list"]) == 0

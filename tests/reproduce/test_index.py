@@ -11,13 +11,14 @@ import pytest
 from fairweir.cli.commands import COMMANDS
 from fairweir.cli.main import main
 from fairweir.documents import shipped
+from fairweir.errors import ConfigError
 from fairweir.formal.lemmas.suites import SUITES
-from fairweir.papers.catalogue import COMPUTED
-from fairweir.reproduce.experiment import known_ids
-from fairweir.reproduce.index import Row, load_index, page
+from fairweir.papers.catalogue import computed_entries
+from fairweir.reproduce.index import Row, items_of_experiments, load_index, page
 
-INDEX = load_index()
-EXPERIMENTS = {*known_ids(shipped.folder("experiments")), *(entry.id for entry in COMPUTED)}
+COMPUTED = {entry.id: entry.items for entry in computed_entries()}
+EXPERIMENTS = items_of_experiments(shipped.folder("experiments")) | COMPUTED
+INDEX = load_index(EXPERIMENTS)
 
 
 def test_every_number_of_every_paper_has_one_row() -> None:
@@ -38,7 +39,7 @@ def test_what_runs_is_there() -> None:
 
 
 def test_every_experiment_is_named() -> None:
-    assert {name for row in INDEX.row for name in row.by} >= EXPERIMENTS
+    assert {name for row in INDEX.row for name in row.by} >= EXPERIMENTS.keys()
 
 
 def test_a_row_without_a_reason_is_rejected() -> None:
@@ -49,6 +50,16 @@ def test_a_row_without_a_reason_is_rejected() -> None:
 def test_the_command_prints_the_index(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--index", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["row"]) == len(INDEX.row)
+
+
+def test_an_item_that_no_paper_has_is_rejected() -> None:
+    with pytest.raises(ConfigError, match=r"no paper has the item `thesis figure 0\.1`"):
+        load_index(EXPERIMENTS | {"mine": ["thesis figure 0.1"]})
+
+
+def test_a_row_that_nothing_runs_any_more_is_rejected() -> None:
+    with pytest.raises(ConfigError, match=r"nothing runs `thesis figure 7\.4`"):
+        load_index({name: items for name, items in EXPERIMENTS.items() if name != "thesis-7.4"})
 
 
 def test_the_gallery_is_the_index() -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from fairweir.errors import ConfigError
-from fairweir.papers.catalogue import COMPUTED
+from fairweir.papers.syntra.video import MADE_UP, OURS, TRACES, TRACES_VARIABLE, cellular, compare
 from fairweir.play.batch import Archive
-from fairweir.video.published import MADE_UP, OURS, TRACES, TRACES_VARIABLE, cellular, compare
 from fairweir.video.scenario import VideoScenario
 
 
@@ -59,9 +58,3 @@ def test_statements_are_made_of_every_link_and_sender(tmp_path: Path) -> None:
     assert len((tmp_path / "video" / "sessions.jsonl").read_text().splitlines()) == len(lines)
     assert made.draw is not None
     assert len(made.draw().axes) == 2
-
-
-def test_both_are_in_the_catalogue() -> None:
-    homes = {one.id: one.home for one in COMPUTED}
-    assert homes["syntra-table-1"] == "fairweir.video.published:table_1"
-    assert homes["syntra-figure-4"] == "fairweir.video.published:figure_4"

@@ -119,7 +119,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "prove": (_with("list_only", "--list"),),
     "reproduce": (
-        _with("index", "--index"),
+        _with("index", "--index", "page"),
         _with("list_only", "--list", "ids", "everything", "directory", "world"),
         _where("world", ("kernel",), "with --on kernel", "quick", "workers"),
         _where("world", ("both",), "with --on both", "quick"),

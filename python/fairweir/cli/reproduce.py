@@ -14,11 +14,11 @@ from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
-from fairweir.papers.catalogue import COMPUTED
+from fairweir.papers.catalogue import computed_entries
 from fairweir.play.batch import Archive
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, known_ids, load_all, named
-from fairweir.reproduce.index import load_index, tables
+from fairweir.reproduce.index import Index, items_of_experiments, load_index, tables, write_page
 from fairweir.reproduce.page import outcomes_page
 from fairweir.reproduce.runner import Reproduction
 from fairweir.reproduce.runner import reproduce as play
@@ -53,7 +53,10 @@ def reproduce(
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Plot the first run of each setting (PNG).")] = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write published results, ours, and verdicts as Markdown.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write published results, ours, and verdicts (with --index: its tables) as Markdown."
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Store results here; finished runs found here are reused.")
@@ -67,7 +70,10 @@ def reproduce(
     the same command resumes.
     """
     if index:
-        papers = load_index()
+        papers = _index()
+        if page is not None:
+            write_page(papers, page)
+            output.stderr.print(f"written to {page}", soft_wrap=True)
         if as_json:
             output.print_json(papers.model_dump())
         else:
@@ -111,6 +117,12 @@ def reproduce(
         raise typer.Exit(CLAIM_FAILS)
 
 
+def _index() -> Index:
+    """Return the index, with the shipped experiments and the computed entries."""
+    computed = {entry.id: entry.items for entry in computed_entries()}
+    return load_index(items_of_experiments(shipped.folder("experiments")) | computed)
+
+
 def choose(directory: Path | None, ids: Sequence[str], *, has_sim: bool) -> tuple[list[Experiment], list[Computed]]:
     """Return the experiments of `ids`, shipped and computed ones; the latter need no kernel.
 
@@ -119,7 +131,7 @@ def choose(directory: Path | None, ids: Sequence[str], *, has_sim: bool) -> tupl
     ConfigError : no such name, or a file that cannot be used
     """
     folder = directory or shipped.folder("experiments")
-    computed = {} if directory is not None or not has_sim else {entry.id: entry for entry in COMPUTED}
+    computed = {} if directory is not None or not has_sim else {entry.id: entry for entry in computed_entries()}
     if not ids:
         return load_all(folder), list(computed.values())
     chosen = named([*known_ids(folder), *computed], ids, source=str(folder))

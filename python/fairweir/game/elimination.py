@@ -21,10 +21,6 @@ from fairweir.game.windows import random_windows
 
 if TYPE_CHECKING:
     import z3
-    from matplotlib.figure import Figure
-
-    from fairweir.play.batch import Archive
-    from fairweir.reproduce.computed import Computation
 
 #: What an elimination may cost, ms.
 TIMEOUT_MS: Final = 60_000
@@ -120,60 +116,3 @@ def disagreements(projection: Projection, windows: Sequence[Window]) -> int:
             projection.holds(window, c) for c in outside
         )
     return count
-
-
-def figure(archive: Archive) -> Computation:
-    """Compute how the projections grow with the number of points, and compare them with the exact bounds."""
-    del archive
-    from fairweir.reproduce.computed import Computation, Number
-    from fairweir.reproduce.experiment import Bound
-
-    found = [project(points) for points in POINTS]
-    grown = "belief computations are exponentially larger than the network model"
-    # The tactic's choices depend on the order of terms: counts vary by a fifth, growth by less than these bounds.
-    first, last = found[0], found[-1]
-    numbers = [
-        Number(
-            f"{last.points} points",
-            grown,
-            f"terms of the projection, in those of {first.points} points",
-            last.terms / first.terms,
-            Bound(at_least=4.0),
-            "exponential growth",
-        ),
-        Number(
-            f"{last.points} points",
-            grown,
-            "terms of the projection, in those of the model",
-            last.terms / last.model_terms,
-            Bound(at_least=1.5),
-            "larger",
-        ),
-    ]
-    numbers += [
-        Number(
-            f"{one.points} points",
-            "the formula left by elimination describes the same capacities",
-            f"of {WINDOWS} random windows, those in which it differs from the exact bounds",
-            disagreements(one, visible_windows(WINDOWS, one.points)),
-            Bound(at_most=0.0),
-            "the same",
-        )
-        for one in found
-    ]
-    return Computation(numbers, lambda: _draw(found))
-
-
-def _draw(found: Sequence[Projection]) -> Figure:
-    from matplotlib.figure import Figure as Sheet
-
-    sheet = Sheet(figsize=(6, 4), layout="constrained")
-    axes = sheet.subplots()
-    points = [one.points for one in found]
-    axes.semilogy(points, [one.terms for one in found], marker="o", label="capacities that explain it (projection)")
-    axes.semilogy(points, [one.model_terms for one in found], marker="o", label="network model")
-    axes.set_xticks(points)
-    axes.set_xlabel("points of the window")
-    axes.set_ylabel("distinct terms of the formula")
-    axes.legend(fontsize=8)
-    return sheet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 from fairweir.scenario.dumbbell import PACKET, Cca
 from fairweir.starvation import links
@@ -52,6 +52,17 @@ LOWEST: Final = Rate.from_mbps(1)
 SHOWN: Final = Rate.from_mbps(9)
 
 
+@computed(
+    "starvation-figure-3",
+    title="How CCAs map delay to rate",
+    source="starvation paper, figure 3, section 5",
+    published=(
+        "one flow alone stays within [Rm + alpha/C, + 4 alpha/C] (Copa), [Rm, 1.25 Rm] (BBR, pacing), "
+        "[Rm, 1.05 Rm] (Vivace), and at one delay (Vegas, FAST, BBR limited by cwnd)"
+    ),
+    setup="ideal links of 1 to 100 Mbps, Rm = 40 ms; the range of the last half of 100 s",
+    items=("starvation figure 3",),
+)
 def figure_3(archive: Archive) -> Computation:
     """How CCAs map delay to rate: the range of the RTT of one flow alone, by link rate."""
     player = Player(archive)
@@ -84,6 +95,17 @@ def figure_3(archive: Archive) -> Computation:
     return Computation(numbers, draw)
 
 
+@computed(
+    "starvation-theorem-1",
+    title="Delay-convergent CCAs starve: constructed, played, certified",
+    source="starvation paper, theorem 1, appendix A",
+    published=(
+        "with jitter of any D above 2 delta_max some network gives one of two flows s times the other's "
+        "throughput, whatever s"
+    ),
+    setup="s = 10, Rm = 40 ms, rates up to 100 Mbps; the shared queue empty (case 2) and standing (case 1)",
+    items=("starvation theorem 1",),
+)
 def theorem_1(archive: Archive) -> Computation:
     """Starvation constructed: run over seeds, and certified from the records of each flow alone."""
     numbers = []
@@ -117,6 +139,14 @@ def _question(cca: Cca, lowest: Rate) -> Question:
     return Question(cca, lowest=lowest, highest=HIGHEST, rtprop=RTPROP, seeds=SEEDS)
 
 
+@computed(
+    "starvation-theorem-2",
+    title="Under-utilization without bound",
+    source="starvation paper, theorem 2, section 6.1",
+    published="a CCA whose delay on some ideal link stays below D can leave any faster link idle",
+    setup="a link of 9 Mbps shown by jitter on links of 10, 100 and 1000 times the rate; D = 1.5 (d_max - Rm)",
+    items=("starvation theorem 2",),
+)
 def theorem_2(archive: Archive) -> Computation:
     """A flow alone leaves a link as idle as one likes, within jitter that d_max(C) covers."""
     player = Player(archive)
@@ -136,6 +166,17 @@ def theorem_2(archive: Archive) -> Computation:
     return Computation(numbers)
 
 
+@computed(
+    "starvation-theorem-3",
+    title="In the strong model no CCA that bounds delay escapes starvation",
+    source="starvation paper, theorem 3, section 6.5, appendix B",
+    published="of the traces with delays max(0, d - D) two consecutive ones differ in throughput by more than s",
+    setup=(
+        "s = 10, Rm = 40 ms; d_1 recorded on 10 Mbps, played on 1 Gbps; 40 s. aimd_delay does not "
+        "converge. Appendix B calls d_1's largest D, and then needs one step; here D is jitter's"
+    ),
+    items=("starvation theorem 3",),
+)
 def theorem_3(archive: Archive) -> Computation:
     """In the strong model even CCAs that do not converge starve."""
     numbers = []

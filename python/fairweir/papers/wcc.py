@@ -14,7 +14,7 @@ from fairweir.fluid.orbit import integrate
 from fairweir.fluid.packets import Link, run_packets
 from fairweir.fluid.report import Analysis, analyse, limits
 from fairweir.play.batch import Archive
-from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 
 if TYPE_CHECKING:
@@ -44,6 +44,21 @@ _NO_CYCLE: Final = (
 )
 
 
+@computed(
+    "wcc-figure-3",
+    title="Limit cycles of the weighted fluid models are stable",
+    source="WCC paper, figure 3, lemma 1, theorem 1",
+    published="the spectral radius of the Poincare map's matrix is always below 1",
+    setup=(
+        "weights 1 to 5, wbar = 5 as published, and 7, 10, 20; the matrix as published, and the exact derivative "
+        "of the return map"
+    ),
+    items=(
+        "wcc figure 3",
+        "wcc lemma 1",
+        "wcc theorem 1",
+    ),
+)
 def spectral_radius(_: Archive) -> Computation:
     """Figure 3: is every limit cycle of the grid of weights stable, at the published wbar and beyond?"""
     grids = {(scheme, wbar): _grid(scheme, wbar) for scheme in PANELS for wbar in RADIUS_WBARS}
@@ -80,6 +95,18 @@ def _grid(scheme: str, wbar: float) -> list[list[Analysis]]:
     return [[pairs[max(a, b), min(a, b)] for b in WEIGHTS] for a in WEIGHTS]
 
 
+@computed(
+    "wcc-figure-4",
+    title="Throughput ratio of two weighted flows in the fluid models",
+    source="WCC paper, figure 4, observations 1 and 2",
+    published="sqrt(a1/a2) at the threshold; for large wbar a1/a2 (WCC-AI) and 1 (WCC-MD)",
+    setup="weights 2 and 1; a queue that never empties, and psi = 1, where it does",
+    items=(
+        "wcc figure 4",
+        "wcc observation 1",
+        "wcc observation 2",
+    ),
+)
 def throughput_ratio(_: Archive) -> Computation:
     """Figure 4 and observations 1 and 2: the throughput ratio from the threshold to large wbar."""
     curves = {
@@ -113,6 +140,22 @@ def throughput_ratio(_: Archive) -> Computation:
     return Computation(numbers, draw)
 
 
+@computed(
+    "wcc-observations",
+    title="Limits of weighted flows, fluid and packets at equal wbar",
+    source="WCC paper, observations 1 to 4",
+    published="for large wbar throughputs go to a1 : a2 : ... (WCC-AI), and to 1 (WCC-MD)",
+    setup=(
+        "weights 2 and 1, and 1 to 5; psi = 1; packets on the same link, ACKs delayed by up to one packet time "
+        "(losses at the same instants) and four (a common loss rate); 3 runs"
+    ),
+    items=(
+        "wcc observation 1",
+        "wcc observation 2",
+        "wcc observation 3",
+        "wcc observation 4",
+    ),
+)
 def beside_packets(archive: Archive) -> Computation:
     """Observations 1 to 4: the limits for large wbar, in the fluid and with packets on the same link."""
     links = [Link(scheme, weights, 1.0) for weights in ((2.0, 1.0), (5.0, 4.0, 3.0, 2.0, 1.0)) for scheme in PANELS]
@@ -148,11 +191,27 @@ def beside_packets(archive: Archive) -> Computation:
     return Computation(numbers, draw)
 
 
+@computed(
+    "wcc-figure-5",
+    title="Windows over time in the fluid model of WCC-AI",
+    source="WCC paper, figure 5",
+    published="a fixed point up to wbar = 2 + sqrt(2), a limit cycle beyond",
+    setup="weights 2 and 1",
+    items=("wcc figure 5",),
+)
 def windows_ai(_: Archive) -> Computation:
     """Figure 5: windows over time, equation (3)."""
     return _windows("wcc_ai")
 
 
+@computed(
+    "wcc-figure-6",
+    title="Windows over time in the fluid model of WCC-MD",
+    source="WCC paper, figure 6",
+    published="a fixed point up to wbar = 2/sqrt(3) + sqrt(2), a limit cycle beyond",
+    setup="weights 2 and 1",
+    items=("wcc figure 6",),
+)
 def windows_md(_: Archive) -> Computation:
     """Figure 6: windows over time, equation (4)."""
     return _windows("wcc_md")

@@ -1,9 +1,8 @@
 """Published figures and theorems that are computed by a function instead of a scenario.
 
-To add one: write ``compute(archive: Archive) -> Computation`` in ``fairweir.papers``, and an entry in
-:data:`~fairweir.papers.catalogue.COMPUTED` that names it. It returns numbers, each with the published value and the
-bound for ours, and a figure for ``--plot``. Its packet-level runs go through the archive (``play_all``), so that
-finished ones are reused.
+To add one: write ``compute(archive: Archive) -> Computation`` in ``fairweir.papers``, decorated with :func:`computed`.
+It returns numbers, each with the published value and the bound for ours, and a figure for ``--plot``. Its packet-level
+runs go through the archive (``play_all``), so that finished ones are reused.
 """
 
 from __future__ import annotations
@@ -62,6 +61,9 @@ class Computation:
     draw: Callable[[], Figure] | None = None
 
 
+Compute = Callable[[Archive], Computation]
+
+
 @dataclass(frozen=True)
 class Computed:
     """An entry of ``fairweir reproduce`` that is computed.
@@ -70,6 +72,7 @@ class Computed:
     ----------
     id : str, its name on the command line
     title, source, published, setup : str, as of an experiment
+    items : tuple of str, what it reproduces, as "thesis figure 7.4": a paper's id and an item of it in the index
     home : str, "module:function" of ``compute(archive) -> Computation``; imported when needed
     """
 
@@ -77,6 +80,7 @@ class Computed:
     title: str
     source: str
     published: str
+    items: tuple[str, ...]
     home: str
     setup: str = ""
 
@@ -94,6 +98,23 @@ class Computed:
 
             save_figure(computation.draw(), pictures / f"{self.id}.png")
         return [judge_number(self.id, number) for number in computation.numbers]
+
+
+def computed(
+    name: str, /, *, title: str, source: str, published: str, items: tuple[str, ...], setup: str = ""
+) -> Callable[[Compute], Compute]:
+    """Register a function as an entry of ``fairweir reproduce``.
+
+    The catalogue reads the values from the source (:mod:`fairweir.papers.catalogue`), so that listing the entries
+    imports none of them; the function is left as it is.
+
+    Parameters
+    ----------
+    name : its id
+    title, source, published, items, setup : as of :class:`Computed`
+    """
+    del name, title, source, published, items, setup
+    return lambda function: function
 
 
 def judge_number(experiment: str, number: Number) -> Finding:

@@ -158,6 +158,8 @@ class Experiment(_Table):
 
     title: str = Field(min_length=1)
     source: str = Field(min_length=1)
+    items: list[str] = []
+    """What it reproduces, as "thesis figure 2.1": a paper's id and an item of it in the index."""
     published: str = Field(min_length=1)
     setup: str = ""
     seeds: int = Field(default=3, ge=2, le=100)

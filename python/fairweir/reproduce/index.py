@@ -1,21 +1,27 @@
 """Coverage of every figure, table and theorem of the papers: ``index.toml``, read and checked.
 
-A row names the experiment (``thesis-2.1``) or the command (``fairweir prove frcc``) that reproduces it, or the reason
-why not.
+A row names the commands (``fairweir prove frcc``) that reproduce it, or the reason why nothing does. Experiments and
+computed entries name their items themselves; an item that one of them names runs, whatever its row says.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from rich.table import Table
 
+from fairweir.documents.atomic_write import write_text
 from fairweir.documents.quantities import invalid
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.documents.toml import read_document
 from fairweir.documents.validation_errors import explain
+from fairweir.errors import ConfigError
+from fairweir.reproduce.experiment import known_ids
 
 Verdict = Literal["runs", "lacks", "missing", "not reproducible", "illustration"]
 
@@ -48,7 +54,8 @@ class Row(_Table):
     ----------
     paper : str, a Paper's id
     item : str, as printed: "figure 2.1"
-    by : list of str, ids of experiments, or commands
+    verdict : Verdict; in the file, of an item that no experiment names
+    by : list of str, ids of experiments, or commands; in the file the commands alone
     why : str; why nothing reproduces it, or what is omitted
     """
 
@@ -56,17 +63,29 @@ class Row(_Table):
     item: str
     shows: str = Field(min_length=1)
     kind: Literal["experiment", "computed", "theorem", "diagram"]
-    verdict: Verdict
+    verdict: Verdict = "runs"
     by: list[str] = []
     why: str = ""
 
+    @property
+    def name(self) -> str:
+        """Its name in ``items``: "thesis figure 2.1"."""
+        return f"{self.paper} {self.item}"
+
     @model_validator(mode="after")
     def _has_a_reason(self) -> Row:
-        if (self.verdict == "runs") != bool(self.by):
-            raise invalid("{noun} needs `by` if it runs, and no `by` if it does not", self.item, "set by = [...]")
+        if self.by and self.verdict != "runs":
+            raise invalid("{noun} has `by` and does not run", self.item, "leave out verdict")
         if self.verdict in ("lacks", "missing", "not reproducible") and not self.why:
             raise invalid("{noun} has no reason", self.item, "set why = ...")
         return self
+
+    def reproduced_by(self, names: Sequence[str]) -> Row:
+        """Return the row with the experiments that name its item: it then runs, and the reason why not is gone."""
+        if not names:
+            return self
+        why = self.why if self.verdict == "runs" else ""
+        return self.model_copy(update={"verdict": "runs", "by": [*names, *self.by], "why": why})
 
 
 class Index(_Table):
@@ -80,21 +99,48 @@ class Index(_Table):
         return Counter((row.paper, row.verdict) for row in self.row)
 
 
-def load_index() -> Index:
-    """Read the index.
+def items_of_experiments(directory: Path) -> dict[str, Sequence[str]]:
+    """Return the items that each experiment of a directory names, read without checking its scenarios.
 
     Raises
     ------
-    ConfigError : a key or a value is wrong
+    ConfigError : a file is not TOML
     """
-    from pathlib import Path
+    return {name: read_document(directory / f"{name}.toml").get("items", []) for name in known_ids(directory)}
 
+
+def load_index(items: Mapping[str, Sequence[str]]) -> Index:
+    """Read the index.
+
+    Parameters
+    ----------
+    items : of experiments and computed entries, by id: what they reproduce
+
+    Raises
+    ------
+    ConfigError : a key or a value is wrong, an experiment names an item that no paper has, or a row that runs has
+        nothing that runs it
+    """
     path = Path(str(files("fairweir.reproduce") / "index.toml"))
     document = read_document(path)
     try:
-        return Index.model_validate(document)
+        index = Index.model_validate(document)
     except ValidationError as error:
         raise explain(error, Index, document, str(path)) from None
+    by: dict[str, list[str]] = {row.name: [] for row in index.row}
+    for name, named in items.items():
+        for item in named:
+            if item not in by:
+                hint = did_you_mean(item, by) or f"add a row to {path}"
+                raise ConfigError(f"no paper has the item `{item}`", source=name, key="items", hint=hint)
+            by[item].append(name)
+    rows = [row.reproduced_by(by[row.name]) for row in index.row]
+    for row in rows:
+        if row.verdict == "runs" and not row.by:
+            raise ConfigError(
+                f"nothing runs `{row.name}`", source=str(path), hint="name it in `items` of an experiment"
+            )
+    return Index(paper=index.paper, row=rows)
 
 
 def tables(index: Index) -> list[Table]:
@@ -107,6 +153,16 @@ def tables(index: Index) -> list[Table]:
                 table.add_row(row.item, row.shows, row.verdict, "; ".join(filter(None, [", ".join(row.by), row.why])))
         shown.append(table)
     return shown
+
+
+#: In a page, above the tables: what stands there stays.
+HEADING = "<!-- below: fairweir reproduce --index --page -->\n"
+
+
+def write_page(index: Index, path: Path) -> None:
+    """Write the tables to a Markdown page, below its :data:`HEADING` if it has one."""
+    above, found, _ = (path.read_text(encoding="utf-8") if path.exists() else "").partition(HEADING)
+    write_text(path, f"{above if found else ''}{HEADING}\n{page(index)}")
 
 
 def page(index: Index) -> str:

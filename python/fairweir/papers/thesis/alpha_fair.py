@@ -16,7 +16,7 @@ from fairweir.contracts.analytical import alpha_fair
 from fairweir.contracts.datacentre import CAPACITY, FINE_PACKET, Follower, canonical, place, vegas
 from fairweir.errors import FairweirError
 from fairweir.play.batch import Task, play_all, spread_starts
-from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 from fairweir.scenario.model import Scenario
 
@@ -34,6 +34,17 @@ NAMES: Final = {1.0: "proportional", 2.0: "min potential delay"}
 RENO_SEEDS: Final = range(1, 6)
 
 
+@computed(
+    "thesis-table-6.1",
+    title="Rates under notions of fairness on the parking lot",
+    source="thesis table 6.1",
+    published="two hops: r_0 is 0, 1/3, sqrt(2) - 1 and 1/2 for alpha 0, 1, 2 and infinity",
+    setup=(
+        "algebra; contracts s^(-1/alpha) as in figure 6.6, packets of 256 B; Vegas there; Reno at 50 Mbps and "
+        "50 ms, RED at each hop"
+    ),
+    items=("thesis table 6.1",),
+)
 def table(archive: Archive) -> Computation:
     """Compute the table's rates, and run them."""
     followers = {alpha: canonical(1.0 / alpha, gain=min(1.0, 1.0 / alpha)) for alpha in ALPHAS}

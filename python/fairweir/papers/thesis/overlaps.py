@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fairweir.formal.frcc.fluid import THETA_MS, parking_lot
 from fairweir.papers.thesis.frcc_packets import Played, on_one_link, on_parking_lot, play
 from fairweir.papers.thesis.ratios import ratio_at_rest
-from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 
 if TYPE_CHECKING:
@@ -26,6 +26,20 @@ LOT_SLOTS: Final = (None, 20, 60, 240)
 HOPS: Final = 3
 
 
+@computed(
+    "thesis-7.14",
+    title="FRCC's colliding probes, packet by packet",
+    source="thesis figure 7.14 and section 7.5.4, FRCC paper figure 16",
+    published=(
+        "a probe that measures another one's delay takes the link for slower than it is: N_T goes to 1, and "
+        "the flow that meets more probes yields"
+    ),
+    setup="48 Mbps; two flows of 50 ms, 600 s; parking lot of 3 hops of 10 ms, 1200 s; slots of a round fixed",
+    items=(
+        "thesis figure 7.14",
+        "frcc figure 16",
+    ),
+)
 def overlaps(archive: Archive) -> Computation:
     """Run two flows, and a parking lot, with increasing slots per round."""
     scenarios = {("pair", slots): on_one_link([50, 50], slots) for slots in SLOTS} | {

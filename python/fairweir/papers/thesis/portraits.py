@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from fairweir.formal.frcc.maps import PANELS, Map, Path
-from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 
 if TYPE_CHECKING:
@@ -32,6 +32,20 @@ def after(rounds: int, move: Map, path: Path = PATH) -> tuple[Any, Any]:
     return n_c, n_t
 
 
+@computed(
+    "thesis-7.12",
+    title="FRCC's phase portraits on the ideal link",
+    source="thesis figure 7.12, FRCC paper figure 14",
+    published=(
+        "without collisions the state goes to N_C = N_T = 2; in every overlap N_T goes to 1, and a partial "
+        "overlap moves the link from the flow that measures both probes to the other"
+    ),
+    setup="main cwnd update, R = 1, theta = 0.2, no clamps; grid of 24 x 24 states, N_C in (1, 4], N_T in [0.5, 4]",
+    items=(
+        "thesis figure 7.12",
+        "frcc figure 14",
+    ),
+)
 def ideal_link(archive: Archive) -> Computation:
     """Compute the portraits of figure 7.12 and their properties."""
     return Computation(numbers=[*_alone(), *_full(), *_partial()], draw=draw)

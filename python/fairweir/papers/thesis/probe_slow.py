@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 
 if TYPE_CHECKING:
@@ -77,6 +77,17 @@ def _serve(queue: Fraction, sent: Fraction, capacity: Fraction, buffer: Fraction
     return max(Fraction(0), queue + sent - capacity), min(capacity, queue + sent)
 
 
+@computed(
+    "thesis-table-4.2",
+    title="cc_probe_slow at rest on two paths that look alike to it",
+    source="thesis table 4.2, section 4.2.2",
+    published=(
+        "a cycle of probe, drain, drain loses alpha on both paths, uses all of the slow one and T*/(T* + D) "
+        "of the fast one"
+    ),
+    setup="R = D = T*, alpha = C_L,lambda R/100; exact fractions",
+    items=("thesis table 4.2",),
+)
 def two_paths(_: Archive) -> Computation:
     """Table 4.2, computed from the rule's cycle."""
     slow = cycle(BELIEVED, BELIEVED * D)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from fairweir.play.run import run
-from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 from fairweir.scenario.model import Scenario
 
@@ -38,6 +38,20 @@ LONG_MS: Final = 100
 WINDOW_PKTS: Final = 100
 
 
+@computed(
+    "thesis-7.4",
+    title="A probe must be larger than what jitter hides",
+    source="thesis figure 7.4, FRCC paper figure 7",
+    published=(
+        "a small range of excess delays is a large range of capacities; for C = 600 only the largest three "
+        "probes create more than Delta R of excess delay"
+    ),
+    setup="Delta R = 1, probes of a quarter to eight times C Delta R (the figure's are not told)",
+    items=(
+        "thesis figure 7.4",
+        "frcc figure 7",
+    ),
+)
 def probe_sizes(_: Archive) -> Computation:
     """Figure 7.4: which capacities an excess delay allows, if jitter adds up to Delta R either way."""
     capacity, jitter = 600.0, 1.0
@@ -108,6 +122,20 @@ class Probe:
         return self.excess[(self.t_ms > after_ms) & (self.t_ms <= before_ms)]
 
 
+@computed(
+    "thesis-7.6",
+    title="Packet trains may not measure the link's capacity",
+    source="thesis figure 7.6, FRCC paper figure 9",
+    published=(
+        "the immediate excess delay is more than the probe's transmission delay if another hop is passed "
+        "first, and subsides when packets are ACK-clocked"
+    ),
+    setup="windows of 100 packets, a probe of 40; 12 Mbps, rtprop 40 ms; the other hop is as fast",
+    items=(
+        "thesis figure 7.6",
+        "frcc figure 9",
+    ),
+)
 def trains(_: Archive) -> Computation:
     """Figure 7.6: a probe sent at once queues twice if it crosses another hop first."""
     near, far = _probe(_one_link([40, 40], 0)), _probe(_with_extra_hop())
@@ -124,6 +152,20 @@ def trains(_: Archive) -> Computation:
     return Computation(numbers, lambda: _draw_probes({"bottleneck alone": near, "a hop as fast before it": far}))
 
 
+@computed(
+    "thesis-7.7",
+    title="Probes oscillate where rtprops differ",
+    source="thesis figure 7.7, FRCC paper figure 10",
+    published=(
+        "RTTs swing after a probe and dampen over time; the excess delay without oscillations is not the "
+        "probe's transmission delay"
+    ),
+    setup="as thesis-7.6, with rtprops of 20 and 100 ms; at rest windows W_i at rates W_i/(R_i + q) that sum to C",
+    items=(
+        "thesis figure 7.7",
+        "frcc figure 10",
+    ),
+)
 def oscillations(_: Archive) -> Computation:
     """Figure 7.7: with different rtprops a probe makes RTTs swing, and leaves more or less than its transmission."""
     probes = {name: _probe(_one_link(rtprops, 0)) for name, rtprops in _PAIRS.items()}
@@ -140,6 +182,17 @@ def oscillations(_: Archive) -> Computation:
     return Computation(numbers, lambda: _draw_probes(probes))
 
 
+@computed(
+    "thesis-7.8",
+    title="Paced probes oscillate less",
+    source="thesis figure 7.8, FRCC paper figure 11",
+    published="pacing a probe over an RTT reduces the oscillations, whether the short flow probes or the long one",
+    setup="as thesis-7.7",
+    items=(
+        "thesis figure 7.8",
+        "frcc figure 11",
+    ),
+)
 def paced(_: Archive) -> Computation:
     """Figure 7.8: a probe that is sent over an RTT makes smaller swings."""
     probes: dict[str, Probe] = {}
@@ -155,6 +208,17 @@ def paced(_: Archive) -> Computation:
     return Computation(numbers, lambda: _draw_probes(probes))
 
 
+@computed(
+    "thesis-7.9",
+    title="Throughput over RTT-aligned intervals",
+    source="thesis figure 7.9, FRCC paper figure 24",
+    published="over intervals that are not aligned it is anything from 0 to C, over an RTT it is cwnd/RTT",
+    setup="two flows of 100 packets whose first windows leave as bursts; 12 Mbps, rtprop 100 ms, no jitter",
+    items=(
+        "thesis figure 7.9",
+        "frcc figure 24",
+    ),
+)
 def aligned_intervals(_: Archive) -> Computation:
     """Figure 7.9: bursts of two flows on an ideal link, and throughput over intervals of any length."""
     config = Scenario.from_dict(

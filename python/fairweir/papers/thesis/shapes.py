@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.optimize import brentq
 
-from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 
 if TYPE_CHECKING:
@@ -47,6 +47,17 @@ def parking_lot_ratio(shift: float, capacity: float = 1.0) -> float:
     return (2 * delay - shift) / (delay - shift)
 
 
+@computed(
+    "thesis-6.2",
+    title="Noise, intercepts and shifts: what shape makes of a contract",
+    source="thesis figure 6.2, sections 6.2 and 6.3",
+    published=(
+        "by 1/s the same noise costs more the faster the link; by a linear contract the more the nearer the "
+        "delay is to its intercept; a shift makes rates on the parking lot more unequal"
+    ),
+    setup="algebra, without units: as the figure, which has none",
+    items=("thesis figure 6.2",),
+)
 def shapes(_: Archive) -> Computation:
     """Figure 6.2, by algebra."""
     numbers = [

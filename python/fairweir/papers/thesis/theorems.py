@@ -8,18 +8,42 @@ from typing import TYPE_CHECKING
 from fairweir.formal.frcc import published
 from fairweir.formal.frcc.lemmas import PUBLISHED
 from fairweir.formal.frcc.suite import Step, corrections, faults, ideal_link, jittery_link, settle
-from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 
 if TYPE_CHECKING:
     from fairweir.play.batch import Archive
 
 
+@computed(
+    "thesis-theorem-7.5.1",
+    title="FRCC is fair on the ideal link",
+    source="thesis theorem 7.5.1, FRCC paper theorem 6.1",
+    published="every flow's rate goes to C/N_G, and its RTT to R + theta N_G",
+    setup="derived by sympy from the cwnd update for any number of flows; inequalities by z3 and yices",
+    items=(
+        "thesis theorem 7.5.1",
+        "thesis lemma D.3.1",
+        "frcc theorem 6.1",
+        "frcc lemma C.1",
+    ),
+)
 def theorem_7_5_1(archive: Archive) -> Computation:
     """Derive and check the ideal link's round and its convergence."""
     return Computation([_stands("ideal link", "fair, with an RTT of R + theta N_G", ideal_link())])
 
 
+@computed(
+    "thesis-theorem-7.5.2",
+    title="FRCC bounds the throughput ratio of two flows on the jittery link",
+    source="thesis theorem 7.5.2, FRCC paper theorem 6.2",
+    published="at most 6.6 (alternate update, theta N_G > R)",
+    setup="lemmas C.6 to C.8 by z3 and yices, each refutation played exactly; every step: fairweir prove frcc",
+    items=(
+        "thesis theorem 7.5.2",
+        "frcc theorem 6.2",
+    ),
+)
 def theorem_7_5_2(archive: Archive) -> Computation:
     """Check the lemmas of the jittery link, their errors, and the corrections."""
     stated = published.IN_THE_STATED_DIRECTION
