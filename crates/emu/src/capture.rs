@@ -1,9 +1,10 @@
 //! Capture of packets at one of the devices: headers only, buffered by the thread that forwards the packets, and
 //! written by another thread of normal priority.
 
+use crate::EmuError;
 use crate::error::During;
-use crate::{EmuError, relay::Direction};
 use fairweir_capture::Writer;
+use fairweir_path::Direction;
 use fairweir_units::{Dur, Time};
 use std::fs::File;
 use std::io::{self, Write};

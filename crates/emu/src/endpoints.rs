@@ -2,11 +2,11 @@
 
 use crate::cca::Choice;
 use crate::guarding::{Guarded, Guarding};
-use crate::network::{DEVICE, HEADER_BYTES, ReceiveWindows};
+use crate::network::{DEVICE, ReceiveWindows};
 use crate::refusal::Refusal;
 use crate::traffic::{Clients, Listening, Receivers, SenderPlan, SenderRecord, Senders, Servers, Timeline};
 use crate::{Clock, EmulatorCpu, Network, address};
-use fairweir_scenario::{Config, FlowSpec, Source};
+use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES, Source};
 use fairweir_units::{Dur, Rate, Time};
 use serde_json::Value;
 use std::io;

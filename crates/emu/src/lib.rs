@@ -15,7 +15,6 @@ mod endpoints;
 mod error;
 mod frames;
 pub mod guarding;
-mod hop;
 mod limits;
 mod meter;
 mod namespace;

@@ -7,7 +7,7 @@ use crate::netlink::{LinkSettings, Metrics, Netlink};
 use crate::steering::steer;
 use crate::tun::Tun;
 use fairweir_path::ConfigError;
-use fairweir_scenario::{Config, FlowSpec};
+use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES};
 use nix::sched::CpuSet;
 
 /// The device's name in both namespaces.
@@ -22,8 +22,6 @@ const AUTOTUNED_BUFFER: &str = "4096 131072 33554432";
 const INITIAL_SEND_BUFFER_BYTES: u64 = 1 << 20;
 /// Initial receive window, packets: large enough not to limit the sender.
 const INITIAL_RWND: u32 = 65_535;
-/// 20 B IP, 20 B TCP and 12 B timestamps: headers of a data packet.
-pub(crate) const HEADER_BYTES: u64 = 52;
 /// TCP's option kinds, timestamps included, need a packet larger than this.
 const MIN_MTU: u64 = 576;
 

@@ -1,11 +1,9 @@
 //! Turns counters into the record: the warm-up's cut, the time series, the summary.
 
-use crate::hop::HopCounts;
 use crate::meter::{FlowCounts, FlowMeter};
-use crate::network::HEADER_BYTES;
 use crate::record::{FlowRecord, MeasuredSeries};
 use crate::relay::Relay;
-use fairweir_scenario::{Config, Histogram, LinkSummary, mbps};
+use fairweir_scenario::{Config, HEADER_BYTES, Histogram, HopCounts, LinkSummary, mbps};
 use fairweir_units::{Dur, Time};
 
 /// Everything that a run's record is made of but the emulation's accuracy.
@@ -135,16 +133,7 @@ impl Recorder {
             rows.throughput_mbps.push(mbps(bytes, length));
             rows.rtt_ms.push(if samples == 0 { f64::NAN } else { rtt_ms });
         }
-        let rows = &mut self.series.links;
-        for (index, (hop, old)) in relay.hops.iter_mut().zip(&self.last.hops).enumerate() {
-            let new = hop.counts - *old;
-            rows.t_ns.push(at.as_nanos());
-            rows.link.push(index as u32);
-            rows.queue_bytes.push(hop.hop.backlog(at).bytes.0);
-            rows.arrival_rate_mbps.push(mbps(new.served_bytes, length));
-            rows.drops.push(new.drops);
-            rows.marks.push(new.marks);
-        }
+        self.series.links.sample(at, length, relay.hops.iter_mut(), &mut self.last.hops);
         self.last = now;
         self.closed = at;
         self.interval_end = self.interval.map_or(Time::NEVER, |interval| at + interval);
@@ -162,7 +151,7 @@ impl Recorder {
         let total = self.snapshot(at, relay);
         Recorded {
             flows: (0..self.meters.len()).map(|flow| self.flow_record(flow, &total, relay)).collect(),
-            links: (0..relay.hops.len()).map(|hop| self.link_summary(hop, &total, relay)).collect(),
+            links: self.link_summaries(at, relay),
             delivered_pkts: total.flows.iter().map(|flow| flow.counts.delivered).sum(),
             series: self.interval.map(|_| std::mem::take(&mut self.series)),
             end: at,
@@ -188,20 +177,9 @@ impl Recorder {
         }
     }
 
-    fn link_summary(&self, hop: usize, total: &Snapshot, relay: &Relay) -> LinkSummary {
-        let (metered, counts) = (&relay.hops[hop], total.hops[hop] - self.base.hops[hop]);
-        let (from, to) = (self.base.at, total.at);
-        let possible = metered.hop.link().mean_rate(from, to) * to.since(from);
-        let utilization = if possible.0 == 0 { 0.0 } else { counts.served_bytes as f64 / possible.0 as f64 };
-        LinkSummary {
-            name: self.link_names[hop].clone(),
-            // Packets taken in just before the end are served after it: no more than all of the link is used.
-            utilization: utilization.min(1.0),
-            queue_ms: metered.wait.stats_less(Dur::ZERO),
-            drops: counts.drops,
-            marks: counts.marks,
-            arrivals: counts.arrivals,
-        }
+    fn link_summaries(&self, to: Time, relay: &Relay) -> Vec<LinkSummary> {
+        let links = relay.hops.iter().zip(&self.link_names).zip(&self.base.hops);
+        links.map(|((hop, name), &base)| hop.summary(name, base, self.base.at, to)).collect()
     }
 }
 
@@ -218,9 +196,10 @@ pub(crate) struct Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::relay::{Direction, Item, packet};
+    use crate::relay::{Item, packet};
     use crate::wire::View;
     use crate::wire::tests::{ack_packet, data_packet, syn_packet};
+    use fairweir_path::Direction;
     use serde_json::json;
 
     /// Runs one flow over 12 Mbps and 10 ms, a packet every 2 ms until `until_ms`, each acknowledged at once over a

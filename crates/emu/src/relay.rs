@@ -3,32 +3,17 @@
 //! Pure: time comes in as an argument. A packet carries its *intended* time from element to element: it reaches a hop
 //! at the time intended by the previous hop, however late it is processed, so lateness does not accumulate.
 //!
-//! The order of elements and the random streams are the simulator's (`fairweir_sim`): the same packets at the same
-//! times leave both at the same times.
+//! Lanes, random streams and the order of simultaneous events are the simulator's ([`network`]): the same packets at the
+//! same times leave both at the same times.
 
-use crate::hop::MeteredHop;
-use fairweir_path::{Chain, ElementConfig, Packet, Verdict};
-use fairweir_scenario::{Config, FlowSpec, element_stream, hop_stream};
+use fairweir_path::{Direction, Lane, Packet, TieKey, Ties, Verdict};
+use fairweir_scenario::{Config, MeteredHop, network};
 use fairweir_units::{Bytes, Dur, Time};
-use rand_chacha::ChaCha8Rng;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Names a frame: an index into the caller's store.
 pub(crate) type Frame = u32;
-
-/// Odd constants with well-mixed bits, as in SplitMix64.
-const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
-const MIX_FLOW: u64 = 0xBF58_476D_1CE4_E5B9;
-
-/// Direction of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// From the sender.
-    Data,
-    /// To the sender.
-    Ack,
-}
 
 /// A packet in the network.
 #[derive(Clone, Copy, Debug)]
@@ -59,22 +44,13 @@ pub(crate) struct Release {
     pub(crate) item: Item,
 }
 
-/// Time of a frame's next event. Ties are ordered by a seeded phase, frames of one flow by their order.
+/// Time of a frame's next event. Simultaneous events are ordered by [`Ties`], those of one stream by their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     at: Time,
-    phase: u32,
+    rank: u32,
     serial: u64,
     frame: Frame,
-}
-
-/// A flow's path in one direction.
-#[derive(Debug)]
-struct Way {
-    before: Chain,
-    hops: Vec<usize>,
-    after: Chain,
-    dropped: u64,
 }
 
 /// The network.
@@ -84,7 +60,7 @@ pub(crate) struct Relay {
     /// Hops that decide on leave.
     deciding: Vec<usize>,
     /// Per flow, for data and ACKs.
-    ways: Vec<[Way; 2]>,
+    lanes: Vec<[Lane; 2]>,
     /// When the data packet that left last had entered, per flow: an ACK is its echo.
     last_sent: Vec<Time>,
     /// Indexed by frame.
@@ -96,42 +72,31 @@ pub(crate) struct Relay {
     /// Frames that were lost and not yet taken.
     lost: Vec<Frame>,
     serial: u64,
-    seed: u64,
+    ties: Ties,
 }
 
-impl Way {
-    fn pass(chain: &mut Chain, now: Time, item: &mut Item) -> Option<Time> {
-        match chain.arrive(now, &item.packet) {
-            Verdict::Deliver(at) => Some(at),
-            Verdict::Mark(at) => {
-                item.is_marked = true;
-                Some(at)
-            }
-            Verdict::Drop => None,
-        }
-    }
+/// Applies a verdict to `item`: returns when it leaves, unless it is lost.
+fn decided(verdict: Verdict, item: &mut Item) -> Option<Time> {
+    let (at, is_marked) = verdict.delivery()?;
+    item.is_marked |= is_marked;
+    Some(at)
 }
 
 impl Relay {
     /// The network of `config`, which must be valid.
     pub(crate) fn new(config: &Config) -> Relay {
-        let hops: Vec<MeteredHop> = config
-            .links
-            .iter()
-            .enumerate()
-            .map(|(index, spec)| MeteredHop::new(spec, hop_stream(config.seed, index)))
-            .collect();
+        let (hops, lanes) = network(config);
         Relay {
             deciding: (0..hops.len()).filter(|&hop| hops[hop].hop.decides_on_leave()).collect(),
             hops,
-            ways: config.flows.iter().enumerate().map(|(index, spec)| ways(config, index, spec)).collect(),
+            lanes,
             last_sent: vec![Time::ZERO; config.flows.len()],
             items: Vec::new(),
             coming: BinaryHeap::new(),
             leaving: BinaryHeap::new(),
             lost: Vec::new(),
             serial: 0,
-            seed: config.seed.wrapping_mul(MIX) | 1,
+            ties: Ties::new(config.seed),
         }
     }
 
@@ -146,11 +111,9 @@ impl Relay {
         if item.direction == Direction::Ack {
             slot.packet.sent = self.last_sent[item.flow];
         }
-        let way = &mut self.ways[item.flow][item.direction as usize];
-        match Way::pass(&mut way.before, now, slot) {
-            Some(at) if way.hops.is_empty() => self.finish(at, frame),
-            Some(at) if at <= now => self.enter(now, frame),
-            Some(at) => self.push_coming(at, frame),
+        let lane = &mut self.lanes[item.flow][item.direction as usize];
+        match decided(lane.enter(now, &slot.packet), slot) {
+            Some(at) => self.advance_to_hop(at, frame),
             None => self.lose(frame),
         }
     }
@@ -158,11 +121,11 @@ impl Relay {
     /// Processes events inside the network up to `now`.
     pub(crate) fn advance(&mut self, now: Time) {
         loop {
-            let coming = self.coming.peek().map_or(Time::NEVER, |Reverse(entry)| entry.at);
+            let coming = self.coming.peek().map_or((Time::NEVER, 0), |Reverse(entry)| (entry.at, entry.rank));
             let service = self.next_service();
-            if let Some((at, hop)) = service.filter(|&(at, _)| at <= now && at <= coming) {
+            if let Some((at, _, hop)) = service.filter(|&(at, rank, _)| at <= now && (at, rank) <= coming) {
                 self.service(at, hop);
-            } else if coming <= now
+            } else if coming.0 <= now
                 && let Some(Reverse(entry)) = self.coming.pop()
             {
                 self.enter(entry.at, entry.frame);
@@ -187,7 +150,7 @@ impl Relay {
     /// Time of the next event; [`Time::NEVER`] if the network is empty.
     pub(crate) fn next_event(&self) -> Time {
         let first = |heap: &BinaryHeap<Reverse<Entry>>| heap.peek().map_or(Time::NEVER, |Reverse(entry)| entry.at);
-        let service = self.next_service().map_or(Time::NEVER, |(at, _)| at);
+        let service = self.next_service().map_or(Time::NEVER, |(at, ..)| at);
         first(&self.coming).min(first(&self.leaving)).min(service)
     }
 
@@ -198,23 +161,28 @@ impl Relay {
 
     /// Data packets of `flow` that were lost, and ACKs.
     pub(crate) fn dropped(&self, flow: usize) -> [u64; 2] {
-        [self.ways[flow][0].dropped, self.ways[flow][1].dropped]
+        self.lanes[flow].each_ref().map(|lane| lane.dropped)
     }
 
     /// Returns how often elements of `flow` violated their bounds.
     pub(crate) fn violations(&self, flow: usize) -> u64 {
-        self.ways[flow].iter().map(|way| way.before.violations() + way.after.violations()).sum()
+        self.lanes[flow].iter().map(Lane::violations).sum()
     }
 
-    fn next_service(&self) -> Option<(Time, usize)> {
-        let due = self.deciding.iter().map(|&hop| (self.hops[hop].hop.service_at(), hop));
-        due.filter(|(at, _)| at.is_set()).min()
+    /// Time of the next departure that a hop decides on, its rank among simultaneous events, and the hop.
+    fn next_service(&self) -> Option<(Time, u32, usize)> {
+        let due = self.deciding.iter().filter_map(|&index| {
+            let hop = &self.hops[index];
+            let at = hop.hop.service_at();
+            at.is_set().then(|| (at, hop.tie.map_or(0, |key| self.ties.rank(key, at)), index))
+        });
+        due.min()
     }
 
     /// `frame` reaches its next hop at `now`.
     fn enter(&mut self, now: Time, frame: Frame) {
         let item = &mut self.items[frame as usize];
-        let hop = &mut self.hops[self.ways[item.flow][item.direction as usize].hops[item.stage]];
+        let hop = &mut self.hops[self.lanes[item.flow][item.direction as usize].visits()[item.stage].hop];
         item.stage += 1;
         if hop.hop.decides_on_leave() {
             if !hop.wait(now, &item.packet, item.packets, frame) {
@@ -236,70 +204,52 @@ impl Relay {
     /// The hop that `frame` reached last has decided on it.
     fn leave(&mut self, frame: Frame, verdict: Verdict) {
         let item = &mut self.items[frame as usize];
-        let departure = match verdict {
-            Verdict::Deliver(at) => at,
-            Verdict::Mark(at) => {
-                item.is_marked = true;
-                at
-            }
-            Verdict::Drop => return self.lose(frame),
-        };
-        let hops = &self.ways[item.flow][item.direction as usize].hops;
-        if item.stage < hops.len() {
-            let at = departure + self.hops[hops[item.stage - 1]].delay;
-            self.push_coming(at, frame);
-        } else {
-            self.finish(departure, frame);
+        let Some(departure) = decided(verdict, item) else { return self.lose(frame) };
+        let visits = self.lanes[item.flow][item.direction as usize].visits();
+        let is_last = item.stage == visits.len();
+        let delay = if is_last { Dur::ZERO } else { self.hops[visits[item.stage - 1].hop].delay };
+        self.advance_to_hop(departure + delay, frame);
+    }
+
+    /// `frame` reaches its next hop, or the end of the lane's hops, at `at`.
+    fn advance_to_hop(&mut self, at: Time, frame: Frame) {
+        let item = &self.items[frame as usize];
+        match self.lanes[item.flow][item.direction as usize].visits().get(item.stage) {
+            Some(visit) => match visit.tie {
+                Some(key) => {
+                    let entry = self.entry(at, key, frame);
+                    self.coming.push(Reverse(entry));
+                }
+                None => self.enter(at, frame),
+            },
+            None => self.finish(at, frame),
         }
     }
 
     /// `frame` leaves the last hop (or the first chain, if there is no hop) at `at`.
     fn finish(&mut self, at: Time, frame: Frame) {
         let item = &mut self.items[frame as usize];
-        let way = &mut self.ways[item.flow][item.direction as usize];
-        match Way::pass(&mut way.after, at, item) {
+        let lane = &mut self.lanes[item.flow][item.direction as usize];
+        match decided(lane.leave(at, &item.packet), item) {
             Some(at) => {
-                let entry = self.entry(at, frame);
+                let key = TieKey(item.flow as u32);
+                let entry = self.entry(at, key, frame);
                 self.leaving.push(Reverse(entry));
             }
             None => self.lose(frame),
         }
     }
 
-    fn push_coming(&mut self, at: Time, frame: Frame) {
-        let entry = self.entry(at, frame);
-        self.coming.push(Reverse(entry));
-    }
-
-    fn entry(&mut self, at: Time, frame: Frame) -> Entry {
-        let item = &self.items[frame as usize];
-        let stream = (item.flow as u64) << 1 | item.direction as u64;
-        let phase = (at.as_nanos() ^ stream.wrapping_mul(MIX_FLOW) ^ self.seed).wrapping_mul(MIX) >> 32;
+    fn entry(&mut self, at: Time, key: TieKey, frame: Frame) -> Entry {
         self.serial += 1;
-        Entry { at, phase: phase as u32, serial: self.serial, frame }
+        Entry { at, rank: self.ties.rank(key, at), serial: self.serial, frame }
     }
 
     fn lose(&mut self, frame: Frame) {
         let item = &self.items[frame as usize];
-        self.ways[item.flow][item.direction as usize].dropped += u64::from(item.packets);
+        self.lanes[item.flow][item.direction as usize].dropped += u64::from(item.packets);
         self.lost.push(frame);
     }
-}
-
-/// A flow's ways; its elements take their random streams in the order of the specification.
-fn ways(config: &Config, index: usize, spec: &FlowSpec) -> [Way; 2] {
-    let mut elements = 0;
-    let mut stream = || -> ChaCha8Rng {
-        elements += 1;
-        element_stream(config.seed, index, elements)
-    };
-    let mut chain = |delay: Dur, elements: &[ElementConfig]| Chain::new(delay, elements, &mut stream);
-    let (ingress, egress) = (chain(Dur::ZERO, &spec.ingress), chain(spec.forward_delay, &spec.egress));
-    let (reverse, reverse_egress) = (chain(spec.reverse_delay, &spec.reverse), chain(Dur::ZERO, &spec.reverse_egress));
-    [
-        Way { before: ingress, hops: spec.path.clone(), after: egress, dropped: 0 },
-        Way { before: reverse, hops: spec.ack_path.clone(), after: reverse_egress, dropped: 0 },
-    ]
 }
 
 /// A packet of `bytes` that enters at `sent`.

@@ -1,12 +1,11 @@
 //! Combines the measurements of emulator and senders into the same document that the simulator returns.
 
 use crate::EmulatorRecord;
-use crate::network::HEADER_BYTES;
 use crate::refusal::Refusal;
 use crate::traffic::SenderRecord;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use fairweir_scenario::{Config, FlowSeries, FlowSummary, LinkSeries, Summary, mbps, ratio};
+use fairweir_scenario::{Config, FlowSeries, FlowSummary, LinkSeries, Summary, goodput_mbps, mbps, ratio};
 use fairweir_units::Time;
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -63,13 +62,12 @@ impl Document<'_> {
         let from = (Time::ZERO + self.config.warmup).max(began);
         let until = self.measured.end.min(spec.stop.unwrap_or(Time::NEVER)).min(completed_at.unwrap_or(Time::NEVER));
         let throughput_mbps = mbps(measured.delivered_bytes, until.since(from));
-        let packet = self.config.packet.0;
         let lost = connection.counted.lost;
         FlowSummary {
             id: spec.id.clone(),
             cca: spec.cca.clone(),
             throughput_mbps,
-            goodput_mbps: throughput_mbps * (packet - HEADER_BYTES) as f64 / packet as f64,
+            goodput_mbps: goodput_mbps(throughput_mbps, self.config.packet),
             rtt_ms: measured.rtt_ms,
             qdelay_ms: measured.qdelay_ms,
             loss_rate: ratio(lost, lost + measured.delivered_pkts),

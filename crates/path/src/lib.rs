@@ -5,6 +5,8 @@
 //! decides at departure (CoDel) needs a later event: [`Hop::service`].
 //!
 //! - [`Element`]: one flow's own part (delay, jitter, loss, policer, private link); [`Chain`]: several in a row.
+//! - [`Lane`]: a flow's path in one direction, as both worlds compose it: elements, hops, elements. [`Ties`]: which of
+//!   several packets that arrive at the same nanosecond is first.
 //! - [`Link`]: when does a packet leave? [`Queue`]: may it enter? [`Hop`]: a queue before a link, shared by flows.
 #![forbid(unsafe_code)]
 
@@ -15,8 +17,10 @@ mod element;
 mod error;
 mod hop;
 mod kinds;
+mod lane;
 mod opportunity;
 mod packet;
+mod tie;
 mod token_bucket;
 
 pub mod link;
@@ -27,9 +31,11 @@ pub use chain::Chain;
 pub use element::{Element, ElementSpec};
 pub use error::{ConfigError, check_dur, check_positive_dur, check_rate};
 pub use hop::{Departure, Hop, HopConfig};
+pub use lane::{Direction, Lane, Visit};
 pub use link::{Link, LinkConfig, LinkSpec};
 pub use packet::{Packet, Verdict};
 pub use queue::{Admission, Backlog, Queue, QueueConfig, QueueSpec};
+pub use tie::{TieKey, Ties};
 
 // To add an element: a file with its parameters, which implement `ElementSpec`, and a line here.
 kinds::grouped_kinds! {

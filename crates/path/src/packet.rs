@@ -25,3 +25,15 @@ pub enum Verdict {
     /// It is lost.
     Drop,
 }
+
+impl Verdict {
+    /// Returns when the packet leaves and whether it is marked; `None` if it is lost.
+    #[inline(always)]
+    pub fn delivery(self) -> Option<(Time, bool)> {
+        match self {
+            Verdict::Deliver(at) => Some((at, false)),
+            Verdict::Mark(at) => Some((at, true)),
+            Verdict::Drop => None,
+        }
+    }
+}

@@ -7,6 +7,9 @@ use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// Headers of a data packet, and size of an ACK: 20 B IP and 32 B TCP with timestamps.
+pub const HEADER_BYTES: u64 = 52;
+
 /// A whole scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -231,9 +234,8 @@ impl Default for Receiver {
 fn default_packet() -> Bytes {
     Bytes(1500)
 }
-/// 20 B IP + 32 B TCP with timestamps.
 fn default_ack() -> Bytes {
-    Bytes(52)
+    Bytes(HEADER_BYTES)
 }
 /// RFC 6928.
 fn default_initial_cwnd() -> u64 {

@@ -1,5 +1,8 @@
 //! Time series of a run, one row per interval and flow (or link), as columns.
 
+use crate::{HopCounts, MeteredHop, mbps};
+use fairweir_units::{Dur, Time};
+
 /// One row per interval and flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowSeries {
@@ -36,6 +39,29 @@ pub struct LinkSeries {
     pub drops: Vec<u64>,
     /// Packets marked in the interval.
     pub marks: Vec<u64>,
+}
+
+impl LinkSeries {
+    /// Adds a row for each of `hops` in the interval of `length` that ends at `at`; `last` has the counters at its start,
+    /// which become those at its end.
+    pub fn sample<'a>(
+        &mut self,
+        at: Time,
+        length: Dur,
+        hops: impl Iterator<Item = &'a mut MeteredHop>,
+        last: &mut [HopCounts],
+    ) {
+        for (index, (hop, last)) in hops.zip(last).enumerate() {
+            let counts = hop.counts - *last;
+            self.t_ns.push(at.as_nanos());
+            self.link.push(index as u32);
+            self.queue_bytes.push(hop.hop.backlog(at).bytes.0);
+            self.arrival_rate_mbps.push(mbps(counts.served_bytes, length));
+            self.drops.push(counts.drops);
+            self.marks.push(counts.marks);
+            *last = hop.counts;
+        }
+    }
 }
 
 /// The time series of a run.

@@ -1,6 +1,7 @@
 //! Results of a run: numbers per flow and per link, and optionally a time series.
 
-use fairweir_units::Dur;
+use crate::HEADER_BYTES;
+use fairweir_units::{Bytes, Dur};
 use serde::Serialize;
 
 /// Summary of a run; rates and delays exclude the warm-up.
@@ -121,6 +122,11 @@ pub struct LinkSummary {
 /// Returns `bytes` divided by `time`, Mbps; 0 for no time.
 pub fn mbps(bytes: u64, time: Dur) -> f64 {
     if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
+}
+
+/// Returns the part of `throughput_mbps` that is not headers, for packets of size `packet`.
+pub fn goodput_mbps(throughput_mbps: f64, packet: Bytes) -> f64 {
+    throughput_mbps * packet.0.saturating_sub(HEADER_BYTES) as f64 / packet.0 as f64
 }
 
 /// Returns `part` divided by `whole`; 0 of nothing.

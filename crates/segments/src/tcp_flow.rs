@@ -9,7 +9,7 @@
 //! size.
 
 use fairweir_capture::{Ecn, Endpoint, Flags, Options, SackBlocks, Segment, TimestampOption};
-use fairweir_scenario::{Config, FlowSpec, PacketEvent};
+use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES, PacketEvent};
 use fairweir_units::{NANOS_PER_SEC, Time};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,7 +17,7 @@ use std::net::{IpAddr, Ipv4Addr};
 /// Time of the run's start in captures, ns since 1970: handshakes are before the start, and no time is negative.
 pub const EPOCH: Time = Time::from_nanos(1_000_000_000 * NANOS_PER_SEC);
 /// IP's and TCP's headers with timestamps, bytes; a simulated packet's size includes them.
-pub const HEADERS: u32 = 52;
+pub const HEADERS: u32 = HEADER_BYTES as u32;
 /// Bytes of a SYN's headers: 40 and 20 of options (MSS, SACK permitted, timestamps, window scale, padding).
 const SYN_BYTES: u32 = 60;
 /// A SACK option with its padding takes this many bytes plus 8 per block; with timestamps three blocks fit.

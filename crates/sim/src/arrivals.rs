@@ -4,7 +4,7 @@
 //! some delay, and every packet needs some minimum time to reach the hop. So the hop waits for its [`Timing::patience`]
 //! and then handles all packets that arrive within its [`Timing::lead`] in one batch.
 
-use crate::item::Item;
+use crate::item::{Item, StageId};
 use crate::ring::Ring;
 use crate::schedule::Leaf;
 use fairweir_scenario::Timing;
@@ -20,9 +20,9 @@ const DEEPEST_INSERTION: usize = 64;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrival {
     pub(crate) item: Item,
-    /// Tag of the stage that the packet belongs to.
-    pub(crate) tag: u32,
-    /// Order among simultaneous arrivals, from [`crate::schedule::Schedule::tie`].
+    /// The stage that the packet belongs to.
+    pub(crate) stage: StageId,
+    /// Order among simultaneous arrivals, from [`crate::schedule::Schedule::rank`].
     pub(crate) tie: u32,
 }
 
@@ -167,13 +167,13 @@ mod tests {
             step in 0..3u64,
         ) {
             let timing = Timing { lead: Dur::from_nanos(1), patience: Dur::ZERO };
-            let mut arrivals = Arrivals::new(0, timing);
+            let mut arrivals = Arrivals::new(Leaf(0), timing);
             let mut expected = Vec::new();
             for (tag, (at, tie)) in times.into_iter().enumerate() {
                 // A large step keeps the order almost intact; a zero step makes it random, so that a heap takes over.
                 let at = Time::from_nanos(at + tag as u64 * step * 100);
                 let is_least = expected.iter().all(|&(t, i, _)| (at, tie) < (t, i));
-                let mut arrival = Arrival { tag: tag as u32, tie, ..Arrival::default() };
+                let mut arrival = Arrival { stage: StageId(tag as u32), tie, ..Arrival::default() };
                 arrival.item.at = at;
                 prop_assert_eq!(arrivals.insert(arrival), is_least);
                 expected.push((at, tie, tag as u32));
@@ -183,7 +183,7 @@ mod tests {
                 prop_assert!(arrivals.pop_before(at).is_none());
                 prop_assert_eq!(arrivals.first_at(), at);
                 let got = arrivals.pop_before(Time::NEVER).unwrap();
-                prop_assert_eq!((got.item.at, got.tie, got.tag), (at, tie, tag));
+                prop_assert_eq!((got.item.at, got.tie, got.stage.0), (at, tie, tag));
             }
             prop_assert_eq!(arrivals.due(), Time::NEVER);
         }

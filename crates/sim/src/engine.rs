@@ -2,36 +2,42 @@
 
 use crate::arrivals::Arrivals;
 use crate::flow::{Flow, FlowStats};
-use crate::net::{HopStats, Net, SharedHop};
+use crate::item::StageId;
+use crate::net::{Net, SharedHop};
 use crate::outcome::{Factory, Outcome, Progress, SimError};
-use crate::route::{Direction, Place, Route, Stage};
+use crate::route::Route;
 use crate::sampler::Sampler;
 use crate::schedule::{Leaf, Schedule};
+use crate::stage::{Place, Stage};
 use crate::watch::Watch;
 use fairweir_cca::{Controller, Start};
+use fairweir_path::{Direction, Lane, Visit};
 use fairweir_scenario::{
-    Config, FlowSpec, FlowSummary, LinkSummary, Summary, Timing, controller_stream, element_stream, hop_stream,
-    hop_timings, mbps, ratio,
+    Config, FlowSpec, FlowSummary, Histogram, HopCounts, Summary, Timing, controller_stream, goodput_mbps, hop_timings,
+    mbps, network, ratio,
 };
 use fairweir_units::{Dur, Time};
 
 /// Events between two calls of the progress callback: about a millisecond of work.
 const EVENTS_PER_PROGRESS: u64 = 1 << 15;
-/// Bytes of headers in a data packet: 20 IP + 32 TCP with timestamps, for goodput.
-const HEADER_BYTES: f64 = 52.0;
 
 /// Meaning of a schedule leaf that is not a flow (flows have the first leaves).
 #[derive(Clone, Copy, Debug)]
 enum Stream {
-    Stage {
-        flow: usize,
-        direction: Direction,
-        stage: usize,
-    },
+    /// The head packet of a stage reaches its hop.
+    Stage(StageAt),
     /// A hop that decides on leave dequeues its head packet.
     Service(usize),
     /// A hop processes a batch of arrivals.
     Batch(usize),
+}
+
+/// Where a stage is: hop number `k` of a flow's lane.
+#[derive(Clone, Copy, Debug)]
+struct StageAt {
+    flow: usize,
+    direction: Direction,
+    k: usize,
 }
 
 #[derive(Debug)]
@@ -41,39 +47,24 @@ pub(crate) struct Engine<'a, W> {
     net: Net<W>,
     /// Streams that follow those of the flows.
     streams: Vec<Stream>,
-    /// Tie-break id of the next stream.
-    next_name: u32,
-    /// Flow, direction and stage of each tag.
-    tags: Vec<(usize, Direction, usize)>,
+    /// Indexed by [`StageId`].
+    stages: Vec<StageAt>,
     sampler: Option<Sampler>,
-    /// Counters of each flow when the warm-up ended.
-    base: Vec<Baseline>,
+    base: Baseline,
     /// Number of each flow's first packet: 0 except in tests of runs that cross 2^32.
     first_packet: u64,
     events: u64,
 }
 
-/// A hop on a flow's path.
-#[derive(Clone, Copy, Debug)]
-struct Visit {
-    direction: Direction,
-    stage: usize,
-    hop: usize,
-    /// Packets reach it at the time they are sent: it is the first hop, with no delay before it.
-    is_immediate: bool,
-}
-
-fn visits(spec: &FlowSpec) -> impl Iterator<Item = Visit> + '_ {
-    [(Direction::Data, &spec.path), (Direction::Ack, &spec.ack_path)].into_iter().flat_map(move |(direction, hops)| {
-        hops.iter().enumerate().map(move |(stage, &hop)| {
-            let is_immediate = direction == Direction::Data && stage == 0 && spec.ingress.is_empty();
-            Visit { direction, stage, hop, is_immediate }
-        })
-    })
+/// Counters when the warm-up ended.
+#[derive(Debug)]
+struct Baseline {
+    flows: Vec<FlowBaseline>,
+    hops: Vec<HopCounts>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Baseline {
+struct FlowBaseline {
     delivered: u64,
     lost: u64,
     delivered_ce: u64,
@@ -93,89 +84,88 @@ impl<'a, W: Watch> Engine<'a, W> {
         first_packet: u64,
         watch: W,
     ) -> Result<Engine<'a, W>, SimError> {
-        let mut hops: Vec<SharedHop> = config
-            .links
-            .iter()
-            .enumerate()
-            .map(|(index, spec)| SharedHop::new(spec, hop_stream(config.seed, index)))
-            .collect();
+        let (hops, lanes) = network(config);
         let mut streams = Vec::new();
         let flows = config.flows.len();
-        for (index, (hop, timing)) in hops.iter_mut().zip(timings).enumerate() {
-            let leaf = flows + streams.len();
-            if hop.hop.decides_on_leave() {
-                streams.push(Stream::Service(index));
-                hop.leaf = Some(leaf);
-            } else if let Some(timing) = *timing {
-                streams.push(Stream::Batch(index));
-                hop.arrivals = Some(Arrivals::new(leaf, timing));
+        let hops: Vec<SharedHop> = hops
+            .into_iter()
+            .zip(timings)
+            .enumerate()
+            .map(|(index, (metered, timing))| {
+                let next = Leaf(flows + streams.len());
+                let mut shared = SharedHop { metered, leaf: None, arrivals: None };
+                if shared.metered.hop.decides_on_leave() {
+                    streams.push(Stream::Service(index));
+                    shared.leaf = Some(next);
+                } else if let Some(timing) = *timing {
+                    streams.push(Stream::Batch(index));
+                    shared.arrivals = Some(Arrivals::new(next, timing));
+                }
+                shared
+            })
+            .collect();
+        let visits = lanes.iter().flatten().flat_map(Lane::visits);
+        let own = visits.filter(|visit| visit.tie.is_some() && hops[visit.hop].arrivals.is_none()).count();
+        let mut schedule = Schedule::new(flows + streams.len() + own, config.seed);
+        for hop in &hops {
+            if let (Some(leaf), Some(tie)) = (hop.leaf, hop.metered.tie) {
+                schedule.set_tie_key(leaf, tie);
             }
         }
-        let own = config.flows.iter().flat_map(visits);
-        let own = own.filter(|visit| !visit.is_immediate && hops[visit.hop].arrivals.is_none()).count();
-        let leaves = flows + streams.len() + own;
         let mut engine = Engine {
             config,
             flows: Vec::with_capacity(flows),
-            net: Net { hops, schedule: Schedule::new(leaves, config.seed), watch },
-            streams,
-            next_name: flows as u32,
-            tags: Vec::new(),
             sampler: config.interval.map(|interval| Sampler::new(interval, config, first_packet)),
-            base: vec![Baseline { delivered: first_packet, ..Baseline::default() }; flows],
+            base: Baseline {
+                flows: vec![FlowBaseline { delivered: first_packet, ..FlowBaseline::default() }; flows],
+                hops: vec![HopCounts::default(); hops.len()],
+            },
+            net: Net { hops, schedule, watch },
+            streams,
+            stages: Vec::new(),
             first_packet,
             events: 0,
         };
-        for leaf in engine.net.hops.iter().filter_map(|hop| hop.leaf) {
-            engine.net.schedule.rename(leaf, engine.next_name);
-            engine.next_name += 1;
-        }
-        for (index, spec) in config.flows.iter().enumerate() {
-            engine.add_flow(index, spec, factory)?;
+        for (index, lanes) in lanes.into_iter().enumerate() {
+            engine.add_flow(index, lanes, factory)?;
         }
         Ok(engine)
     }
 
-    fn add_flow(&mut self, index: usize, spec: &FlowSpec, factory: &Factory<'_>) -> Result<(), SimError> {
+    fn add_flow(&mut self, index: usize, lanes: [Lane; 2], factory: &Factory<'_>) -> Result<(), SimError> {
+        let (config, leaf) = (self.config, Leaf(index));
+        let spec = &config.flows[index];
         let controller = self.controller(index, spec, factory)?;
-        let mut elements = 0;
-        let mut route = Route::new(self.config, spec, self.first_packet, index, || {
-            elements += 1;
-            element_stream(self.config.seed, index, elements)
-        });
-        for visit in visits(spec) {
-            let stage = self.add_stage(index, &visit);
-            match visit.direction {
-                Direction::Data => route.stages.push(stage),
-                Direction::Ack => route.ack_stages.push(stage),
-            }
-        }
-        route.settle(&self.net);
-        let rng = controller_stream(self.config.seed, index);
-        let flow = Flow::new(self.config, spec, self.first_packet, controller, route, rng);
-        self.net.schedule.set(index, flow.first_event());
+        let [data, acks] = lanes;
+        let data_stages = self.stages_of(index, Direction::Data, &data);
+        let ack_stages = self.stages_of(index, Direction::Ack, &acks);
+        let lanes = [(data, data_stages), (acks, ack_stages)];
+        let route = Route::new(config, spec, self.first_packet, leaf, lanes, &self.net);
+        let rng = controller_stream(config.seed, index);
+        let flow = Flow::new(config, spec, self.first_packet, controller, route, rng);
+        self.net.schedule.set(leaf, flow.first_event());
         self.flows.push(flow);
         Ok(())
     }
 
-    fn add_stage(&mut self, flow: usize, visit: &Visit) -> Stage {
-        let Visit { direction, stage, hop, is_immediate } = *visit;
-        let place = if is_immediate {
-            Place::Immediate
-        } else {
-            let name = self.next_name;
-            self.next_name += 1;
-            if self.net.hops[hop].arrivals.is_some() {
-                Place::AtHop { name }
-            } else {
-                let leaf = self.config.flows.len() + self.streams.len();
-                self.streams.push(Stream::Stage { flow, direction, stage });
-                self.net.schedule.rename(leaf, name);
-                Place::Own(leaf)
-            }
+    /// Returns the stages by which packets of `flow` reach the hops of `lane`.
+    fn stages_of(&mut self, flow: usize, direction: Direction, lane: &Lane) -> Vec<Stage> {
+        let stage = |(k, visit): (usize, &Visit)| {
+            let at = StageAt { flow, direction, k };
+            let place = match visit.tie {
+                None => Place::Immediate,
+                Some(tie) if self.net.hops[visit.hop].arrivals.is_some() => Place::AtHop(tie),
+                Some(tie) => {
+                    let leaf = Leaf(self.config.flows.len() + self.streams.len());
+                    self.streams.push(Stream::Stage(at));
+                    self.net.schedule.set_tie_key(leaf, tie);
+                    Place::Own(leaf)
+                }
+            };
+            self.stages.push(at);
+            Stage::new(StageId(self.stages.len() as u32 - 1), visit.hop, place)
         };
-        self.tags.push((flow, direction, stage));
-        Stage::new(hop, place, self.tags.len() as u32 - 1)
+        lane.visits().iter().enumerate().map(stage).collect()
     }
 
     fn controller(
@@ -201,7 +191,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         loop {
             let (now, leaf, is_ack) = self.net.schedule.first();
             if now >= next_control {
-                self.settle_arrivals(next_control);
+                self.flush_arrivals(next_control);
                 if next_control >= end {
                     break;
                 }
@@ -214,18 +204,18 @@ impl<'a, W: Watch> Engine<'a, W> {
             {
                 return Err(SimError::Interrupted { at: now });
             }
-            if leaf < flows {
-                let flow = &mut self.flows[leaf];
+            if leaf.0 < flows {
+                let flow = &mut self.flows[leaf.0];
                 flow.on_event(now, is_ack, &mut self.net);
                 if let Some(misbehaviour) = flow.misbehaviour() {
-                    let (flow, reason) = (self.config.flows[leaf].id.clone(), misbehaviour.0.clone());
+                    let (flow, reason) = (self.config.flows[leaf.0].id.clone(), misbehaviour.0.clone());
                     return Err(SimError::Controller { flow, at: now, reason });
                 }
                 continue;
             }
-            match self.streams[leaf - flows] {
-                Stream::Stage { flow, direction, stage } => {
-                    self.flows[flow].route.arrive(direction, stage, now, &mut self.net);
+            match self.streams[leaf.0 - flows] {
+                Stream::Stage(StageAt { flow, direction, k }) => {
+                    self.flows[flow].route.arrive(direction, k, now, &mut self.net);
                 }
                 Stream::Service(hop) => self.service(hop, leaf, now),
                 Stream::Batch(hop) => self.take_batch(hop, now, next_control),
@@ -241,14 +231,11 @@ impl<'a, W: Watch> Engine<'a, W> {
     /// A hop whose queue decides on leave dequeues its head packet.
     fn service(&mut self, hop: usize, leaf: Leaf, now: Time) {
         let shared = &mut self.net.hops[hop];
-        let departure = shared.hop.service(now);
-        if let Some(departure) = &departure {
-            shared.count(departure.sojourn, &departure.packet, departure.verdict);
-        }
-        self.net.schedule.set(leaf, shared.hop.service_at());
+        let departure = shared.metered.service(now, |_| 1);
+        self.net.schedule.set(leaf, shared.metered.hop.service_at());
         if let Some(departure) = departure {
-            let (flow, direction, stage) = self.tags[departure.tag as usize];
-            self.flows[flow].route.released(direction, stage, (now, departure.verdict), &mut self.net);
+            let StageAt { flow, direction, k } = self.stages[departure.tag as usize];
+            self.flows[flow].route.released(direction, k, (now, departure.verdict), &mut self.net);
         }
     }
 
@@ -266,8 +253,8 @@ impl<'a, W: Watch> Engine<'a, W> {
         let Some(arrival) = self.net.hops[hop].arrivals.as_mut().and_then(|arrivals| arrivals.pop_before(limit)) else {
             return false;
         };
-        let (flow, direction, stage) = self.tags[arrival.tag as usize];
-        self.flows[flow].route.enter_batched(direction, stage, arrival.item, &mut self.net);
+        let StageAt { flow, direction, k } = self.stages[arrival.stage.0 as usize];
+        self.flows[flow].route.enter_batched(direction, k, arrival.item, &mut self.net);
         true
     }
 
@@ -279,7 +266,7 @@ impl<'a, W: Watch> Engine<'a, W> {
 
     /// Handles all arrivals before `limit` at all hops in time order, because the state of the hops is about to be
     /// read.
-    fn settle_arrivals(&mut self, limit: Time) {
+    fn flush_arrivals(&mut self, limit: Time) {
         let first = |net: &Net<W>, hop: usize| net.hops[hop].arrivals.as_ref().map_or(Time::NEVER, Arrivals::first_at);
         let hops = 0..self.net.hops.len();
         while let Some(hop) = hops.clone().min_by_key(|&hop| first(&self.net, hop)) {
@@ -312,29 +299,32 @@ impl<'a, W: Watch> Engine<'a, W> {
 
     fn end_warmup(&mut self) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.carry_over(&self.flows, &self.net);
+            sampler.carry_over(&self.flows);
         }
-        for (flow, base) in self.flows.iter_mut().zip(&mut self.base) {
+        for (flow, base) in self.flows.iter_mut().zip(&mut self.base.flows) {
             let sender = flow.sender();
-            *base = Baseline { delivered: sender.delivered, lost: sender.lost, delivered_ce: sender.delivered_ce };
+            *base = FlowBaseline { delivered: sender.delivered, lost: sender.lost, delivered_ce: sender.delivered_ce };
             flow.stats = FlowStats::new();
         }
-        for hop in &mut self.net.hops {
-            hop.stats = HopStats::new();
+        for (hop, base) in self.net.hops.iter_mut().zip(&mut self.base.hops) {
+            hop.metered.wait = Histogram::new();
+            *base = hop.metered.counts;
         }
     }
 
     fn summary(&self) -> Summary {
+        let (from, to) = (Time::ZERO + self.config.warmup, Time::ZERO + self.config.duration);
+        let links = self.net.hops.iter().zip(&self.config.links).zip(&self.base.hops);
         Summary {
             flows: (0..self.flows.len()).map(|i| self.flow_summary(i)).collect(),
-            links: (0..self.net.hops.len()).map(|i| self.link_summary(i)).collect(),
+            links: links.map(|((hop, spec), &base)| hop.metered.summary(&spec.name, base, from, to)).collect(),
             packets: self.flows.iter().map(|flow| flow.sender().delivered - self.first_packet).sum(),
             events: self.events,
         }
     }
 
     fn flow_summary(&self, index: usize) -> FlowSummary {
-        let (spec, flow, base) = (&self.config.flows[index], &self.flows[index], &self.base[index]);
+        let (spec, flow, base) = (&self.config.flows[index], &self.flows[index], &self.base.flows[index]);
         let (sender, stats) = (flow.sender(), &flow.stats);
         let end = Time::ZERO + self.config.duration;
         let from = (Time::ZERO + self.config.warmup).max(flow.start());
@@ -343,12 +333,11 @@ impl<'a, W: Watch> Engine<'a, W> {
         let delivered = sender.delivered - base.delivered;
         let lost = sender.lost - base.lost;
         let throughput_mbps = mbps(flow.wire_bytes(delivered).0, active);
-        let packet = self.config.packet.0 as f64;
         FlowSummary {
             id: spec.id.clone(),
             cca: spec.cca.clone(),
             throughput_mbps,
-            goodput_mbps: throughput_mbps * (packet - HEADER_BYTES).max(0.0) / packet,
+            goodput_mbps: goodput_mbps(throughput_mbps, self.config.packet),
             rtt_ms: stats.rtt.stats_less(Dur::ZERO),
             qdelay_ms: stats.rtt.stats_less(spec.rtprop),
             loss_rate: ratio(lost, lost + delivered),
@@ -360,21 +349,6 @@ impl<'a, W: Watch> Engine<'a, W> {
             delivered_pkts: delivered,
             completion_s: flow.completed_at.map(|at| at.since(flow.start()).as_secs_f64()),
             violations: flow.route.violations(),
-        }
-    }
-
-    fn link_summary(&self, index: usize) -> LinkSummary {
-        let (spec, hop) = (&self.config.links[index], &self.net.hops[index]);
-        let (from, to) = (Time::ZERO + self.config.warmup, Time::ZERO + self.config.duration);
-        let possible = hop.hop.link().mean_rate(from, to) * to.since(from);
-        LinkSummary {
-            name: spec.name.clone(),
-            // Packets accepted just before the end are served after it, so utilization is capped at 1.
-            utilization: ratio(hop.stats.served.0, possible.0).min(1.0),
-            queue_ms: hop.stats.wait.stats_less(Dur::ZERO),
-            drops: hop.stats.drops,
-            marks: hop.stats.marks,
-            arrivals: hop.stats.wait.total().1 + hop.stats.drops,
         }
     }
 }

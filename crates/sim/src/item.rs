@@ -1,6 +1,12 @@
 //! Packets and ACKs between the ends of a flow.
 
+use fairweir_path::Verdict;
 use fairweir_units::Time;
+
+/// Identifies a stage: index of the engine's list of all flows' stages, and tag of its packets in hops that decide on
+/// leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StageId(pub(crate) u32);
 
 /// A packet or an ACK in transit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +22,22 @@ pub(crate) struct Item {
     pub(crate) ce: u32,
     /// Length of the receiver's log, modulo 2^32 (ACK).
     pub(crate) log: u32,
+}
+
+impl Item {
+    /// Applies `verdict`; returns `false` if the packet is lost.
+    #[inline(always)]
+    pub(crate) fn decide(&mut self, verdict: Verdict) -> bool {
+        match verdict {
+            Verdict::Deliver(at) => self.at = at,
+            Verdict::Mark(at) => {
+                self.at = at;
+                self.ce |= 1;
+            }
+            Verdict::Drop => return false,
+        }
+        true
+    }
 }
 
 /// A data packet as it leaves the sender.

@@ -13,6 +13,7 @@ mod route;
 mod run;
 mod sampler;
 mod schedule;
+mod stage;
 mod watch;
 mod window;
 

@@ -8,309 +8,231 @@ use crate::net::Net;
 use crate::receiver::{AckOut, Receiver};
 use crate::ring::Ring;
 use crate::schedule::Leaf;
+use crate::stage::{Passage, Stage};
 use crate::watch::Watch;
-use fairweir_path::{Chain, ElementConfig, Packet, Verdict};
+use fairweir_path::{Direction, Lane, Packet, Verdict};
 use fairweir_scenario::PacketEvent;
 use fairweir_scenario::{Config, FlowSpec};
 use fairweir_units::{Bytes, Dur, Time};
-use rand_chacha::ChaCha8Rng;
 
-/// Direction of a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Data,
-    Ack,
-}
-
-/// Where packets of a stage wait until they enter the hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// No waiting: they enter when they are sent.
-    Immediate,
-    /// In the stage itself, which has this leaf of the schedule.
-    Own(Leaf),
-    /// At the hop ([`crate::arrivals`]); `name` is the stage's tie-break id.
-    AtHop { name: u32 },
-}
-
-/// A shared hop on the path, and the flow's packets that have yet to reach it.
-#[derive(Debug)]
-pub(crate) struct Stage {
-    pub(crate) hop: usize,
-    pub(crate) place: Place,
-    pub(crate) coming: Ring<Item>,
-    /// Packets inside a hop that decides on leave.
-    held: Ring<Item>,
-    /// The hop's identifier of this stage ([`fairweir_path::Departure::tag`]).
-    pub(crate) tag: u32,
-}
-
-impl Stage {
-    pub(crate) fn new(hop: usize, place: Place, tag: u32) -> Stage {
-        Stage { hop, place, coming: Ring::new(), held: Ring::new(), tag }
-    }
-
-    /// `item` will reach the hop at `item.at`.
-    #[inline(always)]
-    fn queue<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
-        match self.place {
-            Place::AtHop { name } => net.announce(self.hop, item, self.tag, name),
-            Place::Own(leaf) => self.queue_here(leaf, item, net),
-            Place::Immediate => debug_assert!(false, "packets enter as they are sent"),
-        }
-    }
-
-    /// Whether a packet that has arrived may enter the hop.
-    fn enters_at_once(&self) -> bool {
-        match self.place {
-            Place::Immediate => true,
-            Place::Own(_) => self.coming.is_empty(),
-            Place::AtHop { .. } => false,
-        }
-    }
-
-    #[inline(never)]
-    fn queue_here<W: Watch>(&mut self, leaf: Leaf, item: Item, net: &mut Net<W>) {
-        if self.coming.is_empty() {
-            net.schedule.bring_forward(leaf, item.at);
-        }
-        self.coming.push(item);
-    }
-}
-
-/// The delays of a route with only one hop, which decides on arrival, between sender and receiver.
+/// The short path: over one hop, which decides on arrival, with constant delays between sender, hop and receiver.
 #[derive(Clone, Copy, Debug)]
-struct Straight {
+struct ShortPath {
     hop: usize,
     forward: Dur,
     reverse: Dur,
+}
+
+/// One direction of a route: its lane, the packets that wait on it, and what their packets are like.
+#[derive(Debug)]
+struct Transit {
+    lane: Lane,
+    stages: Vec<Stage>,
+    packet_bytes: Bytes,
+    is_ecn_capable: bool,
+    /// Packets sent; counted only with an observer.
+    sent: u64,
+}
+
+impl Transit {
+    fn new(lane: Lane, stages: Vec<Stage>, packet_bytes: Bytes, is_ecn_capable: bool) -> Transit {
+        Transit { lane, stages, packet_bytes, is_ecn_capable, sent: 0 }
+    }
+
+    /// Returns `item` as the path sees it.
+    #[inline(always)]
+    fn packet(&self, item: &Item) -> Packet {
+        Packet { seq: item.seq, bytes: self.packet_bytes, sent: item.sent, is_ecn_capable: self.is_ecn_capable }
+    }
+
+    /// Passes `item` through the elements before the first hop; `false` if it is lost.
+    #[inline(always)]
+    fn start(&mut self, item: &mut Item) -> bool {
+        let packet = self.packet(item);
+        item.decide(self.lane.enter(item.at, &packet))
+    }
+
+    /// Passes `item` through the elements after the last hop; `false` if it is lost.
+    #[inline(always)]
+    fn finish(&mut self, item: &mut Item) -> bool {
+        let packet = self.packet(item);
+        item.decide(self.lane.leave(item.at, &packet))
+    }
 }
 
 /// A flow's path through the network.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) flow_leaf: Leaf,
-    packet_bytes: Bytes,
-    ack_bytes: Bytes,
-    is_ecn_capable: bool,
-    ingress: Chain,
-    pub(crate) stages: Vec<Stage>,
-    /// From the last hop's link to the receiver, propagation included.
-    egress: Chain,
+    /// For data and for ACKs.
+    transits: [Transit; 2],
     pub(crate) receiver: Receiver,
-    /// From the receiver to the first hop of the ACKs, propagation included.
-    reverse: Chain,
-    pub(crate) ack_stages: Vec<Stage>,
-    reverse_egress: Chain,
+    /// ACKs on their way to the sender that no hop will see.
     pub(crate) acks: Ring<AckItem>,
     /// Send time of the newest packet at the receiver.
     last_sent: Time,
-    /// Data packets and ACKs sent; counted only with an observer.
-    sent: u64,
-    acks_sent: u64,
-    /// Delays of the short path, if [`Route::settle`] found one.
-    straight: Option<Straight>,
-    /// Data packets that the flow's own elements or a hop lost, and the same for ACKs.
-    pub(crate) dropped: u64,
-    pub(crate) acks_dropped: u64,
-}
-
-/// Takes `item` through `chain`; `false` if it is lost.
-#[inline(always)]
-fn through(chain: &mut Chain, item: &mut Item, bytes: Bytes, is_ecn_capable: bool) -> bool {
-    let packet = Packet { seq: item.seq, bytes, sent: item.sent, is_ecn_capable };
-    match chain.arrive(item.at, &packet) {
-        Verdict::Deliver(at) => item.at = at,
-        Verdict::Mark(at) => {
-            item.at = at;
-            item.ce = 1;
-        }
-        Verdict::Drop => return false,
-    }
-    true
+    short_path: Option<ShortPath>,
 }
 
 impl Route {
-    /// Creates the route of `spec`, whose first packet has number `first_packet`; its elements take their random
-    /// streams in the order of the specification.
-    pub(crate) fn new(
+    /// Creates the route of `spec` over `lanes`, whose hops the flow reaches by `stages`. Its first packet has number
+    /// `first_packet`.
+    pub(crate) fn new<W: Watch>(
         config: &Config,
         spec: &FlowSpec,
         first_packet: u64,
         flow_leaf: Leaf,
-        mut stream: impl FnMut() -> ChaCha8Rng,
+        [data, ack]: [(Lane, Vec<Stage>); 2],
+        net: &Net<W>,
     ) -> Route {
-        let mut chain = |delay, elements: &[ElementConfig]| Chain::new(delay, elements, &mut stream);
+        let transits =
+            [Transit::new(data.0, data.1, config.packet, spec.ecn), Transit::new(ack.0, ack.1, config.ack, false)];
         Route {
             flow_leaf,
-            packet_bytes: config.packet,
-            ack_bytes: config.ack,
-            is_ecn_capable: spec.ecn,
-            ingress: chain(Dur::ZERO, &spec.ingress),
-            stages: Vec::new(),
-            egress: chain(spec.forward_delay, &spec.egress),
+            short_path: short_path(&transits, net),
+            transits,
             receiver: Receiver::new(&spec.receiver, first_packet),
-            reverse: chain(spec.reverse_delay, &spec.reverse),
-            ack_stages: Vec::new(),
-            reverse_egress: chain(Dur::ZERO, &spec.reverse_egress),
             acks: Ring::new(),
             last_sent: Time::ZERO,
-            sent: 0,
-            acks_sent: 0,
-            straight: None,
-            dropped: 0,
-            acks_dropped: 0,
-        }
-    }
-
-    /// Determines whether packets can take the short path. Called when all stages are in place.
-    pub(crate) fn settle<W: Watch>(&mut self, net: &Net<W>) {
-        let [Stage { hop, .. }] = self.stages[..] else { return };
-        if self.ingress.constant() == Some(Dur::ZERO)
-            && self.ack_stages.is_empty()
-            && net.hops[hop].leaf.is_none()
-            && let (Some(forward), Some(reverse)) = (self.egress.constant(), self.reverse.constant())
-        {
-            self.straight = Some(Straight { hop, forward, reverse });
-        }
-    }
-
-    /// The sender sends packet `seq`.
-    #[inline(always)]
-    pub(crate) fn send<W: Watch>(&mut self, departure: Departure, net: &mut Net<W>) {
-        let Departure { at, seq, is_retransmission } = departure;
-        let number = self.sent;
-        if W::IS_WATCHED {
-            net.watch.tell(PacketEvent::Sent { flow: self.flow(), number, seq, at, is_retransmission });
-            self.sent += 1;
-        }
-        match self.straight {
-            Some(straight) => self.send_straight(straight, at, seq, number, net),
-            None => self.send_over_stages(at, seq, number, net),
         }
     }
 
     /// Returns the flow's index: flows have the first leaves.
     pub(crate) fn flow(&self) -> u32 {
-        self.flow_leaf as u32
+        self.flow_leaf.0 as u32
     }
 
+    /// The sender sends a data packet.
     #[inline(always)]
-    fn tell_drop<W: Watch>(&self, number: u64, at: Time, hop: Option<usize>, net: &mut Net<W>) {
-        net.watch.tell(PacketEvent::Dropped { flow: self.flow(), number, at, hop: hop.map(|hop| hop as u32) });
+    pub(crate) fn send<W: Watch>(&mut self, departure: Departure, net: &mut Net<W>) {
+        let Departure { at, seq, is_retransmission } = departure;
+        let flow = self.flow();
+        let number = self.next_number(Direction::Data, net, |number| PacketEvent::Sent {
+            flow,
+            number,
+            seq,
+            at,
+            is_retransmission,
+        });
+        match self.short_path {
+            Some(path) => self.send_on_short_path(path, at, seq, number, net),
+            None => self.send_over_stages(at, seq, number, net),
+        }
     }
 
+    /// Assigns a number to the packet or ACK that `event` reports; 0 without an observer.
     #[inline(always)]
-    fn tell_arrival<W: Watch>(&self, number: u64, at: Time, is_marked: bool, net: &mut Net<W>) {
-        net.watch.tell(PacketEvent::Arrived { flow: self.flow(), number, at, is_marked });
-    }
-
-    /// Assigns the next number to an ACK.
-    #[inline(always)]
-    fn tell_ack<W: Watch>(&mut self, ack: &AckOut, net: &mut Net<W>) -> u64 {
-        let number = self.acks_sent;
+    fn next_number<W: Watch>(
+        &mut self,
+        direction: Direction,
+        net: &mut Net<W>,
+        event: impl FnOnce(u64) -> PacketEvent,
+    ) -> u64 {
+        let sent = &mut self.transits[direction as usize].sent;
+        let number = *sent;
         if W::IS_WATCHED {
-            net.watch.tell(PacketEvent::AckSent { flow: self.flow(), number, at: ack.at, cum: ack.cum });
-            self.acks_sent += 1;
+            net.watch.report(event(number));
+            *sent += 1;
         }
         number
     }
 
+    /// An ACK leaves the receiver; returns its number.
     #[inline(always)]
-    fn tell_ack_drop<W: Watch>(&self, number: u64, net: &mut Net<W>) {
-        net.watch.tell(PacketEvent::AckDropped { flow: self.flow(), number });
+    fn number_ack<W: Watch>(&mut self, ack: &AckOut, net: &mut Net<W>) -> u64 {
+        let flow = self.flow();
+        self.next_number(Direction::Ack, net, |number| PacketEvent::AckSent { flow, number, at: ack.at, cum: ack.cum })
+    }
+
+    /// Counts a packet as lost at `at`, by a hop or else by the flow's own elements.
+    #[inline(always)]
+    fn lose<W: Watch>(&mut self, direction: Direction, number: u64, at: Time, hop: Option<usize>, net: &mut Net<W>) {
+        self.transits[direction as usize].lane.dropped += 1;
+        let flow = self.flow();
+        net.watch.report(match direction {
+            Direction::Data => PacketEvent::Dropped { flow, number, at, hop: hop.map(|hop| hop as u32) },
+            Direction::Ack => PacketEvent::AckDropped { flow, number },
+        });
     }
 
     #[inline(always)]
-    fn tell_ack_arrival<W: Watch>(&self, number: u64, at: Time, net: &mut Net<W>) {
-        net.watch.tell(PacketEvent::AckArrived { flow: self.flow(), number, at });
+    fn report_arrival<W: Watch>(&self, number: u64, at: Time, is_marked: bool, net: &mut Net<W>) {
+        net.watch.report(PacketEvent::Arrived { flow: self.flow(), number, at, is_marked });
     }
 
-    /// The short path of [`Route::send`]: one hop and no elements, so all later times are known at once.
+    /// [`Route::send`] on the short path: all later times are known at once.
     #[inline(always)]
-    fn send_straight<W: Watch>(&mut self, straight: Straight, now: Time, seq: u64, number: u64, net: &mut Net<W>) {
-        let packet = Packet { seq, bytes: self.packet_bytes, sent: now, is_ecn_capable: self.is_ecn_capable };
-        let (at, is_marked) = match net.hops[straight.hop].arrive(now, &packet) {
+    fn send_on_short_path<W: Watch>(&mut self, path: ShortPath, now: Time, seq: u64, number: u64, net: &mut Net<W>) {
+        let data = &self.transits[Direction::Data as usize];
+        let packet = Packet { seq, bytes: data.packet_bytes, sent: now, is_ecn_capable: data.is_ecn_capable };
+        let (at, is_marked) = match net.hops[path.hop].metered.arrive(now, &packet, 1) {
             Verdict::Deliver(at) => (at, false),
             Verdict::Mark(at) => (at, true),
-            Verdict::Drop => {
-                self.dropped += 1;
-                self.tell_drop(number, now, Some(straight.hop), net);
-                return;
-            }
+            Verdict::Drop => return self.lose(Direction::Data, number, now, Some(path.hop), net),
         };
-        let at = at.after(straight.forward);
+        let at = at.after(path.forward);
         if self.receiver.deadline() <= at
             && let Some(ack) = self.receiver.overdue(at)
         {
-            self.return_straight(straight, ack, net);
+            self.return_on_short_path(path, ack, net);
         }
-        self.tell_arrival(number, at, is_marked, net);
+        self.report_arrival(number, at, is_marked, net);
         if let Some(ack) = self.receiver.arrive(seq, is_marked, at) {
-            self.return_straight(straight, ack, net);
+            self.return_on_short_path(path, ack, net);
         } else if self.receiver.deadline().is_set() {
             net.schedule.bring_forward(self.flow_leaf, self.receiver.deadline());
         }
     }
 
     #[inline(always)]
-    fn return_straight<W: Watch>(&mut self, straight: Straight, ack: AckOut, net: &mut Net<W>) {
-        let number = self.tell_ack(&ack, net);
-        let at = ack.at.after(straight.reverse);
-        self.tell_ack_arrival(number, at, net);
-        if self.acks.is_empty() {
-            net.schedule.bring_forward(self.flow_leaf, at);
-        }
-        self.acks.push(AckItem { at, cum: ack.cum, log: ack.log, ce: ack.ce });
+    fn return_on_short_path<W: Watch>(&mut self, path: ShortPath, ack: AckOut, net: &mut Net<W>) {
+        let number = self.number_ack(&ack, net);
+        let at = ack.at.after(path.reverse);
+        self.return_ack(AckItem { at, cum: ack.cum, log: ack.log, ce: ack.ce }, number, net);
     }
 
     #[inline(never)]
     fn send_over_stages<W: Watch>(&mut self, now: Time, seq: u64, number: u64, net: &mut Net<W>) {
         let mut item = Item { at: now, sent: now, seq, ce: 0, log: 0, number };
-        if !through(&mut self.ingress, &mut item, self.packet_bytes, self.is_ecn_capable) {
-            self.dropped += 1;
-            self.tell_drop(number, now, None, net);
-        } else if item.at <= now && self.stages[0].enters_at_once() {
-            self.enter(0, item, now, net);
+        let data = &mut self.transits[Direction::Data as usize];
+        if !data.start(&mut item) {
+            self.lose(Direction::Data, number, now, None, net);
+        } else if item.at <= now && data.stages[0].enters_at_once() {
+            self.enter(Direction::Data, 0, item, now, net);
         } else {
-            self.queue_for(0, item, net);
+            data.stages[0].queue(item, net);
         }
     }
 
-    /// A data packet will reach hop `k` at `item.at`.
+    /// `item` enters hop `k` of its lane at `now`.
     #[inline(always)]
-    fn queue_for<W: Watch>(&mut self, k: usize, item: Item, net: &mut Net<W>) {
-        self.stages[k].queue(item, net);
-    }
-
-    /// A data packet enters hop `k` now.
-    #[inline(always)]
-    fn enter<W: Watch>(&mut self, k: usize, item: Item, now: Time, net: &mut Net<W>) {
-        let packet =
-            Packet { seq: item.seq, bytes: self.packet_bytes, sent: item.sent, is_ecn_capable: self.is_ecn_capable };
-        match pass_hop(&mut self.stages[k], item, &packet, now, net) {
-            Passage::Left(item) => self.leave(k, item, net),
+    fn enter<W: Watch>(&mut self, direction: Direction, k: usize, item: Item, now: Time, net: &mut Net<W>) {
+        let transit = &mut self.transits[direction as usize];
+        let packet = transit.packet(&item);
+        match transit.stages[k].enter(item, &packet, now, net) {
+            Passage::Left(item) => self.leave(direction, k, item, net),
             Passage::Inside => {}
             Passage::Lost => {
-                self.dropped += 1;
-                self.tell_drop(item.number, now, Some(self.stages[k].hop), net);
+                let hop = transit.stages[k].hop;
+                self.lose(direction, item.number, now, Some(hop), net);
             }
         }
     }
 
-    /// A data packet leaves hop `k` at `item.at`, which may be in the future.
+    /// `item` leaves hop `k` of its lane at `item.at`, which may be in the future.
     #[inline(always)]
-    fn leave<W: Watch>(&mut self, k: usize, mut item: Item, net: &mut Net<W>) {
-        if k + 1 < self.stages.len() {
-            item.at = item.at.after(net.hops[self.stages[k].hop].delay);
-            self.queue_for(k + 1, item, net);
-            return;
-        }
-        if through(&mut self.egress, &mut item, self.packet_bytes, self.is_ecn_capable) {
-            self.receive(item, net);
+    fn leave<W: Watch>(&mut self, direction: Direction, k: usize, mut item: Item, net: &mut Net<W>) {
+        let transit = &mut self.transits[direction as usize];
+        if k + 1 < transit.stages.len() {
+            item.at = item.at.after(net.hops[transit.stages[k].hop].metered.delay);
+            transit.stages[k + 1].queue(item, net);
+        } else if !transit.finish(&mut item) {
+            self.lose(direction, item.number, item.at, None, net);
         } else {
-            self.dropped += 1;
-            self.tell_drop(item.number, item.at, None, net);
+            match direction {
+                Direction::Data => self.receive(item, net),
+                Direction::Ack => self.return_item(item, net),
+            }
         }
     }
 
@@ -323,7 +245,7 @@ impl Route {
             self.acknowledge(ack, net);
         }
         self.last_sent = item.sent;
-        self.tell_arrival(item.number, item.at, item.ce > 0, net);
+        self.report_arrival(item.number, item.at, item.ce > 0, net);
         if let Some(ack) = self.receiver.arrive(item.seq, item.ce > 0, item.at) {
             self.acknowledge(ack, net);
         } else if self.receiver.deadline().is_set() {
@@ -341,91 +263,49 @@ impl Route {
     /// The receiver sends an ACK at `ack.at`.
     #[inline(always)]
     fn acknowledge<W: Watch>(&mut self, ack: AckOut, net: &mut Net<W>) {
-        let number = self.tell_ack(&ack, net);
+        let number = self.number_ack(&ack, net);
         let mut item = Item { at: ack.at, sent: self.last_sent, seq: ack.cum, ce: ack.ce, log: ack.log, number };
-        if !through(&mut self.reverse, &mut item, self.ack_bytes, false) {
-            self.acks_dropped += 1;
-            self.tell_ack_drop(number, net);
-        } else if self.ack_stages.is_empty() {
-            self.return_ack(item, net);
+        let acks = &mut self.transits[Direction::Ack as usize];
+        if !acks.start(&mut item) {
+            self.lose(Direction::Ack, number, item.at, None, net);
+        } else if let Some(stage) = acks.stages.first_mut() {
+            stage.queue(item, net);
         } else {
-            self.queue_ack_for(0, item, net);
+            self.return_item(item, net);
         }
     }
 
     #[inline(always)]
-    fn queue_ack_for<W: Watch>(&mut self, k: usize, item: Item, net: &mut Net<W>) {
-        self.ack_stages[k].queue(item, net);
+    fn return_item<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
+        let Item { at, seq: cum, log, ce, number, .. } = item;
+        self.return_ack(AckItem { at, cum, log, ce }, number, net);
     }
 
+    /// An ACK has no hop ahead: it reaches the sender at `ack.at`.
     #[inline(always)]
-    fn enter_with_ack<W: Watch>(&mut self, k: usize, item: Item, now: Time, net: &mut Net<W>) {
-        let packet = Packet { seq: item.seq, bytes: self.ack_bytes, sent: item.sent, is_ecn_capable: false };
-        match pass_hop(&mut self.ack_stages[k], item, &packet, now, net) {
-            Passage::Left(item) => self.leave_with_ack(k, item, net),
-            Passage::Inside => {}
-            Passage::Lost => {
-                self.acks_dropped += 1;
-                self.tell_ack_drop(item.number, net);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn leave_with_ack<W: Watch>(&mut self, k: usize, mut item: Item, net: &mut Net<W>) {
-        if k + 1 < self.ack_stages.len() {
-            item.at = item.at.after(net.hops[self.ack_stages[k].hop].delay);
-            self.queue_ack_for(k + 1, item, net);
-            return;
-        }
-        if through(&mut self.reverse_egress, &mut item, self.ack_bytes, false) {
-            self.return_ack(item, net);
-        } else {
-            self.acks_dropped += 1;
-            self.tell_ack_drop(item.number, net);
-        }
-    }
-
-    #[inline(always)]
-    fn return_ack<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
+    fn return_ack<W: Watch>(&mut self, ack: AckItem, number: u64, net: &mut Net<W>) {
+        net.watch.report(PacketEvent::AckArrived { flow: self.flow(), number, at: ack.at });
         if self.acks.is_empty() {
-            net.schedule.bring_forward(self.flow_leaf, item.at);
+            net.schedule.bring_forward(self.flow_leaf, ack.at);
         }
-        self.tell_ack_arrival(item.number, item.at, net);
-        self.acks.push(AckItem { at: item.at, cum: item.seq, log: item.log, ce: item.ce });
-    }
-
-    fn stages_mut(&mut self, direction: Direction) -> &mut [Stage] {
-        match direction {
-            Direction::Data => &mut self.stages,
-            Direction::Ack => &mut self.ack_stages,
-        }
+        self.acks.push(ack);
     }
 
     /// The head packet of stage `k` reaches its hop now.
     #[inline]
     pub(crate) fn arrive<W: Watch>(&mut self, direction: Direction, k: usize, now: Time, net: &mut Net<W>) {
-        let stage = &mut self.stages_mut(direction)[k];
-        let Some(item) = stage.coming.pop() else { return };
-        if let Place::Own(leaf) = stage.place {
-            net.schedule.set(leaf, stage.coming.front().map_or(Time::NEVER, |next| next.at));
-        }
-        match direction {
-            Direction::Data => self.enter(k, item, now, net),
-            Direction::Ack => self.enter_with_ack(k, item, now, net),
+        if let Some(item) = self.transits[direction as usize].stages[k].arrive(net) {
+            self.enter(direction, k, item, now, net);
         }
     }
 
     /// A packet of stage `k` that waited among the hop's arrivals reaches it.
     #[inline(always)]
     pub(crate) fn enter_batched<W: Watch>(&mut self, direction: Direction, k: usize, item: Item, net: &mut Net<W>) {
-        match direction {
-            Direction::Data => self.enter(k, item, item.at, net),
-            Direction::Ack => self.enter_with_ack(k, item, item.at, net),
-        }
+        self.enter(direction, k, item, item.at, net);
     }
 
-    /// The hop, which decides on leave, has transmitted or dropped the oldest packet of stage `k`.
+    /// The hop, which decides on leave, has transmitted or dropped the oldest packet of stage `k` at `now`.
     pub(crate) fn released<W: Watch>(
         &mut self,
         direction: Direction,
@@ -433,61 +313,26 @@ impl Route {
         (now, verdict): (Time, Verdict),
         net: &mut Net<W>,
     ) {
-        let Some(mut item) = self.stages_mut(direction)[k].held.pop() else { return };
-        match (verdict, direction) {
-            (Verdict::Drop, Direction::Data) => {
-                self.dropped += 1;
-                self.tell_drop(item.number, now, Some(self.stages[k].hop), net);
-            }
-            (Verdict::Drop, Direction::Ack) => {
-                self.acks_dropped += 1;
-                self.tell_ack_drop(item.number, net);
-            }
-            (Verdict::Deliver(at) | Verdict::Mark(at), _) => {
-                item.at = at;
-                match direction {
-                    Direction::Data => {
-                        item.ce |= u32::from(matches!(verdict, Verdict::Mark(_)));
-                        self.leave(k, item, net);
-                    }
-                    Direction::Ack => self.leave_with_ack(k, item, net),
-                }
-            }
+        let stage = &mut self.transits[direction as usize].stages[k];
+        let hop = stage.hop;
+        match stage.release(verdict) {
+            Some(Ok(item)) => self.leave(direction, k, item, net),
+            Some(Err(item)) => self.lose(direction, item.number, now, Some(hop), net),
+            None => {}
         }
     }
 
     /// Returns how often elements violated their bounds.
     pub(crate) fn violations(&self) -> u64 {
-        [&self.ingress, &self.egress, &self.reverse, &self.reverse_egress].into_iter().map(Chain::violations).sum()
+        self.transits.iter().map(|transit| transit.lane.violations()).sum()
     }
 }
 
-enum Passage {
-    Left(Item),
-    Inside,
-    Lost,
-}
-
-/// `item` enters the hop of `stage` now.
-#[inline(always)]
-fn pass_hop<W: Watch>(stage: &mut Stage, mut item: Item, packet: &Packet, now: Time, net: &mut Net<W>) -> Passage {
-    let shared = &mut net.hops[stage.hop];
-    if let Some(leaf) = shared.leaf {
-        if !shared.hop.wait(now, packet, stage.tag) {
-            shared.stats.drops += 1;
-            return Passage::Lost;
-        }
-        stage.held.push(item);
-        net.schedule.set(leaf, shared.hop.service_at());
-        return Passage::Inside;
-    }
-    match shared.arrive(now, packet) {
-        Verdict::Deliver(at) => item.at = at,
-        Verdict::Mark(at) => {
-            item.at = at;
-            item.ce |= 1;
-        }
-        Verdict::Drop => return Passage::Lost,
-    }
-    Passage::Left(item)
+/// Returns the short path, if packets can take it.
+fn short_path<W: Watch>([data, ack]: &[Transit; 2], net: &Net<W>) -> Option<ShortPath> {
+    let [Stage { hop, .. }] = data.stages[..] else { return None };
+    let takes_short_path =
+        data.lane.before().constant() == Some(Dur::ZERO) && ack.stages.is_empty() && net.hops[hop].leaf.is_none();
+    let (forward, reverse) = (data.lane.after().constant()?, ack.lane.before().constant()?);
+    takes_short_path.then_some(ShortPath { hop, forward, reverse })
 }

@@ -1,9 +1,9 @@
 //! Records the time series.
 
 use crate::flow::Flow;
-use crate::net::{Net, SharedHop};
+use crate::net::Net;
 use crate::watch::Watch;
-use fairweir_scenario::{Config, Series, mbps};
+use fairweir_scenario::{Config, HopCounts, Series, mbps};
 use fairweir_units::{Dur, Time};
 
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Sampler {
     last: Time,
     series: Series,
     flows: Vec<FlowBase>,
-    links: Vec<LinkBase>,
+    links: Vec<HopCounts>,
 }
 
 /// Counters at the end of the last interval.
@@ -24,7 +24,7 @@ struct FlowBase {
     rtt: RttSum,
 }
 
-/// RTT samples so far, modulo the type's range, as are the counters of [`LinkBase`]; a base may thus be below zero.
+/// RTT samples so far, modulo the type's range; a base may thus be below zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct RttSum {
     ns: u128,
@@ -42,27 +42,6 @@ impl RttSum {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct LinkBase {
-    served: u64,
-    drops: u64,
-    marks: u64,
-}
-
-impl LinkBase {
-    fn of(hop: &SharedHop) -> LinkBase {
-        LinkBase { served: hop.stats.served.0, drops: hop.stats.drops, marks: hop.stats.marks }
-    }
-
-    fn since(self, base: LinkBase) -> LinkBase {
-        LinkBase {
-            served: self.served.wrapping_sub(base.served),
-            drops: self.drops.wrapping_sub(base.drops),
-            marks: self.marks.wrapping_sub(base.marks),
-        }
-    }
-}
-
 impl Sampler {
     /// Flows number their packets from `first_packet`.
     pub(crate) fn new(interval: Dur, config: &Config, first_packet: u64) -> Sampler {
@@ -72,7 +51,7 @@ impl Sampler {
             last: Time::ZERO,
             series: Series::default(),
             flows: vec![FlowBase { delivered: first_packet, ..FlowBase::default() }; config.flows.len()],
-            links: vec![LinkBase::default(); config.links.len()],
+            links: vec![HopCounts::default(); config.links.len()],
         }
     }
 
@@ -80,13 +59,10 @@ impl Sampler {
         self.due
     }
 
-    /// Histograms and link counters are about to be reset: the current interval continues across that.
-    pub(crate) fn carry_over<W: Watch>(&mut self, flows: &[Flow], net: &Net<W>) {
+    /// The flows' histograms are about to be reset: the current interval continues across that.
+    pub(crate) fn carry_over(&mut self, flows: &[Flow]) {
         for (flow, base) in flows.iter().zip(&mut self.flows) {
             base.rtt = RttSum::default().since(RttSum::of(flow).since(base.rtt));
-        }
-        for (hop, base) in net.hops.iter().zip(&mut self.links) {
-            *base = LinkBase::default().since(LinkBase::of(hop).since(*base));
         }
     }
 
@@ -97,7 +73,8 @@ impl Sampler {
             return;
         }
         self.sample_flows(now, length, flows);
-        self.sample_links(now, length, net);
+        let hops = net.hops.iter_mut().map(|hop| &mut hop.metered);
+        self.series.links.sample(now, length, hops, &mut self.links);
         self.last = now;
         self.due += self.interval;
     }
@@ -118,21 +95,6 @@ impl Sampler {
             rows.rtt_ms.push(if samples == 0 { f64::NAN } else { rtt_ms });
             rows.lost_pkts.push(sender.lost - base.lost);
             *base = FlowBase { delivered: sender.delivered, lost: sender.lost, rtt };
-        }
-    }
-
-    fn sample_links<W: Watch>(&mut self, now: Time, length: Dur, net: &mut Net<W>) {
-        let rows = &mut self.series.links;
-        for (index, (hop, base)) in net.hops.iter_mut().zip(&mut self.links).enumerate() {
-            let new = LinkBase::of(hop);
-            let LinkBase { served, drops, marks } = new.since(*base);
-            rows.t_ns.push(now.as_nanos());
-            rows.link.push(index as u32);
-            rows.queue_bytes.push(hop.hop.backlog(now).bytes.0);
-            rows.arrival_rate_mbps.push(mbps(served, length));
-            rows.drops.push(drops);
-            rows.marks.push(marks);
-            *base = new;
         }
     }
 

@@ -4,74 +4,66 @@
 //! at a hop), sorted by construction because paths do not reorder; the tree holds only the time of each stream's head.
 //! Replacing the winner costs one branch-free comparison per level.
 //!
-//! Events at the same nanosecond are ordered by a hash of (seed, stream, time): a fixed order (by flow number or
-//! insertion) would let one of two synchronised senders win every tie, an artefact that looks like starvation.
+//! Events at the same nanosecond are ordered by [`Ties`].
 
+use fairweir_path::{TieKey, Ties};
 use fairweir_units::Time;
 use std::hint::select_unpredictable;
 
-/// Index of a stream in the tree.
-pub(crate) type Leaf = usize;
-
-/// Odd constants with well-mixed bits (from the golden ratio, as in SplitMix64).
-const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
-const MIX_NAME: u64 = 0xBF58_476D_1CE4_E5B9;
+/// Index of a stream of events in the tree; flows have the first leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Leaf(pub(crate) usize);
 
 /// The first event of the streams below a node.
 #[derive(Clone, Copy, Debug)]
 struct First {
     at: u64,
-    /// Twice the leaf, plus one if the event is of the kind passed to [`Schedule::set_kind`].
-    leaf_and_kind: u64,
+    /// Twice the leaf, plus one if the event is an ACK's arrival at a sender ([`Schedule::set_flow`]).
+    leaf_and_is_ack: u64,
 }
 
 impl First {
     #[inline(always)]
-    fn new(leaf: Leaf, at: Time, kind: bool) -> First {
-        First { at: at.as_nanos(), leaf_and_kind: (leaf as u64) << 1 | u64::from(kind) }
+    fn new(leaf: Leaf, at: Time, is_ack: bool) -> First {
+        First { at: at.as_nanos(), leaf_and_is_ack: (leaf.0 as u64) << 1 | u64::from(is_ack) }
     }
 
     #[inline(always)]
     fn leaf(self) -> Leaf {
-        (self.leaf_and_kind >> 1) as Leaf
+        Leaf((self.leaf_and_is_ack >> 1) as usize)
     }
 
     #[inline(always)]
-    fn precedes(self, other: First, ties: &Ties) -> bool {
+    fn precedes(self, other: First, ties: &LeafTies) -> bool {
         if self.at == other.at { ties.won_by(self, other) } else { self.at < other.at }
     }
 }
 
-const NEVER: First = First { at: u64::MAX, leaf_and_kind: 0 };
+const NEVER: First = First { at: u64::MAX, leaf_and_is_ack: 0 };
 
 #[derive(Debug)]
 pub(crate) struct Schedule {
     /// `nodes[1]` is the root, `nodes[first_leaf + i]` stream `i`.
     nodes: Vec<First>,
     first_leaf: usize,
-    ties: Ties,
+    ties: LeafTies,
 }
 
-/// The order of simultaneous events.
+/// The order of simultaneous events at the leaves.
 #[derive(Debug)]
-struct Ties {
-    seed: u64,
-    /// Tie-break id of each leaf: the leaf itself unless it was renamed.
-    names: Vec<u32>,
+struct LeafTies {
+    order: Ties,
+    /// Key of each leaf: its index, unless [`Schedule::set_tie_key`] set another.
+    keys: Vec<TieKey>,
 }
 
-impl Ties {
-    #[inline]
-    fn rank(&self, name: u32, at: u64) -> u32 {
-        ((at ^ u64::from(name).wrapping_mul(MIX_NAME) ^ self.seed).wrapping_mul(MIX) >> 32) as u32
-    }
-
+impl LeafTies {
     #[cold]
     #[inline(never)]
     fn won_by(&self, one: First, other: First) -> bool {
         let key = |first: First| {
-            let name = self.names[first.leaf()];
-            (self.rank(name, first.at), name)
+            let tie = self.keys[first.leaf().0];
+            (self.order.rank(tie, Time::from_nanos(first.at)), tie)
         };
         key(one) < key(other)
     }
@@ -80,40 +72,41 @@ impl Ties {
 impl Schedule {
     pub(crate) fn new(streams: usize, seed: u64) -> Schedule {
         let first_leaf = streams.max(2).next_power_of_two();
-        let ties = Ties { seed: seed.wrapping_mul(MIX) | 1, names: (0..first_leaf as u32).collect() };
+        let ties = LeafTies { order: Ties::new(seed), keys: (0..first_leaf as u32).map(TieKey).collect() };
         Schedule { nodes: vec![NEVER; 2 * first_leaf], first_leaf, ties }
     }
 
-    /// Sets the tie-break id of `leaf`, so that its index does not matter.
-    pub(crate) fn rename(&mut self, leaf: Leaf, name: u32) {
-        self.ties.names[leaf] = name;
+    /// Sets the tie key of `leaf`, so that its index does not matter.
+    pub(crate) fn set_tie_key(&mut self, leaf: Leaf, tie: TieKey) {
+        self.ties.keys[leaf.0] = tie;
     }
 
-    /// Returns the stream with the earliest event, its time and its kind; [`Time::NEVER`] if there is none.
+    /// Returns the time of the earliest event, its stream, and whether it is an ACK's arrival at a sender;
+    /// [`Time::NEVER`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> (Time, Leaf, bool) {
         let first = self.nodes[1];
-        (Time::from_nanos(first.at), first.leaf(), first.leaf_and_kind & 1 == 1)
+        (Time::from_nanos(first.at), first.leaf(), first.leaf_and_is_ack & 1 == 1)
     }
 
-    /// Returns the rank of tie-break id `name` among events at `at`.
+    /// [`Ties::rank`]
     #[inline]
-    pub(crate) fn tie(&self, name: u32, at: Time) -> u32 {
-        self.ties.rank(name, at.as_nanos())
+    pub(crate) fn rank(&self, tie: TieKey, at: Time) -> u32 {
+        self.ties.order.rank(tie, at)
     }
 
     /// Sets the time of `leaf`'s next event.
     #[inline]
     pub(crate) fn set(&mut self, leaf: Leaf, at: Time) {
-        self.set_kind(leaf, at, false);
+        self.set_flow(leaf, at, false);
     }
 
-    /// Like [`Schedule::set`], and stores the kind of the event, so that it need not be determined when the event
-    /// occurs.
+    /// Like [`Schedule::set`], for a flow; also stores whether the event is the arrival of an ACK, which then need not be
+    /// looked up when it occurs.
     #[inline]
-    pub(crate) fn set_kind(&mut self, leaf: Leaf, at: Time, kind: bool) {
-        let mut first = First::new(leaf, at, kind);
-        let mut node = self.first_leaf + leaf;
+    pub(crate) fn set_flow(&mut self, leaf: Leaf, at: Time, is_ack: bool) {
+        let mut first = First::new(leaf, at, is_ack);
+        let mut node = self.first_leaf + leaf.0;
         let nodes = self.nodes.as_mut_slice();
         // Does not change the index, but proves to the compiler that all are in bounds.
         let mask = nodes.len() - 1;
@@ -124,7 +117,7 @@ impl Schedule {
             // including the tie-break the compiler emits one in spite of the hint.
             let rival_wins = rival.precedes(first, &self.ties);
             first.at = select_unpredictable(rival_wins, rival.at, first.at);
-            first.leaf_and_kind = select_unpredictable(rival_wins, rival.leaf_and_kind, first.leaf_and_kind);
+            first.leaf_and_is_ack = select_unpredictable(rival_wins, rival.leaf_and_is_ack, first.leaf_and_is_ack);
             node >>= 1;
             nodes[node & mask] = first;
         }
@@ -134,7 +127,7 @@ impl Schedule {
     #[inline]
     pub(crate) fn bring_forward(&mut self, leaf: Leaf, at: Time) {
         let first = First::new(leaf, at, false);
-        let mut node = self.first_leaf + leaf;
+        let mut node = self.first_leaf + leaf.0;
         while node > 0 && first.precedes(self.nodes[node], &self.ties) {
             self.nodes[node] = first;
             node >>= 1;
@@ -155,15 +148,15 @@ mod tests {
             for (leaf, at, forward) in ops {
                 let leaf = leaf % streams;
                 if forward {
-                    schedule.bring_forward(leaf, Time::from_nanos(at));
+                    schedule.bring_forward(Leaf(leaf), Time::from_nanos(at));
                     model[leaf] = model[leaf].min(at);
                 } else {
-                    schedule.set(leaf, Time::from_nanos(at));
+                    schedule.set(Leaf(leaf), Time::from_nanos(at));
                     model[leaf] = at;
                 }
                 let (first, winner, _) = schedule.first();
                 prop_assert_eq!(first.as_nanos(), *model.iter().min().unwrap());
-                prop_assert_eq!(model[winner], first.as_nanos());
+                prop_assert_eq!(model[winner.0], first.as_nanos());
             }
         }
     }
@@ -174,9 +167,9 @@ mod tests {
         for seed in 0..100 {
             let mut schedule = Schedule::new(2, seed);
             for t in 0..100 {
-                schedule.set(0, Time::from_nanos(t));
-                schedule.set(1, Time::from_nanos(t));
-                wins[schedule.first().1] += 1;
+                schedule.set(Leaf(0), Time::from_nanos(t));
+                schedule.set(Leaf(1), Time::from_nanos(t));
+                wins[schedule.first().1.0] += 1;
             }
         }
         // 10,000 fair tosses: five standard deviations are 250.

@@ -7,7 +7,7 @@ pub(crate) trait Watch {
     /// Whether an observer is attached.
     const IS_WATCHED: bool;
     /// Reports an event.
-    fn tell(&mut self, event: PacketEvent);
+    fn report(&mut self, event: PacketEvent);
     /// [`Observer::is_done`]
     fn is_done(&self) -> bool;
     /// [`Observer::edge`]
@@ -21,7 +21,7 @@ pub(crate) struct Unwatched;
 impl Watch for Unwatched {
     const IS_WATCHED: bool = false;
     #[inline(always)]
-    fn tell(&mut self, _: PacketEvent) {}
+    fn report(&mut self, _: PacketEvent) {}
     fn is_done(&self) -> bool {
         false
     }
@@ -35,7 +35,7 @@ pub(crate) struct Watched<'a>(pub(crate) &'a mut dyn Observer);
 
 impl Watch for Watched<'_> {
     const IS_WATCHED: bool = true;
-    fn tell(&mut self, event: PacketEvent) {
+    fn report(&mut self, event: PacketEvent) {
         self.0.on_packet(event);
     }
     fn is_done(&self) -> bool {

@@ -1,10 +1,12 @@
 //! Compares the relay with its elements composed by hand.
 
 use super::*;
-use fairweir_path::Hop;
-use fairweir_scenario::{element_stream, hop_stream};
+use fairweir_cca::Start;
+use fairweir_path::{Chain, Hop};
+use fairweir_scenario::{FlowSpec, PacketEvent, element_stream, hop_stream};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 
 const SEED: u64 = 7;
 const FLOWS: usize = 3;
@@ -231,4 +233,68 @@ fn a_marked_packet_is_reported() {
         std::iter::from_fn(|| relay.next_release(Time::NEVER, Time::NEVER)).map(|left| left.item.is_marked).collect();
     assert_eq!(marks.iter().filter(|marked| **marked).count() as u64, relay.hops[0].counts.marks);
     assert!(!marks[0] && marks[3], "{marks:?}");
+}
+
+/// Packets and ACKs as an observer of the simulator sees them.
+#[derive(Default)]
+struct Seen {
+    /// Time, flow, number and direction of those that are sent, in the order of the simulator.
+    sent: Vec<(Time, u32, u64, Direction)>,
+    arrived: Vec<(Time, u32, u64, Direction)>,
+}
+
+impl fairweir_scenario::Observer for Seen {
+    fn on_packet(&mut self, event: PacketEvent) {
+        match event {
+            PacketEvent::Sent { flow, number, at, .. } => self.sent.push((at, flow, number, Direction::Data)),
+            PacketEvent::AckSent { flow, number, at, .. } => self.sent.push((at, flow, number, Direction::Ack)),
+            PacketEvent::Arrived { flow, number, at, .. } => self.arrived.push((at, flow, number, Direction::Data)),
+            PacketEvent::AckArrived { flow, number, at } => self.arrived.push((at, flow, number, Direction::Ack)),
+            PacketEvent::Dropped { .. } | PacketEvent::AckDropped { .. } => {}
+        }
+    }
+}
+
+#[test]
+fn simultaneous_packets_pass_in_the_same_order_as_in_the_simulator() {
+    // All flows start at once, and pass elements before the hops: their packets reach hops at the same nanosecond.
+    let delay = json!([{"kind": "delay", "by": 1_000_000}, {"kind": "iid-loss", "per_billion": 10_000_000}]);
+    for queue in [droptail(), json!({"kind": "codel", "target": 1_000_000, "interval": 5_000_000, "limit": 60_000})] {
+        for seed in 0..8 {
+            let flow = json!({"ingress": delay, "receiver": {"ack_every": 2}});
+            let mut config = config(&[link(24, queue.clone()), link(12, droptail())], &[0, 1], &[1], &flow);
+            (config.seed, config.duration) = (seed, Dur::from_millis(1_500));
+            let mut seen = Seen::default();
+            let build = |flow: &FlowSpec, start: &Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
+            fairweir_sim::run_observed(&config, &build, &mut |_| ControlFlow::Continue(()), &mut seen).unwrap();
+            assert!(seen.sent.len() > 1_500, "{}", seen.sent.len());
+            assert_eq!(relayed_as_seen(&config, &mut seen.sent), until(Time::from_nanos(1_400_000_000), seen.arrived));
+        }
+    }
+}
+
+/// Sorted arrivals before `end`.
+fn until(end: Time, mut arrived: Vec<(Time, u32, u64, Direction)>) -> Vec<(Time, u32, u64, bool)> {
+    arrived.retain(|&(at, ..)| at < end);
+    let mut arrived: Vec<_> =
+        arrived.into_iter().map(|(at, flow, number, way)| (at, flow, number, way == Direction::Ack)).collect();
+    arrived.sort();
+    arrived
+}
+
+/// What the relay delivers of `sent` in the first 1.4 s.
+fn relayed_as_seen(config: &Config, sent: &mut [(Time, u32, u64, Direction)]) -> Vec<(Time, u32, u64, bool)> {
+    let mut relay = Relay::new(config);
+    // Stable: those sent at the same time stay in the order in which they were sent.
+    sent.sort_by_key(|&(at, ..)| at);
+    let mut arrived = Vec::new();
+    for (frame, &(now, flow, number, direction)) in sent.iter().enumerate() {
+        let bytes = if direction == Direction::Data { config.packet.0 } else { config.ack.0 };
+        relay.arrive(now, frame as Frame, Item::new(flow as usize, direction, packet(number, bytes, now, false), 1));
+    }
+    while let Some(release) = relay.next_release(Time::NEVER, Time::NEVER) {
+        let item = release.item;
+        arrived.push((release.at, item.flow as u32, item.packet.seq, item.direction));
+    }
+    until(Time::from_nanos(1_400_000_000), arrived)
 }

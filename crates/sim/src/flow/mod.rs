@@ -263,7 +263,7 @@ impl Flow {
         }
         let next_ack = self.route.acks.front().map_or(Time::NEVER, |ack| ack.at);
         let next_timer = self.pacing_at.min(self.wake_at).min(self.route.receiver.deadline());
-        net.schedule.set_kind(self.route.flow_leaf, next_ack.min(next_timer), next_ack <= next_timer);
+        net.schedule.set_flow(self.route.flow_leaf, next_ack.min(next_timer), next_ack <= next_timer);
     }
 
     /// A timer, or the first ACK after an idle period.
