@@ -29,7 +29,7 @@ from fairweir.scenario.model import Scenario
 
 CCAS: Final = ("reno", "cubic", "bbr", "copa", "vegas")
 #: Minimum coverage.
-LEAST_COVERED: Final = 0.99
+MIN_COVERED: Final = 0.99
 #: Relative tolerance: C counts as known if both ends are this close to the true rate.
 NEAR: Final = 0.1
 #: Of the true value: rounding, and hosts' own part of the propagation.
@@ -116,12 +116,12 @@ def judge(truth: Truth, flow: dict[str, Any]) -> Judged:
     ends = (rate["lo"], rate["hi"] or float("inf"))
     is_near = all(abs(end / truth.rate_bytes_per_s - 1) <= NEAR for end in ends)
     off = belief["simplest"]["rate_bytes_per_s"] / truth.rate_bytes_per_s - 1
-    least_ms = (belief["simplest"]["delay_most_ns"] - belief["simplest"]["rtprop_most_ns"]) * 1e-6
+    min_ms = (belief["simplest"]["delay_max_ns"] - belief["simplest"]["rtprop_max_ns"]) * 1e-6
     line = (
         f"C {truth.rate_bytes_per_s * 8e-6:.1f}: {ends[0] * 8e-6:.2f} to {ends[1] * 8e-6:.2f} Mbit/s; "
         f"rtprop {truth.rtprop_ns * 1e-6:.1f}: {rtprop['lo'] * 1e-6:.2f} to {rtprop['hi'] * 1e-6:.2f} ms; "
         f"buffer {truth.buffer_bytes * 1e-3:.0f}: {buffer['lo'] * 1e-3:.0f} to {(buffer['hi'] or 0) * 1e-3:.0f} kB; "
-        f"D {least_ms:.2f}, assumed {belief['jitter_assumed_ns'] * 1e-6:.2f} ms; {flow['lost_packets']} lost"
+        f"D {min_ms:.2f}, assumed {belief['jitter_assumed_ns'] * 1e-6:.2f} ms; {flow['lost_packets']} lost"
     )
     return Judged(truth, inside, is_near, off, line)
 
@@ -177,7 +177,7 @@ def main() -> int:
     else:
         show(judged)
     covered = sum(all(one.inside.values()) for one in judged)
-    return 0 if covered >= LEAST_COVERED * len(judged) else 1
+    return 0 if covered >= MIN_COVERED * len(judged) else 1
 
 
 if __name__ == "__main__":

@@ -27,11 +27,11 @@ from fairweir.errors import FairweirError
 from fairweir.explain.read import explain_file
 
 #: Maximum fraction of captures with a reported change, shaper or policer that does not exist.
-MOST_FALSE: Final = 0.01
+MAX_FALSE: Final = 0.01
 #: Minimum fraction of real ones that are reported.
-LEAST_FOUND: Final = 0.9
+MIN_FOUND: Final = 0.9
 #: Minimum fraction of captures whose reported rates are all true.
-LEAST_RIGHT: Final = 0.98
+MIN_RIGHT: Final = 0.98
 #: A change is found if it is reported within this of its true time, s: a queue may hide it for as long.
 NEAR_S: Final = 1.0
 #: Rounding, and headers, of a rate.
@@ -115,7 +115,7 @@ def judge(one: Case, said: Said) -> Score:
     for start, end, lo, hi in said.rates:
         score.is_stated = True
         score.is_bounded &= hi < float("inf")
-        truth = true_rate(one, start, end, is_least=hi == float("inf"))
+        truth = true_rate(one, start, end, is_minimum=hi == float("inf"))
         if not lo <= truth * (1 + SLACK) or not hi >= truth * (1 - SLACK):
             score.wrong.append(f"C {lo:.3f} to {hi:.3f} in {start:.1f} to {end:.1f} s, not {truth:.3f}")
     # the path after a capture on the path is not visible
@@ -125,17 +125,17 @@ def judge(one: Case, said: Said) -> Score:
     return score
 
 
-def true_rate(one: Case, start: float, end: float, *, is_least: bool) -> float:
+def true_rate(one: Case, start: float, end: float, *, is_minimum: bool) -> float:
     """Return the value that a range of the link's rate for a period should contain, Mbit/s.
 
     A lower bound only claims that the link carried that rate at some time; a shaper passes bursts at any rate.
     """
-    if is_least and one.shaper_mbps is not None:
+    if is_minimum and one.shaper_mbps is not None:
         return float("inf")
     times = [at for at, _ in one.rates[1:]] + [float("inf")]
     held = [mbps for (at, mbps), until in zip(one.rates, times, strict=True) if at < end and until > start]
     middle = (start + end) / 2
-    return max(held) if is_least else [mbps for at, mbps in one.rates if at <= middle or at == 0][-1]
+    return max(held) if is_minimum else [mbps for at, mbps in one.rates if at <= middle or at == 0][-1]
 
 
 def measure(one: Case, directory: Path) -> Score:
@@ -178,9 +178,9 @@ def meets(whole: dict[str, tuple[int, int]]) -> bool:
     names = [f"real {kind}s found" for kind in ("change", "shaper", "policer")]
     found, asked = (sum(whole[name][i] for name in names) for i in (0, 1))
     return (
-        share("false change, shaper, policer") <= MOST_FALSE
-        and (not asked or found >= LEAST_FOUND * asked)
-        and share("stated ranges right") >= LEAST_RIGHT
+        share("false change, shaper, policer") <= MAX_FALSE
+        and (not asked or found >= MIN_FOUND * asked)
+        and share("stated ranges right") >= MIN_RIGHT
     )
 
 

@@ -40,7 +40,7 @@ CC_PARAMS(copa, COPA_PARAMS);
 #define COPA_MIN_CWND 2ULL
 #define COPA_MAX_CWND (1ULL << 26)
 /* Rounds in one direction before v doubles (paper). */
-#define COPA_PATIENCE 3
+#define COPA_TIMEOUT 3
 /* Mode decisions consider this many srtt, and call the queue nearly empty below this part of its swing. */
 #define COPA_MODE_RTTS 4
 #define COPA_NEARLY_EMPTY 10
@@ -124,7 +124,7 @@ static __always_inline void copa_switch_mode(struct copa *ca, const struct copa_
 static __always_inline void copa_end_round(struct tcp_sock *tp, struct copa *ca, const struct copa_params *p)
 {
 	bool is_up = p->code_velocity ? ca->ups > 0 : tp->snd_cwnd > ca->round_cwnd;
-	u32 patience = p->code_velocity ? 1 : COPA_PATIENCE;
+	u32 patience = p->code_velocity ? 1 : COPA_TIMEOUT;
 
 	if (ca->same_rounds && is_up == ca->is_up) {
 		ca->same_rounds = min(ca->same_rounds + 1, 100);

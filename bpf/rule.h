@@ -9,17 +9,17 @@
 #include "tcp.h"
 
 /* Upper bound on beliefs (2 Pbit/s): sums of 2^15 of them fit. */
-#define RULE_MOST (1ULL << 48)
+#define RULE_MAX (1ULL << 48)
 
 static __always_inline s64 rule_quantity(u64 x)
 {
-	return min(x, RULE_MOST);
+	return min(x, RULE_MAX);
 }
 
 /* Data in `us` as a rate. */
 static __always_inline s64 rule_rate(u64 bytes, u32 us)
 {
-	return rule_quantity(min(bytes, RULE_MOST >> 5) * USEC_PER_SEC / max(us, 1U));
+	return rule_quantity(min(bytes, RULE_MAX >> 5) * USEC_PER_SEC / max(us, 1U));
 }
 
 /* Data at a rate in `us`. */

@@ -206,13 +206,13 @@ def run(
     config: str,
     classes: dict[str, type[Any]] | None = None,
     on_progress: Callable[[int], object] | None = None,
-    most_packets: int | None = None,
+    max_packets: int | None = None,
     capture: tuple[str, str] | None = None,
 ) -> tuple[str, tuple[dict[str, bytes], dict[str, bytes]] | None, tuple[dict[str, bytes], dict[str, bytes]] | None]:
     """Run a configuration (JSON).
 
     Gives the summary as JSON; the columns of flows and links if the configuration has an interval; the columns of data
-    packets and ACKs if `most_packets` says how many data packets may be recorded (ConfigError: there are more).
+    packets and ACKs if `max_packets` says how many data packets may be recorded (ConfigError: there are more).
     `capture` is a path for a pcap file, and "sender" or "receiver": where it is taken.
     """
 

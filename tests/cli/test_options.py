@@ -162,12 +162,12 @@ def contract(option: str, value: str, double: str, read: Reader) -> Effect:
     return Effect(call, value, double, "fairweir.contracts.cached_runs.map_jobs", read)
 
 
-WISHES = "noise=1ms slowest=2Mbps fastest=100Mbps longest=50ms"
+REQUIREMENTS = "noise=1ms slowest=2Mbps fastest=100Mbps max_qdelay=50ms"
 
 
-def wish(key: str, value: str, double: str, name: str) -> Effect:
-    words = " ".join(w for w in WISHES.split() if not w.startswith(f"{key}="))
-    return Effect(f"contract design {words} {key}={{}} --json", value, double, "", field("wishes", name))
+def requirement(key: str, value: str, double: str, name: str) -> Effect:
+    words = " ".join(w for w in REQUIREMENTS.split() if not w.startswith(f"{key}="))
+    return Effect(f"contract design {words} {key}={{}} --json", value, double, "", field("requirements", name))
 
 
 OPEN = "fairweir.contracts.open_loop.play_all"
@@ -206,16 +206,16 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--held loss": Effect("contract open-loop reno --held loss={}..5%", "0.1%", "0.2%", OPEN, held_loss),
     },
     "contract design": {
-        "noise": wish("noise", "1ms", "2ms", "noise_ms"),
-        "slowest": wish("slowest", "1Mbps", "2Mbps", "slowest_mbps"),
-        "fastest": wish("fastest", "100Mbps", "200Mbps", "fastest_mbps"),
-        "longest": wish("longest", "50ms", "100ms", "longest_ms"),
-        "least": wish("least", "1ms", "2ms", "least_ms"),
-        "hops": wish("hops", "3", "6", "hops"),
-        "flows": wish("flows", "3", "6", "flows"),
-        "error": wish("error", "1.2", "2.4", "error"),
-        "unfairness": wish("unfairness", "3", "6", "unfairness"),
-        "growth": wish("growth", "3", "6", "growth"),
+        "noise": requirement("noise", "1ms", "2ms", "noise_ms"),
+        "slowest": requirement("slowest", "1Mbps", "2Mbps", "slowest_mbps"),
+        "fastest": requirement("fastest", "100Mbps", "200Mbps", "fastest_mbps"),
+        "max_qdelay": requirement("max_qdelay", "50ms", "100ms", "max_qdelay_ms"),
+        "min_qdelay": requirement("min_qdelay", "1ms", "2ms", "min_qdelay_ms"),
+        "hops": requirement("hops", "3", "6", "hops"),
+        "flows": requirement("flows", "3", "6", "flows"),
+        "error": requirement("error", "1.2", "2.4", "error"),
+        "unfairness": requirement("unfairness", "3", "6", "unfairness"),
+        "growth": requirement("growth", "3", "6", "growth"),
     },
     "starve": {
         "--ratio": Effect("starve vegas --ratio {}", "5", "10", QUESTION, argument(0, "ratio")),

@@ -14,8 +14,8 @@ from fairweir.contracts.costs import (
     Fold,
     generality,
     growth,
-    least_growth,
-    most_generality_by_noise,
+    max_generality_by_noise,
+    min_growth,
     robustness,
     unfairness,
 )
@@ -68,8 +68,8 @@ def contracts(draw: st.DrawFn) -> Curve:
 @given(contracts(), st.floats(0.2, 1.5), st.floats(1.1, 6.0))
 def test_robustness_is_paid_in_growth_and_generality(curve: Curve, noise: float, flows: float) -> None:
     error = robustness(curve, noise)
-    assert growth(curve, flows) >= least_growth(curve, noise, 1.001 * error, flows) * (1 - 1e-6)
-    assert generality(curve) <= most_generality_by_noise(curve, noise, 1.001 * error)
+    assert growth(curve, flows) >= min_growth(curve, noise, 1.001 * error, flows) * (1 - 1e-6)
+    assert generality(curve) <= max_generality_by_noise(curve, noise, 1.001 * error)
 
 
 @settings(max_examples=20)
@@ -91,7 +91,7 @@ def test_without_whole_steps_the_published_bound_on_generality_fails() -> None:
     error = robustness(curve, 1.0)
     assert error == pytest.approx(math.e, rel=1e-6)
     assert generality(curve) > 1.5 * error**4.05
-    assert generality(curve) <= most_generality_by_noise(curve, 1.0, error)
+    assert generality(curve) <= max_generality_by_noise(curve, 1.0, error)
 
 
 @pytest.mark.parametrize("noise", [0.5, 2.0])
@@ -99,5 +99,5 @@ def test_the_exponential_meets_the_bounds(noise: float) -> None:
     curve = Curve(lambda s: math.exp(-s / 20.0), 1.0, 61.0)
     error = robustness(curve, noise)
     flows = error**8
-    assert growth(curve, flows) == pytest.approx(least_growth(curve, noise, error, flows), rel=1e-6)
-    assert generality(curve) == pytest.approx(most_generality_by_noise(curve, noise, error), rel=1e-6)
+    assert growth(curve, flows) == pytest.approx(min_growth(curve, noise, error, flows), rel=1e-6)
+    assert generality(curve) == pytest.approx(max_generality_by_noise(curve, noise, error), rel=1e-6)

@@ -12,25 +12,27 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fairweir.cli.main import main
-from fairweir.contracts.design import Shape, Wishes, designs, impossible
+from fairweir.contracts.design import Requirements, Shape, designs, impossible
 
-WISHES = Wishes(noise_ms=1.0, slowest_mbps=2.0, fastest_mbps=100.0, hops=3, flows=4, least_ms=1.0, error=1.5)
+REQUIREMENTS = Requirements(
+    noise_ms=1.0, slowest_mbps=2.0, fastest_mbps=100.0, hops=3, flows=4, min_qdelay_ms=1.0, error=1.5
+)
 WORDS = ["contract", "design", "noise=1ms", "slowest=2Mbps", "fastest=100Mbps"]
 
 
 def test_robustness_alone_gives_the_exponential_with_the_minimum_queue() -> None:
-    best, other = designs(WISHES)
+    best, other = designs(REQUIREMENTS)
     assert (best.shape, other.shape) == (Shape.EXPONENTIAL, Shape.POWER)
     assert best.s0_ms == pytest.approx(1.0 / math.log(1.5))
     assert best.c0_mbps == pytest.approx(150.0)
-    assert best.longest_ms == pytest.approx(1.0 + math.log(50.0) / math.log(1.5))
-    assert other.longest_ms > 2 * best.longest_ms
+    assert best.max_qdelay_ms == pytest.approx(1.0 + math.log(50.0) / math.log(1.5))
+    assert other.max_qdelay_ms > 2 * best.max_qdelay_ms
     assert best.robustness == pytest.approx(other.robustness) == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
 def test_alpha_fairness_gives_its_power_law(alpha: float) -> None:
-    best, other = designs(replace(WISHES, unfairness=3 ** (1 / alpha)))
+    best, other = designs(replace(REQUIREMENTS, unfairness=3 ** (1 / alpha)))
     assert best.shape is Shape.POWER
     assert best.exponent == pytest.approx(1 / alpha)
     assert best.s0_ms == pytest.approx(max(1.0, 1.0 / (1.5**alpha - 1.0)))
@@ -40,9 +42,9 @@ def test_alpha_fairness_gives_its_power_law(alpha: float) -> None:
 
 
 def test_the_longest_queue_is_spent_on_robustness() -> None:
-    best, _ = designs(replace(WISHES, error=None, longest_ms=50.0))
+    best, _ = designs(replace(REQUIREMENTS, error=None, max_qdelay_ms=50.0))
     assert best.shape is Shape.EXPONENTIAL
-    assert best.longest_ms == pytest.approx(50.0)
+    assert best.max_qdelay_ms == pytest.approx(50.0)
     assert best.robustness == pytest.approx(50.0 ** (1 / 49.0))
 
 
@@ -51,14 +53,14 @@ def test_the_longest_queue_is_spent_on_robustness() -> None:
     [
         ({"flows": 51}, "cannot hold for 51 flows"),
         ({"unfairness": 2.0, "growth": 2.0}, "C.1.3"),
-        ({"growth": 1.1, "longest_ms": 20.0}, "C.1.1"),
-        ({"error": 1.2, "longest_ms": 10.0}, "C.1.2"),
-        ({"unfairness": 1.2, "longest_ms": 50.0}, "C.1.4"),
+        ({"growth": 1.1, "max_qdelay_ms": 20.0}, "C.1.1"),
+        ({"error": 1.2, "max_qdelay_ms": 10.0}, "C.1.2"),
+        ({"unfairness": 1.2, "max_qdelay_ms": 50.0}, "C.1.4"),
     ],
 )
 def test_a_bound_that_forbids_is_named(change: dict[str, float], bound: str) -> None:
-    assert not impossible(WISHES)
-    (reason,) = impossible(replace(WISHES, **change))  # type: ignore[arg-type]
+    assert not impossible(REQUIREMENTS)
+    (reason,) = impossible(replace(REQUIREMENTS, **change))  # type: ignore[arg-type]
     assert bound in reason
 
 
@@ -70,16 +72,16 @@ def test_a_bound_that_forbids_is_named(change: dict[str, float], bound: str) -> 
     longest=st.floats(3.0, 300.0),
 )
 def test_no_bound_forbids_what_a_contract_meets(error: float, unfairness: float, growth: float, longest: float) -> None:
-    wishes = replace(WISHES, error=error, unfairness=unfairness, growth=growth, longest_ms=longest)
-    assume(wishes.range >= wishes.flows)
-    best = designs(wishes)[0]
-    assert best.missed or not impossible(wishes)
+    requirements = replace(REQUIREMENTS, error=error, unfairness=unfairness, growth=growth, max_qdelay_ms=longest)
+    assume(requirements.range >= requirements.flows)
+    best = designs(requirements)[0]
+    assert best.missed or not impossible(requirements)
 
 
-@pytest.mark.parametrize("wish", ["error=1.5", "unfairness=3 error=1.5"])
-def test_the_scenario_rests_on_the_curve(wish: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("requirement", ["error=1.5", "unfairness=3 error=1.5"])
+def test_the_scenario_rests_on_the_curve(requirement: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "design.toml"
-    assert main([*WORDS, *wish.split(), "--scenario", str(file), "--json"]) == 0
+    assert main([*WORDS, *requirement.split(), "--scenario", str(file), "--json"]) == 0
     best = json.loads(capsys.readouterr().out)["contracts"][0]
     assert main(["run", str(file), "--json"]) == 0
     played = json.loads(capsys.readouterr().out)
@@ -93,15 +95,15 @@ def test_the_scenario_rests_on_the_curve(wish: str, tmp_path: Path, capsys: pyte
         assert flow["qdelay_ms"]["p50"] == pytest.approx(qdelay, rel=0.15)
 
 
-def test_wishes_that_clash_end_with_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_requirements_that_clash_end_with_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "design.toml"
-    assert main([*WORDS, "error=1.2", "longest=10ms", "--scenario", str(file)]) == 1
+    assert main([*WORDS, "error=1.2", "max_qdelay=10ms", "--scenario", str(file)]) == 1
     assert "no contract: error 1.2" in capsys.readouterr().out
     assert not file.exists()
 
 
 @pytest.mark.parametrize(
-    ("wishes", "error"),
+    ("requirements", "error"),
     [
         (["error=1.5", "speed=3"], "not a requirement: `speed=3`"),
         (["error=0.5"], "not a ratio above 1: `0.5`"),
@@ -109,9 +111,9 @@ def test_wishes_that_clash_end_with_a_reason(tmp_path: Path, capsys: pytest.Capt
         (["hops=1", "error=2"], "not a whole number above 1: `1`"),
         (["error=2", "noise=0ms"], "must be positive: `0ms`"),
         (["error=2", "slowest=200Mbps"], "above the slowest"),
-        ([], "`error` or `longest`"),
+        ([], "`error` or `max_qdelay`"),
     ],
 )
-def test_bad_requirements_are_rejected(wishes: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*WORDS, *wishes]) == 2
+def test_bad_requirements_are_rejected(requirements: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*WORDS, *requirements]) == 2
     assert error in capsys.readouterr().err

@@ -87,7 +87,7 @@ def test_the_true_path_is_in_the_belief_set_and_a_wrong_one_is_not(call: Any) ->
     assert holds(belief["rtprop_ns"], RTPROP_NS)
     assert not holds(belief["rate_bytes_per_s"], 1.2 * RATE_BYTES_PER_S)
     assert not holds(belief["rate_bytes_per_s"], 0.8 * RATE_BYTES_PER_S)
-    assert holds({"lo": bounds["least_bytes_per_s"], "hi": bounds["most_bytes_per_s"]}, RATE_BYTES_PER_S)
+    assert holds({"lo": bounds["min_bytes_per_s"], "hi": bounds["max_bytes_per_s"]}, RATE_BYTES_PER_S)
 
 
 def test_retransmitted_packets_count_as_lost(call: Any) -> None:
@@ -170,11 +170,11 @@ def test_an_invalid_place_is_found_first(call: Any, words: list[str], message: s
 
 def test_a_figure_shows_what_the_document_says(call: Any) -> None:
     (flow,) = json.loads(call(transfer(), "--json").out)["flows"]
-    view = flow_view({"flow": 1, **flow}, most_points=50)
+    view = flow_view({"flow": 1, **flow}, max_points=50)
     assert len(view.t_s) <= 50
     width_s = view.t_s[1] - view.t_s[0]
     assert np.sum(view.rate_mbps) * width_s == pytest.approx(flow["delivered_bytes"] * 8e-6, rel=0.05)
-    assert np.nanmin(view.rtt_least_ms) == pytest.approx((RTPROP_NS + 1.19e6) * 1e-6, rel=0.05)
+    assert np.nanmin(view.rtt_min_ms) == pytest.approx((RTPROP_NS + 1.19e6) * 1e-6, rel=0.05)
     assert view.believed_rate_mbps is not None
     assert view.believed_rate_mbps.lo <= RATE_BYTES_PER_S * 8e-6 <= (view.believed_rate_mbps.hi or 0)
     assert view.stays[0].from_s == 0

@@ -31,7 +31,7 @@ from fairweir.formal.frcc.jittery import (
 )
 from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma, Range, all_in
 from fairweir.formal.frcc.replay import replay
-from fairweir.formal.frcc.rounds import most_rounds, rounds_to_band, seams, steps_of
+from fairweir.formal.frcc.rounds import max_rounds, rounds_to_band, seams, steps_of
 from fairweir.formal.frcc.suite import check
 from fairweir.formal.lemmas.result import Outcome
 from fairweir.formal.solving.solve import Question, VacuousError, ask
@@ -179,8 +179,8 @@ def test_rounds_are_counted_exactly() -> None:
     # From N_T = 0.15 to the band's 1.8 in steps of 1.01.
     assert Fraction(101, 100) ** 249 < 12 <= Fraction(101, 100) ** 250
     assert rounds_to_band(PUBLISHED) == 250
-    assert most_rounds(PUBLISHED, Fraction(33, 5), Fraction(1)) == 0
-    assert most_rounds(PUBLISHED, Fraction(33, 5), Fraction(33, 1000)) == steps_of(PUBLISHED.sigma, Fraction(150, 33))
+    assert max_rounds(PUBLISHED, Fraction(33, 5), Fraction(1)) == 0
+    assert max_rounds(PUBLISHED, Fraction(33, 5), Fraction(33, 1000)) == steps_of(PUBLISHED.sigma, Fraction(150, 33))
 
 
 def test_no_run_takes_more_rounds_than_counted() -> None:
@@ -190,7 +190,7 @@ def test_no_run_takes_more_rounds_than_counted() -> None:
             Fraction(dice.choice([1, 3, 97, 99]), 100), Fraction(dice.randrange(1, 900), 100), Fraction(19, 10)
         )
         n_c = 1 / min(state.shares)
-        most = most_rounds(PUBLISHED, n_c, state.n_t)
+        most = max_rounds(PUBLISHED, n_c, state.n_t)
         rounds_left = most
         while not all_in(PUBLISHED)(seen(state, (Fraction(1), Fraction(1)))):
             assert rounds_left > 0

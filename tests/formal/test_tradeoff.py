@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.formal.tradeoff import Allowance, least_time, ramp, rounds_to
+from fairweir.formal.tradeoff import Allowance, min_time, ramp, rounds_to
 from fairweir.papers.catalogue import computed_entries
 from fairweir.papers.thesis.frontier import OPENS_S, RTPROP_MS, Prober, packets_per_r, read_climb
 from fairweir.play.batch import play
@@ -40,7 +40,7 @@ def test_the_inverse_is_the_first_round_trip_that_reaches_the_rate(text: str, st
         known = list(itertools.islice(ramp(f, start, 0.7), rounds + 1))
         assert known[-1] >= goal
         assert all(rate < goal for rate in known[:-1])
-        assert least_time(goal, f, start, 0.7) == pytest.approx(max(rounds - 1, 0) * 1.7)
+        assert min_time(goal, f, start, 0.7) == pytest.approx(max(rounds - 1, 0) * 1.7)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_invalid_questions_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None
         rounds_to([20.0], Allowance("1"), 0.0, 1.0)
     with pytest.raises(ConfigError, match="rates do not ascend"):
         rounds_to([20.0, 10.0], Allowance("1"), 1.0, 1.0)
-    monkeypatch.setattr("fairweir.formal.tradeoff.MOST_ROUNDS", 100)
+    monkeypatch.setattr("fairweir.formal.tradeoff.MAX_ROUNDS", 100)
     with pytest.raises(ConfigError, match="does not lead from 1 to 1000 packets per R in 100 round trips"):
         rounds_to([1000.0], Allowance("1"), 1.0, 1.0)
 
@@ -107,7 +107,7 @@ def test_the_command_prints_rounds_and_time(capsys: pytest.CaptureFixture[str]) 
     document = json.loads(capsys.readouterr().out)
     assert (document["from_pkts"], document["to_pkts"]) == (40, 640)
     assert document["bounds"][0] == {
-        "allowance": "5", "lost_pkts_at_goal": 5, "rounds": 60, "least_s": pytest.approx(59 * 0.06),
+        "allowance": "5", "lost_pkts_at_goal": 5, "rounds": 60, "min_s": pytest.approx(59 * 0.06),
     }  # fmt: skip
     # each round trip multiplies by three: 40, 120, 360, 1080
     assert document["bounds"][1]["rounds"] == 3
@@ -127,7 +127,7 @@ def test_a_climb_is_read_from_the_gates_opening() -> None:
     climb = read_climb(prober, 96, {"t_s": t_s, "throughput_mbps": [rates], "lost_pkts": [lost]})
     window_s = 2 * (prober.k + 3) * RTPROP_MS / 1e3
     assert climb.converged_s == pytest.approx(5 + (45 - 10) / 40 * window_s, abs=2 * step_s)
-    assert climb.most_lost == 6
+    assert climb.max_lost == 6
     goal, start = 0.9 * packets_per_r(96), packets_per_r(12)
     assert climb.bound_s == pytest.approx((math.ceil((goal - start) * 0.5 / 10) - 1) * 1.5 * 0.04)
 
@@ -136,7 +136,7 @@ def test_cc_probe_slow_stands_above_the_bound_loses_a_constant_and_pays_in_time(
     slow = Prober(has_jitter=False)
     climbs = [read_climb(slow, mbps, play(slow.task(mbps))["over_time"]) for mbps in (24, 48)]
     assert all(climb.converged_s > climb.bound_s > 0 for climb in climbs)
-    assert all(0 < climb.most_lost <= 10 for climb in climbs)
+    assert all(0 < climb.max_lost <= 10 for climb in climbs)
     # from 12 Mbps: the way to 48 Mbps is about three times that to 24 Mbps
     assert 2 < climbs[1].converged_s / climbs[0].converged_s < 4
 

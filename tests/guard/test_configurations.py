@@ -23,7 +23,7 @@ def test_draws_are_without_replacement_and_repeat_themselves() -> None:
     drawn = networks("a", 500)
     assert len(set(drawn)) == 500
     assert drawn == networks("a", 500) != networks("b", 500)
-    assert min(network.fair_rate_mbps for network in networks("a", 50, least_fair_rate_mbps=30.0)) >= 30.0
+    assert min(network.fair_rate_mbps for network in networks("a", 50, min_fair_rate_mbps=30.0)) >= 30.0
 
 
 def test_a_mix_keeps_the_published_proportions() -> None:

@@ -41,14 +41,14 @@ def test_a_cap_would_have_held_both_flows(capture: Path, tmp_path: Path) -> None
         assert flow["held_s"] > 5
         last = flow["history"][-1]
         assert 0 < last["target_mbps"] < 4.001
-        assert last["window_bytes"] >= flow["least_window_bytes"] >= 2 * 1448
+        assert last["window_bytes"] >= flow["min_window_bytes"] >= 2 * 1448
         assert "capped" in last["why"]
     assert sum(flow["history"][-1]["target_mbps"] for flow in reported["flows"]) == pytest.approx(4.0, rel=0.02)
 
 
 def test_a_rule_about_others_holds_nobody(capture: Path, tmp_path: Path) -> None:
     reported = replay(capture, policy(tmp_path, "[[cap]]\nservice = '192.0.2.1'\nrate = '4Mbps'\n"))
-    assert [(flow["held_s"], flow["least_window_bytes"]) for flow in reported["flows"]] == [(0.0, None)] * 2
+    assert [(flow["held_s"], flow["min_window_bytes"]) for flow in reported["flows"]] == [(0.0, None)] * 2
 
 
 def test_a_forest_next_to_its_policy_is_asked(capture: Path, tmp_path: Path) -> None:

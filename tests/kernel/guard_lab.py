@@ -22,7 +22,7 @@ from fairweir.guard.daemon import find_daemon
 T = TypeVar("T")
 CLONE_NEWNET = 0x40000000
 #: How long a window may take to follow; a quiet machine needs a second.
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 #: The room of a slow pace (crates/guard/src/pace.rs): four quanta of two segments of Ethernet.
 HELD = 4 * 2 * 1460
 #: Flows without a limit are far above.
@@ -206,7 +206,7 @@ def window(connection: socket.socket) -> int:
 
 def send_until(is_reached: Callable[[int], bool], *connections: socket.socket) -> list[int]:
     """Send on all connections until the first one's window is as wanted; give all windows."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         for connection in connections:
             with suppress(BlockingIOError):

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.kernel.guard_lab import PATIENCE_S, Lab, is_held, is_open, send_until, window
+from tests.kernel.guard_lab import TIMEOUT_S, Lab, is_held, is_open, send_until, window
 
 from fairweir.guard.daemon import find_daemon
 from fairweir.play.kernel import Guarding, Options
@@ -52,13 +52,13 @@ def test_sockets_are_clamped_and_freed(lab: Lab, cap: Path, host: str) -> None:
     child = lab.guard(lab.receiver, "v0", "--config", str(cap), "--clamp")
     send_until(is_held, connection)
     # Windows in packets are rewritten too until the clamp has taken effect: TCP itself gives no more.
-    send_until(lambda _: is_held(_most_given(lab)), connection)
+    send_until(lambda _: is_held(_max_given(lab)), connection)
     child.send_signal(signal.SIGTERM)
     assert child.wait(10) == 0
     send_until(is_open, connection)
 
 
-def _most_given(lab: Lab) -> int:
+def _max_given(lab: Lab) -> int:
     """Up to which window the receiver's TCP goes by itself, bytes."""
     [limit] = re.findall(r"rcv_ssthresh:(\d+)", lab.receiver.sh("ss -tin state established"))
     return int(limit)
@@ -199,7 +199,7 @@ def test_an_idle_connection_takes_no_share(lab: Lab, tmp_path: Path) -> None:
         [service] = lab.status(lab.receiver, "v0")["services"]
         return {flow["local"][-4:]: (flow["target_mbps"], flow["why"]) for flow in service["flows"]}
 
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while "1 idle" not in (found := targets()).get("5002", (0.0, ""))[1]:
         assert time.monotonic() < deadline, found
         for _ in range(20):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from tests.kernel.guard_lab import PATIENCE_S
+from tests.kernel.guard_lab import TIMEOUT_S
 from tests.kernel.guard_path import (
     ACK,
     FIN,
@@ -137,7 +137,7 @@ def test_idle_connections_keep_no_flow_out_of_the_table(path: MakePath, many_des
         opened.enter_context(listener.accept()[0])
     for connection in idle:
         connection.send(b"x")
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not (status := reported(one))["table"]["refused"]:
         assert time.monotonic() < deadline, status
         time.sleep(0.05)

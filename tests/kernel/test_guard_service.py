@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.kernel.guard_lab import PATIENCE_S, Lab, is_held, is_open, send_until
+from tests.kernel.guard_lab import TIMEOUT_S, Lab, is_held, is_open, send_until
 
 from fairweir.guard.daemon import find_daemon
 
@@ -152,7 +152,7 @@ def test_metrics_are_served_whatever_clients_do(lab: Lab, cap: Path, tmp_path: P
     connection = lab.connect("10.9.1.2")
     send_until(is_held, connection)
     assert lab.status(lab.receiver, "v0")["services"]
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while SERVICE not in (text := scraped(lab)):  # behind all of them
         assert time.monotonic() < deadline, text
         time.sleep(0.2)

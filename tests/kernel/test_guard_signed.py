@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.kernel.guard_lab import PATIENCE_S, Lab
+from tests.kernel.guard_lab import TIMEOUT_S, Lab
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
 
@@ -60,7 +60,7 @@ def test_a_signed_transfer_passes_untouched(lab: Lab, cap: Path) -> None:
     with lab.sender.within(lambda: signed(RECEIVER)) as sender:
         sender.settimeout(20)
         sender.connect((RECEIVER, PORT))
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         # until the cap holds the flow, and ACKs whose window it would have changed have passed
         while not (seen := lab.status(lab.receiver, "v0"))["kernel"]["authenticated"]:
             assert time.monotonic() < deadline, seen

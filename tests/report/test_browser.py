@@ -36,7 +36,7 @@ from fairweir.video.senders import Sender
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 #: Milliseconds until a page has drawn its figures, on a machine with other work.
-PATIENCE_MS = 60_000
+TIMEOUT_MS = 60_000
 #: Pages of a kind are made by a template; what others take parts from is none.
 TEMPLATES = {path.name for path in Path(fairweir.__file__).parent.rglob("templates/*.html.j2")} - {
     "parts.html.j2",
@@ -83,7 +83,7 @@ class Opened:
     said: list[str]
 
     def wait_for(self, selector: str) -> None:
-        self.page.wait_for_selector(selector, state="attached", timeout=PATIENCE_MS)
+        self.page.wait_for_selector(selector, state="attached", timeout=TIMEOUT_MS)
 
 
 OpenPage = Callable[..., Opened]
@@ -112,7 +112,7 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[OpenPage]:
         result = Opened(page, [])
         page.on("console", lambda message: result.said.append(message.text))
         page.on("pageerror", lambda error: result.said.append(str(error)))
-        page.goto(file.as_uri(), timeout=PATIENCE_MS)
+        page.goto(file.as_uri(), timeout=TIMEOUT_MS)
         return result
 
     yield opened

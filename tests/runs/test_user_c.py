@@ -73,7 +73,7 @@ def test_a_crash_is_an_error_that_names_flow_and_file(source: Source, line: str,
 
 
 def test_an_endless_loop_is_an_error(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "PATIENCE_S", 3)
+    monkeypatch.setattr(sandbox, "TIMEOUT_S", 3)
     with pytest.raises(ControllerError, match=r"flow `mine-1` .* does not return \(for 3 s\)"):
         run(alone(source(LOOPS)))
 

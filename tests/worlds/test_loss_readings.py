@@ -31,9 +31,9 @@ def reading(name: Reading, of: list[str], a: list[int], b: list[int]) -> float:
 
 def test_the_most_is_taken_over_every_rtprop_and_flow_after_the_warmup() -> None:
     a, b = [0, 3, 0, 4, 2, 0, 0, 0, 0, 5], [0, 0, 6, 0, 7, 0, 0, 2, 1, 0]
-    assert reading("most_lost_in_rtprop", ["a"], a, b) == 9
-    assert reading("most_lost_in_rtprop", ["b"], a, b) == 7
-    assert reading("most_lost_in_rtprop", ["*"], a, b) == 9
+    assert reading("max_lost_in_rtprop", ["a"], a, b) == 9
+    assert reading("max_lost_in_rtprop", ["b"], a, b) == 7
+    assert reading("max_lost_in_rtprop", ["*"], a, b) == 9
 
 
 def test_large_losses_are_a_share_of_rtprops() -> None:

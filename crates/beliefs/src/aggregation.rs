@@ -63,7 +63,7 @@ pub fn aggregation(packets: &[Packet], link: &Slice) -> Option<Aggregation> {
     }
     let period_ns = median(bursts.windows(2).map(|pair| pair[1].at - pair[0].at).collect());
     let hold_ns = median(bursts.iter().map(|burst| burst.hold).collect());
-    if hold_ns < HELD * link.jitter_least_ns() {
+    if hold_ns < HELD * link.jitter_min_ns() {
         return None;
     }
     let count = bursts.len();
@@ -120,7 +120,7 @@ mod tests {
     const RATE: f64 = 2e6;
 
     fn found(packets: &[Packet]) -> Option<Aggregation> {
-        aggregation(packets, &explain(packets, |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path").simplest)
+        aggregation(packets, &explain(packets, |simplest| 2.0 * simplest.jitter_min_ns()).expect("a path").simplest)
     }
 
     #[test]

@@ -22,46 +22,46 @@ pub struct Slice {
     /// C, bytes/s.
     pub rate_bytes_per_s: f64,
     /// F: R is at most this, ns. Negative: the rate is too low for the delivered data.
-    pub rtprop_most_ns: f64,
+    pub rtprop_max_ns: f64,
     /// The packet that shows it.
     pub rtprop_frame: u32,
     /// M: R + D is at least this, ns.
-    pub delay_most_ns: f64,
+    pub delay_max_ns: f64,
     /// The packet that shows it.
     pub delay_frame: u32,
     /// The buffer holds at least this, bytes. Links differ in whether the packet in transmission counts: one packet of
     /// tolerance here and below.
-    pub buffer_least_bytes: f64,
+    pub buffer_min_bytes: f64,
     /// The packet that met this backlog and was not lost.
     pub buffer_frame: u32,
     /// ... and less than this, if something was lost.
-    pub buffer_most_bytes: Option<f64>,
+    pub buffer_max_bytes: Option<f64>,
     /// The packet that found so little waiting and was lost.
     pub loss_frame: Option<u32>,
 }
 
 impl Slice {
     /// M - F: the minimum D, ns.
-    pub fn jitter_least_ns(&self) -> f64 {
-        (self.delay_most_ns - self.rtprop_most_ns).max(0.0)
+    pub fn jitter_min_ns(&self) -> f64 {
+        (self.delay_max_ns - self.rtprop_max_ns).max(0.0)
     }
     /// Whether one buffer size explains which packets were kept and lost, allowing for jitter before the queue.
     pub fn losses_are_overflows(&self) -> bool {
-        self.buffer_most_bytes.is_none_or(|most| self.buffer_least_bytes < most + self.moved_bytes())
+        self.buffer_max_bytes.is_none_or(|most| self.buffer_min_bytes < most + self.moved_bytes())
     }
     /// Maximum difference of the queue from the computed one, as packets may be late before it, bytes.
     fn moved_bytes(&self) -> f64 {
-        self.rate_bytes_per_s * self.jitter_least_ns() / 1e9
+        self.rate_bytes_per_s * self.jitter_min_ns() / 1e9
     }
     /// beta, where losses are overflows.
     fn buffer_bytes(&self) -> Interval {
-        let least = (self.buffer_least_bytes - self.moved_bytes()).max(0.0);
+        let least = (self.buffer_min_bytes - self.moved_bytes()).max(0.0);
         let ends = |most: f64| Interval { lo: least, hi: Some(most + self.moved_bytes()) };
-        self.buffer_most_bytes.map_or(Interval { lo: least, hi: None }, ends)
+        self.buffer_max_bytes.map_or(Interval { lo: least, hi: None }, ends)
     }
     /// Whether a jitter of at most `jitter` ns explains the packets.
     pub(crate) fn is_possible(&self, jitter: f64) -> bool {
-        self.rtprop_most_ns >= 0.0 && self.jitter_least_ns() <= jitter
+        self.rtprop_max_ns >= 0.0 && self.jitter_min_ns() <= jitter
     }
 }
 
@@ -125,13 +125,13 @@ pub fn slice(packets: &[Packet], rate: f64) -> Option<Slice> {
     }
     lowest.value.is_finite().then(|| Slice {
         rate_bytes_per_s: rate,
-        rtprop_most_ns: lowest.value,
+        rtprop_max_ns: lowest.value,
         rtprop_frame: lowest.frame,
-        delay_most_ns: highest.value,
+        delay_max_ns: highest.value,
         delay_frame: highest.frame,
-        buffer_least_bytes: (kept.value - largest).max(0.0),
+        buffer_min_bytes: (kept.value - largest).max(0.0),
         buffer_frame: kept.frame,
-        buffer_most_bytes: lost.value.is_finite().then_some(lost.value + largest),
+        buffer_max_bytes: lost.value.is_finite().then_some(lost.value + largest),
         loss_frame: lost.value.is_finite().then_some(lost.frame),
     })
 }
@@ -171,7 +171,7 @@ pub fn explain(packets: &[Packet], jitter: impl Fn(&Slice) -> f64) -> Option<Bel
         |f: &dyn Fn(&Slice) -> f64, pick: fn(f64, f64) -> f64| inside.iter().map(f).reduce(pick).unwrap_or(f64::NAN);
     let consistent: Vec<&Slice> = inside.iter().filter(|s| s.losses_are_overflows()).collect();
     let buffer_bytes = match consistent.is_empty() {
-        true => Interval { lo: over(&|s| s.buffer_least_bytes, f64::min), hi: None },
+        true => Interval { lo: over(&|s| s.buffer_min_bytes, f64::min), hi: None },
         false => consistent.iter().map(|s| s.buffer_bytes()).reduce(Interval::hull).unwrap_or(Interval::ANY),
     };
     Some(Belief {
@@ -179,8 +179,8 @@ pub fn explain(packets: &[Packet], jitter: impl Fn(&Slice) -> f64) -> Option<Bel
         simplest,
         rate_bytes_per_s: Interval { lo: first.rate_bytes_per_s, hi: is_bounded.then_some(last.rate_bytes_per_s) },
         rtprop_ns: Interval {
-            lo: over(&|s| (s.delay_most_ns - d).max(0.0), f64::min),
-            hi: Some(over(&|s| s.rtprop_most_ns, f64::max)),
+            lo: over(&|s| (s.delay_max_ns - d).max(0.0), f64::min),
+            hi: Some(over(&|s| s.rtprop_max_ns, f64::max)),
         },
         buffer_bytes,
         slices: inside.iter().copied().step_by(inside.len().div_ceil(SHOWN)).collect(),
@@ -211,10 +211,10 @@ mod tests {
         fn the_true_path_is_in_its_slice(path in paths()) {
             let Some(at) = slice(&path.packets, path.rate) else { return Ok(()) };
             let (rtprop, jitter) = (path.rtprop as f64, path.jitter as f64);
-            prop_assert!(rtprop <= at.rtprop_most_ns + 2.0, "{at:?}");
-            prop_assert!(rtprop + jitter >= at.delay_most_ns - 2.0, "{at:?}");
-            prop_assert!(path.buffer >= at.buffer_least_bytes - 0.1, "{at:?}");
-            prop_assert!(at.buffer_most_bytes.is_none_or(|most| path.buffer <= most + 0.1), "{at:?}");
+            prop_assert!(rtprop <= at.rtprop_max_ns + 2.0, "{at:?}");
+            prop_assert!(rtprop + jitter >= at.delay_max_ns - 2.0, "{at:?}");
+            prop_assert!(path.buffer >= at.buffer_min_bytes - 0.1, "{at:?}");
+            prop_assert!(at.buffer_max_bytes.is_none_or(|most| path.buffer <= most + 0.1), "{at:?}");
         }
 
         #[test]

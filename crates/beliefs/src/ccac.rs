@@ -29,13 +29,13 @@ pub struct CcacBelief {
     /// The D that was assumed, ns.
     pub jitter_assumed_ns: f64,
     /// C_L, bytes/s.
-    pub least_bytes_per_s: f64,
+    pub min_bytes_per_s: f64,
     /// The acknowledgements between which the delivery rate was highest: they determine C_L.
-    pub least_frames: Option<[u32; 2]>,
+    pub min_frames: Option<[u32; 2]>,
     /// C_U, bytes/s; `None` if the link was never certainly busy for longer than D.
-    pub most_bytes_per_s: Option<f64>,
+    pub max_bytes_per_s: Option<f64>,
     /// The frames between which the delivery rate was lowest although packets waited: they determine C_U.
-    pub most_frames: Option<[u32; 2]>,
+    pub max_frames: Option<[u32; 2]>,
     /// R, ns.
     pub rtprop_ns: Interval,
     /// beta, bytes; losses are taken for overflows of the queue, unless that contradicts itself.
@@ -45,7 +45,7 @@ pub struct CcacBelief {
 impl CcacBelief {
     /// C, bytes/s.
     pub fn rate_bytes_per_s(&self) -> Interval {
-        Interval { lo: self.least_bytes_per_s, hi: self.most_bytes_per_s }
+        Interval { lo: self.min_bytes_per_s, hi: self.max_bytes_per_s }
     }
 }
 
@@ -58,43 +58,43 @@ pub fn explain_ccac(record: &Record<'_>, jitter: f64) -> Option<CcacBelief> {
 
 /// The belief set of a part of a record.
 pub(crate) fn believe(record: &Stretch<'_>, jitter: f64) -> Option<CcacBelief> {
-    let (least, least_frames) = least_rate(record, jitter)?;
+    let (least, min_frames) = min_rate(record, jitter)?;
     let at = |rate: f64, rtprop: f64| Path { rate, rtprop, jitter };
     let fits = |path: Path| walk(record, path, |_| {}).is_ok();
-    let lowest = at(least, record.rtt_least);
+    let lowest = at(least, record.rtt_min);
     if !fits(lowest) {
         return None;
     }
-    let most = (!fits(at(FASTEST, record.rtt_least)))
-        .then(|| last(least, FASTEST, mean, |rate| fits(at(rate, record.rtt_least))));
-    let most_frames = most.and_then(|(_, beyond)| match walk(record, at(beyond, record.rtt_least), |_| {}) {
+    let most =
+        (!fits(at(FASTEST, record.rtt_min))).then(|| last(least, FASTEST, mean, |rate| fits(at(rate, record.rtt_min))));
+    let max_frames = most.and_then(|(_, beyond)| match walk(record, at(beyond, record.rtt_min), |_| {}) {
         Err(Breach::TooLittle(from, to) | Breach::TooMuch(from, to)) => Some([from, to]),
         Ok(()) => None,
     });
-    let rtprop_least = match fits(at(least, 0.0)) {
+    let rtprop_min = match fits(at(least, 0.0)) {
         true => 0.0,
-        false => last(record.rtt_least, 0.0, |a, b| (a + b) / 2.0, |rtprop| fits(at(least, rtprop))).0,
+        false => last(record.rtt_min, 0.0, |a, b| (a + b) / 2.0, |rtprop| fits(at(least, rtprop))).0,
     };
-    let fastest = at(most.map_or(FASTEST, |(inside, _)| inside), record.rtt_least);
+    let fastest = at(most.map_or(FASTEST, |(inside, _)| inside), record.rtt_min);
     let kept = largest_kept(record, fastest);
     Some(CcacBelief {
         jitter_assumed_ns: jitter,
-        least_bytes_per_s: least * 1e9,
-        least_frames,
-        most_bytes_per_s: most.map(|(inside, _)| inside * 1e9),
-        most_frames,
-        rtprop_ns: Interval { lo: rtprop_least, hi: Some(record.rtt_least) },
+        min_bytes_per_s: least * 1e9,
+        min_frames,
+        max_bytes_per_s: most.map(|(inside, _)| inside * 1e9),
+        max_frames,
+        rtprop_ns: Interval { lo: rtprop_min, hi: Some(record.rtt_min) },
         buffer_bytes: Interval {
             lo: kept,
             // otherwise the losses were not overflows, and give no bound
-            hi: smallest_lost(record, at(least, rtprop_least)).filter(|&lost| lost > kept),
+            hi: smallest_lost(record, at(least, rtprop_min)).filter(|&lost| lost > kept),
         },
     })
 }
 
 /// C_U of a part of a record, bytes/ns, from C_L and, if a smaller part had one, its C_U.
-pub(crate) fn most_rate(record: &Stretch<'_>, least: f64, known: Option<f64>, jitter: f64) -> Option<f64> {
-    let fits = |rate: f64| walk(record, Path { rate, rtprop: record.rtt_least, jitter }, |_| {}).is_ok();
+pub(crate) fn max_rate(record: &Stretch<'_>, least: f64, known: Option<f64>, jitter: f64) -> Option<f64> {
+    let fits = |rate: f64| walk(record, Path { rate, rtprop: record.rtt_min, jitter }, |_| {}).is_ok();
     let beyond = known.unwrap_or(FASTEST);
     match fits(beyond) {
         true => known,
@@ -110,12 +110,12 @@ fn mean(one: f64, other: f64) -> f64 {
 /// The minimum D with which the CCAC model explains a flow, ns, and the frames that require it.
 ///
 /// `enough`: a D that suffices, ns.
-pub fn least_jitter(record: &Record<'_>, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
-    least_jitter_of(&record.whole(), enough)
+pub fn min_jitter(record: &Record<'_>, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
+    min_jitter_of(&record.whole(), enough)
 }
 
 /// The minimum jitter for a part of a record.
-pub(crate) fn least_jitter_of(record: &Stretch<'_>, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
+pub(crate) fn min_jitter_of(record: &Stretch<'_>, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
     let explains = |jitter: f64| contradiction(record, jitter).is_none();
     if explains(0.0) {
         return Some((0.0, None));
@@ -129,15 +129,15 @@ pub(crate) fn least_jitter_of(record: &Stretch<'_>, enough: f64) -> Option<(f64,
 
 /// Returns whether no path explains a part of a record with a jitter of D, and the two frames that show it, if two do.
 pub(crate) fn contradiction(record: &Stretch<'_>, jitter: f64) -> Option<Option<[u32; 2]>> {
-    let Some((rate, _)) = least_rate(record, jitter) else { return Some(None) };
-    match walk(record, Path { rate, rtprop: record.rtt_least, jitter }, |_| {}) {
+    let Some((rate, _)) = min_rate(record, jitter) else { return Some(None) };
+    match walk(record, Path { rate, rtprop: record.rtt_min, jitter }, |_| {}) {
         Ok(()) => None,
         Err(Breach::TooLittle(from, to) | Breach::TooMuch(from, to)) => Some(Some([from, to])),
     }
 }
 
 /// C_L, bytes/ns, and the acknowledgements that show it; `None` if two at one time show that D is too small.
-pub(crate) fn least_rate(record: &Stretch<'_>, jitter: f64) -> Option<(f64, Option<[u32; 2]>)> {
+pub(crate) fn min_rate(record: &Stretch<'_>, jitter: f64) -> Option<(f64, Option<[u32; 2]>)> {
     let (mut chain, mut least, mut frames) = (Chain::default(), 0.0f64, None);
     for ack in record.acks {
         if let Some((slope, from)) = chain.steepest_to((ack.at, ack.total))

@@ -7,7 +7,7 @@
 //! time of the change follows from how far back the new belief explains, and where the lines of the two rates meet in
 //! between.
 
-use crate::ccac::{CcacBelief, believe, contradiction, least_jitter_of};
+use crate::ccac::{CcacBelief, believe, contradiction, min_jitter_of};
 use crate::interval::Interval;
 use crate::record::{Record, Stretch};
 use serde::Serialize;
@@ -26,7 +26,7 @@ const LASTING_JITTERS: f64 = 20.0;
 /// ... in minimum RTTs: the pause and burst that a stalled host makes of a constant rate last no longer.
 const LASTING_RTTS: f64 = 10.0;
 /// Maximum number of stretches examined; a rate that changes more often is not reported.
-const MOST_STRETCHES: usize = 4096;
+const MAX_STRETCHES: usize = 4096;
 
 /// A change of the link's rate, in times and frames of the acknowledgements that show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -100,7 +100,7 @@ pub struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// `None` if the flow is too short.
     pub fn new(record: &'a Record<'a>) -> Option<Parts<'a>> {
-        let rtprop = record.whole().rtt_least;
+        let rtprop = record.whole().rtt_min;
         let jitter = own_jitter(record, rtprop)?;
         let lasting = lasting(record, rtprop, jitter);
         Some(Parts { record, rtprop, jitter, lasting })
@@ -160,7 +160,7 @@ fn own_jitter(record: &Record<'_>, rtprop: f64) -> Option<f64> {
         .filter_map(|i| {
             let part = stretch(record, bound(i)..bound(i + 1), rtprop);
             let enough = acks[bound(i + 1) - 1].at - acks[bound(i)].at + rtprop;
-            least_jitter_of(&part, enough).map(|(jitter, _)| jitter)
+            min_jitter_of(&part, enough).map(|(jitter, _)| jitter)
         })
         .collect();
     least.sort_by(f64::total_cmp);
@@ -176,7 +176,7 @@ fn own_jitter(record: &Record<'_>, rtprop: f64) -> Option<f64> {
 fn lasting(record: &Record<'_>, rtprop: f64, jitter: f64) -> Vec<Lasting> {
     let acks = record.acks();
     let (mut out, mut from) = (Vec::new(), 0);
-    for _ in 0..MOST_STRETCHES {
+    for _ in 0..MAX_STRETCHES {
         if from >= acks.len() {
             break;
         }

@@ -42,7 +42,7 @@ pub struct Flow {
     acked_to: Option<i64>,
     outstanding: BTreeMap<i64, Outstanding>,
     /// Minimum RTT of packets that were sent once, ns.
-    rtt_least: Option<u64>,
+    rtt_min: Option<u64>,
     newest_ack: Option<u64>,
     echoes: Echoes,
 }
@@ -57,11 +57,11 @@ struct Outstanding {
 
 /// Maximum flows held while reading, in each of two categories: those that delivered most and those most recently
 /// active.
-const MOST_HELD: usize = 4096;
+const MAX_HELD: usize = 4096;
 /// Maximum handshakes remembered.
-const MOST_HANDSHAKES: usize = 1 << 16;
+const MAX_HANDSHAKES: usize = 1 << 16;
 /// Maximum packets stored over all flows: about 100 bytes each while they are explained.
-const MOST_PACKETS: usize = 1 << 24;
+const MAX_PACKETS: usize = 1 << 24;
 
 /// Data that was only counted, so that memory stays bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -89,7 +89,7 @@ pub struct Flows {
 impl Flows {
     /// Processes a segment: data for one direction, acknowledgement for the other.
     pub fn add(&mut self, segment: &Segment) {
-        if self.packets >= MOST_PACKETS {
+        if self.packets >= MAX_PACKETS {
             self.left_out.late_segments += 1;
             return;
         }
@@ -109,7 +109,7 @@ impl Flows {
             let before = self.flows[index].packets.len();
             self.flows[index].send(segment);
             self.packets += self.flows[index].packets.len() - before;
-            if self.flows.len() > 2 * MOST_HELD {
+            if self.flows.len() > 2 * MAX_HELD {
                 self.forget();
             }
         }
@@ -131,7 +131,7 @@ impl Flows {
     fn forget(&mut self) {
         let delivered: Vec<u64> = self.flows.iter().map(|flow| flow.delivered_bytes).collect();
         let active: Vec<u64> = self.flows.iter().map(|f| f.packets.last().map_or(0, |packet| packet.sent)).collect();
-        let (large, young) = (largest(&delivered, MOST_HELD / 2), largest(&active, MOST_HELD / 2));
+        let (large, young) = (largest(&delivered, MAX_HELD / 2), largest(&active, MAX_HELD / 2));
         self.keep(large.iter().zip(young).map(|(&large, young)| large || young).collect());
     }
 
@@ -156,10 +156,10 @@ impl Flows {
         let ends = (segment.src.min(segment.dst), segment.src.max(segment.dst));
         if segment.flags.syn {
             self.handshakes.entry(ends).or_default().add(segment);
-            if self.handshakes.len() > MOST_HANDSHAKES {
+            if self.handshakes.len() > MAX_HANDSHAKES {
                 let began = |seen: &Handshake| seen.syn.map_or(0, |(at, _)| at);
                 let begins: Vec<u64> = self.handshakes.values().map(began).collect();
-                let mut stays = largest(&begins, MOST_HANDSHAKES / 2).into_iter();
+                let mut stays = largest(&begins, MAX_HANDSHAKES / 2).into_iter();
                 let flows = &self.by_ends;
                 self.handshakes.retain(|&(one, other), _| {
                     stays.next().unwrap_or(true)
@@ -207,7 +207,7 @@ impl Flow {
             newest_seq: None,
             acked_to: None,
             outstanding: BTreeMap::new(),
-            rtt_least: None,
+            rtt_min: None,
             newest_ack: None,
         }
     }
@@ -302,7 +302,7 @@ impl Flow {
             ack,
             window: segment.window,
             is_news: newest.is_some(),
-            rtt_least_ns: self.rtt_least,
+            rtt_min_ns: self.rtt_min,
         });
         if let Some(bytes) = self.limits.window() {
             self.series.on_window(at, bytes);
@@ -318,10 +318,10 @@ impl Flow {
         let Outstanding { index, earlier, .. } = self.outstanding.remove(&start)?;
         let rtt = at.saturating_sub(self.packets[index].sent);
         match earlier {
-            Some(first) if self.rtt_least.is_some_and(|least| rtt < least / 2) => Some((first, true)),
+            Some(first) if self.rtt_min.is_some_and(|least| rtt < least / 2) => Some((first, true)),
             Some(_) => Some((index, false)),
             None => {
-                self.rtt_least = Some(self.rtt_least.map_or(rtt, |least| least.min(rtt)));
+                self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
                 Some((index, true))
             }
         }

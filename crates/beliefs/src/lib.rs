@@ -40,7 +40,7 @@ mod tokens;
 
 pub use aggregation::{Aggregation, aggregation};
 pub use cbr_delay::{Belief, Slice, explain, slice};
-pub use ccac::{CcacBelief, explain_ccac, least_jitter};
+pub use ccac::{CcacBelief, explain_ccac, min_jitter};
 pub use changes::{Change, Parts, Piece, Pieces, cut};
 pub use flows::{Flow, Flows, LeftOut};
 pub use interval::Interval;

@@ -51,7 +51,7 @@ const PACED_SEGMENTS: i64 = 2;
 const BURST_BYTES: i64 = 1 << 16;
 const BURST_RTT_NS: u64 = 512_000;
 /// Minimum fraction that pacing has of the time under window and pacing for it to be claimed.
-const LEAST_PACED: f64 = 0.1;
+const MIN_PACED: f64 = 0.1;
 /// Packets after which the largest observed one is assumed to be a full segment.
 const PACKETS_TO_KNOW_MSS: u64 = 10;
 
@@ -128,7 +128,7 @@ pub struct Ack {
     /// Whether it acknowledges new data.
     pub is_news: bool,
     /// Minimum RTT of the flow so far, ns; `None` if no packet has one.
-    pub rtt_least_ns: Option<u64>,
+    pub rtt_min_ns: Option<u64>,
 }
 
 /// Position and time at which a wait begins: at the newest packet.
@@ -201,7 +201,7 @@ pub struct Limits {
     pace_ns_per_byte: Option<f64>,
     newest_bytes: i64,
     /// Minimum RTT of the flow so far, ns; `None` if no packet has one.
-    rtt_least_ns: Option<u64>,
+    rtt_min_ns: Option<u64>,
     recovery_until: Option<i64>,
     round: Option<Round>,
     last_round_ns: u64,
@@ -230,7 +230,7 @@ impl Limits {
             ack_gap_ns: None,
             pace_ns_per_byte: None,
             newest_bytes: 0,
-            rtt_least_ns: None,
+            rtt_min_ns: None,
             recovery_until: None,
             round: None,
             last_round_ns: 0,
@@ -293,7 +293,7 @@ impl Limits {
             self.learn_windows(ack.at);
         }
         self.una = self.una.max(ack.ack);
-        self.rtt_least_ns = ack.rtt_least_ns;
+        self.rtt_min_ns = ack.rtt_min_ns;
         if ack.is_news {
             if let Some(before) = self.news_at {
                 // a pause is not representative of ACK intervals
@@ -383,7 +383,7 @@ impl Limits {
 
     /// Whether pacing could not explain both the newest burst and a wait of this length.
     fn is_beyond_pacing(&self, wait_ns: u64) -> bool {
-        let doublings = self.rtt_least_ns.map_or(u32::MAX, |ns| (ns / BURST_RTT_NS).min(31) as u32);
+        let doublings = self.rtt_min_ns.map_or(u32::MAX, |ns| (ns / BURST_RTT_NS).min(31) as u32);
         let extra = BURST_BYTES.checked_shr(doublings).unwrap_or(0);
         wait_ns > LONGEST_PACED_NS && self.newest_bytes > PACED_SEGMENTS * i64::from(self.mss()) + extra
     }
@@ -449,7 +449,7 @@ impl Limits {
 fn without_rare_pacing(periods: Vec<Period>) -> Vec<Period> {
     let time = |limit: Limit| -> u64 { periods.iter().filter(|p| p.limit == limit).map(|p| p.to_ns - p.from_ns).sum() };
     let (paced, clocked) = (time(Limit::Pacing) as f64, time(Limit::Window) as f64);
-    if paced >= LEAST_PACED * (paced + clocked) {
+    if paced >= MIN_PACED * (paced + clocked) {
         return periods;
     }
     let mut kept: Vec<Period> = Vec::with_capacity(periods.len());

@@ -12,7 +12,7 @@
 //! | shaper, policer | a bucket explains what a constant link does not, as exactly; and for a policer nothing waited
 //! where it lost |
 
-use crate::ccac::least_rate;
+use crate::ccac::min_rate;
 use crate::dispersion::{Pair, agreed, pairs, spacings};
 use crate::token_bucket::{served_rate, sparing_shaper};
 use crate::{Aggregation, Belief, Fate, Moment, Packet, Slice};
@@ -34,7 +34,7 @@ const NEAR_SPACED: f64 = 0.025;
 /// With a policer, waiting is below this fraction of the time for which its bucket could delay packets.
 const WAITING: f64 = 0.3;
 /// Minimum variation of delays assumed if the capture has no queue ahead, ns.
-const LEAST_RATE_JITTER_NS: u64 = 10_000_000;
+const MIN_RATE_JITTER_NS: u64 = 10_000_000;
 
 /// Cause of a rate change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -119,8 +119,8 @@ impl Sets {
         if let Some(belief) = &mut self.cbr_delay {
             shift(&mut belief.rtprop_ns);
             for slice in belief.slices.iter_mut().chain([&mut belief.simplest]) {
-                slice.rtprop_most_ns += later;
-                slice.delay_most_ns += later;
+                slice.rtprop_max_ns += later;
+                slice.delay_max_ns += later;
             }
         }
         if let Some(belief) = &mut self.ccac {
@@ -134,7 +134,7 @@ impl Sets {
 /// as the best of all, plus a packet's transmission time, since a link serves whole packets and receivers acknowledge
 /// every second one.
 fn assumed_jitter(simplest: &Slice, packet: f64) -> f64 {
-    FITTED * simplest.jitter_least_ns() + packet * 1e9 / simplest.rate_bytes_per_s
+    FITTED * simplest.jitter_min_ns() + packet * 1e9 / simplest.rate_bytes_per_s
 }
 
 /// Whether hosts and whole packets explain a jitter at a rate in bytes/s.
@@ -194,7 +194,7 @@ pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f6
     let packet = f64::from(packets.iter().map(|packet| packet.bytes).max()?);
     let whole = explain(packets, |simplest| assumed_jitter(simplest, packet));
     // one rate is enough where its jitter is no larger than R (thesis section 4.1.1)
-    let is_enough = |belief: &Belief| belief.simplest.jitter_least_ns() <= belief.simplest.rtprop_most_ns;
+    let is_enough = |belief: &Belief| belief.simplest.jitter_min_ns() <= belief.simplest.rtprop_max_ns;
     let pieces = match &whole {
         Some(belief) if is_enough(belief) => None,
         _ => parts.as_ref().and_then(cut),
@@ -205,7 +205,7 @@ pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f6
     let ccac = cbr_delay.as_ref().and_then(|belief| explain_ccac(record, belief.jitter_assumed_ns));
     let models = cbr_delay.as_ref().map_or_else(Vec::new, |belief| {
         // thesis section 4.1.1: jitter may be as large as R, and no larger
-        judge(record, belief, resolution, belief.simplest.rtprop_most_ns)
+        judge(record, belief, resolution, belief.simplest.rtprop_max_ns)
     });
     let jitter = match (&cbr_delay, &pieces) {
         (Some(belief), _) => belief.jitter_assumed_ns,
@@ -260,11 +260,11 @@ fn middle(rate: Interval) -> f64 {
 /// from deliveries.
 fn whole_rate(belief: &Belief, ccac: Option<&CcacBelief>, spread: &Spread, packet: f64) -> Interval {
     let range = belief.rate_bytes_per_s;
-    let least = ccac.map_or(range.lo, |ccac| ccac.least_bytes_per_s.min(range.lo));
+    let least = ccac.map_or(range.lo, |ccac| ccac.min_bytes_per_s.min(range.lo));
     let is_said = match spread.asked(0..u64::MAX, middle(range)) {
         Witness::Confirms => true,
         Witness::Denies(_) => false,
-        Witness::Silent => is_exact(belief.simplest.jitter_least_ns(), packet, belief.simplest.rate_bytes_per_s),
+        Witness::Silent => is_exact(belief.simplest.jitter_min_ns(), packet, belief.simplest.rate_bytes_per_s),
     };
     if is_said { range } else { Interval { lo: least, hi: None } }
 }
@@ -331,7 +331,7 @@ fn find_shaper(packets: &[Packet], parts: Option<&Parts<'_>>, spread: &Spread, p
         .or_else(|| steady.and_then(|rate| rate.hi.map(|hi| f64::midpoint(rate.lo, hi))))?;
     let tolerance = EXACT_NS.max(EXACT_PACKETS * packet * 1e9 / rate);
     sparing_shaper(packets, rate, tolerance).or_else(|| {
-        shaper(packets, parts).filter(|bucket| is_exact(bucket.jitter_least_ns, packet, bucket.rate_bytes_per_s))
+        shaper(packets, parts).filter(|bucket| is_exact(bucket.jitter_min_ns, packet, bucket.rate_bytes_per_s))
     })
 }
 
@@ -357,8 +357,8 @@ fn nothing_waits(packets: &[Packet], bucket: &TokenBucket) -> bool {
 /// `round_trip`: of the whole path, ns; jitter is no larger (thesis section 4.1.1).
 pub(crate) fn delivered_rate(packets: &[Packet], round_trip: u64) -> Option<Link> {
     let record = Record::new(packets)?;
-    let jitter = round_trip.max(LEAST_RATE_JITTER_NS) as f64;
-    let (rate, _) = least_rate(&record.whole(), jitter)?;
+    let jitter = round_trip.max(MIN_RATE_JITTER_NS) as f64;
+    let (rate, _) = min_rate(&record.whole(), jitter)?;
     let acks = record.acks();
     let part = RatePart {
         from_ns: record.captured(acks[0].at),

@@ -4,7 +4,7 @@
 //! jitter, those are CCAC links that cannot hide bursts: of the models that explain, the one with the fewest behaviours
 //! is the strongest assumption that the flow leaves open.
 
-use crate::{Belief, Record, least_jitter};
+use crate::{Belief, Record, min_jitter};
 use serde::Serialize;
 
 /// A network model (thesis section 2.3), fewest behaviours first.
@@ -27,10 +27,10 @@ pub struct Verdict {
     /// Whether some path of it explains the flow.
     pub explains: bool,
     /// The minimum D with which the model explains the flow (0 for an ideal link), ns; `None` if no tried D does.
-    pub jitter_least_ns: Option<f64>,
+    pub jitter_min_ns: Option<f64>,
     /// The maximum D allowed, ns; for the ideal link the clock's resolution.
-    pub jitter_most_ns: f64,
-    /// The frames that require `jitter_least_ns`: at any rate, the delays of two packets differ by it (ideal,
+    pub jitter_max_ns: f64,
+    /// The frames that require `jitter_min_ns`: at any rate, the delays of two packets differ by it (ideal,
     /// CBR-delay), or the data delivered between two frames implies it (CCAC).
     pub frames: Option<[u32; 2]>,
     /// A lost packet that met a shorter queue than another, which was not lost: no rate explains both by a full buffer.
@@ -44,25 +44,25 @@ pub struct Verdict {
 /// jitter, ns.
 pub fn judge(record: &Record<'_>, belief: &Belief, resolution: f64, most: f64) -> Vec<Verdict> {
     let simplest = &belief.simplest;
-    let cbr_least = simplest.jitter_least_ns();
+    let cbr_min = simplest.jitter_min_ns();
     let cbr_frames = Some([simplest.rtprop_frame, simplest.delay_frame]);
     let losses_contradict = match belief.slices.iter().any(|slice| slice.losses_are_overflows()) {
         true => None,
         false => simplest.loss_frame.map(|lost| [lost, simplest.buffer_frame]),
     };
-    let verdict = |model, jitter_least_ns: Option<f64>, jitter_most_ns: f64, frames| Verdict {
+    let verdict = |model, jitter_min_ns: Option<f64>, jitter_max_ns: f64, frames| Verdict {
         model,
-        explains: losses_contradict.is_none() && jitter_least_ns.is_some_and(|least| least <= jitter_most_ns),
-        jitter_least_ns,
-        jitter_most_ns,
+        explains: losses_contradict.is_none() && jitter_min_ns.is_some_and(|least| least <= jitter_max_ns),
+        jitter_min_ns,
+        jitter_max_ns,
         frames,
         losses_contradict,
     };
     // CCAC explains what CBR-delay explains, up to rounding
-    let ccac = least_jitter(record, cbr_least + resolution);
+    let ccac = min_jitter(record, cbr_min + resolution);
     vec![
-        verdict(Model::Ideal, Some(cbr_least), 2.0 * resolution, cbr_frames),
-        verdict(Model::CbrDelay, Some(cbr_least), most, cbr_frames),
+        verdict(Model::Ideal, Some(cbr_min), 2.0 * resolution, cbr_frames),
+        verdict(Model::CbrDelay, Some(cbr_min), most, cbr_frames),
         verdict(Model::Ccac, ccac.map(|(least, _)| least), most, ccac.and_then(|(_, frames)| frames)),
     ]
 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     fn judged(packets: &[Packet]) -> Vec<Verdict> {
-        let belief = explain(packets, |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path");
+        let belief = explain(packets, |simplest| 2.0 * simplest.jitter_min_ns()).expect("a path");
         judge(&Record::new(packets).expect("delivered"), &belief, 1.0, RTPROP as f64)
     }
 
@@ -104,7 +104,7 @@ mod tests {
         let verdicts = judged(&record.packets);
         assert_eq!(explains(&verdicts), [false, true, true], "{verdicts:?}");
         assert_eq!(verdicts[0].frames.map(|frames| frames[1]), Some(record.packets[155].frame));
-        let least = verdicts[1].jitter_least_ns.expect("tried");
+        let least = verdicts[1].jitter_min_ns.expect("tried");
         assert!((0.8 * 3.0 * MS..=3.0 * MS * 1.0002).contains(&least), "{least}");
     }
 
@@ -120,7 +120,7 @@ mod tests {
             }
         }
         let verdicts = judged(&packets);
-        let least = |i: usize| verdicts[i].jitter_least_ns.expect("tried");
+        let least = |i: usize| verdicts[i].jitter_min_ns.expect("tried");
         assert!(least(2) <= least(1), "{verdicts:?}");
         assert!(!verdicts[0].explains);
     }

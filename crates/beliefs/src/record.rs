@@ -14,7 +14,7 @@ pub(crate) struct Ack {
     /// so the bound includes the newest packet and all before it.
     pub(crate) room: Option<f64>,
     /// The smallest RTT of its packets, ns.
-    pub(crate) rtt_least: f64,
+    pub(crate) rtt_min: f64,
     /// The last of its packets, by their order.
     newest: u32,
     /// Frame number in the file.
@@ -42,7 +42,7 @@ pub(crate) struct Stretch<'a> {
     /// Whether it begins with the flow; if not, earlier data may wait in the queue.
     pub(crate) begins_empty: bool,
     /// Minimum RTT, ns.
-    pub(crate) rtt_least: f64,
+    pub(crate) rtt_min: f64,
     origin: u64,
 }
 
@@ -69,15 +69,15 @@ impl<'a> Record<'a> {
             let packet = &packets[newest as usize];
             let room = (!room.is_nan()).then_some(room);
             total += f64::from(packet.bytes);
-            let rtt_least = packet.rtt().map_or(f64::INFINITY, |rtt| rtt as f64);
+            let rtt_min = packet.rtt().map_or(f64::INFINITY, |rtt| rtt as f64);
             match acks.last_mut() {
                 Some(last) if last.frame == frame => {
                     last.total = total;
                     last.room = last.room.or(room);
                     last.newest = last.newest.max(newest);
-                    last.rtt_least = last.rtt_least.min(rtt_least);
+                    last.rtt_min = last.rtt_min.min(rtt_min);
                 }
-                _ => acks.push(Ack { at: at.saturating_sub(origin) as f64, total, room, rtt_least, newest, frame }),
+                _ => acks.push(Ack { at: at.saturating_sub(origin) as f64, total, room, rtt_min, newest, frame }),
             }
         }
         (!acks.is_empty()).then_some(Record { packets, acks, origin })
@@ -104,7 +104,7 @@ impl<'a> Record<'a> {
             acks: part,
             delivered: before.map_or(0.0, |ack| ack.total),
             begins_empty: before.is_none(),
-            rtt_least: part.iter().map(|ack| ack.rtt_least).fold(f64::INFINITY, f64::min),
+            rtt_min: part.iter().map(|ack| ack.rtt_min).fold(f64::INFINITY, f64::min),
             origin: self.origin,
         }
     }
@@ -118,7 +118,7 @@ impl<'a> Record<'a> {
 impl Stretch<'_> {
     /// With the R of more than this part, ns: no RTT of the part is below it.
     pub(crate) fn with_rtprop(self, rtprop: f64) -> Self {
-        Self { rtt_least: rtprop, ..self }
+        Self { rtt_min: rtprop, ..self }
     }
     /// Sending time of a packet, ns after the record's origin.
     pub(crate) fn sent(&self, packet: &Packet) -> f64 {

@@ -16,9 +16,9 @@ use std::ops::ControlFlow;
 const SEGMENTS_A_CALL: u64 = 1 << 15;
 
 /// Maximum flows reported individually: those that delivered most.
-const MOST_FLOWS: usize = 1000;
+const MAX_FLOWS: usize = 1000;
 /// Minimum data packets of a flow for beliefs: fewer than the initial window (RFC 6928) never wait.
-const LEAST_PACKETS: usize = 10;
+const MIN_PACKETS: usize = 10;
 
 /// Report of a capture.
 #[derive(Clone, Debug, Serialize)]
@@ -92,7 +92,7 @@ pub struct FlowReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Waiting {
     /// RTT without a queue: the minimum, or less if other flows of the link observed a shorter queue, ns.
-    pub rtt_least_ns: u64,
+    pub rtt_min_ns: u64,
     /// Median RTT less that, ns.
     pub median_ns: u64,
     /// The 95th percentile less that, ns.
@@ -106,7 +106,7 @@ impl Waiting {
         rtts.sort_unstable();
         let least = empty.min(*rtts.first()?);
         let at = |percent: usize| rtts[rtts.len() * percent / 100] - least;
-        Some(Waiting { rtt_least_ns: least, median_ns: at(50), p95_ns: at(95) })
+        Some(Waiting { rtt_min_ns: least, median_ns: at(50), p95_ns: at(95) })
     }
 }
 
@@ -247,9 +247,8 @@ fn explain_all(
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Option<(Vec<FlowReport>, Vec<LinkReport>)> {
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.delivered_bytes));
-    let telling: Vec<usize> = (0..flows.len())
-        .filter(|&i| flows[i].packets.len() >= LEAST_PACKETS && flows[i].place.has_queue_ahead)
-        .collect();
+    let telling: Vec<usize> =
+        (0..flows.len()).filter(|&i| flows[i].packets.len() >= MIN_PACKETS && flows[i].place.has_queue_ahead).collect();
     let packets: Vec<&[Packet]> = telling.iter().map(|&i| flows[i].packets.as_slice()).collect();
     let (mut links, mut sets): (Vec<LinkReport>, BTreeMap<usize, OfFlow>) = (Vec::new(), BTreeMap::new());
     for group in groups(&packets) {
@@ -275,7 +274,7 @@ fn explain_all(
         links.push(LinkReport { flows: numbers.iter().map(|i| i + 1).collect(), link });
     }
     for (i, flow) in flows.iter().enumerate() {
-        if flow.packets.len() >= LEAST_PACKETS
+        if flow.packets.len() >= MIN_PACKETS
             && !flow.place.has_queue_ahead
             && let Some(link) = delivered_rate(&flow.packets, flow.place.round_trip_ns)
         {
@@ -300,7 +299,7 @@ fn segments(source: impl Read + Send, on_progress: &mut dyn FnMut(u64) -> Contro
             return Ok(None);
         }
     }
-    let (flows, left_out) = flows.finish(MOST_FLOWS);
+    let (flows, left_out) = flows.finish(MAX_FLOWS);
     let (known, unknown): (Vec<Flow>, Vec<Flow>) = flows.into_iter().partition(|flow| flow.has_acks);
     Ok(Some((reader.counts(), known.into_iter().map(Told::from).collect(), unknown.len(), left_out)))
 }

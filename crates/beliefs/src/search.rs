@@ -49,11 +49,11 @@ impl<'a> Search<'a> {
     /// The slice of minimum jitter; `None` if no rate explains the deliveries.
     pub(crate) fn simplest(&mut self) -> Option<Slice> {
         loop {
-            let possible = self.slices.iter().filter(|s| s.rtprop_most_ns >= 0.0);
-            let best = possible.min_by(|a, b| a.jitter_least_ns().total_cmp(&b.jitter_least_ns())).copied()?;
-            let enough = best.jitter_least_ns() - NEAR_NS.max(NEAR * best.jitter_least_ns());
+            let possible = self.slices.iter().filter(|s| s.rtprop_max_ns >= 0.0);
+            let best = possible.min_by(|a, b| a.jitter_min_ns().total_cmp(&b.jitter_min_ns())).copied()?;
+            let enough = best.jitter_min_ns() - NEAR_NS.max(NEAR * best.jitter_min_ns());
             let cells = (1..self.slices.len()).filter(|&i| self.is_wide(i, NARROW) && self.is_open(i, enough));
-            let next = cells.min_by(|&i, &j| self.least_of(i).total_cmp(&self.least_of(j)));
+            let next = cells.min_by(|&i, &j| self.min_of(i).total_cmp(&self.min_of(j)));
             let next = next.filter(|_| self.slices.len() < SIMPLEST_LOOKS);
             if !next.is_some_and(|cell| self.halve(cell)) {
                 return Some(best);
@@ -106,13 +106,13 @@ impl<'a> Search<'a> {
     }
 
     /// No rate of the cell below slice `i` needs less jitter, ns.
-    fn least_of(&self, i: usize) -> f64 {
-        (self.slices[i - 1].delay_most_ns - self.slices[i].rtprop_most_ns).max(0.0)
+    fn min_of(&self, i: usize) -> f64 {
+        (self.slices[i - 1].delay_max_ns - self.slices[i].rtprop_max_ns).max(0.0)
     }
 
     /// Whether a rate of the cell below slice `i` may be possible with a jitter of `most` ns.
     fn is_open(&self, i: usize, most: f64) -> bool {
-        self.slices[i].rtprop_most_ns >= 0.0 && self.least_of(i) <= most
+        self.slices[i].rtprop_max_ns >= 0.0 && self.min_of(i) <= most
     }
 
     fn is_wide(&self, i: usize, narrow: f64) -> bool {
@@ -147,7 +147,7 @@ mod tests {
         let mut search = Search::new(&path.packets, 1e5, 1.5e9).expect("delivered");
         let simplest = search.simplest().expect("possible");
         assert!((simplest.rate_bytes_per_s / rate - 1.0).abs() < 1e-4, "{simplest:?}");
-        assert!(simplest.jitter_least_ns() < 1e5, "{simplest:?}");
+        assert!(simplest.jitter_min_ns() < 1e5, "{simplest:?}");
         let (inside, is_bounded) = search.within(1e6);
         let (low, high) = (inside[0].rate_bytes_per_s, inside[inside.len() - 1].rate_bytes_per_s);
         assert!(is_bounded && 0.999 * rate < low && low <= rate && rate <= high && high < 1.001 * rate, "{low} {high}");
@@ -172,7 +172,7 @@ mod tests {
         let path = play(1e6, 20_000_000, 1, 1e9, &sends);
         let mut search = Search::new(&path.packets, 1e4, 1.5e9).expect("delivered");
         let simplest = search.simplest().expect("possible");
-        let (_, is_bounded) = search.within(simplest.jitter_least_ns() + 2e6);
+        let (_, is_bounded) = search.within(simplest.jitter_min_ns() + 2e6);
         assert!(!is_bounded);
     }
 }

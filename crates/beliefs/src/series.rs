@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Maximum number of bins; neighbours are then merged.
-const MOST_BINS: usize = 1024;
+const MAX_BINS: usize = 1024;
 /// Initial and minimum width of a bin, ns.
 const FIRST_WIDTH_NS: u64 = 1_000_000;
 
@@ -17,9 +17,9 @@ pub struct Bins {
     /// IP packets acknowledged, bytes.
     pub delivered_bytes: Vec<u64>,
     /// Minimum RTT of packets acknowledged, ns.
-    pub rtt_least_ns: Vec<Option<u64>>,
+    pub rtt_min_ns: Vec<Option<u64>>,
     /// Maximum RTT, ns.
-    pub rtt_most_ns: Vec<Option<u64>>,
+    pub rtt_max_ns: Vec<Option<u64>>,
     /// Largest payload in flight after a packet, bytes.
     pub inflight_bytes: Vec<Option<u64>>,
     /// Minimum free window advertised by an ACK, bytes.
@@ -56,8 +56,8 @@ impl Series {
         let bin = self.bin(at);
         self.bins.delivered_bytes[bin] += u64::from(bytes);
         if let Some(rtt) = rtt {
-            pick(&mut self.bins.rtt_least_ns[bin], rtt, u64::min);
-            pick(&mut self.bins.rtt_most_ns[bin], rtt, u64::max);
+            pick(&mut self.bins.rtt_min_ns[bin], rtt, u64::min);
+            pick(&mut self.bins.rtt_max_ns[bin], rtt, u64::max);
         }
     }
 
@@ -81,11 +81,11 @@ impl Series {
     /// The bin of a time, created if needed; earlier times belong to the first.
     fn bin(&mut self, at: u64) -> usize {
         let since = at.saturating_sub(self.bins.from_ns);
-        while since / self.bins.width_ns >= MOST_BINS as u64 {
+        while since / self.bins.width_ns >= MAX_BINS as u64 {
             self.bins.width_ns *= 2;
             join(&mut self.bins.delivered_bytes, |one, other| one + other);
-            join(&mut self.bins.rtt_least_ns, either(u64::min));
-            join(&mut self.bins.rtt_most_ns, either(u64::max));
+            join(&mut self.bins.rtt_min_ns, either(u64::min));
+            join(&mut self.bins.rtt_max_ns, either(u64::max));
             join(&mut self.bins.inflight_bytes, either(u64::max));
             join(&mut self.bins.window_bytes, either(u64::min));
         }
@@ -93,8 +93,8 @@ impl Series {
         let length = self.bins.delivered_bytes.len().max(bin + 1);
         self.bins.delivered_bytes.resize(length, 0);
         for column in [
-            &mut self.bins.rtt_least_ns,
-            &mut self.bins.rtt_most_ns,
+            &mut self.bins.rtt_min_ns,
+            &mut self.bins.rtt_max_ns,
             &mut self.bins.inflight_bytes,
             &mut self.bins.window_bytes,
         ] {
@@ -119,12 +119,12 @@ mod tests {
                 series.on_window(at, u64::from(bytes));
             }
             let bins = series.bins();
-            prop_assert!(bins.delivered_bytes.len() <= MOST_BINS);
+            prop_assert!(bins.delivered_bytes.len() <= MAX_BINS);
             prop_assert_eq!(bins.delivered_bytes.iter().sum::<u64>(), packets.iter().map(|p| u64::from(p.2)).sum::<u64>());
             for (at, rtt, bytes) in packets {
                 let bin = ((at + rtt) / bins.width_ns) as usize;
-                prop_assert!(bins.rtt_least_ns[bin].is_some_and(|least| least <= rtt));
-                prop_assert!(bins.rtt_most_ns[bin].is_some_and(|most| most >= rtt));
+                prop_assert!(bins.rtt_min_ns[bin].is_some_and(|least| least <= rtt));
+                prop_assert!(bins.rtt_max_ns[bin].is_some_and(|most| most >= rtt));
                 let bin = (at / bins.width_ns) as usize;
                 prop_assert!(bins.inflight_bytes[bin].is_some_and(|most| most >= u64::from(bytes)));
                 prop_assert!(bins.window_bytes[bin].is_some_and(|least| least <= u64::from(bytes)));

@@ -9,19 +9,19 @@
 use crate::packet::{Fate, Packet};
 
 /// Maximum flows compared with each other: those that delivered most.
-const MOST_COMPARED: usize = 24;
+const MAX_COMPARED: usize = 24;
 /// A flow with fewer RTT samples is not compared.
 const SAMPLES: usize = 24;
 /// Maximum times at which two flows are compared.
-const MOST_TIMES: usize = 2000;
+const MAX_TIMES: usize = 2000;
 /// An RTT between two samples is interpolated if they are at most this far apart, ns.
 const NEIGHBOURS_NS: u64 = 100_000_000;
 /// Maximum number of packets searched for a neighbouring sample.
-const MOST_STEPS: usize = 256;
+const MAX_STEPS: usize = 256;
 /// For flows that share a queue, the variation of the RTTs' difference is at most this fraction of the RTTs' variation.
 const COMMON: f64 = 0.35;
 /// Minimum variation of informative RTTs, ns.
-const LEAST_VARIATION_NS: f64 = 1_000_000.0;
+const MIN_VARIATION_NS: f64 = 1_000_000.0;
 /// The range of a quantity is between this quantile and the symmetric one.
 const TAIL: f64 = 0.05;
 
@@ -36,7 +36,7 @@ pub struct Group {
 pub fn groups(flows: &[&[Packet]]) -> Vec<Group> {
     let mut ranked: Vec<usize> = (0..flows.len()).filter(|&i| samples(flows[i]) >= SAMPLES).collect();
     ranked.sort_by_key(|&i| std::cmp::Reverse(flows[i].len()));
-    ranked.truncate(MOST_COMPARED);
+    ranked.truncate(MAX_COMPARED);
     // each flow's group, and its offset from the group's first flow, ns
     let mut place: Vec<(usize, f64)> = (0..flows.len()).map(|i| (i, 0.0)).collect();
     for (n, &i) in ranked.iter().enumerate() {
@@ -85,7 +85,7 @@ fn common(one: &[Packet], other: &[Packet]) -> Option<f64> {
     let (a, b) = (part(one), part(other));
     let is_swapped = b.len() < a.len();
     let (few, within, many) = if is_swapped { (other, b, one) } else { (one, a, other) };
-    let step = within.len().div_ceil(MOST_TIMES).max(1);
+    let step = within.len().div_ceil(MAX_TIMES).max(1);
     let (mut own, mut differences, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for packet in few[within].iter().filter(|packet| is_sample(packet)).step_by(step) {
         let (Some(rtt), Some(there)) = (packet.rtt(), rtt_at(many, packet.sent)) else { continue };
@@ -98,14 +98,14 @@ fn common(one: &[Packet], other: &[Packet]) -> Option<f64> {
     }
     let varies = spread(&mut own).min(spread(&mut theirs));
     let apart = spread(&mut differences);
-    (varies >= LEAST_VARIATION_NS && apart <= COMMON * varies).then(|| differences[differences.len() / 2])
+    (varies >= MIN_VARIATION_NS && apart <= COMMON * varies).then(|| differences[differences.len() / 2])
 }
 
 /// Interpolated RTT of a packet sent at a time, ns.
 fn rtt_at(packets: &[Packet], at: u64) -> Option<f64> {
     let next = packets.partition_point(|packet| packet.sent < at);
-    let after = packets[next..].iter().take(MOST_STEPS).find(|packet| is_sample(packet))?;
-    let before = packets[..next].iter().rev().take(MOST_STEPS).find(|packet| is_sample(packet))?;
+    let after = packets[next..].iter().take(MAX_STEPS).find(|packet| is_sample(packet))?;
+    let before = packets[..next].iter().rev().take(MAX_STEPS).find(|packet| is_sample(packet))?;
     // after a clock was set back, packets are unordered
     let width = after.sent.checked_sub(before.sent).filter(|&width| width <= NEIGHBOURS_NS)?;
     let (a, b) = (before.rtt()? as f64, after.rtt()? as f64);
@@ -201,10 +201,10 @@ mod tests {
         let flows = play(&[2e6], &[(0, 20 * MS, 0, 60), (0, 50 * MS, 200 * MS, 90)]);
         let flows: Vec<&[Packet]> = flows.iter().map(Vec::as_slice).collect();
         let merged = merge(&flows, &groups(&flows)[0]);
-        let belief = crate::explain(&merged, |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path");
+        let belief = crate::explain(&merged, |simplest| 2.0 * simplest.jitter_min_ns()).expect("a path");
         assert!((belief.simplest.rate_bytes_per_s / 2e6 - 1.0).abs() < 0.01, "{:?}", belief.simplest);
-        assert!(belief.simplest.jitter_least_ns() < 2.0 * MS as f64, "{:?}", belief.simplest);
-        let alone = crate::explain(flows[0], |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path");
-        assert!(alone.simplest.jitter_least_ns() > 5.0 * MS as f64, "{:?}", alone.simplest);
+        assert!(belief.simplest.jitter_min_ns() < 2.0 * MS as f64, "{:?}", belief.simplest);
+        let alone = crate::explain(flows[0], |simplest| 2.0 * simplest.jitter_min_ns()).expect("a path");
+        assert!(alone.simplest.jitter_min_ns() > 5.0 * MS as f64, "{:?}", alone.simplest);
     }
 }

@@ -3,7 +3,7 @@
 //! The moments lie a factor apart, so that all of them cost little more than the last. The jitter is that of the final
 //! belief: the result is what a sender with that knowledge could have believed.
 
-use crate::ccac::most_rate;
+use crate::ccac::max_rate;
 use crate::hull::Chain;
 use crate::record::{Record, Stretch};
 use serde::Serialize;
@@ -22,11 +22,11 @@ pub struct Moment {
     /// Its frame.
     pub frame: u32,
     /// C_L, bytes/s.
-    pub least_bytes_per_s: f64,
+    pub min_bytes_per_s: f64,
     /// C_U, bytes/s; `None`: no bound yet.
-    pub most_bytes_per_s: Option<f64>,
+    pub max_bytes_per_s: Option<f64>,
     /// R is at most this, ns.
-    pub rtprop_most_ns: f64,
+    pub rtprop_max_ns: f64,
 }
 
 /// Beliefs over time with a jitter of D, ns.
@@ -60,13 +60,13 @@ fn moments(record: &Record<'_>, part: Range<usize>, jitter: f64) -> Vec<Moment> 
         }
         next = ((next as f64 * FACTOR) as usize).max(count + 1);
         let seen: Stretch<'_> = record.stretch(part.start..part.start + count);
-        let known = out.last().and_then(|moment| moment.most_bytes_per_s);
+        let known = out.last().and_then(|moment| moment.max_bytes_per_s);
         out.push(Moment {
             time_ns: record.captured(ack.at),
             frame: ack.frame,
-            least_bytes_per_s: least * 1e9,
-            most_bytes_per_s: most_rate(&seen, least, known.map(|rate| rate / 1e9), jitter).map(|rate| rate * 1e9),
-            rtprop_most_ns: seen.rtt_least,
+            min_bytes_per_s: least * 1e9,
+            max_bytes_per_s: max_rate(&seen, least, known.map(|rate| rate / 1e9), jitter).map(|rate| rate * 1e9),
+            rtprop_max_ns: seen.rtt_min,
         });
     }
     out
@@ -85,17 +85,17 @@ mod tests {
         let record = Record::new(&packets).expect("delivered");
         let seen = shrink(&record, d, &[]);
         assert!(seen.len() > 10, "{seen:?}");
-        let most = |moment: &Moment| moment.most_bytes_per_s.unwrap_or(f64::INFINITY);
+        let most = |moment: &Moment| moment.max_bytes_per_s.unwrap_or(f64::INFINITY);
         for pair in seen.windows(2) {
-            assert!(pair[0].least_bytes_per_s <= pair[1].least_bytes_per_s);
+            assert!(pair[0].min_bytes_per_s <= pair[1].min_bytes_per_s);
             assert!(most(&pair[0]) >= most(&pair[1]));
-            assert!(pair[0].rtprop_most_ns >= pair[1].rtprop_most_ns);
+            assert!(pair[0].rtprop_max_ns >= pair[1].rtprop_max_ns);
         }
         let (first, last) = (seen[0], seen[seen.len() - 1]);
         assert!(most(&first) > 2.0 * most(&last), "{first:?} {last:?}");
         let whole = explain_ccac(&record, d).expect("a path");
-        assert!((last.least_bytes_per_s / whole.least_bytes_per_s - 1.0).abs() < 1e-6);
-        assert!((most(&last) / whole.most_bytes_per_s.expect("it was busy") - 1.0).abs() < 1e-4, "{last:?} {whole:?}");
+        assert!((last.min_bytes_per_s / whole.min_bytes_per_s - 1.0).abs() < 1e-6);
+        assert!((most(&last) / whole.max_bytes_per_s.expect("it was busy") - 1.0).abs() < 1e-4, "{last:?} {whole:?}");
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         let ends: Vec<(u32, u32)> = pieces.iter().map(|piece| (piece.from_frame, piece.to_frame)).collect();
         let seen = shrink(&record, 2_000_000.0, &ends);
         let last = seen[seen.len() - 1];
-        assert!(last.most_bytes_per_s.is_some_and(|most| most < 1.1e6), "{last:?}");
-        assert!(seen.iter().any(|moment| moment.least_bytes_per_s > 1.9e6));
+        assert!(last.max_bytes_per_s.is_some_and(|most| most < 1.1e6), "{last:?}");
+        assert!(seen.iter().any(|moment| moment.min_bytes_per_s > 1.9e6));
     }
 }

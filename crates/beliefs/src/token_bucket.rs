@@ -6,7 +6,7 @@
 //! queue of b bytes that is served at r, and which delays nothing.
 
 use crate::cbr_delay::{Belief, Slice, slice};
-use crate::ccac::least_rate;
+use crate::ccac::min_rate;
 use crate::changes::Parts;
 use crate::golden::least;
 use crate::packet::{Fate, Packet};
@@ -51,7 +51,7 @@ pub struct TokenBucket {
     /// p, bytes/s; `None` for a policer.
     pub peak_bytes_per_s: Option<f64>,
     /// The minimum jitter with which it explains the delays, ns.
-    pub jitter_least_ns: f64,
+    pub jitter_min_ns: f64,
     /// From the first packet of the largest burst, to the one with which the bucket was empty.
     pub frames: [u32; 2],
 }
@@ -67,7 +67,7 @@ const OUTLIERS: f64 = 0.02;
 /// Minimum fraction of the bucket that passed without waiting.
 const SPARED: f64 = 0.6;
 /// A rate is known to this part of it at best.
-const LEAST_OFF: f64 = 0.002;
+const MIN_OFF: f64 = 0.002;
 /// Relative range of the search around the given rate.
 const AROUND: f64 = 0.03;
 
@@ -91,7 +91,7 @@ pub fn sparing_shaper(packets: &[Packet], rate: f64, tolerance: f64) -> Option<T
         rate_bytes_per_s: rate,
         bucket_bytes: hinge.bucket,
         peak_bytes_per_s: None,
-        jitter_least_ns: hinge.spread_ns,
+        jitter_min_ns: hinge.spread_ns,
         frames: hinge.frames,
     })
 }
@@ -107,7 +107,7 @@ pub(crate) fn served_rate(packets: &[Packet], rate: f64, tolerance: f64) -> Opti
     let hinge = hinge(packets, served)?;
     let is_one = misfit <= tolerance && hinge.bucket < PACKETS * largest(packets);
     // an emptied queue resets earlier errors
-    is_one.then_some((served, served * (misfit / hinge.busy_ns).max(LEAST_OFF)))
+    is_one.then_some((served, served * (misfit / hinge.busy_ns).max(MIN_OFF)))
 }
 
 /// Properties of the waiting times at a rate.
@@ -163,22 +163,22 @@ fn hinge(packets: &[Packet], rate: f64) -> Option<Hinge> {
     let bucket = beyond[beyond.len() / 2];
     spared.sort_by(|a, b| a.0.total_cmp(&b.0));
     let cut_spared = (spared.len() as f64 * OUTLIERS) as usize;
-    let most_spared = spared.get(spared.len().checked_sub(1 + cut_spared)?)?;
+    let max_spared = spared.get(spared.len().checked_sub(1 + cut_spared)?)?;
     if let Some(&(_, seen)) = spared.last() {
         frames = seen;
     }
     // packets that did not wait may exceed the bucket by less than the detection limit
-    let above = (most_spared.0 - bucket) * 1e9 / rate - floor;
+    let above = (max_spared.0 - bucket) * 1e9 / rate - floor;
     let spread_ns = ((beyond[beyond.len() - 1 - cut] - beyond[cut]) * 1e9 / rate).max(above);
-    Some(Hinge { bucket, spread_ns, spared: most_spared.0, frames, busy_ns })
+    Some(Hinge { bucket, spread_ns, spared: max_spared.0, frames, busy_ns })
 }
 
 /// A shaper that explains a flow, where a constant link needs much more jitter than the flow's parts do.
 pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
-    let (peak, _) = least_rate(&parts.whole(), parts.jitter)?;
+    let (peak, _) = min_rate(&parts.whole(), parts.jitter)?;
     let steady = parts.lasting.iter().max_by_key(|lasting| lasting.len())?.ccac.rate_bytes_per_s();
     let rate = f64::midpoint(steady.lo, steady.hi?);
-    let constant = slice(packets, rate)?.jitter_least_ns();
+    let constant = slice(packets, rate)?.jitter_min_ns();
     if peak * 1e9 < RATIO * rate || constant * SHARE < parts.jitter {
         return None;
     }
@@ -202,7 +202,7 @@ pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
         rate_bytes_per_s: at.0,
         bucket_bytes: at.1,
         peak_bytes_per_s: Some(at.2),
-        jitter_least_ns: jitter,
+        jitter_min_ns: jitter,
         frames: fit(packets, at.0, at.1, at.2).1,
     })
 }
@@ -250,14 +250,14 @@ pub fn policer(packets: &[Packet], belief: &Belief) -> Option<TokenBucket> {
     let lost = packets.iter().filter(|packet| packet.fate == Fate::Lost).count();
     // a link that never queues lets a buffer of a few packets explain any loss
     let is_queue = |most: Option<f64>| most.is_some_and(|most| most >= PACKETS * largest(packets));
-    let overflows = |slice: &Slice| slice.losses_are_overflows() && is_queue(slice.buffer_most_bytes);
+    let overflows = |slice: &Slice| slice.losses_are_overflows() && is_queue(slice.buffer_max_bytes);
     if lost < LOSSES || belief.slices.iter().any(overflows) {
         return None;
     }
     // difference between kept and lost maxima at a rate, bytes: zero at a policer's own rate
     let gap = |rate: f64| {
         let at = slice(packets, rate)?;
-        is_queue(at.buffer_most_bytes).then_some(at.buffer_least_bytes - at.buffer_most_bytes?)
+        is_queue(at.buffer_max_bytes).then_some(at.buffer_min_bytes - at.buffer_max_bytes?)
     };
     let delivered: f64 = packets.iter().filter(|p| p.acked().is_some()).map(|p| f64::from(p.bytes)).sum();
     let ends = (packets.iter().map(|p| p.sent).min()?, packets.iter().filter_map(Packet::acked).max()?);
@@ -269,13 +269,13 @@ pub fn policer(packets: &[Packet], belief: &Belief) -> Option<TokenBucket> {
     let (low, high) = (rates[best.saturating_sub(1)], rates[(best + 1).min(RATES)]);
     let (rate, least) = least(low, high, 2 * SECTIONS, cost);
     let at = slice(packets, rate)?;
-    let bucket = f64::midpoint(at.buffer_least_bytes, at.buffer_most_bytes?);
+    let bucket = f64::midpoint(at.buffer_min_bytes, at.buffer_max_bytes?);
     (least <= 0.0).then(|| TokenBucket {
         excess: Excess::Lost,
         rate_bytes_per_s: rate,
         bucket_bytes: bucket,
         peak_bytes_per_s: None,
-        jitter_least_ns: belief.simplest.jitter_least_ns(),
+        jitter_min_ns: belief.simplest.jitter_min_ns(),
         frames: fit(packets, rate, bucket, rate * 1e6).1,
     })
 }
@@ -349,7 +349,7 @@ mod tests {
                 Packet { sent, bytes: 1000, frame: i, fate }
             })
             .collect();
-        let belief = explain(&packets, |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path");
+        let belief = explain(&packets, |simplest| 2.0 * simplest.jitter_min_ns()).expect("a path");
         let seen = policer(&packets, &belief).expect("a policer");
         assert!((seen.rate_bytes_per_s / rate - 1.0).abs() < 0.02, "{seen:?}");
         assert!((seen.bucket_bytes / bucket - 1.0).abs() < 0.1, "{seen:?}");
@@ -361,7 +361,7 @@ mod tests {
         for packet in packets.iter_mut().step_by(397) {
             packet.fate = Fate::Lost;
         }
-        let belief = explain(&packets, |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path");
+        let belief = explain(&packets, |simplest| 2.0 * simplest.jitter_min_ns()).expect("a path");
         assert_eq!(policer(&packets, &belief), None);
     }
 }

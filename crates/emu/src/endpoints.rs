@@ -26,7 +26,7 @@ const UNSENT_OF_STOPPING: Dur = Dur::from_millis(10);
 /// TCP's own: 16 bits, scaled by 14.
 const LARGEST_WINDOW_BYTES: u32 = 65_535 << 14;
 /// At least a burst of super-packets.
-const LEAST_UNSENT_BYTES: u64 = 64 << 10;
+const MIN_UNSENT_BYTES: u64 = 64 << 10;
 
 /// Generator of the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,5 +163,5 @@ fn unsent_bytes(config: &Config, flow: &FlowSpec) -> u32 {
     let ends_early = flow.stop.is_some() || matches!(flow.source, Source::OnOff { .. });
     let time = if ends_early { UNSENT_OF_STOPPING } else { UNSENT };
     let bytes = rate.unwrap_or(Rate::from_bytes_per_sec(0)) * time;
-    bytes.0.clamp(LEAST_UNSENT_BYTES, u64::from(u32::MAX / 4)) as u32
+    bytes.0.clamp(MIN_UNSENT_BYTES, u64::from(u32::MAX / 4)) as u32
 }

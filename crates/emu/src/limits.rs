@@ -8,7 +8,7 @@ use fairweir_units::Dur;
 /// Maximum duration: runs take real time.
 const LONGEST: Dur = Dur::from_secs(3_600);
 /// Flows that two threads and one emulator can serve.
-const MOST_FLOWS: usize = 240;
+const MAX_FLOWS: usize = 240;
 /// Linux `TCP_DELACK_MIN`, which no route or sysctl changes.
 const DELAYED_ACK_TIMER: Dur = Dur::from_millis(40);
 
@@ -23,10 +23,10 @@ pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
             .at("duration")
             .hint(format!("up to {LONGEST}; run longer scenarios in the simulator")));
     }
-    if config.flows.len() > MOST_FLOWS {
+    if config.flows.len() > MAX_FLOWS {
         return Err(Refusal::new(format!("{} flows are more than the kernel world supports", config.flows.len()))
             .at("flows")
-            .hint(format!("up to {MOST_FLOWS}; more are for the simulator")));
+            .hint(format!("up to {MAX_FLOWS}; more are for the simulator")));
     }
     let burst = config.flows[0].gso;
     for (index, flow) in config.flows.iter().enumerate() {

@@ -8,7 +8,7 @@ use fairweir_units::{Bytes, Dur, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Minimum window of the guard's policies: two full segments on Ethernet.
-const LEAST_WINDOW: u64 = 2 * 1460;
+const MIN_WINDOW: u64 = 2 * 1460;
 
 /// A model that returns a constant.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ fn watch(from: &mut Unstructured<'_>) -> Result<()> {
         if from.ratio(1, 4)? {
             for (_, decision) in policies.decide(&table, |_| Labels::default()) {
                 assert!(decision.rate_mbps.is_none_or(f64::is_finite), "{decision:?}");
-                assert!(decision.window.is_none_or(|window| window.bytes() >= LEAST_WINDOW), "{decision:?}");
+                assert!(decision.window.is_none_or(|window| window.bytes() >= MIN_WINDOW), "{decision:?}");
                 assert!(!decision.why.to_string().is_empty());
                 assert!(promise.advertise(packet.ack, packet.window, decision.window) <= packet.window);
             }

@@ -28,7 +28,7 @@ const ACCEPTED: usize = 8;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 64;
 /// Maximum response time of a guard on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of an answer: 4,096 flows take two million.
 const LONGEST_ANSWER: u64 = 64 << 20;
 const ONLY_THESE: &str = "it answers root and its own user";
@@ -165,8 +165,8 @@ fn verify_server(device: &Device, server: Uid, owner: Uid) -> Result<(), GuardEr
 }
 
 fn exchange(mut stream: UnixStream, question: &str) -> io::Result<String> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     // One line, whatever the question contains.
     stream.write_all(format!("{}\n", question.replace(['\n', '\r'], " ")).as_bytes())?;
     let mut answer = String::new();

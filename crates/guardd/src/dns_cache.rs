@@ -10,10 +10,10 @@ use std::sync::Arc;
 /// Maximum addresses; the oldest answers are replaced.
 const MOST: usize = 4096;
 /// Minimum lifetime: programs use addresses for longer than the few seconds of some answers.
-const LEAST_KEPT: Dur = Dur::from_secs(60);
+const MIN_KEPT: Dur = Dur::from_secs(60);
 const LONGEST_KEPT: Dur = Dur::from_secs(24 * 3600);
 /// Minimum bytes of a record: name, type, class, lifetime and length.
-const LEAST_RECORD: usize = 11;
+const MIN_RECORD: usize = 11;
 /// Maximum length of a name in a message; some characters are escaped.
 const LONGEST_NAME: usize = 255;
 
@@ -36,7 +36,7 @@ impl DnsCache {
             if self.0.len() >= MOST && !self.0.contains_key(&address) {
                 self.forget_the_oldest(now);
             }
-            let until = now + kept.max(LEAST_KEPT).min(LONGEST_KEPT);
+            let until = now + kept.max(MIN_KEPT).min(LONGEST_KEPT);
             self.0.insert(address, Entry { name: name.clone(), since: now, until });
         }
     }
@@ -69,7 +69,7 @@ fn answered(message: &[u8]) -> Option<Answered> {
     let counts = [header_buffer::answers, header_buffer::name_servers, header_buffer::additional_records];
     // The parser allocates as many records as the header claims.
     let said: usize = counts.iter().map(|count| count(message).map_or(usize::MAX / 4, usize::from)).sum();
-    if said > message.len() / LEAST_RECORD || header_buffer::questions(message).ok()? != 1 {
+    if said > message.len() / MIN_RECORD || header_buffer::questions(message).ok()? != 1 {
         return None;
     }
     let packet = Packet::parse(message).ok()?;

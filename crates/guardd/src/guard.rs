@@ -320,7 +320,7 @@ impl Guard {
             lost: flow.monitor().lost(),
             target_mbps: latest.and_then(|decision| decision.rate_mbps),
             window_bytes: latest.and_then(|decision| Some(decision.window?.room())),
-            is_least: latest
+            is_minimum: latest
                 .and_then(|decision| decision.window)
                 .is_some_and(|window| window.pace().is_none() && window.bytes() <= window.least()),
             why: latest.map_or_else(|| "not judged yet".to_owned(), |decision| decision.why.to_string()),

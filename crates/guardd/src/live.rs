@@ -84,7 +84,7 @@ fn line(flow: &FlowStatus) -> String {
 
 /// Returns a note if a flow may be faster than its target.
 fn least(flow: &FlowStatus) -> &'static str {
-    if flow.is_least { "; two segments, the minimum" } else { "" }
+    if flow.is_minimum { "; two segments, the minimum" } else { "" }
 }
 
 fn number(value: Option<f64>, digits: usize) -> String {
@@ -117,7 +117,7 @@ mod tests {
         assert!(lines[4].contains("open"), "{text}");
         assert!(!text.contains("two segments"));
         let mut at_least = a_status();
-        at_least.services[0].flows[0].is_least = true;
+        at_least.services[0].flows[0].is_minimum = true;
         assert!(
             table(&at_least).lines().nth(3).is_some_and(|line| line.ends_with("capped; two segments, the minimum"))
         );

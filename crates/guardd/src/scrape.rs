@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Maximum bytes of a request, with all headers.
 const LONGEST: usize = 4096;
 const LIMITS: Limits = Limits { connections: 64, patience: Dur::from_millis(1000), request: LONGEST };
-const MOST_HEADERS: usize = 32;
+const MAX_HEADERS: usize = 32;
 /// Connections accepted per turn.
 const ACCEPTED: usize = 16;
 /// After a failure to accept, such as too many open files.
@@ -106,7 +106,7 @@ enum Answer {
 /// `None` while the request is incomplete.
 fn answer_to(bytes: &[u8]) -> Option<Answer> {
     const TOO_LARGE: Answer = Answer::Refusal("431 Request Header Fields Too Large");
-    let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut request = Request::new(&mut headers);
     match request.parse(bytes) {
         Ok(Status::Partial) if bytes.len() < LONGEST => None,
@@ -164,8 +164,8 @@ mod tests {
             ("GET / HTTP/1.1\r\n\r\n", Some(404)),
             ("GET /metrics/../x HTTP/1.1\r\n\r\n", Some(404)),
             ("\x16\x03\x01", Some(400)),
-            (&with_headers(MOST_HEADERS), Some(200)),
-            (&with_headers(MOST_HEADERS + 1), Some(431)),
+            (&with_headers(MAX_HEADERS), Some(200)),
+            (&with_headers(MAX_HEADERS + 1), Some(431)),
         ] {
             assert_eq!(refusal(request.as_bytes()), status, "{request}");
         }

@@ -105,7 +105,7 @@ pub struct FlowStatus {
     pub window_bytes: Option<u64>,
     /// Whether that is the minimum, two segments. Then its rate may exceed the target.
     #[serde(default)]
-    pub is_least: bool,
+    pub is_minimum: bool,
     /// The reason.
     pub why: String,
 }
@@ -159,7 +159,7 @@ pub(crate) mod tests {
             lost: 3,
             target_mbps: Some(3.0),
             window_bytes: Some(7500),
-            is_least: false,
+            is_minimum: false,
             why: "capped".to_owned(),
         };
         let free = FlowStatus {

@@ -31,23 +31,23 @@ pub fn algorithms() -> Vec<(&'static str, &'static str, String)> {
 /// Runs a configuration (JSON); `classes` are the Python controllers by the name that flows use.
 ///
 /// Returns the summary as JSON and, if the configuration requests it, the time series as two tables of raw columns;
-/// with `most_packets` also a record of every data packet and ACK, unless there are more data packets than that.
+/// with `max_packets` also a record of every data packet and ACK, unless there are more data packets than that.
 /// `capture` is the path of a pcap file, and whether it is taken at the sender or the receiver. Without Python
 /// controllers other Python threads keep running.
 #[pyfunction]
-#[pyo3(signature = (config, classes=None, on_progress=None, most_packets=None, capture=None))]
+#[pyo3(signature = (config, classes=None, on_progress=None, max_packets=None, capture=None))]
 pub fn run<'py>(
     py: Python<'py>,
     config: &str,
     classes: Option<&Bound<'py, PyDict>>,
     on_progress: Option<Py<PyAny>>,
-    most_packets: Option<usize>,
+    max_packets: Option<usize>,
     capture: Option<(String, String)>,
 ) -> PyResult<(String, Option<Columns<'py>>, Option<Columns<'py>>)> {
     let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
     let cause: Cause = Arc::new(Mutex::new(None));
     let classes = classes.filter(|c| !c.is_empty());
-    let log = most_packets.map(|most| PacketLog::new(config.duration, most));
+    let log = max_packets.map(|most| PacketLog::new(config.duration, most));
     let mut observers = Observers::with_log(log);
     if let Some((path, side)) = &capture {
         let side = match side.as_str() {
@@ -62,7 +62,7 @@ pub fn run<'py>(
         Some(classes) => play(&config, Some(classes), on_progress.as_ref(), &cause, plain(observer)),
         None => py.detach(|| play(&config, None, on_progress.as_ref(), &cause, plain(observer))),
     };
-    if let (true, Some(most)) = (observers.log.as_ref().is_some_and(PacketLog::is_full), most_packets) {
+    if let (true, Some(most)) = (observers.log.as_ref().is_some_and(PacketLog::is_full), max_packets) {
         return Err(error::from_full_log(py, most));
     }
     if let (Err(e), Some((path, _))) = (observers.finish_capture(), &capture) {

@@ -188,8 +188,8 @@ fn region<const M: usize>(count: usize, cells: &Cells<M>, bounds: &Bounds, rtpro
     for number in 0..cells.count() {
         let cell = cells.cell(number);
         let (first, last) = cell.shares();
-        let has_least = |share: &Interval| (*share * (rtprop + cell.nt)).hi >= bounds.cwnd_floor;
-        if has_least(&last) && first.iter().all(has_least) {
+        let has_min = |share: &Interval| (*share * (rtprop + cell.nt)).hi >= bounds.cwnd_floor;
+        if has_min(&last) && first.iter().all(has_min) {
             (number..count).step_by(cells.count()).for_each(|copy| region.set(copy));
         }
     }

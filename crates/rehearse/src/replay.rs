@@ -31,7 +31,7 @@ struct Notes {
     key: FlowKey,
     history: History,
     held: Dur,
-    least_window: Option<u64>,
+    min_window: Option<u64>,
     seen: Seen,
 }
 
@@ -99,7 +99,7 @@ pub struct FlowReport {
     /// Time during which the guard would have set its window, s.
     pub held_s: f64,
     /// Minimum window that the guard would have set.
-    pub least_window_bytes: Option<u64>,
+    pub min_window_bytes: Option<u64>,
     /// Kinds of decision, each with the time from which it held and its latest values.
     pub history: Vec<Change>,
 }
@@ -175,14 +175,14 @@ impl Replay {
 
 impl Notes {
     fn new(key: FlowKey) -> Notes {
-        Notes { key, history: History::default(), held: Dur::ZERO, least_window: None, seen: Seen::default() }
+        Notes { key, history: History::default(), held: Dur::ZERO, min_window: None, seen: Seen::default() }
     }
 
     fn take(&mut self, now: Time, span: Dur, flow: &Flow, decision: &Decision) {
         let was_held = self.history.latest().is_some_and(|decision| decision.window.is_some());
         self.held += if was_held { span } else { Dur::ZERO };
         self.history.remember(now, decision);
-        self.least_window = self.least_window.into_iter().chain(decision.window.map(WindowTarget::bytes)).min();
+        self.min_window = self.min_window.into_iter().chain(decision.window.map(WindowTarget::bytes)).min();
         self.seen = Seen::of(flow);
     }
 
@@ -207,7 +207,7 @@ impl Notes {
             rtt_ms: self.seen.rtt.map(Dur::as_millis_f64),
             min_rtt_ms: self.seen.min_rtt.map(Dur::as_millis_f64),
             held_s: self.held.as_secs_f64(),
-            least_window_bytes: self.least_window,
+            min_window_bytes: self.min_window,
             history: self.history.iter().map(change).collect(),
         }
     }

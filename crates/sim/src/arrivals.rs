@@ -172,10 +172,10 @@ mod tests {
             for (tag, (at, tie)) in times.into_iter().enumerate() {
                 // A large step keeps the order almost intact; a zero step makes it random, so that a heap takes over.
                 let at = Time::from_nanos(at + tag as u64 * step * 100);
-                let is_least = expected.iter().all(|&(t, i, _)| (at, tie) < (t, i));
+                let is_minimum = expected.iter().all(|&(t, i, _)| (at, tie) < (t, i));
                 let mut arrival = Arrival { stage: StageId(tag as u32), tie, ..Arrival::default() };
                 arrival.item.at = at;
-                prop_assert_eq!(arrivals.insert(arrival), is_least);
+                prop_assert_eq!(arrivals.insert(arrival), is_minimum);
                 expected.push((at, tie, tag as u32));
             }
             expected.sort();

@@ -72,7 +72,7 @@ struct Steady {
     /// Packets, mean over the intervals of length R.
     mean_lost: f64,
     /// Packets, maximum over the intervals of length R.
-    most_lost: u64,
+    max_lost: u64,
 }
 
 impl Steady {
@@ -84,19 +84,19 @@ impl Steady {
             utilization: outcome.summary.links[0].utilization,
             max_rtt: flow.rtt_ms.max / (2 * rtprop_ms) as f64,
             mean_lost: flow.lost_pkts as f64 * rtprop_ms as f64 / 40_000.0,
-            most_lost: lost.max().expect("a row"),
+            max_lost: lost.max().expect("a row"),
         }
     }
 }
 
 /// The worst case over many links: minimum utilisation, maximum RTT and loss.
 fn worst(runs: impl Iterator<Item = Steady>) -> Steady {
-    let start = Steady { utilization: f64::INFINITY, max_rtt: 0.0, mean_lost: 0.0, most_lost: 0 };
+    let start = Steady { utilization: f64::INFINITY, max_rtt: 0.0, mean_lost: 0.0, max_lost: 0 };
     runs.fold(start, |worst, run| Steady {
         utilization: worst.utilization.min(run.utilization),
         max_rtt: worst.max_rtt.max(run.max_rtt),
         mean_lost: worst.mean_lost.max(run.mean_lost),
-        most_lost: worst.most_lost.max(run.most_lost),
+        max_lost: worst.max_lost.max(run.max_lost),
     })
 }
 
@@ -109,7 +109,7 @@ fn cc_qdel_keeps_its_proved_bounds_on_deep_buffers() {
         println!("cc_qdel, at least 6 BDP, jitter {has_jitter}: {steady:.3?}");
         assert!(steady.utilization > 0.89);
         assert!(steady.max_rtt < 4.4);
-        assert_eq!(steady.most_lost, 0);
+        assert_eq!(steady.max_lost, 0);
     }
 }
 
@@ -138,7 +138,7 @@ fn cc_probe_slow_loses_a_constant_whatever_the_link() {
         println!("cc_probe_slow, 1/8 to 2 BDP, jitter {has_jitter}: {steady:.3?}");
         assert!(steady.utilization > 0.30);
         assert!(steady.max_rtt < 1.5);
-        assert!(steady.most_lost <= 10);
+        assert!(steady.max_lost <= 10);
     }
 }
 
@@ -209,15 +209,15 @@ fn losses_in_proportion_buy_exponential_convergence() {
     });
     println!("cc_probe_slow, 6 to 10 s after 48 to 96 Mbps: {constant:.1} Mbps; {share:.1} with a share of 0.1");
     assert!(constant < 70.0 && share > 85.0);
-    let mut most_lost = 0;
+    let mut max_lost = 0;
     for mbps in [24, 96, 192] {
         let link = Link { mbps, rtprop_ms: 40, buffer_bdp: 0.25, has_jitter: false };
         let steady = link.play("cc_probe_slow", &json!({"loss_share": 0.1}));
         println!("{mbps} Mbps, a share of 0.1: {steady:.3?}");
-        assert!(steady.most_lost <= 10 + bdp(mbps, 40) / 5);
-        most_lost = most_lost.max(steady.most_lost);
+        assert!(steady.max_lost <= 10 + bdp(mbps, 40) / 5);
+        max_lost = max_lost.max(steady.max_lost);
     }
-    assert!(most_lost > 10, "no more than 2 alpha: {most_lost}");
+    assert!(max_lost > 10, "no more than 2 alpha: {max_lost}");
 }
 
 #[test]

@@ -24,6 +24,6 @@ pub use ledger::{Ledger, SentPacket};
 pub use metrics::{Fate, FrameRecord, Metrics, quantile};
 pub use network::NetworkConfig;
 pub use outgoing::{Frame, Group, Outgoing, Sizes, Stage};
-pub use senders::{Ack, Decision, Recovery, SENDERS, Sender, SenderConfig, SyntraConfig, Wish};
+pub use senders::{Ack, Coding, Decision, Recovery, SENDERS, Sender, SenderConfig, SyntraConfig};
 pub use session::{GroupRecord, Outcome, PacketRecord, SessionError, Traffic, play, play_with};
 pub use table::{Coded, Table, TableError, ssim_db};

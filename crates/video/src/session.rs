@@ -6,7 +6,7 @@ use crate::metrics::{self, Fate, FrameRecord, Metrics};
 use crate::network::{self, Network};
 use crate::outgoing::{Group, Outgoing, Sizes, Stage};
 use crate::receiver::Receiver;
-use crate::senders::{Ack, Decision, Recovery, Sender, Wish};
+use crate::senders::{Ack, Coding, Decision, Recovery, Sender};
 use crate::table::{Coded, Table};
 use fairweir_path::ConfigError;
 use fairweir_units::{Dur, Time};
@@ -243,17 +243,17 @@ impl<'a> Session<'a> {
         // From the count, so that no rounding of the interval adds up.
         self.next_capture = Time::ZERO.after(Dur::from_secs_f64(f64::from(self.captured) / self.config.fps));
         let frame = self.outgoing.capture();
-        let wish = self.sender.on_frame(&mut self.outgoing);
+        let coding = self.sender.on_frame(&mut self.outgoing);
         let reference = match self.sender.recovery() {
             Recovery::Retransmit => self.outgoing.last_coded(),
             Recovery::Reference => self.outgoing.reference(),
             Recovery::Acknowledged => self.outgoing.acknowledged_reference(),
         };
         let mut code = |quality| self.encoder.encode(&Job { frame, reference, quality }).map_err(SessionError::Encoder);
-        let coded = match wish {
-            Wish::Skip => None,
-            Wish::Code(quality) => Some([Some(code(quality)?), None]),
-            Wish::Try(a, b) => Some([Some(code(a)?), Some(code(b)?)]),
+        let coded = match coding {
+            Coding::Skip => None,
+            Coding::Code(quality) => Some([Some(code(quality)?), None]),
+            Coding::Try(a, b) => Some([Some(code(a)?), Some(code(b)?)]),
         };
         let trials = coded.map(|coded| Trials { reference, coded });
         self.coding = Some((self.outgoing.now.after(self.config.encode_ns), frame, trials));

@@ -25,7 +25,7 @@ from fairweir.errors import CcaError, ConfigError, ControllerError
 from fairweir.judging.outcome import Outcome, combine
 from fairweir.play import pool
 
-MOST_TIMEOUTS = 3
+MAX_TIMEOUTS = 3
 """Runs of one CCA that may exceed their time limit before the remaining ones are skipped: a CCA that loops would
 take hours.
 """
@@ -152,7 +152,7 @@ class _Conductor:
     def _is_given_up(self, job: Job, after: Job) -> bool:
         if job.subject != after.subject:
             return False
-        return job.family == after.family or self.cases[job.subject.name].timeouts >= MOST_TIMEOUTS
+        return job.family == after.family or self.cases[job.subject.name].timeouts >= MAX_TIMEOUTS
 
     def _give_up(self, jobs: list[Job], waiting: dict[Job, None], on_done: Callable[[Job], object]) -> None:
         for job in jobs:
@@ -362,7 +362,7 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
     from fairweir.play.measure import on_all_cores
 
     subject = case.subject
-    if case.timeouts >= MOST_TIMEOUTS:
+    if case.timeouts >= MAX_TIMEOUTS:
         case.searches.append(exhibit_not_tried(name, f"not run: {case.timeouts} runs did not end in time"))
         return
     if name == CONTRACT and (lacking := extras.lacking("scipy", "a fit")):

@@ -24,7 +24,7 @@ from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 
 #: bpf/rule.h: quantities are below 2^48 and sums below 2^63.
-MOST_WEIGHT: Final = 1 << 15
+MAX_WEIGHT: Final = 1 << 15
 #: Columns of C, a tab counting 8.
 WIDTH: Final = 120
 
@@ -174,11 +174,11 @@ def _whole(rule: Rule, form: LinearForm) -> tuple[list[tuple[Atom, int]], int]:
     """
     parts = lcm(*(factor.denominator for _, factor in form.terms))
     scaled = [(atom, int(factor * parts)) for atom, factor in form.terms]
-    if parts > MOST_WEIGHT or sum(abs(factor) for _, factor in scaled) > MOST_WEIGHT:
+    if parts > MAX_WEIGHT or sum(abs(factor) for _, factor in scaled) > MAX_WEIGHT:
         raise ConfigError(
             f"coefficients are too large for 64-bit arithmetic: `{form}`",
             source=rule.name,
-            hint=f"over a common denominator they may add up to {MOST_WEIGHT}",
+            hint=f"over a common denominator they may add up to {MAX_WEIGHT}",
         )
     return scaled, parts
 

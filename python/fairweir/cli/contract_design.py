@@ -14,7 +14,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.contract_results import CLAIM_FAILS
 from fairweir.cli.options import AsJson
-from fairweir.contracts.design import Design, Wishes, designs, impossible
+from fairweir.contracts.design import Design, Requirements, designs, impossible
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 from fairweir.scenario.dumbbell import dumbbell_document, flows
@@ -56,16 +56,16 @@ READERS: dict[str, tuple[str, Callable[[str], float]]] = {
     "fastest": ("fastest_mbps", _mbps),
     "hops": ("hops", _count),
     "flows": ("flows", _count),
-    "least": ("least_ms", _ms),
+    "min_qdelay": ("min_qdelay_ms", _ms),
     "error": ("error", _ratio),
     "unfairness": ("unfairness", _ratio),
     "growth": ("growth", _ratio),
-    "longest": ("longest_ms", _ms),
+    "max_qdelay": ("max_qdelay_ms", _ms),
 }
-"""Requirement: attribute of :class:`Wishes`, and the parser of its value."""
+"""Requirement: attribute of :class:`Requirements`, and the parser of its value."""
 
 
-def read_wishes(texts: list[str]) -> Wishes:
+def read_requirements(texts: list[str]) -> Requirements:
     """Parse ``KEY=VALUE`` requirements.
 
     Parameters
@@ -91,29 +91,29 @@ def read_wishes(texts: list[str]) -> Wishes:
     for key in ("noise", "slowest", "fastest"):
         if READERS[key][0] not in values:
             raise ConfigError(f"a design needs `{key}`", hint=EXAMPLE)
-    wishes = Wishes(**{"least_ms": values["noise_ms"], **values})
-    if wishes.range <= 1.0:
+    requirements = Requirements(**{"min_qdelay_ms": values["noise_ms"], **values})
+    if requirements.range <= 1.0:
         raise ConfigError("the fastest share must be above the slowest", key="fastest", hint=EXAMPLE)
-    if wishes.error is not None and wishes.error >= wishes.range:
+    if requirements.error is not None and requirements.error >= requirements.range:
         raise ConfigError(
-            f"satisfied by any contract: `{wishes.error:g}`",
+            f"satisfied by any contract: `{requirements.error:g}`",
             key="error",
             hint="use a value below the ratio of fastest and slowest",
         )
-    return wishes
+    return requirements
 
 
-def scenario_of(design: Design, wishes: Wishes) -> Scenario:
+def scenario_of(design: Design, requirements: Requirements) -> Scenario:
     """Return flows that follow the contract, with a fair share in mid-range and twice the buffer that they need."""
-    tables = flows("", [RTPROP] * wishes.flows, seed=1)
+    tables = flows("", [RTPROP] * requirements.flows, seed=1)
     for table in tables:
         table |= {"cca": design.flow_keys, "oracle_rtprop": True}
-    share = math.sqrt(wishes.slowest_mbps * wishes.fastest_mbps)
+    share = math.sqrt(requirements.slowest_mbps * requirements.fastest_mbps)
     document = dumbbell_document(
         "contract-design",
-        f"{wishes.flows} flows that follow a contract; fair share {share:.3g} Mbps",
-        rate=Rate.from_mbps(share) * wishes.flows,
-        buffer=f"{max(1.0, 2.0 * design.longest_ms / RTPROP.ms):.3f}bdp",
+        f"{requirements.flows} flows that follow a contract; fair share {share:.3g} Mbps",
+        rate=Rate.from_mbps(share) * requirements.flows,
+        buffer=f"{max(1.0, 2.0 * design.max_qdelay_ms / RTPROP.ms):.3f}bdp",
         flow_tables=tables,
         duration=DURATION,
         warmup=WARMUP,
@@ -143,20 +143,22 @@ def design(
 
 def design_contract(texts: list[str], scenario: Path | None, *, as_json: bool) -> bool:
     """Print the contract for requirements, and write its scenario; return False if no contract is found."""
-    wishes = read_wishes(texts)
-    reasons = impossible(wishes)
-    found = [] if reasons else designs(wishes)
+    requirements = read_requirements(texts)
+    reasons = impossible(requirements)
+    found = [] if reasons else designs(requirements)
     is_met = bool(found) and not found[0].missed
     if is_met and scenario is not None:
-        write_text(scenario, scenario_of(found[0], wishes).to_toml())
+        write_text(scenario, scenario_of(found[0], requirements).to_toml())
     if as_json:
         document = [asdict(d) | {"flow": d.flow_keys} for d in found]
-        output.print_json({"wishes": asdict(wishes), "met": is_met, "impossible": reasons, "contracts": document})
+        output.print_json(
+            {"requirements": asdict(requirements), "met": is_met, "impossible": reasons, "contracts": document}
+        )
         return is_met
     for reason in reasons:
         output.stdout.print(f"no contract: {reason}", soft_wrap=True)
     if found:
-        _show(found, wishes)
+        _show(found, requirements)
     if is_met:
         output.stdout.print(found[0].flow_line, soft_wrap=True)
     elif found:
@@ -167,22 +169,22 @@ def design_contract(texts: list[str], scenario: Path | None, *, as_json: bool) -
     return is_met
 
 
-def _show(found: list[Design], wishes: Wishes) -> None:
+def _show(found: list[Design], requirements: Requirements) -> None:
     columns = ("contract", "qdelay, ms", "error", "unfairness", "growth", "generality", "misses")
     table = Table(*columns, box=None, header_style="bold")
     for d in found:
         name = f"1/s^{d.exponent:.3g}" if d.shape == "power" else f"exp(-s / {d.s0_ms:.3g} ms)"
         table.add_row(
             name,
-            f"{d.shortest_ms:.3g} to {d.longest_ms:.3g}",
+            f"{d.min_qdelay_ms:.3g} to {d.max_qdelay_ms:.3g}",
             *(f"{n:.3g}" for n in (d.robustness, d.unfairness, d.growth, d.generality)),
             "; ".join(d.missed) or "-",
         )
     output.stdout.print(table)
     output.stdout.print(
-        f"shares of {wishes.slowest_mbps:g} to {wishes.fastest_mbps:g} Mbps; error: ratio of rates for"
-        f" {wishes.noise_ms:g} ms of noise; unfairness over {wishes.hops} hops; infinite if the long flow"
-        f" leaves that range; growth of the queueing delay for {wishes.flows} flows",
+        f"shares of {requirements.slowest_mbps:g} to {requirements.fastest_mbps:g} Mbps; error: ratio of rates for"
+        f" {requirements.noise_ms:g} ms of noise; unfairness over {requirements.hops} hops; infinite if the long flow"
+        f" leaves that range; growth of the queueing delay for {requirements.flows} flows",
         style="dim",
         soft_wrap=True,
     )

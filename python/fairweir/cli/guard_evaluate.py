@@ -165,7 +165,7 @@ def _list(*, as_json: bool) -> None:
     rows = [
         {
             "challenge": one.name,
-            "incumbents": f"{'1' if one.several == 'newcomers' else f'{one.least_flows}-10'} {one.incumbent}",
+            "incumbents": f"{'1' if one.several == 'newcomers' else f'{one.min_flows}-10'} {one.incumbent}",
             "newcomers": f"{'1-10' if one.several == 'newcomers' else '1'} {one.newcomer}",
             "application-limited": one.limited,
             "published": one.published["all"].source,

@@ -69,7 +69,7 @@ def _show(document: dict[str, Any], *, with_history: bool) -> None:
             str(flow["lost_pkts"]),
             "" if flow["rtt_ms"] is None else f"{flow['rtt_ms']:.1f}",
             f"{flow['held_s']:.1f}",
-            "" if flow["least_window_bytes"] is None else f"{Bytes(flow['least_window_bytes']).kb:.1f}",
+            "" if flow["min_window_bytes"] is None else f"{Bytes(flow['min_window_bytes']).kb:.1f}",
         )
     output.stdout.print(table)
     if with_history:

@@ -15,7 +15,7 @@ from fairweir.cli.progress import meter
 from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError
 from fairweir.play.kernel import Options
-from fairweir.play.run import MOST_PACKETS, World, check_record_path
+from fairweir.play.run import MAX_PACKETS, World, check_record_path
 from fairweir.play.run import run as play
 from fairweir.play.simulate import Capture, Side
 from fairweir.units import Duration
@@ -92,7 +92,7 @@ def run(
             interval=interval,
             on=world,
             options=options if options != Options() or world == "kernel" else None,
-            record_packets=MOST_PACKETS if packets else None,
+            record_packets=MAX_PACKETS if packets else None,
             capture=Capture(pcap, pcap_at) if pcap is not None else None,
             isolates_python=True,
             on_progress=lambda fraction: report.count(fraction, 1.0),

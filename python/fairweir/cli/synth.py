@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NONE_HOLDS = 1
 UNFINISHED = 2
 #: Number of unconfirmed stored findings that are printed individually.
-MOST_DOUBTS = 5
+MAX_DOUBTS = 5
 
 
 def synth(
@@ -143,10 +143,10 @@ def _show(found: Search, solutions: list[Rule], directory: Path, wall_s: float) 
     for finding in found.undecided:
         rule = query.space.rule(finding.candidate, "undecided")
         output.stdout.print(f"unknown: {_line(rule)} ({finding.reason})", soft_wrap=True, markup=False)
-    for doubt in found.doubts[:MOST_DOUBTS]:
+    for doubt in found.doubts[:MAX_DOUBTS]:
         output.stderr.print(f"solver answer rejected and query repeated: {doubt}", soft_wrap=True)
-    if len(found.doubts) > MOST_DOUBTS:
-        output.stderr.print(f"and {len(found.doubts) - MOST_DOUBTS} more such lines", soft_wrap=True)
+    if len(found.doubts) > MAX_DOUBTS:
+        output.stderr.print(f"and {len(found.doubts) - MAX_DOUBTS} more such lines", soft_wrap=True)
     kept = f", {found.unchecked} of them reused without a check" if found.unchecked else ""
     output.stdout.print(f"{found.reused} findings reused{kept}; {directory}/", soft_wrap=True)
 

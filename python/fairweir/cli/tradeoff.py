@@ -10,7 +10,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.values import read
-from fairweir.formal.tradeoff import Allowance, least_time, rounds_to
+from fairweir.formal.tradeoff import Allowance, min_time, rounds_to
 from fairweir.units import Bytes, Duration, Rate
 
 NO_BOUND = "no bound exists without a buffer or a delay"
@@ -43,7 +43,7 @@ def tradeoff(
                 "allowance": text,
                 "lost_pkts_at_goal": allowance(c),
                 "rounds": rounds_to([c], allowance, c_0, buffer_r)[0],
-                "least_s": least_time(c, allowance, c_0, buffer_r) * r.s,
+                "min_s": min_time(c, allowance, c_0, buffer_r) * r.s,
             }
         )
     if as_json:
@@ -52,7 +52,7 @@ def tradeoff(
     table = Table("f(C), packets", f"at {goal}", "F^-1(C), round trips", "least time", box=None, header_style="bold")
     for row in rows:
         table.add_row(
-            row["allowance"], f"{row['lost_pkts_at_goal']:.3g}", f"{row['rounds']:,}", f"{row['least_s']:.3g} s"
+            row["allowance"], f"{row['lost_pkts_at_goal']:.3g}", f"{row['rounds']:,}", f"{row['min_s']:.3g} s"
         )
     output.stdout.print(f"from {start} to {goal}: BDP of {c_0:.3g} to {c:.3g} packets, buffer of {buffer_r:.3g} R")
     output.stdout.print(table)

@@ -166,12 +166,12 @@ def _largest(of: Callable[[float], float], low: float, high: float) -> float:
     return max(values[best], -float(refined.fun))
 
 
-def least_growth(curve: Curve, noise: float, error: float, flows: float) -> float:
+def min_growth(curve: Curve, noise: float, error: float, flows: float) -> float:
     """Return the bound of C.1.4 on growth, where `error` is the robustness for `noise`; whole steps of noise count."""
     steps = math.floor(math.log(flows) / math.log(error) + 1e-9)
     return 1.0 + steps * noise / curve.s_min
 
 
-def most_generality_by_noise(curve: Curve, noise: float, error: float) -> float:
+def max_generality_by_noise(curve: Curve, noise: float, error: float) -> float:
     """Return the bound of C.1.2 on C_max by C_min; steps of noise are rounded up."""
     return float(error ** math.ceil((curve.s_max - curve.s_min) / noise - 1e-9))

@@ -24,7 +24,7 @@ from fairweir.units import BYTES_PER_MBPS_MS, Duration, Rate
 
 CAPACITY = Rate.from_mbps(100_000)
 RTPROP_US = 12.0
-LEAST_US = 1.2
+MIN_US = 1.2
 """S_min."""
 PACKET = 4096
 """Bytes."""
@@ -74,7 +74,7 @@ def canonical(exponent: float, gain: float = 1.0) -> Follower:
     return Follower(
         f"1/s^{exponent:g}",
         lambda packet: {"name": "contract", "c0": "100Gbps", "s0": "1200ns", "exponent": exponent, "gain": gain},
-        lambda s: CAPACITY_GBPS * (LEAST_US / s) ** exponent,
+        lambda s: CAPACITY_GBPS * (MIN_US / s) ** exponent,
     )
 
 
@@ -89,9 +89,9 @@ def vegas() -> Follower:
 
 
 def swift() -> Follower:
-    """Return Swift without clamps: qdelay target A / sqrt(cwnd), LEAST_US where a flow alone fills the link."""
-    window = CAPACITY_GBPS * (RTPROP_US + LEAST_US) / KILOBITS
-    of_bytes = LEAST_US * math.sqrt(window)
+    """Return Swift without clamps: qdelay target A / sqrt(cwnd), MIN_US where a flow alone fills the link."""
+    window = CAPACITY_GBPS * (RTPROP_US + MIN_US) / KILOBITS
+    of_bytes = MIN_US * math.sqrt(window)
 
     def cca(packet: int) -> dict[str, Any]:
         # At fs_min_pkts of a tenth, the target is the range.

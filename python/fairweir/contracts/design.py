@@ -25,10 +25,10 @@ from fairweir.contracts.costs import Curve, Fold, generality, growth, robustness
 from fairweir.errors import ConfigError
 from fairweir.units import Duration, Rate
 
-LEAST_EXPONENT, MOST_EXPONENT = 0.05, 20.0
+MIN_EXPONENT, MAX_EXPONENT = 0.05, 20.0
 """Range of the `contract` controller's exponent."""
 
-MOST_RATE_MBPS = 1e8
+MAX_RATE_MBPS = 1e8
 """Maximum rate in a scenario."""
 
 SLACK = 1e-6
@@ -43,7 +43,7 @@ class Shape(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Requirements:
     """Requirements on a contract.
 
     Attributes
@@ -52,11 +52,11 @@ class Wishes:
     slowest_mbps, fastest_mbps : range of fair shares, positive
     hops : hops of the parking lot, at least 2
     flows : flows of the dumbbell, at least 2
-    least_ms : minimum queueing delay, at the largest share; keeps the link busy
+    min_qdelay_ms : minimum queueing delay, at the largest share; keeps the link busy
     error : maximum ratio of rates caused by the noise, above 1; None is unlimited
     unfairness : maximum ratio of a short flow's rate to the long one's, at least 1; None is unlimited
     growth : maximum ratio of queueing delays of `flows` flows and of one, above 1; None is unlimited
-    longest_ms : maximum queueing delay, at the smallest share; None is unlimited, if there is an `error`
+    max_qdelay_ms : maximum queueing delay, at the smallest share; None is unlimited, if there is an `error`
     """
 
     noise_ms: float
@@ -64,23 +64,23 @@ class Wishes:
     fastest_mbps: float
     hops: int
     flows: int
-    least_ms: float
+    min_qdelay_ms: float
     error: float | None = None
     unfairness: float | None = None
     growth: float | None = None
-    longest_ms: float | None = None
+    max_qdelay_ms: float | None = None
 
     def __post_init__(self) -> None:
         """Reject requirements that any queue, or any error, would meet."""
-        if self.error is None and self.longest_ms is None:
+        if self.error is None and self.max_qdelay_ms is None:
             raise ConfigError(
-                "a design needs `error` or `longest`", hint="robustness costs queueing delay: set one of them"
+                "a design needs `error` or `max_qdelay`", hint="robustness costs queueing delay: set one of them"
             )
 
     @property
     def longest(self) -> float:
         """The maximum queueing delay, ms; infinite if unlimited."""
-        return math.inf if self.longest_ms is None else self.longest_ms
+        return math.inf if self.max_qdelay_ms is None else self.max_qdelay_ms
 
     @property
     def range(self) -> float:
@@ -95,7 +95,7 @@ class Design:
     Attributes
     ----------
     shape, c0_mbps, s0_ms, exponent : parameters of the `contract` controller; the exponent is 1 if the shape has none
-    shortest_ms, longest_ms : queueing delay at the fastest and at the slowest share
+    min_qdelay_ms, max_qdelay_ms : queueing delay at the fastest and at the slowest share
     robustness, unfairness, growth, generality : see :mod:`fairweir.contracts.costs`
     missed : the violated requirements, in words
     """
@@ -104,8 +104,8 @@ class Design:
     c0_mbps: float
     s0_ms: float
     exponent: float
-    shortest_ms: float
-    longest_ms: float
+    min_qdelay_ms: float
+    max_qdelay_ms: float
     robustness: float
     unfairness: float
     growth: float
@@ -133,12 +133,12 @@ class Design:
         return f"cca = {{ {', '.join(pairs)} }}"
 
 
-def impossible(wishes: Wishes) -> list[str]:
+def impossible(requirements: Requirements) -> list[str]:
     """Return the bounds of appendix C.1 that forbid every contract on delays; empty: they allow one."""
-    return list(_violations(wishes))
+    return list(_violations(requirements))
 
 
-def _violations(w: Wishes) -> Iterator[str]:
+def _violations(w: Requirements) -> Iterator[str]:
     if w.range < w.flows:
         yield f"shares from {w.slowest_mbps:g} to {w.fastest_mbps:g} Mbps cannot hold for {w.flows} flows on one link"
         return
@@ -147,67 +147,67 @@ def _violations(w: Wishes) -> Iterator[str]:
             f"unfairness {w.unfairness:g} over {w.hops} hops needs a growth of {w.hops} for"
             f" {1 + w.unfairness:g} flows (C.1.3); {w.growth:g} is allowed for {w.flows}"
         )
-    shortest = w.least_ms
+    shortest = w.min_qdelay_ms
     if w.growth is not None and w.error is not None:
         steps = math.floor(math.log(w.flows) / math.log(w.error) + 1e-9)
         shortest = max(shortest, steps * w.noise_ms / (w.growth - 1.0))
-    if w.longest_ms is None:
+    if w.max_qdelay_ms is None:
         return
-    if shortest >= w.longest_ms:
-        yield f"the fastest share needs a queueing delay of {shortest:.3g} ms (C.1.1), over {w.longest_ms:g} ms"
+    if shortest >= w.max_qdelay_ms:
+        yield f"the fastest share needs a queueing delay of {shortest:.3g} ms (C.1.1), over {w.max_qdelay_ms:g} ms"
         return
     if w.error is not None:
-        steps = math.ceil((w.longest_ms - shortest) / w.noise_ms - 1e-9)
+        steps = math.ceil((w.max_qdelay_ms - shortest) / w.noise_ms - 1e-9)
         if steps * math.log(w.error) < math.log(w.range) * (1 - SLACK):
             yield (
                 f"error {w.error:g} for {w.noise_ms:g} ms of noise allows shares {w.error**steps:.3g}-fold apart"
-                f" between {shortest:.3g} and {w.longest_ms:g} ms (C.1.2); {w.range:.3g}-fold is required"
+                f" between {shortest:.3g} and {w.max_qdelay_ms:g} ms (C.1.2); {w.range:.3g}-fold is required"
             )
     if w.unfairness is not None:
-        folds = math.ceil(math.log(w.longest_ms / shortest) / math.log(w.hops) - 1e-9)
+        folds = math.ceil(math.log(w.max_qdelay_ms / shortest) / math.log(w.hops) - 1e-9)
         if folds * math.log(w.unfairness) < math.log(w.range) * (1 - SLACK):
             yield (
                 f"unfairness {w.unfairness:g} over {w.hops} hops allows shares {w.unfairness**folds:.3g}-fold apart"
-                f" between {shortest:.3g} and {w.longest_ms:g} ms (C.1.4); {w.range:.3g}-fold is required"
+                f" between {shortest:.3g} and {w.max_qdelay_ms:g} ms (C.1.4); {w.range:.3g}-fold is required"
             )
 
 
-def designs(wishes: Wishes) -> list[Design]:
+def designs(requirements: Requirements) -> list[Design]:
     """Return both corner contracts, the better one first: one that meets the requirements, then less queue, then less
     error.
 
     Parameters
     ----------
-    wishes : with an `error` or a `longest_ms` above `least_ms`, and room for its flows; see :func:`impossible`
+    requirements : with an `error` or a `max_qdelay_ms` above `min_qdelay_ms`; see :func:`impossible`
     """
-    found = [_exponential(wishes), _power(wishes)]
+    found = [_exponential(requirements), _power(requirements)]
     cost: Callable[[Design], float]
-    cost = (lambda d: d.longest_ms) if wishes.error is not None else (lambda d: d.robustness)
+    cost = (lambda d: d.max_qdelay_ms) if requirements.error is not None else (lambda d: d.robustness)
     return sorted(found, key=lambda d: (bool(d.missed), cost(d)))
 
 
-def _exponential(w: Wishes) -> Design:
+def _exponential(w: Requirements) -> Design:
     """C_0 e^(-s/S_0): error = e^(ds/S_0), growth(n) = 1 + S_0 ln(n) / S_min, S_max = S_min + S_0 ln(range)."""
     shortest_by_s0 = math.log(w.flows) / (w.growth - 1.0) if w.growth is not None else 0.0
     if w.error is not None:
         s0 = w.noise_ms / math.log(w.error)
     else:
-        s0 = min((w.longest - w.least_ms) / math.log(w.range), w.longest / (shortest_by_s0 + math.log(w.range)))
-    shortest = max(w.least_ms, shortest_by_s0 * s0)
+        s0 = min((w.longest - w.min_qdelay_ms) / math.log(w.range), w.longest / (shortest_by_s0 + math.log(w.range)))
+    shortest = max(w.min_qdelay_ms, shortest_by_s0 * s0)
     c0 = w.fastest_mbps * math.exp(min(shortest / s0, 500.0))
     return _priced(w, Shape.EXPONENTIAL, c0, s0, 1.0, shortest)
 
 
-def _power(w: Wishes) -> Design:
+def _power(w: Requirements) -> Design:
     """C_max (S_min/s)^p: error = (1 + ds/S_min)^p, unfairness = hops^p, growth = n^(1/p), S_max = S_min range^(1/p)."""
     low = math.log(w.flows) / math.log(w.growth) if w.growth is not None else 0.0
     high = math.log(w.unfairness) / math.log(w.hops) if w.unfairness is not None else math.inf
-    low, high = (min(max(p, LEAST_EXPONENT), MOST_EXPONENT) for p in (low, high))
+    low, high = (min(max(p, MIN_EXPONENT), MAX_EXPONENT) for p in (low, high))
 
     def shortest(p: float) -> float:
         if w.error is not None:
-            return max(w.least_ms, w.noise_ms / math.expm1(math.log(w.error) / p))
-        return float(max(w.least_ms, w.longest / w.range ** (1 / p)))
+            return max(w.min_qdelay_ms, w.noise_ms / math.expm1(math.log(w.error) / p))
+        return float(max(w.min_qdelay_ms, w.longest / w.range ** (1 / p)))
 
     def price(p: float) -> float:
         longest = math.log(shortest(p)) + math.log(w.range) / p
@@ -223,32 +223,34 @@ def _power(w: Wishes) -> Design:
     return _priced(w, Shape.POWER, w.fastest_mbps, shortest(p), p, shortest(p))
 
 
-def _priced(w: Wishes, shape: Shape, c0_mbps: float, s0_ms: float, exponent: float, shortest_ms: float) -> Design:
+def _priced(
+    w: Requirements, shape: Shape, c0_mbps: float, s0_ms: float, exponent: float, min_qdelay_ms: float
+) -> Design:
     """Compute a contract's costs on the range of fair shares, and the requirements that it violates."""
     if shape is Shape.POWER:
-        longest = shortest_ms * w.range ** (1 / exponent)
-        curve = Curve(lambda s: c0_mbps * (s0_ms / s) ** exponent, shortest_ms, longest)
+        longest = min_qdelay_ms * w.range ** (1 / exponent)
+        curve = Curve(lambda s: c0_mbps * (s0_ms / s) ** exponent, min_qdelay_ms, longest)
     else:
-        longest = shortest_ms + s0_ms * math.log(w.range)
-        curve = Curve(lambda s: w.fastest_mbps * math.exp((shortest_ms - s) / s0_ms), shortest_ms, longest)
+        longest = min_qdelay_ms + s0_ms * math.log(w.range)
+        curve = Curve(lambda s: w.fastest_mbps * math.exp((min_qdelay_ms - s) / s0_ms), min_qdelay_ms, longest)
     paid = {
         "error": (robustness(curve, w.noise_ms), w.error),
         "unfairness": (unfairness(curve, w.hops, Fold.SUM), w.unfairness),
         "growth": (growth(curve, w.flows), w.growth),
-        "maximum queueing delay, ms,": (longest, w.longest_ms),
-        "rate constant, Mbps,": (c0_mbps, MOST_RATE_MBPS),
+        "maximum queueing delay, ms,": (longest, w.max_qdelay_ms),
+        "rate constant, Mbps,": (c0_mbps, MAX_RATE_MBPS),
     }
     missed = tuple(
-        f"{name} {value:.3g}, not {wish:g}"
-        for name, (value, wish) in paid.items()
-        if wish is not None and not value <= wish * (1 + SLACK)
+        f"{name} {value:.3g}, not {requirement:g}"
+        for name, (value, requirement) in paid.items()
+        if requirement is not None and not value <= requirement * (1 + SLACK)
     )
     return Design(
         shape,
         c0_mbps,
         s0_ms,
         exponent,
-        shortest_ms,
+        min_qdelay_ms,
         longest,
         paid["error"][0],
         paid["unfairness"][0],

@@ -18,7 +18,7 @@ UNFAIR_RUNS = 1 / 3
 """A contract is refuted when more than this part of the runs is unfair while the flows see the same: an accident of one
 seed is not a property of the CCA, and a CCA that is fair in two runs of three only is not described by a function."""
 
-LEAST_R_SQUARED = 0.85
+MIN_R_SQUARED = 0.85
 """Minimum R² of the runs' means. A statistic that explains less of ln(rate) does not determine the fair share: in
 the simulator, CCAs with a known contract reach 0.89 to 0.99, PCC Allegro and Vivace, which have none, 0.4 to 0.8.
 """
@@ -95,7 +95,7 @@ def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = 
 def _refusal(best: Fit, exponent: Interval, unfair: float) -> str | None:
     if unfair > UNFAIR_RUNS:
         return _unfair_text(unfair)
-    if best.between_r_squared < LEAST_R_SQUARED:
+    if best.between_r_squared < MIN_R_SQUARED:
         explained = 100 * max(best.between_r_squared, 0.0)
         return f"no statistic determines the fair share: the best explains {explained:.0f} % of its variance"
     if exponent.value >= 0.0:
@@ -157,7 +157,7 @@ def intervals_of(fitted: Fit, refits: np.ndarray) -> dict[str, Interval]:
 def _by_rtprop(points: Sequence[ContractPoint], statistic: str, output: str, best: Fit) -> list[RtpropFit]:
     fits = []
     for rtprop in sorted({p.rtprop_ms for p in points}):
-        here = points_of([p for p in points if p.rtprop_ms == rtprop], statistic, output, least_spread=1.0)
+        here = points_of([p for p in points if p.rtprop_ms == rtprop], statistic, output, min_spread=1.0)
         if here is not None and here.runs > len(best.values):
             again = fit(best.family, here)
             fits.append(RtpropFit(rtprop_ms=rtprop, parameters=again.parameters, r_squared=again.r_squared))

@@ -46,7 +46,7 @@ NEAR_LINK = 0.9
 CLAMPED = 1.1
 """A window that differs by less over all values does not answer them: a floor, or a ceiling."""
 
-LEAST_POINTS = 5
+MIN_POINTS = 5
 """Minimum points of a fit."""
 
 RESAMPLES = 40
@@ -206,7 +206,7 @@ def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> C
     good = [rest for rest in rests if not rest.why_not]
     flags = _flags(held, rests)
     result = ContractResult(cca=name, outcome="none", reason="", oracle=True, flags=flags, runs=len(rests))
-    if len(good) < LEAST_POINTS:
+    if len(good) < MIN_POINTS:
         reason = f"converges at {len(good)} of {len(rests)} values; {flags[0]}" if flags else "too few values"
         return result.model_copy(update={"reason": reason})
     points = Points(

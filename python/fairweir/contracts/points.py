@@ -157,13 +157,13 @@ def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> l
 
 
 def points_of(
-    measured: Sequence[ContractPoint], statistic: str, output: str, *, least_spread: float = 1.2
+    measured: Sequence[ContractPoint], statistic: str, output: str, *, min_spread: float = 1.2
 ) -> Points | None:
     """Return the points of one statistic and output, as fits take them.
 
     Parameters
     ----------
-    least_spread : minimum ratio of the statistic's 95th to its 5th percentile; below it, the statistic does not
+    min_spread : minimum ratio of the statistic's 95th to its 5th percentile; below it, the statistic does not
       distinguish rates
 
     Returns
@@ -176,7 +176,7 @@ def points_of(
         return None
     values = np.array([p.statistic(statistic) for p in use])
     low, high = np.percentile(values, [5.0, 95.0])
-    if high < least_spread * low:
+    if high < min_spread * low:
         return None
     return Points(
         statistic=values,

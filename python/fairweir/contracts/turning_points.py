@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LOOKS = 4
 """Samples of the window in an rtprop: few CCAs decide more often."""
 
-LEAST_TURNINGS = 10
+MIN_TURNINGS = 10
 """Of each kind; fewer are no cycle."""
 
 
@@ -60,7 +60,7 @@ def turning(record: Run, flow: int) -> dict[str, float] | None:
     by_window_mbps = column["cwnd_bytes"] / BYTES_PER_MBPS_MS / column["rtt_ms"]
     rate_mbps = np.fmin(column["pacing_rate_mbps"], by_window_mbps)
     up, down = (turns[(qdelay_ms[turns] > 0.0) & (rate_mbps[turns] > 0.0)] for turns in turns_of(column["cwnd_bytes"]))
-    if min(up.size, down.size) < LEAST_TURNINGS:
+    if min(up.size, down.size) < MIN_TURNINGS:
         return None
     return {
         "qdelay_ms": float(qdelay_ms[up].mean() + qdelay_ms[down].mean()) / 2.0,

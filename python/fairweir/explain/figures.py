@@ -20,7 +20,7 @@ DOMAINS: Final = ([0.73, 1.0], [0.42, 0.69], [0.11, 0.38], [0.0, 0.05])
 #: Room above the largest value that is drawn.
 HEADROOM: Final = 1.25
 #: More stays than that make a page slow; the shortest are then left out of the picture.
-MOST_STAYS: Final = 2000
+MAX_STAYS: Final = 2000
 #: A vertical line where the rate that the flow got changed.
 CHANGED: Final = {"color": "#888888", "width": 1, "dash": "dash"}
 BELIEVED: Final = style.colour(2)
@@ -44,8 +44,8 @@ def flow_figure(view: FlowView) -> Figure:
         *_so_far(view),
         _line(view, view.rate_mbps, "y", "delivered", MEASURED, "Mbps"),
         *_band(view, view.believed_rtprop_ms, "y2", "rtprop believed"),
-        _line(view, view.rtt_least_ms, "y2", "RTT, minimum and maximum", MEASURED, "ms"),
-        _line(view, view.rtt_most_ms, "y2", "RTT, largest", MEASURED, "ms") | {"fill": "tonexty"},
+        _line(view, view.rtt_min_ms, "y2", "RTT, minimum and maximum", MEASURED, "ms"),
+        _line(view, view.rtt_max_ms, "y2", "RTT, largest", MEASURED, "ms") | {"fill": "tonexty"},
         _line(view, view.inflight_kb, "y3", "inflight", MEASURED, "kB"),
         _line(view, view.window_kb, "y3", "receiver window", RECEIVER, "kB"),
         *_limits(view),
@@ -54,7 +54,7 @@ def flow_figure(view: FlowView) -> Figure:
         data.append(_level(view, view.bdp_kb, "y3", "minimum BDP believed"))
     tops = (
         top_of(view.rate_mbps, view.believed_rate_mbps),
-        top_of(view.rtt_most_ms, view.believed_rtprop_ms),
+        top_of(view.rtt_max_ms, view.believed_rtprop_ms),
         HEADROOM * max(_largest(view.inflight_kb), view.bdp_kb or 0.0),
     )
     titles = ("rate (Mbps)", "RTT (ms)", "inflight (kB)")
@@ -136,15 +136,15 @@ def _so_far(view: FlowView) -> list[dict[str, Any]]:
         _line(view, values, "y", name, SO_FAR, "Mbps")
         | {"x": rounded(believed.t_s), "line": {"color": SO_FAR, "width": 1.2, "shape": "hv", "dash": "dot"}}
         for name, values in (
-            ("C believed so far, CCAC", believed.least_mbps),
-            ("C at most, so far", believed.most_mbps),
+            ("C believed so far, CCAC", believed.min_mbps),
+            ("C at most, so far", believed.max_mbps),
         )
         if len(believed.t_s)
     ]
 
 
 def _limits(view: FlowView) -> list[dict[str, Any]]:
-    stays = sorted(view.stays, key=lambda stay: stay.from_s - stay.to_s)[:MOST_STAYS]
+    stays = sorted(view.stays, key=lambda stay: stay.from_s - stay.to_s)[:MAX_STAYS]
     bars = []
     for word, limit in LIMITS.items():
         mine = [stay for stay in stays if stay.limit == word]

@@ -9,9 +9,9 @@ from fairweir.explain.limits import LIMITS, longest, shares
 from fairweir.explain.words import KB, MBPS, MS, S, about, nearly
 
 #: A limit that held for less of the time is not worth a sentence.
-LEAST_SHARE: Final = 0.01
+MIN_SHARE: Final = 0.01
 #: Changes that are reported individually; further ones are summarised.
-MOST_CHANGES: Final = 4
+MAX_CHANGES: Final = 4
 PLACES: Final = {
     "sender": "at the sender",
     "receiver": "at the receiver: almost none of the path lies between data and ACKs",
@@ -71,7 +71,7 @@ def link_of(facts: dict[str, Any], document: dict[str, Any]) -> dict[str, Any] |
 def limited_by(facts: dict[str, Any]) -> str:
     """Return the limits with their shares of the time: ``cwnd 83 %, loss recovery 10 %``."""
     reported = [
-        f"{LIMITS[word].name} {share:.0%}" for word, share in shares(facts["limits"]).items() if share >= LEAST_SHARE
+        f"{LIMITS[word].name} {share:.0%}" for word, share in shares(facts["limits"]).items() if share >= MIN_SHARE
     ]
     return ", ".join(reported) or "not told"
 
@@ -92,7 +92,7 @@ def _limits(facts: dict[str, Any]) -> list[Finding]:
     origin = facts["series"]["from_ns"]
     reported = []
     for word, share in shares(facts["limits"]).items():
-        if share < LEAST_SHARE or word == "unknown":
+        if share < MIN_SHARE or word == "unknown":
             continue
         period = longest(facts["limits"], word)
         start, end = ((period[key] - origin) * S for key in ("from_ns", "to_ns"))
@@ -129,7 +129,7 @@ def _flows(numbers: list[int]) -> str:
 
 def is_within(verdict: dict[str, Any], spread_ns: int) -> bool:
     """Whether a model needs no more jitter than the uncertainty of the flows' propagation delays, ns."""
-    least = verdict["jitter_least_ns"]
+    least = verdict["jitter_min_ns"]
     return least is not None and 0 < least <= spread_ns
 
 
@@ -141,10 +141,10 @@ def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]
         text = f"Jitter below {about(spread * MS)} ms is not known: the propagation delays of the flows differ by that"
         reported.append(Finding(f"{text}, and the capture does not show on which side of the queue"))
     for verdict in facts["models"]:
-        frames, least = verdict["frames"], verdict["jitter_least_ns"]
+        frames, least = verdict["frames"], verdict["jitter_min_ns"]
         if is_within(verdict, spread):
             continue
-        if least is None or least > verdict["jitter_most_ns"]:
+        if least is None or least > verdict["jitter_max_ns"]:
             needs = "none that was tried" if least is None else f"{about(least * MS)} ms"
             text = f"No {MODELS[verdict['model']]} explains this: minimum jitter {needs}"
             reported.append(Finding(text, None if frames is None else (min(frames), max(frames))))
@@ -164,7 +164,7 @@ def _changes(facts: dict[str, Any], link: dict[str, Any]) -> list[Finding]:
     of_link = [change for change in link["changes"] if change["cause"] == "link"]
     others = [change for change in link["changes"] if change["cause"] != "link"]
     reported = [_change(facts, link, change) for change in of_link]
-    if len(others) <= MOST_CHANGES:
+    if len(others) <= MAX_CHANGES:
         return sorted(
             [*reported, *(_change(facts, link, change) for change in others)], key=lambda f: f.frames or (0, 0)
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairweir.show.figure import Figure
 
 #: Maximum number of flows with figures, those that delivered most: each takes about 100 kB.
-MOST_FIGURES = 40
+MAX_FIGURES = 40
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def write_page(document: dict[str, Any], reported: list[dict[str, Any]], capture
 
 def render(document: dict[str, Any], reported: list[dict[str, Any]], name: str) -> str:
     """Return the page as HTML; the same document gives the same bytes."""
-    drawn = {facts["flow"] for facts in reported[:MOST_FIGURES]}
+    drawn = {facts["flow"] for facts in reported[:MAX_FIGURES]}
     sections = [
         Section(
             number=facts["flow"],

@@ -36,16 +36,16 @@ def flow_figure(view: FlowView) -> Figure:
     rate, rtt, inflight, limits = figure.subplots(4, 1, sharex=True, gridspec_kw={"height_ratios": PANEL_HEIGHTS})
     _believe(rate, view.believed_rate_mbps, "C believed, CBR-delay")
     so_far = {"color": SO_FAR, "linewidth": 1.0, "linestyle": ":", "where": "post"}
-    rate.step(view.shrinking.t_s, view.shrinking.least_mbps, label="C believed so far, CCAC", **so_far)
-    rate.step(view.shrinking.t_s, view.shrinking.most_mbps, **so_far)
+    rate.step(view.shrinking.t_s, view.shrinking.min_mbps, label="C believed so far, CCAC", **so_far)
+    rate.step(view.shrinking.t_s, view.shrinking.max_mbps, **so_far)
     for at in view.changes_s:
         rate.axvline(at, color="#888888", linewidth=0.8, linestyle="--")
     rate.plot(view.t_s, view.rate_mbps, color=MEASURED, linewidth=1.2, label="measured")
     _dress(rate, "rate (Mbps)", top_of(view.rate_mbps, view.believed_rate_mbps))
     _believe(rtt, view.believed_rtprop_ms, "rtprop believed")
-    rtt.fill_between(view.t_s, view.rtt_least_ms, view.rtt_most_ms, color=MEASURED, alpha=0.3, linewidth=0)
-    rtt.plot(view.t_s, view.rtt_least_ms, color=MEASURED, linewidth=1.2)
-    _dress(rtt, "RTT (ms)", top_of(view.rtt_most_ms, view.believed_rtprop_ms))
+    rtt.fill_between(view.t_s, view.rtt_min_ms, view.rtt_max_ms, color=MEASURED, alpha=0.3, linewidth=0)
+    rtt.plot(view.t_s, view.rtt_min_ms, color=MEASURED, linewidth=1.2)
+    _dress(rtt, "RTT (ms)", top_of(view.rtt_max_ms, view.believed_rtprop_ms))
     inflight.plot(view.t_s, view.inflight_kb, color=MEASURED, linewidth=1.2)
     inflight.plot(view.t_s, view.window_kb, color=RECEIVER, linewidth=1.2, label="receiver window")
     if view.bdp_kb is not None:

@@ -11,7 +11,7 @@ from fairweir.explain.words import KB, MBPS, MS, about, grade, size, span
 SMALL_PACKETS: Final = 50
 SMALL_SHARE: Final = 0.001
 #: Number of small flows whose endpoints are named.
-MOST_NAMED: Final = 3
+MAX_NAMED: Final = 3
 
 
 def split_small(flows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -25,8 +25,8 @@ def split_small(flows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
 
 def small_flows(small: list[dict[str, Any]]) -> str:
     """Return one line for all small flows."""
-    ends = [f"{flow['src']} to {flow['dst']}" for flow in small[:MOST_NAMED]]
-    more = f" and {len(small) - MOST_NAMED} more" if len(small) > MOST_NAMED else ""
+    ends = [f"{flow['src']} to {flow['dst']}" for flow in small[:MAX_NAMED]]
+    more = f" and {len(small) - MAX_NAMED} more" if len(small) > MAX_NAMED else ""
     moved = size(sum(flow["delivered_bytes"] for flow in small))
     plural = "flow" if len(small) == 1 else "flows"
     first, last = small[0]["flow"], small[-1]["flow"]
@@ -91,15 +91,15 @@ def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str
         assumed = facts["pieces"]["jitter_assumed_ns"] * MS
         return [("model", f"CCAC, one rate per part; jitter D assumed: at most {about(assumed)} ms")]
     simplest = belief["simplest"]
-    least_ms = (simplest["delay_most_ns"] - simplest["rtprop_most_ns"]) * MS
+    min_ms = (simplest["delay_max_ns"] - simplest["rtprop_max_ns"]) * MS
     table = [("C, CBR-delay", span(belief["rate_bytes_per_s"], MBPS, "Mbit/s"))] if is_stated(belief, link) else []
     if bounds is not None:
-        ends = {"lo": bounds["least_bytes_per_s"], "hi": bounds["most_bytes_per_s"]}
+        ends = {"lo": bounds["min_bytes_per_s"], "hi": bounds["max_bytes_per_s"]}
         table.append(("C, CCAC", span(ends, MBPS, "Mbit/s")))
     assumed_ms = belief["jitter_assumed_ns"] * MS
     spread_ns = link["propagation_spread_ns"]
-    is_known = least_ms > spread_ns * MS or not spread_ns
-    known = f"at least {about(least_ms)} ms" if is_known else f"unknown below {about(spread_ns * MS)} ms"
+    is_known = min_ms > spread_ns * MS or not spread_ns
+    known = f"at least {about(min_ms)} ms" if is_known else f"unknown below {about(spread_ns * MS)} ms"
     table.append(("jitter D", f"{known}; assumed: at most {about(assumed_ms)} ms"))
     explaining = [
         MODELS[v["model"]] for v in facts["models"] if v["explains"] or is_within(v, link["propagation_spread_ns"])

@@ -42,12 +42,12 @@ class Shrinking:
     Attributes
     ----------
     t_s : n, ascending, s since the flow's first packet
-    least_mbps, most_mbps : n; NaN: no bound yet
+    min_mbps, max_mbps : n; NaN: no bound yet
     """
 
     t_s: Column
-    least_mbps: Column
-    most_mbps: Column
+    min_mbps: Column
+    max_mbps: Column
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class FlowView:
     ----------
     t_s : n times, the middles of bins, s since the flow's first packet
     rate_mbps : n, IP packets acknowledged in a bin; NaN without data, as in all columns
-    rtt_least_ms, rtt_most_ms : n
+    rtt_min_ms, rtt_max_ms : n
     inflight_kb : n, the largest in a bin
     window_kb : n, the minimum free window that the receiver advertised in a bin
     believed_rate_mbps, believed_rtprop_ms : Band, None if no path explains the flow
@@ -71,8 +71,8 @@ class FlowView:
     ends: str
     t_s: Column
     rate_mbps: Column
-    rtt_least_ms: Column
-    rtt_most_ms: Column
+    rtt_min_ms: Column
+    rtt_max_ms: Column
     inflight_kb: Column
     window_kb: Column
     believed_rate_mbps: Band | None
@@ -94,11 +94,11 @@ class FlowView:
         return self.believed_rate_mbps.lo * self.believed_rtprop_ms.lo / 8
 
 
-def flow_view(facts: dict[str, Any], most_points: int = 600) -> FlowView:
-    """Return a flow of `explain_file`'s document over time, in at most `most_points` bins."""
+def flow_view(facts: dict[str, Any], max_points: int = 600) -> FlowView:
+    """Return a flow of `explain_file`'s document over time, in at most `max_points` bins."""
     series = facts["series"]
     bins = len(series["delivered_bytes"])
-    joined = max(1, -(-bins // most_points))
+    joined = max(1, -(-bins // max_points))
     width_s = series["width_ns"] * joined * S
     starts = np.arange(0, max(bins, 1), joined)
     belief = facts["cbr_delay"]
@@ -112,8 +112,8 @@ def flow_view(facts: dict[str, Any], most_points: int = 600) -> FlowView:
         ends=f"{facts['src']} to {facts['dst']}",
         t_s=(np.arange(len(starts)) + 0.5) * width_s,
         rate_mbps=_rate(_numbers(series["delivered_bytes"]), series["width_ns"] * S, starts),
-        rtt_least_ms=column("rtt_least_ns", np.fmin, MS),
-        rtt_most_ms=column("rtt_most_ns", np.fmax, MS),
+        rtt_min_ms=column("rtt_min_ns", np.fmin, MS),
+        rtt_max_ms=column("rtt_max_ns", np.fmax, MS),
         inflight_kb=column("inflight_bytes", np.fmax, KB),
         window_kb=column("window_bytes", np.fmin, KB),
         believed_rate_mbps=None if belief is None else _band(belief["rate_bytes_per_s"], MBPS),
@@ -147,8 +147,8 @@ def _rate(delivered: Column, width_s: float, starts: NDArray[np.int64]) -> Colum
 def _shrinking(moments: list[dict[str, Any]], origin: int, end_s: float) -> Shrinking:
     """Return the beliefs at each moment, and the final ones at the end."""
     t_s = [(moment["time_ns"] - origin) * S for moment in moments]
-    least = _numbers([moment["least_bytes_per_s"] for moment in moments]) * MBPS
-    most = _numbers([moment["most_bytes_per_s"] for moment in moments]) * MBPS
+    least = _numbers([moment["min_bytes_per_s"] for moment in moments]) * MBPS
+    most = _numbers([moment["max_bytes_per_s"] for moment in moments]) * MBPS
     if not moments:
         return Shrinking(np.array([]), np.array([]), np.array([]))
     return Shrinking(np.array([*t_s, max(end_s, t_s[-1])]), np.append(least, least[-1]), np.append(most, most[-1]))

@@ -8,11 +8,11 @@ from typing import Any, Final
 from fairweir.units import BYTES_PER_KB, BYTES_PER_S_PER_MBPS, NS_PER_MS, NS_PER_S
 
 #: Maximum digits of a number.
-MOST_DIGITS: Final = 4
+MAX_DIGITS: Final = 4
 #: Digits of a single bound.
 BOUND_DIGITS: Final = 3
 #: A us, a bit/s or a byte is enough.
-MOST_DECIMALS: Final = 3
+MAX_DECIMALS: Final = 3
 #: A range is printed in steps of at most a third of it.
 STEPS: Final = 3
 #: Factors for the core's numbers: bytes per second to Mbit/s, ns to s and ms, bytes to kB.
@@ -45,7 +45,7 @@ def span(ends: dict[str, Any], scale: float, unit: str) -> str:
     hi *= scale
     if lo <= 0:
         return f"at most {up(hi, _decimals(hi, BOUND_DIGITS))} {unit}"
-    most = _decimals(hi, MOST_DIGITS)
+    most = _decimals(hi, MAX_DIGITS)
     width = hi - lo
     decimals = most if width <= 0 else min(most, -math.floor(math.log10(width / STEPS)))
     texts = down(lo, decimals), up(hi, decimals)
@@ -101,4 +101,4 @@ def _fixed(value: float, decimals: int) -> str:
 
 def _decimals(value: float, digits: int) -> int:
     """Decimals for that many digits, at most three."""
-    return min(MOST_DECIMALS, digits - 1 - math.floor(math.log10(value))) if value > 0 else 0
+    return min(MAX_DECIMALS, digits - 1 - math.floor(math.log10(value))) if value > 0 else 0

@@ -16,10 +16,10 @@ from fairweir.fluid.orbit import Crossing, NoOrbitError, Orbit, Past, integrate
 _SAME: Final = 1e-9
 _RETURNS: Final = 200
 #: A return takes 0.2 to 0.35 wbar; cycles are searched up to this many R*, and as many per packet of wbar.
-_PATIENCE: Final = 50.0
-_PATIENCE_A_PACKET: Final = 5.0
+_TIMEOUT: Final = 50.0
+_TIMEOUT_A_PACKET: Final = 5.0
 #: Where the past matters, crossings repeat after at most this many.
-_MOST_RISES: Final = 6
+_MAX_RISES: Final = 6
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _short_cycle(fluid: Fluid, windows: Vector) -> Cycle:
     ------
     NoOrbitError : crossings do not repeat
     """
-    for patience in (_patience(fluid) * factor for factor in (4, 16)):
+    for patience in (_timeout(fluid) * factor for factor in (4, 16)):
         long = integrate(fluid, np.append(windows, 0.0), until=patience)
         rises = [crossing.t for crossing in long.crossings if crossing.is_upward]
         count = _repeats_after(long, rises)
@@ -97,14 +97,14 @@ def _short_cycle(fluid: Fluid, windows: Vector) -> Cycle:
 def _repeats_after(orbit: Orbit, rises: Sequence[float]) -> int | None:
     """Return after how many upward crossings windows repeat, None if they do not yet."""
     last = orbit.at(rises[-1])[:-1]
-    for count in range(1, min(_MOST_RISES, len(rises) - 1) + 1):
+    for count in range(1, min(_MAX_RISES, len(rises) - 1) + 1):
         if np.max(np.abs(orbit.at(rises[-1 - count])[:-1] / last - 1)) < _SAME:
             return count
     return None
 
 
-def _patience(fluid: Fluid) -> float:
-    return _PATIENCE + _PATIENCE_A_PACKET * fluid.wbar
+def _timeout(fluid: Fluid) -> float:
+    return _TIMEOUT + _TIMEOUT_A_PACKET * fluid.wbar
 
 
 def next_return(fluid: Fluid, windows: Vector) -> Orbit:
@@ -117,8 +117,8 @@ def next_return(fluid: Fluid, windows: Vector) -> Orbit:
     ------
     NoOrbitError : q does not return in this way
     """
-    orbit = integrate(fluid, np.append(windows, 0.0), until=_patience(fluid), stops_forgetful=True)
-    if orbit.end >= _patience(fluid) - 1e-6:
+    orbit = integrate(fluid, np.append(windows, 0.0), until=_timeout(fluid), stops_forgetful=True)
+    if orbit.end >= _timeout(fluid) - 1e-6:
         raise NoOrbitError("q does not return to 0 after one delay without losses")
     return orbit
 

@@ -35,12 +35,12 @@ class Scheme:
     ----------
     increase : A of a weight; packets a window grows by in an RTT
     decrease : B of a weight; part of the window that a loss takes
-    least_weight : float; the weight must be larger, or a loss removes more than the window
+    min_weight : float; the weight must be larger, or a loss removes more than the window
     """
 
     increase: Callable[[float], float]
     decrease: Callable[[float], float]
-    least_weight: float = 0.0
+    min_weight: float = 0.0
 
 
 #: By the controllers' names; equations (3) and (4) are wcc_ai and wcc_md.
@@ -140,10 +140,10 @@ def weighted(scheme: str, weights: Sequence[float], wbar: float, psi: float = ma
         raise ConfigError(f"no fluid model of `{scheme}`", hint=f"models exist of {', '.join(SCHEMES)}")
     ways = SCHEMES[scheme]
     for weight in weights:
-        if not (ways.least_weight < weight < math.inf):
+        if not (ways.min_weight < weight < math.inf):
             raise ConfigError(
-                f"{scheme} needs weights above {ways.least_weight:g}: `{weight:g}`",
-                hint="a loss would reduce the window to nothing" if ways.least_weight else "",
+                f"{scheme} needs weights above {ways.min_weight:g}: `{weight:g}`",
+                hint="a loss would reduce the window to nothing" if ways.min_weight else "",
             )
     if len(weights) < 1:
         raise ConfigError("weights are missing", hint="write one weight per flow: --weights 2,1")

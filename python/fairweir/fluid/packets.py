@@ -32,7 +32,7 @@ from fairweir.units import Rate
 RATE: Final = Rate.from_mbps(24)
 _SENDING: Final = PACKET / RATE
 #: Minimum length of a run in full RTTs R*, and per packet of wbar: windows cycle in about wbar/6 (AI) R*.
-_LEAST_RTTS: Final = 1000
+_MIN_RTTS: Final = 1000
 _RTTS_A_PACKET: Final = 10
 #: Part of a run that does not count.
 _WARMUP: Final = 0.2
@@ -92,7 +92,7 @@ def scenario(link: Link, wbar: float, noise: float) -> Scenario:
             f"too few packets: wbar = {wbar:g} with psi = {link.psi:g} leaves no propagation delay",
             hint="use a larger --wbar or a smaller --psi; packets need both a buffer and a delay",
         )
-    duration = wbar * _SENDING * max(_LEAST_RTTS, _RTTS_A_PACKET * wbar)
+    duration = wbar * _SENDING * max(_MIN_RTTS, _RTTS_A_PACKET * wbar)
     flow: dict[str, Any] = {"rtprop": str(rtprop_pkts * _SENDING)}
     if noise > 0:
         flow["ack_jitter"] = {"kind": "uniform", "max": str(noise * _SENDING)}

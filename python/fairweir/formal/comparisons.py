@@ -258,7 +258,7 @@ class Comparison:
             "queue": lambda: system.queue(t),
             "bq": lambda: system.bottleneck_queue(t),
             "inflight": lambda: own.inflight(t),
-            "qdel_L": lambda: _least_delay(system, index, t),
+            "qdel_L": lambda: _min_delay(system, index, t),
         }
         curves |= {name: lambda: getattr(system if at.flow is None else own, at.name)[t] for name in ("A", "S", "L")}
         curves |= {name: lambda: getattr(own, at.name)[t] for name in ("rate", "cwnd") if getattr(own, name)}
@@ -298,7 +298,7 @@ class Comparison:
         return index
 
 
-def _least_delay(system: System, index: int, t: int) -> z3.ArithRef:
+def _min_delay(system: System, index: int, t: int) -> z3.ArithRef:
     from fairweir.formal.beliefs import delay
 
     return delay.least(system, index)[t]

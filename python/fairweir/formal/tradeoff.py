@@ -24,7 +24,7 @@ from typing import Final
 from fairweir.errors import ConfigError
 
 #: Round trips after which a ramp is given up: at 40 ms each, five days.
-MOST_ROUNDS: Final = 10_000_000
+MAX_ROUNDS: Final = 10_000_000
 
 _FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = {
     "sqrt": math.sqrt,
@@ -143,16 +143,15 @@ def rounds_to(rates: list[float], allowance: Allowance, start: float, buffer: fl
             found.append(k)
         if len(found) == len(rates):
             return found
-        if k >= MOST_ROUNDS:
+        if k >= MAX_ROUNDS:
             break
     raise ConfigError(
-        f"`{allowance.text}` does not lead from {start:g} to {rates[-1]:g} packets per R "
-        f"in {MOST_ROUNDS:,} round trips",
+        f"`{allowance.text}` does not lead from {start:g} to {rates[-1]:g} packets per R in {MAX_ROUNDS:,} round trips",
         key="allowance",
     )
 
 
-def least_time(rate: float, allowance: Allowance, start: float, buffer: float) -> float:
+def min_time(rate: float, allowance: Allowance, start: float, buffer: float) -> float:
     """Return the theorem's bound on the time from `start` to `rate`, R.
 
     A CCA may lose packets, and so learn the rate, once F(k + 1) > C (B.2.1, step 4): not before F^-1(C) - 1 round

@@ -15,7 +15,7 @@ from functools import cached_property
 from fairweir.documents.arguments import member, one_of, words_for_enums
 from fairweir.errors import InvariantError
 from fairweir.formal.claims import Assumption, Bound, Claim, parts
-from fairweir.formal.encoding.buffers import Buffer, least_size
+from fairweir.formal.encoding.buffers import Buffer, min_size
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Acks, System
 from fairweir.formal.encoding.trace import Trace
@@ -93,7 +93,7 @@ class Case:
 
     def assumed(self) -> list[str]:
         """Return everything that a verdict depends on."""
-        grid, floor = self.system.grid, least_size(self.buffer, self.system.grid)
+        grid, floor = self.system.grid, min_size(self.buffer, self.system.grid)
         buffers = {
             Buffer.INFINITE: "an infinite buffer",
             Buffer.SMALL: f"a buffer of {floor} C R",

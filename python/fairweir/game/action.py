@@ -76,7 +76,7 @@ def decided(state: State, leaf: Leaf, action: Action) -> list[z3.BoolRef]:
     held.append(action.message == sizes[leaf.send])
     if leaf.send is not Send.EACH:
         return [*held, is_maximum(action.rate, rate, action.message)]
-    wanted, most = z3.Real(f"{action.rate}_wanted"), z3.Real(f"{action.rate}_most")
+    wanted, most = z3.Real(f"{action.rate}_wanted"), z3.Real(f"{action.rate}_max")
     capped = [is_maximum(most, f["r0"], action.message), *is_minimum_of(action.rate, wanted, most)]
     # Without a batch there is no FEC frame to protect, and R0 does not cap the rate.
     caps = z3.If(f["waiting"] == 0, action.rate == wanted, z3.And(*capped))
@@ -111,7 +111,7 @@ def _ruled(state: State, rule: Guard | Cap, before: Action, after: Action, toler
     holds = [after.message == 0, after.rate == 0, after.encode == before.encode]
     same = [after.message == before.message, after.rate == before.rate, after.encode == before.encode]
     if isinstance(rule, Cap):
-        most = z3.Real(f"{after.rate}_most")
+        most = z3.Real(f"{after.rate}_max")
         fits = z3.And(before.message <= most + slack, *is_minimum_of(after.rate, before.rate, most), same[0], same[2])
         too_low = most <= before.message + slack if tolerance else most < before.message
         return z3.And(is_maximum(most, limit, zero), z3.Or(fits, z3.And(too_low, *holds)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import z3
 
 #: Decisions up to which no batch waits so long, and not so many wait, that one would be dropped (`stale_steps` of 3).
-MOST_STEPS: Final = 5
+MAX_FRAME_STEPS: Final = 5
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from fairweir.errors import ConfigError
 from fairweir.formal.solving.solve import Outcome, Prepared
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.game.action import Action, on_path, shielded
-from fairweir.game.batches import MOST_STEPS, Waiting, follow
+from fairweir.game.batches import MAX_FRAME_STEPS, Waiting, follow
 from fairweir.game.claims import SLACK
 from fairweir.game.exact import Situation, decide, left
 from fairweir.game.model import Path as Latent
@@ -183,8 +183,8 @@ def check(
     SolverError : a solver is missing, does not understand, or two contradict each other
     """
     budget = budget or Budget(60.0)
-    if controller.kind is Kind.VIDEO and claim.steps > MOST_STEPS:
-        return Checked(claim, Outcome.UNKNOWN, reason=f"with frames, up to {MOST_STEPS} steps are unrolled")
+    if controller.kind is Kind.VIDEO and claim.steps > MAX_FRAME_STEPS:
+        return Checked(claim, Outcome.UNKNOWN, reason=f"with frames, up to {MAX_FRAME_STEPS} steps are unrolled")
     run, held = unrolled(controller, claim.steps)
     negated = _negated(controller, claim, run)
     found = Prepared([*held, *negated]).check((), budget, solvers)

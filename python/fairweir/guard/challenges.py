@@ -71,7 +71,7 @@ class Challenge:
     among : shares are compared between services (senders) or between flows
     policy : TOML; the challenge's own
     limited : flows whose applications send less than their fair share
-    least_flows : of those who bring several
+    min_flows : of those who bring several
     """
 
     name: str
@@ -82,7 +82,7 @@ class Challenge:
     among: Literal["services", "flows"] = "flows"
     policy: str = FAIR_SHARE
     limited: Literal["none", "incumbents", "newcomers", "all"] = "none"
-    least_flows: int = 1
+    min_flows: int = 1
 
 
 #: Linux's CCAs that both worlds have, without DCTCP, which is not made for the Internet (as the report).
@@ -131,7 +131,7 @@ CHALLENGES: Final = {
                 "receiver 2": Published("table 2", jain=(0.68, 0.84)),
                 "all": Published("table 2", jain=(0.68, 0.87)),
             },
-            least_flows=2,
+            min_flows=2,
         ),
     )
 }
@@ -219,7 +219,7 @@ def draw(
     avoid : networks that are passed over; the others of the draw stay as they are
     """
     dice = random.Random(f"guard {challenge} {seed}")  # noqa: S311
-    flows = [n for n in FLOWS if n >= CHALLENGES[challenge].least_flows]
+    flows = [n for n in FLOWS if n >= CHALLENGES[challenge].min_flows]
     number = found = 0
     while found < count:
         case = Case(

@@ -56,17 +56,17 @@ class Network:
         )
 
 
-def networks(seed: str, n: int, *, least_fair_rate_mbps: float = 0.0) -> list[Network]:
+def networks(seed: str, n: int, *, min_fair_rate_mbps: float = 0.0) -> list[Network]:
     """Draw networks without replacement.
 
     Parameters
     ----------
     seed : str; of the draw
     n : int; all if there are fewer
-    least_fair_rate_mbps : float, Mbit/s; of each
+    min_fair_rate_mbps : float, Mbit/s; of each
     """
     every = [Network(*values) for values in product(RATES_MBPS, RTTS_MS, BUFFERS_BDP, FLOWS)]
-    eligible = [network for network in every if network.fair_rate_mbps >= least_fair_rate_mbps]
+    eligible = [network for network in every if network.fair_rate_mbps >= min_fair_rate_mbps]
     return random.Random(seed).sample(eligible, min(n, len(eligible)))  # noqa: S311
 
 
@@ -133,7 +133,7 @@ def curriculum(parts: tuple[Part, ...], runs: int, duration: Duration, seed: int
     for index, part in enumerate(parts):
         least = HIGH_FAIR_RATE_MBPS if part.kind == "high fair rate" else 0.0
         n = max(2, round(runs * part.published / total))
-        for k, network in enumerate(networks(f"{part.name} {seed}", n, least_fair_rate_mbps=least)):
+        for k, network in enumerate(networks(f"{part.name} {seed}", n, min_fair_rate_mbps=least)):
             yield PlannedRun(part, network, duration, seed * 1_000_000 + index * 100_000 + k)
 
 

@@ -13,7 +13,7 @@ DAEMON = "fairweir-guard"
 #: Environment variable with the path of the daemon, if it is not in the interpreter's directory.
 DAEMON_VARIABLE = "FAIRWEIR_GUARD"
 #: Seconds that a question may take.
-_PATIENCE_S = 10.0
+_TIMEOUT_S = 10.0
 
 
 def find_daemon() -> Path:
@@ -38,7 +38,7 @@ def clean() -> int:
     KernelError : no daemon, or it fails
     """
     done = subprocess.run(  # noqa: S603
-        [str(find_daemon()), "clean"], capture_output=True, text=True, check=False, timeout=_PATIENCE_S
+        [str(find_daemon()), "clean"], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
     )
     if done.returncode != 0:
         raise KernelError(done.stderr.strip().removeprefix("error: "))

@@ -33,7 +33,7 @@ def replay(
     -------
     dict; ``managed``: addresses; ``capture``: what was in it; ``flows``: for each ``service``, ``remote``, ``local``,
     ``first_s``, ``last_s`` (since the first packet), ``bytes``, ``mbps``, ``lost_pkts``, ``rtt_ms``, ``min_rtt_ms``,
-    ``held_s``, ``least_window_bytes``, ``history`` of ``t_s``, ``window_bytes``, ``target_mbps``, ``why``
+    ``held_s``, ``min_window_bytes``, ``history`` of ``t_s``, ``window_bytes``, ``target_mbps``, ``why``
 
     Raises
     ------

@@ -49,8 +49,8 @@ DURATION_FACTORS = (1.0, 2.0, 4.0)
 PERSISTENCE = 4.0
 """Runs this many times as long must still show the ratio."""
 
-MOST_BISECTED = 8
-MOST_CONFIRMED = 4
+MAX_BISECTED = 8
+MAX_CONFIRMED = 4
 LARGEST_RUN = 8_000_000
 """Packets of the largest single run that growth is followed to."""
 
@@ -109,7 +109,7 @@ def _widest_first(candidates: Sequence[_Candidate]) -> list[_Candidate]:
         first.setdefault(candidate.spot.kind, candidate)
     rest = [c for c in candidates if c not in first.values()]
     smallest = candidates[0].spot.d
-    return [*first.values(), *(c for c in rest if c.spot.d == smallest)][:MOST_BISECTED]
+    return [*first.values(), *(c for c in rest if c.spot.d == smallest)][:MAX_BISECTED]
 
 
 def _bisect(hunter: Hunter, candidates: list[_Candidate]) -> list[_Candidate]:
@@ -170,7 +170,7 @@ def _first_surviving(hunter: Hunter, spots: Sequence[Spot]) -> Spot | None:
 
 def _confirm(hunter: Hunter, candidates: Sequence[_Candidate], largest: Duration) -> _Candidate | None:
     """Return the first candidate that survives, its D raised a little where the search's seeds were lucky."""
-    for candidate in candidates[:MOST_CONFIRMED]:
+    for candidate in candidates[:MAX_CONFIRMED]:
         raised = [min(candidate.spot.d * PRECISION**i, largest).rounded(US) for i in range(3)]
         ladder = list(dict.fromkeys(raised))
         spot = _first_surviving(hunter, [candidate.spot.at(d=d) for d in ladder])
@@ -296,7 +296,7 @@ def hunt(
         if all(not hunter.ratios(link, SEARCH_SEEDS) for link in links):
             return _result(hunter, space, None, by_kind, left_out, was_cut, failed=True)
         unequal = [link for link in links if hunter.exceeds(link, SEARCH_SEEDS)]
-        for link in unequal[:MOST_CONFIRMED]:
+        for link in unequal[:MAX_CONFIRMED]:
             if best is None and (spot := _first_surviving(hunter, [link])) is not None:
                 best = _Candidate(spot=spot, below=NONE)
         calm = [link for link in links if _is_calm(hunter, link)]

@@ -37,7 +37,7 @@ INTERRUPTED = 130
 #: Seconds that compiling and loading controllers, and the end of a run, may take beyond its duration.
 SETUP_S = 60.0
 #: Seconds that the helper has to end by itself after a request.
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 #: Lines of the helper's messages that an error without a better text shows.
 _LAST_LINES = 5
 
@@ -295,7 +295,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGINT)
     try:
-        process.wait(PATIENCE_S)
+        process.wait(TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

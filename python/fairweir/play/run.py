@@ -39,7 +39,7 @@ RECORD_FILES = frozenset(
 #: Flows that the text of a record shows.
 SHOWN_FLOWS = 6
 #: Maximum data packets of a record by default: 1 GB of memory during the run, a second at 60 Gbit/s.
-MOST_PACKETS = 5_000_000
+MAX_PACKETS = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Run:
 
     def _packet_columns(self) -> tuple[Columns, Columns]:
         if self._packets is None:
-            raise ConfigError("the run recorded no packets", hint="use `run(..., record_packets=MOST_PACKETS)`")
+            raise ConfigError("the run recorded no packets", hint="use `run(..., record_packets=MAX_PACKETS)`")
         return self._packets
 
     def _tables(self) -> dict[str, Table]:
@@ -242,7 +242,7 @@ def run(
     on : "sim" or "kernel"; the world
     options : options of the kernel world
     record_packets : int; the simulator records all packets and ACKs if there are at most this many data packets, about
-        200 bytes of memory each (:data:`MOST_PACKETS` is 1 GB); None records none
+        200 bytes of memory each (:data:`MAX_PACKETS` is 1 GB); None records none
     capture : a pcap file of all packets, headers only, written completely or not at all; in the simulator each flow
         gets a handshake before it starts, and TCP's numbers
     isolates_python : run Python classes in a child process, as a user's C always is: one that exits, prints or takes

@@ -22,9 +22,9 @@ from fairweir.units import Duration
 
 #: s of wall time without progress after which a controller is assumed to loop. Progress comes every 32,768 events (tens
 #: of milliseconds); before the first report the C is compiled.
-PATIENCE_S = 30
+TIMEOUT_S = 30
 #: Factor on that time if a Python class, which is slow and may compute for long, is in the run.
-PYTHON_PATIENCE = 10
+PYTHON_TIMEOUT = 10
 
 #: Number of flows named in a message.
 SHOWN_FLOWS = 3
@@ -115,7 +115,7 @@ def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> 
     """
     child.send(work)
     has_classes = any(lookup.is_python(flow["cca"]) for flow in work[0]["flows"])
-    patience = PATIENCE_S * (PYTHON_PATIENCE if has_classes else 1)
+    patience = TIMEOUT_S * (PYTHON_TIMEOUT if has_classes else 1)
     silent = 0
     while True:
         # Counted second by second: a time during which both processes were stopped (Ctrl-Z) counts as one.

@@ -38,11 +38,11 @@ class Watching:
 
     Attributes
     ----------
-    most_packets : int; maximum data packets recorded, with their ACKs; None records none
+    max_packets : int; maximum data packets recorded, with their ACKs; None records none
     capture : Capture
     """
 
-    most_packets: int | None = None
+    max_packets: int | None = None
     capture: Capture | None = None
 
 
@@ -98,7 +98,7 @@ def simulate(
     try:
         capture = (str(watching.capture.path), watching.capture.side) if watching.capture is not None else None
         summary_json, series, packets = _core.run(
-            json.dumps(config), classes, on_progress, watching.most_packets, capture
+            json.dumps(config), classes, on_progress, watching.max_packets, capture
         )
     except BaseException as error:
         # Not an Exception, so that it is not handled as an ordinary failure; but an audit must continue.

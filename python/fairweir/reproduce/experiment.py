@@ -31,7 +31,7 @@ Reading = Literal[
     "qdelay_ms",
     "loss_rate",
     "lost_per_rtprop",
-    "most_lost_in_rtprop",
+    "max_lost_in_rtprop",
     "large_losses",
     "late_jain",
 ]

@@ -36,7 +36,7 @@ def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
 
     Parameters
     ----------
-    summary : of the run; for ``late_jain``, ``most_lost_in_rtprop`` and ``large_losses`` with ``over_time``
+    summary : of the run; for ``late_jain``, ``max_lost_in_rtprop`` and ``large_losses`` with ``over_time``
 
     Raises
     ------
@@ -44,7 +44,7 @@ def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
     """
     if check.reading == "late_jain":
         return late_jain(scenario, summary["over_time"])
-    if check.reading == "most_lost_in_rtprop":
+    if check.reading == "max_lost_in_rtprop":
         return float(max(max(lost) for lost in _lost_in_rtprops(scenario, summary, check.of)))
     if check.reading == "large_losses":
         return _mean(

@@ -24,7 +24,7 @@ WARM_UP_RATES = 10.0
 the link, and a queue would stand for ever.
 """
 US = Duration.from_us(1)
-LEAST_INITIAL_PKTS = 10
+MIN_INITIAL_PKTS = 10
 BACKLOG_RTPROP = Duration.from_us(20)
 BUFFER = "infinite"
 """The paper's ideal path has a queue that never overflows."""
@@ -59,7 +59,7 @@ def begun(cca: Cca, rate: Rate, rtprop: Duration, duration: Duration, share: flo
     """One flow alone that starts with a share of its BDP in flight, or with ten packets if that is less."""
     document = ideal(cca, rate, rtprop, duration, 0.5)
     initial_pkts = int(share * rate * rtprop / PACKET)
-    flow = document["flow"][0] | {"initial_cwnd": f"{max(LEAST_INITIAL_PKTS, initial_pkts)}pkts"}
+    flow = document["flow"][0] | {"initial_cwnd": f"{max(MIN_INITIAL_PKTS, initial_pkts)}pkts"}
     description = f"one flow on an ideal link, started with {share:g} BDP or ten packets in flight"
     return {**document, "description": description, "flow": [flow]}
 

@@ -39,7 +39,7 @@ class Merge:
     fast_holds_ns: npt.NDArray[np.float64]
 
     @property
-    def least_ns(self) -> float:
+    def min_ns(self) -> float:
         """Negative if a packet passes the shared link later than its own."""
         return float(min(self.slow_holds_ns.min(), self.fast_holds_ns.min()))
 
@@ -80,14 +80,14 @@ def merges(slow: Trajectory, fast: Trajectory) -> Iterator[Merge]:
     """
     both = slow.link_bytes_per_s + fast.link_bytes_per_s
     empty = merge(slow, fast, both, 0)
-    if empty.least_ns >= 0.0:
+    if empty.min_ns >= 0.0:
         yield empty
         standing = _standing(slow, fast, both)
         if standing.backlog_bytes:
             yield standing
     for headroom in HEADROOMS[1:]:
         faster = merge(slow, fast, round(both * headroom), 0)
-        if faster.least_ns >= 0.0:
+        if faster.min_ns >= 0.0:
             yield faster
 
 
@@ -97,9 +97,9 @@ def _standing(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int) -> Merg
     queued = longest_ns * link_bytes_per_s // (slow.packet_bytes * 10**9)
     for _ in range(LOWERINGS):
         tried = merge(slow, fast, link_bytes_per_s, queued * slow.packet_bytes)
-        if tried.least_ns >= 0.0 or not queued:
+        if tried.min_ns >= 0.0 or not queued:
             return tried
-        late = -tried.least_ns * link_bytes_per_s / (slow.packet_bytes * NS_PER_S)
+        late = -tried.min_ns * link_bytes_per_s / (slow.packet_bytes * NS_PER_S)
         queued = max(0, queued - math.ceil(late))
     return merge(slow, fast, link_bytes_per_s, 0)
 

@@ -10,7 +10,7 @@ from fairweir.scenario.dumbbell import PACKET
 from fairweir.starvation.result import Pair, Point
 from fairweir.units import Duration, Rate
 
-LEAST_EFFICIENCY = 0.9
+MIN_EFFICIENCY = 0.9
 """Rates are spaced as if CCAs had at least this f; a CCA with less gets a pair further apart."""
 
 
@@ -19,7 +19,7 @@ def scanned_rates(lowest: Rate, highest: Rate, ratio: float) -> list[Rate]:
 
     The step is the root of the proof's, so that the curve has twice the points; pairs are two steps apart or more.
     """
-    step = math.sqrt(ratio / LEAST_EFFICIENCY)
+    step = math.sqrt(ratio / MIN_EFFICIENCY)
     count = int(math.log(highest / lowest) / math.log(step) + 1e-9)
     return [Rate.from_mbps(float(f"{(highest / step**i).mbps:.4g}")) for i in range(count, -1, -1)]
 

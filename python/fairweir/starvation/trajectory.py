@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairweir.play.run import MOST_PACKETS, run
+from fairweir.play.run import MAX_PACKETS, run
 from fairweir.scenario.model import Scenario
 from fairweir.scenario.resolve import resolve
 from fairweir.units import Bytes, Duration, Rate
@@ -70,7 +70,7 @@ def record(
     import numpy as np
 
     scenario = Scenario.from_dict(document, source="starve")
-    packets = run(scenario, record_packets=MOST_PACKETS, on_progress=on_progress).packets
+    packets = run(scenario, record_packets=MAX_PACKETS, on_progress=on_progress).packets
     sent = packets["sent_ns"].astype(np.int64) - origin.ns
     arrived = np.ma.filled(packets["arrived_ns"], 0).astype(np.int64) - origin.ns
     within = slice(*np.searchsorted(sent, [0, span.ns]))

@@ -29,9 +29,9 @@ from fairweir.video.scenario import ENCODER_FACTORS
 from fairweir.video.tables import decibels
 
 #: Longest live run: all pictures are held in memory, 10 MB a second.
-MOST_SECONDS: Final = 30
+MAX_SECONDS: Final = 30
 #: Largest code over GF(256), packets.
-MOST_PACKETS: Final = 255
+MAX_PACKETS: Final = 255
 #: Frames captured so long before the end do not count (crates/video, `TAIL`).
 TAIL_MS: Final = 2000.0
 #: Before each frame's data: its reference (or `NO_REFERENCE`) and its length, bytes.
@@ -44,7 +44,7 @@ MISS: Final = 1.15
 TRIES: Final = 4
 #: It is coded further times while it is outside `ENCODER_FACTORS`, which the encoder of a table never is: after a still
 #: screen the quantiser of a scene change is far from the last one.
-MOST_TRIES: Final = 12
+MAX_TRIES: Final = 12
 
 #: Called after each frame with the stage, frames done and all frames.
 OnFrame = Callable[[str, int, int], object]
@@ -95,7 +95,7 @@ class LiveEncoder:
         before = self.coded[reference].picture if reference is not None else None if self.coded else self.warm
         tried: dict[int, Predicted] = {}
         qp = self._qp
-        for count in range(1, MOST_TRIES + 1):
+        for count in range(1, MAX_TRIES + 1):
             tried[qp] = predict(before, picture, qp)
             qp = self._better(tried, target)
             if qp in tried or (count >= TRIES and _is_near(tried, target)):
@@ -194,14 +194,14 @@ def play(config: Mapping[str, Any], content: str, seed: int = 1, *, on_frame: On
 
     Raises
     ------
-    ConfigError : a longer run than `MOST_SECONDS`, or a configuration that the simulator refuses
+    ConfigError : a longer run than `MAX_SECONDS`, or a configuration that the simulator refuses
     FairweirError : what is decoded differs from what was sent, which is a bug
     """
     codecs.require()
     duration = Duration.from_ns(config["duration_ns"])
-    if duration.s > MOST_SECONDS:
+    if duration.s > MAX_SECONDS:
         raise ConfigError(
-            f"a live run is at most {MOST_SECONDS} s long: `{duration}`",
+            f"a live run is at most {MAX_SECONDS} s long: `{duration}`",
             key="duration_ns",
             hint="video run plays longer sessions from a table",
         )
@@ -277,8 +277,8 @@ class Receiver:
         data = b"".join(self._sent[frame] for frame in group["frames"])
         if -(-len(data) // self._payload) != message:
             raise FairweirError(f"{len(data)} bytes in {message} packets of {self._payload}")
-        if total > MOST_PACKETS:
-            raise FairweirError(f"{total} packets in a group; the code has {MOST_PACKETS}", hint="lower the rate")
+        if total > MAX_PACKETS:
+            raise FairweirError(f"{total} packets in a group; the code has {MAX_PACKETS}", hint="lower the rate")
         length = -(-len(data) // message)
         padded = data.ljust(message * length, b"\0")
         cut = [padded[i * length : (i + 1) * length] for i in range(message)]

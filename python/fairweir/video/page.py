@@ -30,7 +30,7 @@ FATES: Final = {
 #: Decisions in the table of a session's page: the first ones; the figures have all.
 TABLE_DECISIONS: Final = 300
 #: Points that are drawn as SVG; more need WebGL, which browsers without a graphics card complain about.
-MOST_DRAWN: Final = 5000
+MAX_DRAWN: Final = 5000
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _decisions(session: Session) -> list[Section]:
 
 def _line(several: Sequence[dict[str, Any]], name: str, value: Any, index: int, mode: str) -> dict[str, Any]:
     return {
-        "type": "scatter" if len(several) <= MOST_DRAWN else "scattergl",
+        "type": "scatter" if len(several) <= MAX_DRAWN else "scattergl",
         "mode": mode,
         "name": name,
         "x": rounded([Duration.from_ms(one["captured_ms"]).s for one in several]),

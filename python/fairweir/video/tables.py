@@ -25,9 +25,9 @@ FORMAT: Final = "fairweir-video-table-1"
 LARGEST_BYTES: Final = 8 << 20
 #: Factor by which a coarser quantiser may enlarge frames on average. Encoders do so occasionally (9 % was seen on a
 #: still screen: a finer reference predicts better); lists in the wrong order exceed it.
-MOST_GROWTH: Final = 1.25
+MAX_GROWTH: Final = 1.25
 #: Errors of a file that are reported after the first.
-MOST_OTHERS: Final = 3
+MAX_OTHERS: Final = 3
 
 Floats = NDArray[np.float64]
 
@@ -151,7 +151,7 @@ class Table:
         except ValidationError as error:
             problem = explain(error, _Document, raw, source)
             # The same mistake in thousands of numbers is reported once or twice.
-            problem.others = problem.others[:MOST_OTHERS]
+            problem.others = problem.others[:MAX_OTHERS]
             raise problem from error
         _check_steps(document, source)
         lengths = len(document.strides), len(document.qps), _frames(document.bytes)
@@ -270,7 +270,7 @@ def _sizes(values: Floats, key: str, source: str | None) -> None:
         message = f"no size of a frame: `{values[where]:.0f}`"
         raise ConfigError(message, hint=hint, source=source, key=".".join(map(str, (key, *where))))
     means = values.mean(axis=2)
-    rising = np.argwhere(means[:, 1:] > MOST_GROWTH * means[:, :-1])
+    rising = np.argwhere(means[:, 1:] > MAX_GROWTH * means[:, :-1])
     if len(rising):
         stride, qp = (int(i) for i in rising[0])
         finer, coarser = means[stride, qp], means[stride, qp + 1]

@@ -48,7 +48,7 @@ proptest! {
         let jitter = (path.jitter * part / 4).max(1) as f64;
         let Some(record) = Record::new(&path.packets) else { return Ok(()) };
         let slow = all_pairs(record.acks(), jitter);
-        let (quick, _) = least_rate(&record.whole(), jitter).expect("no link is that fast");
+        let (quick, _) = min_rate(&record.whole(), jitter).expect("no link is that fast");
         prop_assert!((quick - slow).abs() <= 1e-9 * slow || slow == 0.0, "{quick} {slow}");
     }
 
@@ -66,12 +66,12 @@ proptest! {
     #[test]
     fn it_holds_the_cbr_delay_set(path in paths(), factor in 0.5f64..2.0) {
         let Some(at) = slice(&path.packets, path.rate * factor) else { return Ok(()) };
-        prop_assume!(at.rtprop_most_ns >= 0.0);
-        let d = at.jitter_least_ns() + 2.0;
+        prop_assume!(at.rtprop_max_ns >= 0.0);
+        let d = at.jitter_min_ns() + 2.0;
         let record = Record::new(&path.packets).expect("delivered");
         let belief = explain_ccac(&record, d);
         prop_assert!(belief.is_some_and(|b| b.rate_bytes_per_s().admits(path.rate * factor, 1e-6)), "D {d}");
-        let (least, _) = least_jitter(&record, d).expect("it is enough");
+        let (least, _) = min_jitter(&record, d).expect("it is enough");
         prop_assert!(least <= d);
     }
 
@@ -83,7 +83,7 @@ proptest! {
         let Some(belief) = explain_ccac(&record, d) else { return Ok(()) };
         let closed = thesis_most(&path.packets, path.rate, d) * 1e9;
         if closed.is_finite() {
-            prop_assert!(belief.most_bytes_per_s.is_some_and(|most| most <= closed * (1.0 + 1e-6)), "{belief:?} {closed}");
+            prop_assert!(belief.max_bytes_per_s.is_some_and(|most| most <= closed * (1.0 + 1e-6)), "{belief:?} {closed}");
         }
     }
 }
@@ -154,7 +154,7 @@ proptest! {
         packets in small_records(), rate in 1u64..5, rtprop in 0u64..3, jitter in 0u64..5,
     ) {
         let record = Record::new(&packets).expect("all were delivered");
-        prop_assume!(rtprop as f64 <= record.whole().rtt_least);
+        prop_assume!(rtprop as f64 <= record.whole().rtt_min);
         let path = Path { rate: rate as f64, rtprop: rtprop as f64, jitter: jitter as f64 };
         let quick = walk(&record.whole(), path, |_| {}).is_ok();
         prop_assert_eq!(quick, every_count(&packets, (rate, rtprop, jitter)));

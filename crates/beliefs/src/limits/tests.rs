@@ -40,7 +40,7 @@ impl Record {
                     limits.on_data(&Data { at, frame, start, end: start + i64::from(bytes), is_pushed });
                 }
                 Event::Ack { ack, window } => {
-                    limits.on_ack(&Ack { at, ack, window, is_news: ack > acked, rtt_least_ns: Some(rtt) });
+                    limits.on_ack(&Ack { at, ack, window, is_news: ack > acked, rtt_min_ns: Some(rtt) });
                     acked = acked.max(ack);
                 }
             }
@@ -318,6 +318,6 @@ fn bursts_are_larger_on_short_paths() {
 fn the_window_is_what_was_advertised_wherever_it_is_seen() {
     let mut limits = Limits::new(Terms { mss: MSS, window_shift: Some(0), lag_ns: RTT, answer_ns: None });
     limits.on_data(&Data { at: 0, frame: 1, start: 0, end: 1000, is_pushed: false });
-    limits.on_ack(&Ack { at: 1, ack: 1000, window: 40_000, is_news: true, rtt_least_ns: None });
+    limits.on_ack(&Ack { at: 1, ack: 1000, window: 40_000, is_news: true, rtt_min_ns: None });
     assert_eq!(limits.window(), Some(40_000));
 }

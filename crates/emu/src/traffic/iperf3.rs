@@ -26,7 +26,7 @@ const IPERF3: &str = "iperf3";
 /// Polling interval of children and connections.
 const LOOK: Dur = Dur::from_millis(10);
 /// Timeout for servers to listen.
-const PATIENCE: Dur = Dur::from_secs(10);
+const TIMEOUT: Dur = Dur::from_secs(10);
 /// More than a control connection sends before the end.
 const CONTROL_BYTES: u64 = 4 << 10;
 /// `TCP_LISTEN`, as /proc/net/tcp has it.
@@ -51,7 +51,7 @@ impl Servers {
         let processes = addresses.iter().map(start).collect::<io::Result<_>>()?;
         let mut waited = Dur::ZERO;
         while listeners()? < addresses.len() {
-            if waited > PATIENCE {
+            if waited > TIMEOUT {
                 return Err(io::Error::other("iperf3's servers do not listen"));
             }
             pause(LOOK);

@@ -24,7 +24,7 @@ use fairweir_units::{Dur, Time};
 use std::collections::HashMap;
 
 /// Quanta of its pace for which a silent flow may only be waiting.
-const PATIENCE: u64 = 2;
+const TIMEOUT: u64 = 2;
 /// A flow that waits longer than this for a quantum is measured over several: decisions may see it between two of them.
 const SLOW: Dur = Dur::from_millis(50);
 /// Quanta over which the rate of a flow is taken that waits long for each of them.
@@ -117,7 +117,7 @@ impl Demands {
     fn is_idle(&self, view: &View<'_>, now: Time) -> bool {
         let waits = |known: &Known| {
             let silence = view.monitor.active_at().map(|at| now.since(at));
-            !known.is_idle && !view.is_ended && silence.is_some_and(|silence| silence < known.quantum * PATIENCE)
+            !known.is_idle && !view.is_ended && silence.is_some_and(|silence| silence < known.quantum * TIMEOUT)
         };
         view.is_idle(now) && !self.0.get(&view.id).is_some_and(waits)
     }

@@ -1,6 +1,6 @@
 //! A fixed rate: an application that knows its network.
 
-use super::{Sender, Wish, send_all};
+use super::{Coding, Sender, send_all};
 use crate::encoder::Quality;
 use crate::outgoing::Outgoing;
 use fairweir_units::Rate;
@@ -21,9 +21,9 @@ impl Fixed {
 }
 
 impl Sender for Fixed {
-    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish {
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Coding {
         let sizes = outgoing.sizes;
-        Wish::Code(Quality::target(self.bytes_per_sec * outgoing.frame_secs() * sizes.payload / sizes.full()))
+        Coding::Code(Quality::target(self.bytes_per_sec * outgoing.frame_secs() * sizes.payload / sizes.full()))
     }
 
     fn on_ready(&mut self, outgoing: &mut Outgoing) {

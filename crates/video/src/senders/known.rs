@@ -6,7 +6,7 @@
 //! **Deviations** from perfect knowledge: it does not know by how much the encoder will miss, nor what is lost or
 //! delayed behind the link; a link that draws its rates at random is drawn again.
 
-use super::{Sender, Wish, send_all};
+use super::{Coding, Sender, send_all};
 use crate::encoder::Quality;
 use crate::network::NetworkConfig;
 use crate::outgoing::Outgoing;
@@ -57,7 +57,7 @@ impl Known {
 }
 
 impl Sender for Known {
-    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish {
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Coding {
         self.reaches = outgoing.now.after(self.encode).after(self.forward);
         let from = self.reaches.max(self.free);
         let sizes = outgoing.sizes;
@@ -67,9 +67,9 @@ impl Sender for Known {
         let share = |frames: u64| carried(by(frames)) / frames as f64;
         let packets = (1..=HORIZON).map(share).fold(f64::INFINITY, f64::min) / sizes.full();
         if packets < MIN_TARGET {
-            return Wish::Skip;
+            return Coding::Skip;
         }
-        Wish::Code(Quality::target(packets * sizes.full() - packets.ceil() * sizes.header))
+        Coding::Code(Quality::target(packets * sizes.full() - packets.ceil() * sizes.header))
     }
 
     fn on_ready(&mut self, outgoing: &mut Outgoing) {

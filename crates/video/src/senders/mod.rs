@@ -25,7 +25,7 @@ use syntra::rules::Rules;
 
 /// Decision on a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Wish {
+pub enum Coding {
     /// The frame is not coded.
     Skip,
     /// Code the frame.
@@ -94,7 +94,7 @@ pub struct Decision {
 /// A sender of video.
 pub trait Sender: Send {
     /// A frame was captured.
-    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish;
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Coding;
 
     /// Returns which of two codings is sent; `None`: neither, the frame is skipped.
     fn choose(&mut self, _outgoing: &Outgoing, _tried: &[Coded; 2]) -> Option<usize> {

@@ -7,7 +7,7 @@
 //! indices stand for equal steps on their scale; losses put the sender into its conservative mode for 5 s (there: an unknown
 //! state of the receiver's decoder does); incomplete frames are never shown.
 
-use super::{Ack, Recovery, Sender, Wish, send_all};
+use super::{Ack, Coding, Recovery, Sender, send_all};
 use crate::encoder::Quality;
 use crate::outgoing::Outgoing;
 use crate::table::Coded;
@@ -79,10 +79,10 @@ impl Salsify {
 }
 
 impl Sender for Salsify {
-    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish {
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Coding {
         self.now = outgoing.now;
         self.tried = ((self.quantiser - FINER).max(MIN_QUANTISER), (self.quantiser + COARSER).min(MAX_QUANTISER));
-        Wish::Try(Quality::Vp8Index(self.tried.0), Quality::Vp8Index(self.tried.1))
+        Coding::Try(Quality::Vp8Index(self.tried.0), Quality::Vp8Index(self.tried.1))
     }
 
     fn choose(&mut self, outgoing: &Outgoing, tried: &[Coded; 2]) -> Option<usize> {

@@ -8,7 +8,7 @@
 //! from the minimum count, and the RTT's minimum stands for the base.
 
 use super::gcc::LossController;
-use super::{Ack, Recovery, Sender, Wish, send_all};
+use super::{Ack, Coding, Recovery, Sender, send_all};
 use crate::encoder::Quality;
 use crate::outgoing::Outgoing;
 
@@ -50,12 +50,12 @@ impl Vegas {
 }
 
 impl Sender for Vegas {
-    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish {
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Coding {
         let rate = self.rate(outgoing);
         if outgoing.backlog() > MAX_BACKLOG_S * rate {
-            return Wish::Skip;
+            return Coding::Skip;
         }
-        Wish::Code(Quality::target(rate * outgoing.frame_secs() * outgoing.sizes.payload))
+        Coding::Code(Quality::target(rate * outgoing.frame_secs() * outgoing.sizes.payload))
     }
 
     fn on_ready(&mut self, outgoing: &mut Outgoing) {

@@ -13,7 +13,7 @@ import z3
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Family, Start, Terms, needs_rate
-from fairweir.formal.beliefs.samples import Sample, is_largest, is_least
+from fairweir.formal.beliefs.samples import Sample, is_largest, is_minimum
 from fairweir.formal.encoding.system import Bit, System
 
 
@@ -43,7 +43,7 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) ->
         system.require(group, lower[0] <= system.beta, upper[0] >= system.beta)
     for t in range(1, system.grid.points):
         system.require(group, *is_largest(lower[t], lower[t - 1], _held(system, flow, t)))
-        system.require(group, *is_least(upper[t], upper[t - 1], _overflowed(system, flow, t)))
+        system.require(group, *is_minimum(upper[t], upper[t - 1], _overflowed(system, flow, t)))
 
 
 def known_queue(system: System, t: int, flow: int = 0) -> z3.ArithRef:

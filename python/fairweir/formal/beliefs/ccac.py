@@ -11,7 +11,7 @@ import z3
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms, needs_rate
-from fairweir.formal.beliefs.samples import is_least
+from fairweir.formal.beliefs.samples import is_minimum
 from fairweir.formal.encoding.system import Bit, Curve, System, is_max
 
 #: C_U may grow by this factor at a time-out. Thesis: at most 2; published code: 1.5.
@@ -41,7 +41,7 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
         system.require(group, consistent_rates(lower[0], upper[0]))
     for t in range(1, system.grid.points):
         new_lower, new_upper = (kept_lower, kept_upper) if t == last else (lower[t], upper[t])
-        system.require(group, *is_max(new_lower, [lower[t - 1], *_least_rates(system, flow, t)]))
+        system.require(group, *is_max(new_lower, [lower[t - 1], *_min_rates(system, flow, t)]))
         system.require(group, *_is_upper(system, flow, new_upper, upper[t - 1], t, busy))
     system.flows[flow].beliefs |= {"C_L": lower, "C_U": upper}
     system.flows[flow].attached[Family.CCAC] = Terms(start, expiry)
@@ -74,7 +74,7 @@ def busy_runs(system: System, flow: int) -> list[list[Bit]]:
     return [[z3.And(*steps[s + 1 : t + 1]) for s in range(t)] for t in range(system.grid.points)]
 
 
-def _least_rates(system: System, flow: int, t: int) -> list[z3.ArithRef]:
+def _min_rates(system: System, flow: int, t: int) -> list[z3.ArithRef]:
     """Return (S(t) - S(s)) / (t - s + D) for every s < t."""
     grid, served = system.grid, system.flows[flow].S
     return [(served[t] - served[s]) * (1 / ((t - s) * grid.step + grid.jitter)) for s in range(t)]
@@ -86,7 +86,7 @@ def _is_upper(
     """Define C_U(t): the minimum of C_U(t-1) and (S(t) - S(s)) / (t - s - D) over busy intervals above D."""
     grid, served = system.grid, system.flows[flow].S
     spans = [(s, (t - s) * grid.step - grid.jitter) for s in range(t - grid.d_steps)]
-    return is_least(value, before, [(busy[t][s], (served[t] - served[s]) * (1 / length)) for s, length in spans])
+    return is_minimum(value, before, [(busy[t][s], (served[t] - served[s]) * (1 / length)) for s, length in spans])
 
 
 def _time_outs(system: System, flow: int, kept_lower: z3.ArithRef, kept_upper: z3.ArithRef) -> list[z3.BoolRef]:
@@ -110,7 +110,7 @@ def _time_outs(system: System, flow: int, kept_lower: z3.ArithRef, kept_upper: z
 
 
 def _fresh_lower(system: System, flow: int) -> list[z3.ArithRef]:
-    return [rate for t in range(1, system.grid.points) for rate in _least_rates(system, flow, t)]
+    return [rate for t in range(1, system.grid.points) for rate in _min_rates(system, flow, t)]
 
 
 def consistent(system: System, t: int, flow: int = 0) -> Bit:

@@ -58,7 +58,7 @@ def bounds(points: int, per_r: int) -> Iterator[Bound]:
     """Yield each belief's bound, expected to hold or not."""
     for buffer in BUFFERS:
         seen = Sampled.of("ccac", points, per_r, buffer)
-        yield _bound(seen, per_r, "C_L <= C", most_served(seen), is_sound=True)
+        yield _bound(seen, per_r, "C_L <= C", max_served(seen), is_sound=True)
         yield _bound(seen, per_r, "C <= C_U", busy_served(seen), is_sound=buffer is Buffer.INFINITE)
     for buffer in BUFFERS:
         seen = Sampled.of("cbr-delay", points, per_r, buffer)
@@ -73,7 +73,7 @@ def _bound(seen: Sampled, per_r: int, claim: str, holds: Bit, *, is_sound: bool)
     return Bound(name, claim, seen.system, holds, is_sound)
 
 
-def most_served(seen: Sampled) -> Bit:
+def max_served(seen: Sampled) -> Bit:
     """Return the constraint that S(t) - S(s) <= C (t - s + D) for all pairs of points."""
     spans = [(s, t) for t in range(seen.points) for s in range(t)]
     return z3.And(*(seen.S[t] - seen.S[s] <= t - s + 1 for s, t in spans))

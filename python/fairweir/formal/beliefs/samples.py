@@ -22,7 +22,7 @@ def is_largest(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample
     return [*out, z3.Or(*attained)]
 
 
-def is_least(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample]) -> list[z3.BoolRef]:
+def is_minimum(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample]) -> list[z3.BoolRef]:
     """Bind value = min(before, the samples that count)."""
     out, attained = [value <= before], [value >= before]
     for counts, sample in samples:

@@ -39,7 +39,7 @@ def fixed_size(buffer: Buffer, grid: Grid) -> Fraction | None:
 
 
 @words_for_enums
-def least_size(buffer: Buffer, grid: Grid) -> Fraction:
+def min_size(buffer: Buffer, grid: Grid) -> Fraction:
     """Return the minimum beta in C R; it must also exceed alpha unless it is fixed."""
     return {
         Buffer.INFINITE: Fraction(0),
@@ -58,5 +58,5 @@ def admits(buffer: Buffer, grid: Grid, beta: z3.ArithRef, alpha: z3.ArithRef) ->
         case Buffer.ARBITRARY:
             return [beta > alpha]
         case Buffer.LARGE:
-            floor = least_size(buffer, grid)
+            floor = min_size(buffer, grid)
             return [beta > alpha, beta >= floor]

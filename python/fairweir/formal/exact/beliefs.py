@@ -10,7 +10,7 @@ from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, T
 from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact.networks import definition_of
 from fairweir.formal.exact.report import Report, Violation
-from fairweir.formal.exact.senders import least_qdelay
+from fairweir.formal.exact.senders import min_qdelay
 
 ZERO = Fraction(0)
 Columns = dict[str, list[Fraction]]
@@ -27,7 +27,7 @@ def belief_violations(trace: Trace, index: int) -> Iterator[Violation]:
                 yield from report.equal(name, flow.beliefs[name][t], expected, "beliefs", t)
     for name, offset in (("qdel_L", None), ("qdel_U", trace.grid.step)):
         for t, found in enumerate(flow.beliefs.get(name, ())):
-            expected = least_qdelay(trace, flow, t) if offset is None else flow.delay[t] * trace.grid.step + offset
+            expected = min_qdelay(trace, flow, t) if offset is None else flow.delay[t] * trace.grid.step + offset
             yield from report.equal(name, found, expected, "beliefs", t)
 
 
@@ -93,7 +93,7 @@ def buffer_size(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str,
     grid, back = trace.grid, trace.grid.r_steps
     lower, upper = [first["beta_L"]], [first["beta_U"]]
     for t in range(1, grid.points):
-        held = [flow.beliefs["C_L"][t] * least_qdelay(trace, flow, t)]
+        held = [flow.beliefs["C_L"][t] * min_qdelay(trace, flow, t)]
         if t >= back:
             queue = flow.accepted(t - back) - flow.S[t - back]
             held.append(queue - flow.beliefs["C_U"][t] * grid.jitter)
@@ -145,7 +145,7 @@ def _losses_are_known(end: int, t: int, delay: int) -> bool:
 def _is_busy(trace: Trace, flow: FlowTrace, t: int) -> bool:
     """Did the flow see, in the step up to t, that the link had more to do than it could?"""
     sends = flow.A[t] > flow.A[t - 1]
-    return (least_qdelay(trace, flow, t) > 0 and sends) or _knows_loss(trace, flow, t)
+    return (min_qdelay(trace, flow, t) > 0 and sends) or _knows_loss(trace, flow, t)
 
 
 def _is_loaded(trace: Trace, flow: FlowTrace, t: int, steps: int) -> bool:
@@ -188,4 +188,4 @@ def _contradicted(flow: FlowTrace, lower: list[Fraction], most: list[Fraction], 
         return True
     lost = [later - earlier for earlier, later in pairwise(flow.Ld)][1:]
     fits = [most[t] + amount - room * lower[t] for t, amount in enumerate(sent)]
-    return any(loss > max(ZERO, most_lost) for loss, most_lost in zip(lost, fits, strict=False))
+    return any(loss > max(ZERO, max_lost) for loss, max_lost in zip(lost, fits, strict=False))

@@ -34,6 +34,6 @@ def first_values(trace: Trace, family: Family, terms: Terms, random: Random) -> 
     most = Fraction(1) if trace.beta is None else min(Fraction(1), (1 + trace.beta) / room_of(trace, terms))
     if terms.start is Start.ANY:
         most *= 4
-    least_queue = Fraction(0) if terms.start is Start.ANY else max(Fraction(0), trace.bottleneck_queue(0))
+    min_queue = Fraction(0) if terms.start is Start.ANY else max(Fraction(0), trace.bottleneck_queue(0))
     low = trace.alpha + part * max(Fraction(0), most - trace.alpha)
-    return {"C_L_lambda": low, "q_U": least_queue + Fraction(random.randint(0, 8), 4)}
+    return {"C_L_lambda": low, "q_U": min_queue + Fraction(random.randint(0, 8), 4)}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from random import Random
 
-from fairweir.formal.encoding.buffers import Buffer, fixed_size, least_size
+from fairweir.formal.encoding.buffers import Buffer, fixed_size, min_size
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Acks, Sender
 from fairweir.formal.encoding.trace import FlowTrace, Trace
@@ -98,7 +98,7 @@ def _size(buffer: Buffer, grid: Grid, alpha: Fraction, random: Random) -> Fracti
     fixed = fixed_size(buffer, grid)
     if fixed is not None:
         return fixed
-    least = max(least_size(buffer, grid), alpha + Fraction(1, 100))
+    least = max(min_size(buffer, grid), alpha + Fraction(1, 100))
     return least + random.choice([Fraction(0), Fraction(random.randint(0, 60), 20)])
 
 

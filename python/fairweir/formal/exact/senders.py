@@ -42,10 +42,10 @@ def decisions(trace: Trace, index: int, decide: Decider) -> Iterator[Violation]:
     flow, report, back = trace.flows[index], Report(index), trace.grid.r_steps
     for t in range(back, trace.grid.points):
         seen = {name: column[t - back] for name, column in flow.beliefs.items()}
-        seen |= {"alpha": trace.alpha, "R": Fraction(1), "qdel_L": least_qdelay(trace, flow, t - back)}
+        seen |= {"alpha": trace.alpha, "R": Fraction(1), "qdel_L": min_qdelay(trace, flow, t - back)}
         yield from report.equal("rate", flow.rate[t], decide(seen), "rule", t)
 
 
-def least_qdelay(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
+def min_qdelay(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
     """Return qdel_L, R: the delay seen less D, if that is positive."""
     return max(0, flow.delay[t] - trace.grid.d_steps) * trace.grid.step

@@ -16,7 +16,7 @@ from fairweir.formal.lemmas.result import About, LemmaResult, Outcome
 
 Cwnd = list[Fraction]
 #: Rounds after which a control that still holds is abandoned.
-PATIENCE: Final = 200
+TIMEOUT: Final = 200
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def lead(assumed: Assumed, cwnd: Cwnd, r: Fraction, score: Callable[[Cwnd], Frac
     """Run rounds exactly, each flow's estimate biased up or down, whichever maximises `score`."""
     push = Errors(Fraction(0), assumed.rate_under, -assumed.excess)
     hold = Errors(assumed.nt_over, assumed.rate_over, assumed.excess)
-    for _ in range(PATIENCE):
+    for _ in range(TIMEOUT):
         choices = product((push, hold), repeat=len(cwnd))
         cwnd = max((after_round(assumed, cwnd, r, errors) for errors in choices), key=score)
         yield cwnd

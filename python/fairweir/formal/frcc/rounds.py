@@ -7,7 +7,7 @@ abstract numbers: N_C of the flow that is out of range, and N_T. They must imply
 - from then on, as long as N_C is out of range, it never grows, and in each round decreases by sigma, or enters, or N_T
   moves towards the band by sigma; in the band only the first two are possible.
 
-So N_C decreases by sigma at least once in `rounds_to_band` + 1 rounds: the count is :func:`most_rounds`. That N_C
+So N_C decreases by sigma at least once in `rounds_to_band` + 1 rounds: the count is :func:`max_rounds`. That N_C
 cannot jump across its range, so that the other flow is out of range instead, is not in the published lemmas; it is
 ``no_jump``.
 """
@@ -158,7 +158,7 @@ def rounds_to_band(within: Range) -> int:
     return steps_of(within.sigma, farthest)
 
 
-def most_rounds(within: Range, n_c: Fraction, n_t: Fraction) -> int:
+def max_rounds(within: Range, n_c: Fraction, n_t: Fraction) -> int:
     """Return the maximum number of rounds until all is in range, from N_C of the smaller flow and N_T."""
     apart = max(within.n_t_low / n_t, n_t / within.n_t_high, Fraction(1))
     falls = steps_of(within.sigma, max(n_c / within.n_c_high, Fraction(1)))

@@ -31,15 +31,15 @@ LARGEST_BUFFER = 4
 SOURCE = "CCAC section 5"
 
 
-def most_cwnd(now: Snapshot) -> z3.ArithRef:
+def max_cwnd(now: Snapshot) -> z3.ArithRef:
     """Return the largest window of the steady state: C (R + D) + beta + MSS."""
     return 2 + now["beta"] + now["alpha"]
 
 
-WIDE = State("cwnd > C(R+D) + beta + MSS", lambda s: s["cwnd"] > most_cwnd(s))
-STEADY = State("cwnd <= C(R+D) + beta + MSS", lambda s: s["cwnd"] <= most_cwnd(s))
+WIDE = State("cwnd > C(R+D) + beta + MSS", lambda s: s["cwnd"] > max_cwnd(s))
+STEADY = State("cwnd <= C(R+D) + beta + MSS", lambda s: s["cwnd"] <= max_cwnd(s))
 _PACKET = Amount(lambda s: s["alpha"], "MSS")
-_WINDOW = Measure("cwnd", lambda s: s["cwnd"], Better.DOWN, _PACKET, most_cwnd)
+_WINDOW = Measure("cwnd", lambda s: s["cwnd"], Better.DOWN, _PACKET, max_cwnd)
 FALL = Transition("window falls", SOURCE, WIDE, ends=(STEADY,), progress=Progress((_WINDOW,)))
 STAY = Transition("window stays", SOURCE, STEADY, ends=(STEADY,), meets=True)
 POSITIVE = State("alpha > 0", lambda s: s["alpha"] > 0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from fairweir.formal.tradeoff import Allowance, least_time, rounds_to
+from fairweir.formal.tradeoff import Allowance, min_time, rounds_to
 from fairweir.play.batch import Archive, Outcome, Task, play_all
 from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
@@ -120,12 +120,12 @@ class Climb:
     ----------
     converged_s : time from the gate's opening until the flow gets 90 % of its final throughput
     bound_s : the theorem's, to the same part of the link's rate
-    most_lost : packets in any R
+    max_lost : packets in any R
     """
 
     converged_s: float
     bound_s: float
-    most_lost: int
+    max_lost: int
 
 
 def packets_per_r(mbps: float) -> float:
@@ -146,10 +146,10 @@ def read_climb(prober: Prober, mbps: float, over_time: dict[str, Any]) -> Climb:
     in_the_end = throughput[t_s > t_s[-1] - 6].mean()
     converged = t_s[(t_s > 0) & (smooth >= CONVERGED * in_the_end)][0]
     lost = np.asarray(over_time["lost_pkts"][0])[t_s > GATE_LOSSES_R * RTPROP_MS / 1e3]
-    most_lost = np.convolve(lost, np.ones(RTPROP_MS // step_ms)).max()
+    max_lost = np.convolve(lost, np.ones(RTPROP_MS // step_ms)).max()
     start, goal = packets_per_r(GATE_MBPS), CONVERGED * packets_per_r(mbps)
-    bound_s = least_time(goal, prober.allowance, start, BUFFER) * RTPROP_MS / 1e3
-    return Climb(float(converged), bound_s, int(most_lost))
+    bound_s = min_time(goal, prober.allowance, start, BUFFER) * RTPROP_MS / 1e3
+    return Climb(float(converged), bound_s, int(max_lost))
 
 
 CONSTANT: Final = (
@@ -245,11 +245,11 @@ def _placed(climbs: Climbs) -> list[Number]:
         ),
         Number(
             "k = 1, alpha = 5", "loses a constant", "maximum packets lost in R, any C",
-            max(c.most_lost for p in constant if p.alpha == 5 for c in complete[p]), Bound(at_most=10), "2 alpha = 10",
+            max(c.max_lost for p in constant if p.alpha == 5 for c in complete[p]), Bound(at_most=10), "2 alpha = 10",
         ),
         Number(
             "alpha = 10", "loses a constant", "maximum packets lost in R, any C",
-            max(c.most_lost for p in constant if p.alpha == 10 for c in complete[p]), Bound(at_most=20), "2 alpha = 20",
+            max(c.max_lost for p in constant if p.alpha == 10 for c in complete[p]), Bound(at_most=20), "2 alpha = 20",
         ),
         Number(
             "constant loss", "takes time linear in C, which is tight",
@@ -269,7 +269,7 @@ def _placed(climbs: Climbs) -> list[Number]:
         ),
         Number(
             "f = 5 + 0.1 C", "loses in proportion to C", f"maximum packets lost in R at {RATES_MBPS[-1]} Mbps",
-            max(c.most_lost for c in (share[-1], complete[Prober(loss_share=0.1, has_jitter=False)][-1])),
+            max(c.max_lost for c in (share[-1], complete[Prober(loss_share=0.1, has_jitter=False)][-1])),
             Bound(at_most=2 * (5 + 0.1 * packets_per_r(RATES_MBPS[-1]))), "2 f",
         ),
     ]  # fmt: skip
@@ -304,7 +304,7 @@ def _draw_placed(axes: Axes, climbs: Climbs) -> None:
     rates = np.geomspace(RATES_MBPS[0], RATES_MBPS[-1], 60)
     bounds = {"bound, 2 f = 10": Prober().allowance, "bound, 2 f = 10 + 0.2 C": IN_PROPORTION[0].allowance}
     for dashes, (label, allowance) in zip(("-", "--"), bounds.items(), strict=True):
-        times = [least_time(CONVERGED * packets_per_r(m), allowance, start, BUFFER) * RTPROP_MS / 1e3 for m in rates]
+        times = [min_time(CONVERGED * packets_per_r(m), allowance, start, BUFFER) * RTPROP_MS / 1e3 for m in rates]
         axes.plot(rates, times, color="#555555", linestyle=dashes, label=label)
     colours: dict[tuple[float, str], str] = {}
     for prober, found in climbs.items():

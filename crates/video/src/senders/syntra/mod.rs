@@ -10,7 +10,7 @@ pub(crate) mod published;
 mod rate;
 pub(crate) mod rules;
 
-use super::{Ack, Decision, Sender, Wish};
+use super::{Ack, Coding, Decision, Sender};
 use crate::encoder::Quality;
 use crate::outgoing::Outgoing;
 use beliefs::{Beliefs, View};
@@ -96,15 +96,15 @@ impl<D: Decide> PerFrame<D> {
 }
 
 impl<D: Decide> Sender for PerFrame<D> {
-    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish {
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Coding {
         let situation = self.look(outgoing);
         let amount = self.decide.encode(&situation);
         self.encode_bytes = payload(outgoing, amount);
         if self.encode_bytes <= 0.0 {
             self.decision = Some(explained(outgoing.now, &situation.view, situation.backlog, "skip".to_owned()));
-            return Wish::Skip;
+            return Coding::Skip;
         }
-        Wish::Code(Quality::target(self.encode_bytes))
+        Coding::Code(Quality::target(self.encode_bytes))
     }
 
     fn on_ready(&mut self, outgoing: &mut Outgoing) {

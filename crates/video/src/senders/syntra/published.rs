@@ -7,7 +7,7 @@ use super::beliefs::{Beliefs, View};
 use super::{TailProbe, explained, payload};
 use crate::encoder::Quality;
 use crate::outgoing::Outgoing;
-use crate::senders::{Ack, Decision, Sender, Wish};
+use crate::senders::{Ack, Coding, Decision, Sender};
 use fairweir_units::{Dur, Time};
 
 /// More than this in pacer and queue is drained before the link is probed, packets.
@@ -146,9 +146,9 @@ impl Published {
 }
 
 impl Sender for Published {
-    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish {
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Coding {
         if !self.encodes {
-            return Wish::Skip;
+            return Coding::Skip;
         }
         // The budget of a step is M, less what its frames have used.
         let budget = self.m.max(1.0);
@@ -156,9 +156,9 @@ impl Sender for Published {
         let share = budget * outgoing.frame_secs() / self.step().as_secs_f64();
         let amount = share.min(budget - used);
         if amount < MIN_TARGET * share {
-            return Wish::Skip;
+            return Coding::Skip;
         }
-        Wish::Code(Quality::target(payload(outgoing, amount)))
+        Coding::Code(Quality::target(payload(outgoing, amount)))
     }
 
     fn on_ready(&mut self, outgoing: &mut Outgoing) {
