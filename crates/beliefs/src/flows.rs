@@ -4,7 +4,7 @@ use crate::limits::{Ack, Data, Limits, Period, Terms};
 use crate::packet::{Fate, Packet};
 use crate::place::{Echoes, Handshake, Place, View, place};
 use crate::series::{Bins, Series};
-use fairweir_capture::{Endpoint, Segment};
+use fairweir_tcp::{Endpoint, Flags, Segment, sequence};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -94,12 +94,12 @@ impl Flows {
             return;
         }
         self.shake_hands(segment);
-        if segment.flags.ack
+        if segment.flags.has(Flags::ACK)
             && let Some(&index) = self.by_ends.get(&(segment.dst, segment.src))
         {
             self.flows[index].acknowledge(segment);
         }
-        if segment.payload > 0 && !segment.flags.syn {
+        if segment.payload > 0 && !segment.flags.has(Flags::SYN) {
             let ends = (segment.src.min(segment.dst), segment.src.max(segment.dst));
             let seen = self.handshakes.get(&ends).copied().unwrap_or_default();
             let index = *self.by_ends.entry((segment.src, segment.dst)).or_insert_with(|| {
@@ -154,7 +154,7 @@ impl Flows {
 
     fn shake_hands(&mut self, segment: &Segment) {
         let ends = (segment.src.min(segment.dst), segment.src.max(segment.dst));
-        if segment.flags.syn {
+        if segment.flags.has(Flags::SYN) {
             self.handshakes.entry(ends).or_default().add(segment);
             if self.handshakes.len() > MAX_HANDSHAKES {
                 let began = |seen: &Handshake| seen.syn.map_or(0, |(at, _)| at);
@@ -214,8 +214,7 @@ impl Flow {
 
     /// The unwrapped sequence number: the one nearest to the expected one.
     fn unwrap(&self, seq: u32) -> i64 {
-        let Some(near) = self.newest_seq else { return i64::from(seq) };
-        near + i64::from(seq.wrapping_sub(near as u32) as i32)
+        self.newest_seq.map_or(i64::from(seq), |near| sequence::unwrap(seq, near))
     }
 
     fn send(&mut self, segment: &Segment) {
@@ -237,7 +236,8 @@ impl Flow {
             );
             from = to;
         }
-        self.limits.on_data(&Data { at: sent, frame: segment.frame, start, end, is_pushed: segment.flags.psh });
+        let is_pushed = segment.flags.has(Flags::PSH);
+        self.limits.on_data(&Data { at: sent, frame: segment.frame, start, end, is_pushed });
         self.series.on_inflight(sent, self.limits.inflight());
         self.newest_seq = Some(self.newest_seq.unwrap_or(start).max(end));
     }
@@ -346,7 +346,7 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairweir_capture::{Ecn, Flags, Options};
+    use fairweir_tcp::{Ecn, Options, Timestamps};
     use fairweir_units::Time;
     use std::net::Ipv4Addr;
 
@@ -364,7 +364,7 @@ mod tests {
             dst: end(3 - from),
             seq,
             ack,
-            flags: Flags { ack: true, ..Flags::default() },
+            flags: Flags::ACK,
             window: 1000,
             payload,
             ip_bytes: payload + 52,
@@ -429,9 +429,9 @@ mod tests {
     fn the_handshake_shows_where_the_capture_was_taken() {
         let at = |syn_ack: u64, last: u64| {
             let mut syn = segment(0, 1, 0, 0, 0);
-            syn.flags = Flags { syn: true, ..Flags::default() };
+            syn.flags = Flags::SYN;
             let mut answer = segment(syn_ack, 2, 0, 0, 1);
-            answer.flags.syn = true;
+            answer.flags.set(Flags::SYN, true);
             let mut flows = Flows::default();
             for s in [syn, answer, segment(last, 1, 1, 0, 1), segment(last, 1, 1, 1000, 1)] {
                 flows.add(&s);
@@ -443,11 +443,11 @@ mod tests {
 
     /// A sender 40 ms from the receiver, captured where its packets pass `waits` ms after they were sent.
     fn seen_after(waits: u64) -> Flow {
-        let stamps = |value, echo| Some(fairweir_capture::TimestampOption { value, echo });
+        let stamps = |tsval, tsecr| Some(Timestamps { tsval, tsecr });
         let mut syn = segment(0, 1, 0, 0, 0);
-        syn.flags = Flags { syn: true, ..Flags::default() };
+        syn.flags = Flags::SYN;
         let mut answer = segment(40, 2, 0, 0, 1);
-        answer.flags.syn = true;
+        answer.flags.set(Flags::SYN, true);
         let mut seen = vec![syn, answer, segment(40, 1, 1, 0, 1)];
         for n in 1..200 {
             let at = 100 + u64::from(n) * 3;

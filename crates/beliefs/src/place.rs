@@ -5,7 +5,7 @@
 //! the path.
 
 use crate::packet::{Fate, Packet};
-use fairweir_capture::{Endpoint, Segment};
+use fairweir_tcp::{Endpoint, Flags, Segment, sequence::distance};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -57,15 +57,16 @@ impl Handshake {
     /// Processes a segment of either direction; `seen` is the connection's handshake so far.
     pub(crate) fn add(&mut self, segment: &Segment) {
         let now = segment.time.as_nanos();
-        if segment.flags.syn {
+        if segment.flags.has(Flags::SYN) {
             let known = self.mss;
-            match segment.flags.ack {
+            let is_answer = segment.flags.has(Flags::ACK);
+            match is_answer {
                 false => *self = Handshake { syn: Some((now, segment.src)), ..Handshake::default() },
                 true if self.syn_ack.is_none() => self.syn_ack = Some(now),
                 true => {}
             }
             self.mss = known.into_iter().chain(segment.options.mss).min();
-            self.shifts[usize::from(segment.flags.ack)] = segment.options.window_scale;
+            self.shifts[usize::from(is_answer)] = segment.options.window_scale;
         } else if self.last.is_none() && self.syn_ack.is_some() && self.syn.is_some_and(|(_, who)| who == segment.src) {
             self.last = Some(now);
         }
@@ -114,29 +115,29 @@ pub(crate) struct Echoes {
 impl Echoes {
     pub(crate) fn on_ack(&mut self, segment: &Segment) {
         let Some(stamps) = segment.options.timestamps else { return };
-        if self.open.back().is_none_or(|&(newest, _)| stamps.value.wrapping_sub(newest) as i32 > 0) {
+        if self.open.back().is_none_or(|&(newest, _)| distance(newest, stamps.tsval) > 0) {
             if self.open.len() == ECHOES {
                 self.open.pop_front();
             }
-            self.open.push_back((stamps.value, segment.time.as_nanos()));
+            self.open.push_back((stamps.tsval, segment.time.as_nanos()));
         }
     }
 
     pub(crate) fn on_data(&mut self, segment: &Segment) {
         let Some(stamps) = segment.options.timestamps else { return };
-        while self.open.front().is_some_and(|&(value, _)| (stamps.echo.wrapping_sub(value) as i32) > 0) {
+        while self.open.front().is_some_and(|&(value, _)| distance(value, stamps.tsecr) > 0) {
             self.open.pop_front();
         }
         // only the first that echoes it: later ones waited for other reasons
         if let Some(&(value, at)) = self.open.front()
-            && value == stamps.echo
+            && value == stamps.tsecr
         {
             self.open.pop_front();
             let lag = segment.time.as_nanos().saturating_sub(at);
             self.least = Some(self.least.map_or(lag, |least| least.min(lag)));
         }
         self.data += 1;
-        let newer = self.open.front().filter(|&&(value, _)| value.wrapping_sub(stamps.echo) as i32 > 0);
+        let newer = self.open.front().filter(|&&(value, _)| distance(stamps.tsecr, value) > 0);
         self.stale += usize::from(newer.is_some_and(|&(_, at)| segment.time.as_nanos().saturating_sub(at) > HOST_NS));
     }
 

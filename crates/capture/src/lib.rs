@@ -1,22 +1,19 @@
 //! Captures of packets as TCP segments: pcap and pcapng, a packet at a time, in memory that does not grow with the file;
 //! and qlog, what a QUIC endpoint wrote of its packets.
 //!
-//! [`Reader`] reads any source. Packets that are not TCP segments are counted in [`Counts`]; a file that ends within a
+//! [`Reader`] reads any source into [`fairweir_tcp::Segment`]s. Packets that are not TCP segments are counted in [`Counts`]; a file that ends within a
 //! packet sets [`Counts::is_truncated`].
 #![forbid(unsafe_code)]
 
 mod error;
 mod link;
 mod net;
-mod options;
 mod qlog;
 mod reader;
-mod segment;
 mod writer;
 
 pub use error::CaptureError;
 pub use link::Link;
 pub use qlog::{QuicEvent, QuicWhat, is_qlog, read_qlog};
 pub use reader::{Counts, Reader};
-pub use segment::{Ecn, Endpoint, Flags, Options, SackBlocks, Segment, TimestampOption};
 pub use writer::{SNAPLEN, Writer};

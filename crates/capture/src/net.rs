@@ -1,9 +1,8 @@
 //! IP and TCP headers of a packet.
 
 use crate::link::Link;
-use crate::options;
-use crate::segment::{Ecn, Endpoint, Flags, Segment};
 use etherparse::{IpNumber, LaxNetSlice};
+use fairweir_tcp::{Ecn, Endpoint, Flags, Options, Segment};
 use fairweir_units::Time;
 use std::net::IpAddr;
 
@@ -87,7 +86,6 @@ pub(crate) fn segment(link: Link, packet: &[u8], place: Place) -> Result<Segment
     }
     let short = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let long = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    let bit = |n: u8| header[13] >> n & 1 == 1;
     Ok(Segment {
         frame: place.frame,
         time: place.time,
@@ -95,12 +93,12 @@ pub(crate) fn segment(link: Link, packet: &[u8], place: Place) -> Result<Segment
         dst: Endpoint { address: dst, port: short(2) },
         seq: long(4),
         ack: long(8),
-        flags: Flags { fin: bit(0), syn: bit(1), rst: bit(2), psh: bit(3), ack: bit(4), ece: bit(6), cwr: bit(7) },
+        flags: Flags(header[13]),
         window: short(14),
         payload: (ip_bytes - ip_headers - tcp_header) as u32,
         ip_bytes: ip_bytes as u32,
         ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn & 3)],
-        options: options::read(&tcp[TCP_HEADER..tcp.len().min(tcp_header)]),
+        options: Options::parse(&tcp[TCP_HEADER..tcp.len().min(tcp_header)]),
     })
 }
 

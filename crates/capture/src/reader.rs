@@ -3,7 +3,7 @@
 use crate::error::CaptureError;
 use crate::link::Link;
 use crate::net::{self, Other, Place};
-use crate::segment::Segment;
+use fairweir_tcp::Segment;
 use fairweir_units::{NANOS_PER_SEC, Time};
 use pcap_parser::pcapng::Block;
 use pcap_parser::traits::PcapReaderIterator;

@@ -1,7 +1,7 @@
 //! Writes captures: pcap with times in ns, headers only, IP without a link layer around it.
 
-use crate::segment::{Ecn, Segment};
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionElement};
+use fairweir_tcp::{Ecn, Flags, Segment};
 use fairweir_units::{NANOS_PER_SEC, Time};
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -74,7 +74,7 @@ fn options(segment: &Segment) -> Vec<TcpOptionElement> {
     let mut options = Vec::new();
     options.extend(given.mss.map(TcpOptionElement::MaximumSegmentSize));
     options.extend(given.sack_permitted.then_some(TcpOptionElement::SelectiveAcknowledgementPermitted));
-    options.extend(given.timestamps.map(|stamps| TcpOptionElement::Timestamp(stamps.value, stamps.echo)));
+    options.extend(given.timestamps.map(|stamps| TcpOptionElement::Timestamp(stamps.tsval, stamps.tsecr)));
     options.extend(given.window_scale.map(TcpOptionElement::WindowScale));
     let mut blocks = given.sack.iter();
     if let Some(first) = blocks.next() {
@@ -88,9 +88,9 @@ fn headers(segment: &Segment) -> Option<Vec<u8>> {
     let mut tcp = TcpHeader::new(segment.src.port, segment.dst.port, segment.seq, segment.window);
     tcp.acknowledgment_number = segment.ack;
     tcp.set_options(&options(segment)).ok()?;
-    let flags = segment.flags;
-    (tcp.syn, tcp.fin, tcp.rst, tcp.ack) = (flags.syn, flags.fin, flags.rst, flags.ack);
-    (tcp.psh, tcp.ece, tcp.cwr) = (flags.psh, flags.ece, flags.cwr);
+    let has = |flag| segment.flags.has(flag);
+    (tcp.syn, tcp.fin, tcp.rst, tcp.ack) = (has(Flags::SYN), has(Flags::FIN), has(Flags::RST), has(Flags::ACK));
+    (tcp.psh, tcp.ece, tcp.cwr) = (has(Flags::PSH), has(Flags::ECE), has(Flags::CWR));
     let payload = vec![0; segment.payload as usize];
     let tcp_bytes = tcp.header_len() + payload.len();
     let mut bytes = Vec::with_capacity(SNAPLEN);
@@ -135,9 +135,12 @@ fn bits(ecn: Ecn) -> IpEcn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::{Endpoint, Flags, Options, SackBlocks, TimestampOption};
     use crate::{Counts, Reader};
+    use fairweir_tcp::{Endpoint, Options, SackBlocks, Timestamps};
     use proptest::prelude::*;
+
+    /// Not written.
+    const URG: u8 = 0x20;
 
     fn endpoint(is_v6: bool) -> impl Strategy<Value = Endpoint> {
         (any::<[u8; 16]>(), any::<u16>()).prop_map(move |(octets, port)| {
@@ -148,15 +151,15 @@ mod tests {
 
     fn segment(is_v6: bool) -> impl Strategy<Value = Segment> {
         let ends = (endpoint(is_v6), endpoint(is_v6));
-        let numbers = (any::<u32>(), any::<u32>(), any::<u16>(), 0..9000u32, any::<[bool; 7]>(), 0..4usize);
+        let numbers = (any::<u32>(), any::<u32>(), any::<u16>(), 0..9000u32, any::<u8>(), 0..4usize);
         let options = (proptest::option::of(any::<(u32, u32)>()), proptest::collection::vec(any::<(u32, u32)>(), 0..4));
         (ends, numbers, options, 1..4_000_000_000_000_000_000u64).prop_map(
-            move |((src, dst), (seq, ack, window, payload, f, ecn), (stamps, blocks), ns)| {
+            move |((src, dst), (seq, ack, window, payload, flags, ecn), (stamps, blocks), ns)| {
                 let mut sack = SackBlocks::default();
                 blocks.into_iter().for_each(|block| sack.push(block));
-                let timestamps = stamps.map(|(value, echo)| TimestampOption { value, echo });
+                let timestamps = stamps.map(|(tsval, tsecr)| Timestamps { tsval, tsecr });
                 let options = Options { timestamps, sack, ..Options::default() };
-                let flags = Flags { syn: f[0], fin: f[1], rst: f[2], ack: f[3], psh: f[4], ece: f[5], cwr: f[6] };
+                let flags = Flags(flags & !URG);
                 let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][ecn];
                 let mut segment = Segment {
                     frame: 1,
@@ -202,7 +205,7 @@ mod tests {
     fn the_options_of_a_handshake() {
         let address = |last| Endpoint { address: [10, 0, 0, last].into(), port: 80 };
         let options = Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..Options::default() };
-        let flags = Flags { syn: true, ..Flags::default() };
+        let flags = Flags::SYN;
         let mut segment = Segment {
             frame: 1,
             time: Time::from_nanos(5),

@@ -5,6 +5,7 @@ use crate::EmuError;
 use crate::error::During;
 use fairweir_capture::Writer;
 use fairweir_path::Direction;
+use fairweir_tcp::Side;
 use fairweir_units::{Dur, Time};
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,15 +16,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Handed to the writing thread in one go, bytes: some 8,000 packets.
 const CHUNK: usize = 1 << 20;
-
-/// Side of the network at which a capture is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The data senders' side.
-    Sender,
-    /// The data receivers' side.
-    Receiver,
-}
 
 /// Destination of a capture.
 #[derive(Clone, Debug)]

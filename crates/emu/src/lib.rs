@@ -36,7 +36,7 @@ mod watch;
 mod wire;
 pub mod world;
 
-pub use capture::{CaptureTo, Side};
+pub use capture::CaptureTo;
 pub use clock::Clock;
 pub use emulator::{Emulator, EmulatorOptions, Running};
 pub use error::EmuError;

@@ -1,13 +1,11 @@
 //! Measurements of one flow at the sender's side of the network: the same for all controllers, independent of the
 //! controller's own RTT estimate.
 
-mod intervals;
-
 use crate::wire::View;
 use etherparse::TcpHeaderSlice;
 use fairweir_scenario::Histogram;
+use fairweir_tcp::{Intervals, sequence};
 use fairweir_units::{Dur, Time};
-use intervals::Intervals;
 use std::collections::VecDeque;
 
 /// Data that entered the network in one frame and is not yet covered by a cumulative ACK.
@@ -138,7 +136,7 @@ impl FlowMeter {
         let place = |sequence: u32| unwrap(sequence.wrapping_sub(origin), next).min(next);
         let mut newest: Option<Sent> = None;
         let mut gains = Gains::default();
-        for (start, end) in view.sacks() {
+        for (start, end) in view.sacks().iter() {
             let (start, end) = (place(start).max(self.una), place(end));
             if start < end {
                 let sent = &self.sent;
@@ -229,10 +227,9 @@ impl Gains {
     }
 }
 
-/// The number nearest to `near` whose low 32 bits are `low`, at least 0.
+/// The offset from the first data byte nearest to `near` whose low 32 bits are `low`, at least 0.
 fn unwrap(low: u32, near: u64) -> u64 {
-    let distance = i64::from(low.wrapping_sub(near as u32) as i32);
-    near.checked_add_signed(distance).unwrap_or(u64::from(low))
+    u64::try_from(sequence::unwrap(low, near as i64)).unwrap_or(u64::from(low))
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use arbitrary::{Result, Unstructured};
 use fairweir_capture::Reader;
 use fairweir_guard::policy::{Class, Classify, Config, Labels, Policies};
-use fairweir_guard::{Direction, Feature, Flags, FlowKey, Limits, Packet, Promise, Table, Timestamps};
+use fairweir_guard::{Feature, FlowKey, Limits, Packet, Promise, Table};
+use fairweir_tcp::{Direction, Flags, Timestamps};
 use fairweir_units::{Bytes, Dur, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -9,7 +9,8 @@
 //!
 //! ```
 //! use fairweir_guard::{Limits, Plan, Row, Table};
-//! # use fairweir_guard::{Direction, Flags, FlowKey, Packet};
+//! # use fairweir_guard::{FlowKey, Packet};
+//! # use fairweir_tcp::{Direction, Flags};
 //! # use fairweir_units::Time;
 //! # let packet = Packet {
 //! #     at: Time::ZERO,
@@ -47,6 +48,6 @@ pub use flow::{Counts, Flow, FlowId, Limits, Table};
 pub use measure::{Holes, LossEvents, Monitor, Revealed, RttMeter, Window};
 pub use model::Model;
 pub use pace::Pace;
-pub use packet::{Direction, Flags, FlowKey, Packet, Timestamps};
+pub use packet::{FlowKey, Packet};
 pub use trees::{Trees, TreesError};
 pub use window::{Advertised, Promise, WindowTarget};

@@ -1,50 +1,9 @@
 //! The summary of a packet: the core's only input about it.
 
+use fairweir_tcp::{Direction, Flags, Segment, Timestamps};
 use fairweir_units::Time;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-
-/// Direction of a packet, from the managed host's view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the remote sender to the managed host.
-    Incoming,
-    /// From the managed host to the remote sender.
-    Outgoing,
-}
-
-/// The TCP flags that matter, as the header's bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(pub u8);
-
-impl Flags {
-    /// The sender has no more data.
-    pub const FIN: Flags = Flags(0x01);
-    /// Synchronise sequence numbers.
-    pub const SYN: Flags = Flags(0x02);
-    /// The connection is reset.
-    pub const RST: Flags = Flags(0x04);
-    /// The `ack` field is valid.
-    pub const ACK: Flags = Flags(0x10);
-
-    /// Whether all of `wanted` are set.
-    pub const fn has(self, wanted: Flags) -> bool {
-        self.0 & wanted.0 == wanted.0
-    }
-    /// Union of both.
-    pub const fn and(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
-    }
-}
-
-/// The timestamps option (RFC 7323 §3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timestamps {
-    /// The sender's clock.
-    pub tsval: u32,
-    /// The echoed value.
-    pub tsecr: u32,
-}
 
 /// The connection. IPv4 addresses are stored as mapped IPv6 ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,18 +84,75 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// `segment` as a managed host's guard sees it; `None` if neither end is managed. `is_managed` says which addresses
+    /// are; `mss` is the payload of a full segment, bytes: a super-packet counts as several.
+    pub fn of_segment(segment: &Segment, is_managed: impl Fn(IpAddr) -> bool, mss: u32) -> Option<Packet> {
+        let (direction, local, remote) = if is_managed(segment.dst.address) {
+            (Direction::Incoming, segment.dst, segment.src)
+        } else if is_managed(segment.src.address) {
+            (Direction::Outgoing, segment.src, segment.dst)
+        } else {
+            return None;
+        };
+        let segs = if segment.payload <= mss { 1 } else { segment.payload.div_ceil(mss.max(1)) };
+        Some(Packet {
+            at: segment.time,
+            flow: FlowKey::new(local.into(), remote.into(), 0),
+            direction,
+            flags: segment.flags,
+            seq: segment.seq,
+            ack: segment.ack,
+            window: segment.window,
+            timestamps: segment.options.timestamps,
+            payload: segment.payload,
+            wire: segment.ip_bytes,
+            segs: u16::try_from(segs).unwrap_or(u16::MAX),
+            wscale: segment.options.window_scale,
+        })
+    }
     /// Number of segments, at least one.
     pub fn segments(&self) -> u32 {
         u32::from(self.segs.max(1))
     }
     /// The sequence number after it; SYN and FIN count one each.
     pub fn end(&self) -> u32 {
-        let flags = u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
-        self.seq.wrapping_add(self.payload).wrapping_add(flags)
+        self.seq.wrapping_add(self.payload).wrapping_add(self.flags.sequence_numbers())
     }
 }
 
-/// Distance from `from` to `to` in sequence space; negative if `to` is before `from` (RFC 9293 §3.4).
-pub(crate) fn distance(from: u32, to: u32) -> i32 {
-    to.wrapping_sub(from) as i32
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairweir_tcp::{Endpoint, Options};
+
+    fn segment(src: [u8; 4], dst: [u8; 4]) -> Segment {
+        let end = |address: [u8; 4], port| Endpoint { address: address.into(), port };
+        let timestamps = Some(Timestamps { tsval: 7, tsecr: 5 });
+        Segment {
+            frame: 1,
+            time: Time::from_nanos(9),
+            src: end(src, 80),
+            dst: end(dst, 5001),
+            seq: 100,
+            ack: 200,
+            flags: Flags::ACK.and(Flags::FIN),
+            window: 300,
+            payload: 2000,
+            ip_bytes: 2052,
+            ecn: Default::default(),
+            options: Options { timestamps, window_scale: Some(3), ..Options::default() },
+        }
+    }
+
+    #[test]
+    fn the_managed_end_is_local_whichever_way_a_packet_goes() {
+        let managed = |address: IpAddr| address == IpAddr::from([10, 0, 0, 1]);
+        let coming = Packet::of_segment(&segment([192, 0, 2, 1], [10, 0, 0, 1]), managed, 1448).unwrap();
+        assert_eq!((coming.direction, coming.flow.local().port(), coming.segs), (Direction::Incoming, 5001, 2));
+        assert_eq!(coming.timestamps, Some(Timestamps { tsval: 7, tsecr: 5 }));
+        assert_eq!((coming.flags, coming.end()), (Flags::ACK.and(Flags::FIN), 2101));
+        let going = Packet::of_segment(&segment([10, 0, 0, 1], [192, 0, 2, 1]), managed, 1448).unwrap();
+        assert_eq!((going.direction, going.flow.local().port()), (Direction::Outgoing, 80));
+        assert_eq!(Packet::of_segment(&segment([192, 0, 2, 1], [192, 0, 2, 2]), managed, 1448), None);
+    }
 }

@@ -14,7 +14,7 @@
 //! `bpf/guard/window.h` takes the same decisions in the kernel.
 
 use crate::pace::Pace;
-use crate::packet::distance;
+use fairweir_tcp::sequence::distance;
 use fairweir_units::{Dur, Time};
 
 /// A sender with less than two segments in flight waits for delayed ACKs, and with less than one for its persist timer.

@@ -2,8 +2,9 @@
 
 use crate::device::Device;
 use crate::error::{During, GuardError, bpf};
-use crate::hook::{Attachment, Hook, Side};
+use crate::hook::{Attachment, Hook};
 use fairweir_kernel::libbpf;
+use fairweir_tcp::Direction;
 use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenMapMut, RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;
 use std::io;
@@ -36,12 +37,12 @@ impl DnsTap {
         if attachment == Attachment::Filter {
             return Err(needs_links());
         }
-        let hook = |side, name: &str| {
+        let hook = |direction, name: &str| {
             let program = object.progs().find(|program| program.name() == name);
             let program = program.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound)).during(what)?;
-            Hook::link(program.as_fd(), device.index, side)?.ok_or_else(needs_links)
+            Hook::link(program.as_fd(), device.index, direction)?.ok_or_else(needs_links)
         };
-        let hooks = [hook(Side::Egress, "guard_dns_egress")?, hook(Side::Ingress, "guard_dns_ingress")?];
+        let hooks = [hook(Direction::Outgoing, "guard_dns_egress")?, hook(Direction::Incoming, "guard_dns_ingress")?];
         Ok(DnsTap { _hooks: hooks, ring, arrived, _object: object })
     }
 

@@ -5,6 +5,7 @@
 
 use crate::error::{During, GuardError, bpf};
 use fairweir_kernel::libbpf;
+use fairweir_tcp::Direction;
 use libbpf_rs::libbpf_sys::{BPF_TCX_EGRESS, BPF_TCX_INGRESS, bpf_link_create};
 use libbpf_rs::{ErrorKind, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 use std::io;
@@ -14,33 +15,24 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 const HANDLE: u32 = 0xfa12;
 const PRIORITY: u32 = 0xfa12;
 
-/// Direction of the packets of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Arriving packets.
-    Ingress,
-    /// Departing packets.
-    Egress,
+pub(crate) fn program(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Incoming => "guard_ingress",
+        Direction::Outgoing => "guard_egress",
+    }
 }
 
-impl Side {
-    pub(crate) fn program(self) -> &'static str {
-        match self {
-            Side::Ingress => "guard_ingress",
-            Side::Egress => "guard_egress",
-        }
+fn attach_type(direction: Direction) -> u32 {
+    match direction {
+        Direction::Incoming => BPF_TCX_INGRESS,
+        Direction::Outgoing => BPF_TCX_EGRESS,
     }
-    fn attach_type(self) -> u32 {
-        match self {
-            Side::Ingress => BPF_TCX_INGRESS,
-            Side::Egress => BPF_TCX_EGRESS,
-        }
-    }
-    fn attach_point(self) -> TcAttachPoint {
-        match self {
-            Side::Ingress => TC_INGRESS,
-            Side::Egress => TC_EGRESS,
-        }
+}
+
+fn attach_point(direction: Direction) -> TcAttachPoint {
+    match direction {
+        Direction::Incoming => TC_INGRESS,
+        Direction::Outgoing => TC_EGRESS,
     }
 }
 
@@ -65,21 +57,22 @@ impl Hook {
     pub(crate) fn attach(
         program: BorrowedFd<'_>,
         device: u32,
-        side: Side,
+        direction: Direction,
         attachment: Attachment,
     ) -> Result<Hook, GuardError> {
         if attachment == Attachment::Best
-            && let Some(link) = Hook::link(program, device, side)?
+            && let Some(link) = Hook::link(program, device, direction)?
         {
             return Ok(link);
         }
-        filter(program, device, side).map_err(bpf).during(|| format!("attach a filter to {side:?}"))
+        filter(program, device, direction).map_err(bpf).during(|| format!("attach a filter to {direction:?}"))
     }
 
     /// Attaches `program` by a link; `None` if the kernel does not support them for devices.
-    pub(crate) fn link(program: BorrowedFd<'_>, device: u32, side: Side) -> Result<Option<Hook>, GuardError> {
+    pub(crate) fn link(program: BorrowedFd<'_>, device: u32, direction: Direction) -> Result<Option<Hook>, GuardError> {
         // SAFETY: all arguments are numbers, and no options are given.
-        let fd = unsafe { bpf_link_create(program.as_raw_fd(), device as i32, side.attach_type(), std::ptr::null()) };
+        let fd =
+            unsafe { bpf_link_create(program.as_raw_fd(), device as i32, attach_type(direction), std::ptr::null()) };
         if fd >= 0 {
             // SAFETY: the kernel has just made it for us.
             return Ok(Some(Hook::Link { _link: unsafe { OwnedFd::from_raw_fd(fd) } }));
@@ -88,7 +81,7 @@ impl Hook {
         if error.kind() == io::ErrorKind::InvalidInput {
             Ok(None)
         } else {
-            Err(error).during(|| format!("attach to {side:?}"))
+            Err(error).during(|| format!("attach to {direction:?}"))
         }
     }
 
@@ -107,24 +100,27 @@ impl Drop for Hook {
     }
 }
 
-fn filter(program: BorrowedFd<'_>, device: u32, side: Side) -> libbpf_rs::Result<Hook> {
-    let mut hook = at(program, device, side);
+fn filter(program: BorrowedFd<'_>, device: u32, direction: Direction) -> libbpf_rs::Result<Hook> {
+    let mut hook = at(program, device, direction);
     hook.create()?;
     hook.replace(true).attach().map(Hook::Filter)
 }
 
-fn at(program: BorrowedFd<'_>, device: u32, side: Side) -> TcHook {
-    TcHookBuilder::new(program).ifindex(device as i32).handle(HANDLE).priority(PRIORITY).hook(side.attach_point())
+fn at(program: BorrowedFd<'_>, device: u32, direction: Direction) -> TcHook {
+    TcHookBuilder::new(program).ifindex(device as i32).handle(HANDLE).priority(PRIORITY).hook(attach_point(direction))
 }
 
 /// Removes filters that a killed guard has left at the device; returns their number.
 pub fn sweep(device: u32) -> usize {
     // SAFETY: it is never used: neither query nor detach uses the program.
     let nothing = unsafe { BorrowedFd::borrow_raw(0) };
-    let is_swept = |&side: &Side| {
-        let mut hook = at(nothing, device, side);
+    let is_swept = |&direction: &Direction| {
+        let mut hook = at(nothing, device, direction);
         hook.query().is_ok() && !matches!(hook.detach(), Err(e) if e.kind() != ErrorKind::NotFound)
     };
     // libbpf would report that there is none.
-    libbpf::listening(|| [Side::Ingress, Side::Egress].iter().filter(|side| is_swept(side)).count()).0
+    libbpf::listening(|| {
+        [Direction::Incoming, Direction::Outgoing].iter().filter(|direction| is_swept(direction)).count()
+    })
+    .0
 }

@@ -42,7 +42,7 @@ pub use dns_tap::DnsTap;
 pub use error::GuardError;
 pub use guard::{Guard, Turn};
 pub use history::Outcome;
-pub use hook::{Attachment, Side, sweep};
+pub use hook::{Attachment, sweep};
 pub use metadata::FlowMetadata;
 pub use names::Names;
 pub use owners::Owners;

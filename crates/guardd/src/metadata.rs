@@ -166,7 +166,8 @@ impl Search {
 mod tests {
     use super::*;
     use fairweir_guard::policy::Policies;
-    use fairweir_guard::{Direction, Flags, Limits, Packet};
+    use fairweir_guard::{Limits, Packet};
+    use fairweir_tcp::{Direction, Flags};
 
     fn key(port: u16, vlan: u32) -> FlowKey {
         FlowKey::new(([10, 0, 0, 1], port).into(), ([192, 0, 2, 7], 443).into(), vlan)

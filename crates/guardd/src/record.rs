@@ -1,6 +1,7 @@
 //! The kernel's records and map entries as bytes: `struct guard_packet` and its neighbours in `bpf/guard/`.
 
-use fairweir_guard::{Direction, Flags, FlowKey, Pace, Packet, Timestamps, WindowTarget};
+use fairweir_guard::{FlowKey, Pace, Packet, WindowTarget};
+use fairweir_tcp::{Direction, Flags, Timestamps};
 use fairweir_units::Time;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

@@ -2,10 +2,11 @@
 
 use crate::device::Device;
 use crate::error::{During, GuardError, bpf};
-use crate::hook::{Attachment, Hook, Side};
+use crate::hook::{self, Attachment, Hook};
 use crate::{record, renewal};
 use fairweir_guard::{FlowKey, Packet, WindowTarget};
 use fairweir_kernel::libbpf;
+use fairweir_tcp::Direction;
 use fairweir_units::Time;
 use libbpf_rs::{
     Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, ProgramInput, RingBuffer, RingBufferBuilder,
@@ -206,23 +207,23 @@ impl Programs {
         KernelCounts { summarised, lost, thinned, merged, rewritten, unscaled, authenticated, beyond, renewed }
     }
 
-    /// Runs the program of `side` on `frame` (with an Ethernet header), `repeat` times, without sending; also returns
+    /// Runs the program of `direction` on `frame` (with an Ethernet header), `repeat` times, without sending; also returns
     /// the time of each run.
     ///
     /// # Errors
     /// If the kernel refuses the frame.
-    pub fn rehearse(&self, side: Side, frame: &[u8], repeat: u32) -> Result<(Vec<u8>, Duration), GuardError> {
+    pub fn rehearse(&self, direction: Direction, frame: &[u8], repeat: u32) -> Result<(Vec<u8>, Duration), GuardError> {
         let mut out = vec![0; frame.len()];
         let input = ProgramInput { data_in: Some(frame), data_out: Some(&mut out), repeat, ..ProgramInput::default() };
-        let program = self.object.progs_mut().find(|p| p.name() == side.program()).ok_or_else(missing)?;
-        let output = program.test_run(input).map_err(bpf).during(|| format!("rehearse {side:?}"))?;
+        let program = self.object.progs_mut().find(|p| p.name() == hook::program(direction)).ok_or_else(missing)?;
+        let output = program.test_run(input).map_err(bpf).during(|| format!("rehearse {direction:?}"))?;
         let duration = output.duration;
         Ok((out, duration))
     }
 
-    fn attach(&self, device: u32, side: Side, attachment: Attachment) -> Result<Hook, GuardError> {
-        let program = self.object.progs().find(|p| p.name() == side.program()).ok_or_else(missing)?;
-        Hook::attach(program.as_fd(), device, side, attachment)
+    fn attach(&self, device: u32, direction: Direction, attachment: Attachment) -> Result<Hook, GuardError> {
+        let program = self.object.progs().find(|p| p.name() == hook::program(direction)).ok_or_else(missing)?;
+        Hook::attach(program.as_fd(), device, direction, attachment)
     }
 
     fn map(&self, name: &str) -> Result<Map<'_>, GuardError> {
@@ -244,9 +245,9 @@ impl Tap {
     /// # Errors If the kernel rejects it.
     pub fn open(device: &Device, enforcement: Enforcement, attachment: Attachment) -> Result<Tap, GuardError> {
         let programs = Programs::load(device.index, device.link_header, enforcement)?;
-        let hook = |side| programs.attach(device.index, side, attachment);
+        let hook = |direction| programs.attach(device.index, direction, attachment);
         // Departures first: a flow's first packets are then seen in their order.
-        let hooks = [hook(Side::Egress)?, hook(Side::Ingress)?];
+        let hooks = [hook(Direction::Outgoing)?, hook(Direction::Incoming)?];
         Ok(Tap { hooks, programs })
     }
 

@@ -2,7 +2,8 @@
 
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use fairweir_guard::{FlowKey, Promise, WindowTarget};
-use fairweir_guardd::{Enforcement, Programs, Side};
+use fairweir_guardd::{Enforcement, Programs};
+use fairweir_tcp::Direction;
 use nix::unistd::geteuid;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -81,7 +82,7 @@ fn window_of(frame: &[u8]) -> u16 {
 }
 
 fn sent(programs: &Programs, frame: &[u8]) -> u16 {
-    window_of(&programs.rehearse(Side::Egress, frame, 1).expect("it takes the frame").0)
+    window_of(&programs.rehearse(Direction::Outgoing, frame, 1).expect("it takes the frame").0)
 }
 
 #[test]
@@ -247,7 +248,7 @@ fn tcp_is_found_behind_ipv6_extension_headers_and_in_atomic_fragments() {
         frame
     };
     let mut summarised = |frame: &[u8]| {
-        programs.rehearse(Side::Egress, frame, 1).expect("it takes the frame");
+        programs.rehearse(Direction::Outgoing, frame, 1).expect("it takes the frame");
         let mut summarised = 0;
         programs.drain(|packet| summarised += u64::from(packet.flow == flow(Kind::Ipv6))).unwrap();
         summarised
@@ -279,7 +280,7 @@ fn data_beyond_the_window_that_the_sender_was_told_are_dropped() {
     let programs = Programs::load(NOWHERE, ETHERNET, Enforcement::Rewrite).expect("the kernel takes them");
     let arrives = |seq: u32, payload: usize, flags: Flags| {
         let before = programs.counts();
-        programs.rehearse(Side::Ingress, &arrival(seq, payload, flags), 1).expect("it takes the frame");
+        programs.rehearse(Direction::Incoming, &arrival(seq, payload, flags), 1).expect("it takes the frame");
         let now = programs.counts();
         assert_eq!(now.summarised - before.summarised + now.beyond - before.beyond, 1);
         now.summarised > before.summarised
@@ -321,11 +322,11 @@ fn cost() {
     let frames =
         [("with timestamps", with_options(0, &stamps)), ("IPv6", departure(Kind::Ipv6, 1, 500, Flags::default()))];
     for (what, frame) in frames {
-        for side in [Side::Ingress, Side::Egress] {
+        for direction in [Direction::Incoming, Direction::Outgoing] {
             let mut times: Vec<u128> =
-                (0..21).map(|_| programs.rehearse(side, &frame, 100_000).expect("it runs").1.as_nanos()).collect();
+                (0..21).map(|_| programs.rehearse(direction, &frame, 100_000).expect("it runs").1.as_nanos()).collect();
             times.sort_unstable();
-            println!("{what}, {side:?}: {} ns, fastest {} ns", times[10], times[0]);
+            println!("{what}, {direction:?}: {} ns, fastest {} ns", times[10], times[0]);
         }
     }
 }
@@ -347,12 +348,12 @@ fn broken_packets_are_neither_told_nor_changed() {
     let wrong = [(14, 0x65), (14, 0x40), (14, 0x4f), (23, 17), (20, 0x20), (46, 0x00), (46, 0xf0), (16, 0xff)];
     for (at, value) in wrong {
         let frame = broken(at, value);
-        assert_eq!(programs.rehearse(Side::Egress, &frame, 1).unwrap().0, frame, "byte {at} = {value:#x}");
+        assert_eq!(programs.rehearse(Direction::Outgoing, &frame, 1).unwrap().0, frame, "byte {at} = {value:#x}");
     }
     for length in ETHERNET as usize..54 {
         let frame = &whole[..length];
         // The kernel itself refuses frames without an IP header.
-        if let Ok((out, _)) = programs.rehearse(Side::Ingress, frame, 1) {
+        if let Ok((out, _)) = programs.rehearse(Direction::Incoming, frame, 1) {
             assert_eq!(out, frame, "{length} bytes");
         }
     }

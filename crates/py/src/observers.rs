@@ -1,8 +1,9 @@
 //! Observers of a run for Python: the record of packets, a capture.
 
-use fairweir_capture::{Segment, Writer};
+use fairweir_capture::Writer;
 use fairweir_scenario::{Config, Observer, PacketEvent, PacketLog};
-use fairweir_segments::{SegmentSink, Side, Wire};
+use fairweir_segments::{SegmentSink, Wire};
+use fairweir_tcp::{Segment, Side};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::ops::ControlFlow;

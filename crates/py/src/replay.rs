@@ -62,7 +62,7 @@ fn busiest_receiver(path: &str, watch: &mut Watch) -> Result<Option<IpAddr>, Cap
 fn read(
     path: &str,
     watch: &mut Watch,
-    mut take: impl FnMut(&fairweir_capture::Segment),
+    mut take: impl FnMut(&fairweir_tcp::Segment),
 ) -> Result<fairweir_capture::Counts, CaptureError> {
     let file = File::open(path).map_err(|e| CaptureError::Read(e.to_string()))?;
     let mut reader = Reader::new(BufReader::new(file))?;

@@ -4,12 +4,11 @@
 //! that time. With the link's rate B and N flows the share is B/N, as the report has it; its prototype uses the arrival
 //! rate as B, which hides that a link is idle.
 
-use crate::packet::guard_packet;
 use crate::receiver::Receiver;
-use fairweir_capture::Segment;
-use fairweir_guard::{FlowId, Limits, Plan, Row, Table, catalogue};
+use fairweir_guard::{FlowId, Limits, Packet, Plan, Row, Table, catalogue};
 use fairweir_scenario::{Config, Observer, PacketEvent};
-use fairweir_segments::{EPOCH, HEADERS, SegmentSink, Side, Wire, flow_of, receiver_address};
+use fairweir_segments::{EPOCH, HEADERS, SegmentSink, Wire, flow_of, receiver_address};
+use fairweir_tcp::{Segment, Side};
 use fairweir_units::{Dur, Time};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -183,7 +182,7 @@ fn back(from: Time, by: Dur) -> Time {
 impl SegmentSink for Examples {
     fn take(&mut self, segment: &Segment) -> ControlFlow<()> {
         let start = *self.start.get_or_insert(segment.time);
-        if let Some(packet) = guard_packet(segment, |address| self.parties.is_receiver(address), self.mss)
+        if let Some(packet) = Packet::of_segment(segment, |address| self.parties.is_receiver(address), self.mss)
             && let Some(id) = self.table.observe(&packet)
             && let Some(flow) = self.parties.flow(segment)
         {

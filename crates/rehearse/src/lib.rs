@@ -1,18 +1,14 @@
 //! The guard in the simulator: [`Receiver`] lets policies set the windows in its ACKs, [`FairShare`] is a classifier
 //! with perfect information, [`Examples`] records features with true labels, [`Replay`] applies policies to a capture.
-//!
-//! [`guard_packet`] converts any [`fairweir_capture::Segment`] for the receiver's side.
 #![forbid(unsafe_code)]
 
 mod examples;
 mod fair_share;
 mod host_window;
-mod packet;
 mod receiver;
 mod replay;
 
 pub use examples::{Examples, HeldExamples, Rows, Sampling};
 pub use fair_share::FairShare;
-pub use packet::guard_packet;
 pub use receiver::Receiver;
 pub use replay::{Change, FlowReport, Replay};

@@ -1,12 +1,11 @@
 //! A receiver whose policies set the windows in its ACKs.
 
 use crate::host_window::{HostWindow, WSCALE};
-use crate::packet::guard_packet;
-use fairweir_capture::Endpoint;
 use fairweir_guard::policy::{DECIDE_EVERY, Decision, Labels, Policies};
 use fairweir_guard::{FlowId, Limits, Packet, Promise, Table, WindowTarget};
 use fairweir_scenario::{Config, FlowSpec, Observer, PacketEvent};
-use fairweir_segments::{EPOCH, Side, TcpFlow, receiver_address};
+use fairweir_segments::{EPOCH, TcpFlow, receiver_address};
+use fairweir_tcp::{Endpoint, Side};
 use fairweir_units::Time;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -113,16 +112,16 @@ impl Observer for Receiver {
         // Delayed ACKs are reported after later data; the interface's clock never goes back.
         self.now = self.now.max(segment.time);
         if let Some(guard) = &mut flow.guard {
-            let packet = guard_packet(segment, |address| address == self.address, mss);
+            let packet = Packet::of_segment(segment, |address| address == self.address, mss);
             let id = packet.and_then(|packet| self.table.observe(&Packet { at: self.now, ..packet }));
             guard.id = id.or(guard.id);
         }
         match event {
             PacketEvent::AckSent { cum, .. } => {
                 let ack = segment.ack;
-                flow.advertise(self.now, ack, timestamps.value, cum);
+                flow.advertise(self.now, ack, timestamps.tsval, cum);
             }
-            _ => flow.host.on_data(self.now, timestamps.echo),
+            _ => flow.host.on_data(self.now, timestamps.tsecr),
         }
         if self.now.since(self.decided) >= DECIDE_EVERY {
             self.decide();

@@ -1,9 +1,8 @@
 //! Replays a capture: the guard's table and policies compute decisions that have no effect.
 
-use crate::packet::guard_packet;
-use fairweir_capture::Segment;
 use fairweir_guard::policy::{Config, DECIDE_EVERY, Decision, Group, History, Labels, Policies};
-use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Table, WindowTarget};
+use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Packet, Table, WindowTarget};
+use fairweir_tcp::Segment;
 use fairweir_units::{Dur, Time};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -123,7 +122,7 @@ impl Replay {
     /// Processes a packet.
     pub fn take(&mut self, segment: &Segment) {
         let managed = &self.managed;
-        let Some(packet) = guard_packet(segment, |address| managed.contains(&address), MSS) else { return };
+        let Some(packet) = Packet::of_segment(segment, |address| managed.contains(&address), MSS) else { return };
         if self.start.is_none() {
             (self.start, self.decided) = (Some(packet.at), packet.at);
         }
@@ -216,11 +215,11 @@ impl Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairweir_capture::{Endpoint, Options, TimestampOption};
+    use fairweir_tcp::{Endpoint, Flags, Options, Timestamps};
 
     const HOST: [u8; 4] = [10, 0, 0, 1];
 
-    fn segment(ms: u64, seq: u32, payload: u32, flags: fairweir_capture::Flags) -> Segment {
+    fn segment(ms: u64, seq: u32, payload: u32, flags: Flags) -> Segment {
         Segment {
             frame: 1,
             time: Time::ZERO + Dur::from_millis(ms),
@@ -228,24 +227,24 @@ mod tests {
             dst: Endpoint { address: HOST.into(), port: 5001 },
             seq,
             ack: 1,
-            flags: fairweir_capture::Flags { ack: true, ..flags },
+            flags: flags.and(Flags::ACK),
             window: 300,
             payload,
             ip_bytes: payload + 52,
             ecn: Default::default(),
-            options: Options { timestamps: Some(TimestampOption { value: ms as u32, echo: 0 }), ..Options::default() },
+            options: Options { timestamps: Some(Timestamps { tsval: ms as u32, tsecr: 0 }), ..Options::default() },
         }
     }
 
     /// The host's response to `segment`.
-    fn answer(segment: &Segment, seq: u32, flags: fairweir_capture::Flags) -> Segment {
-        let ends = u32::from(segment.flags.syn) + u32::from(segment.flags.fin);
+    fn answer(segment: &Segment, seq: u32, flags: Flags) -> Segment {
+        let ends = segment.flags.sequence_numbers();
         Segment {
             src: segment.dst,
             dst: segment.src,
             seq,
             ack: segment.seq.wrapping_add(segment.payload + ends),
-            flags: fairweir_capture::Flags { ack: true, ..flags },
+            flags: flags.and(Flags::ACK),
             payload: 0,
             ip_bytes: 52,
             ..*segment
@@ -257,9 +256,9 @@ mod tests {
         let config = Config::from_toml("[[cap]]\nrate = '1Mbps'").unwrap();
         let policies = Policies::new(&config, None).unwrap();
         let mut replay = Replay::new(&config, policies, vec![HOST.into()]);
-        let none = fairweir_capture::Flags::default();
-        let (syn, fin) = (fairweir_capture::Flags { syn: true, ..none }, fairweir_capture::Flags { fin: true, ..none });
-        let mut exchange = |segment: Segment, seq: u32, flags: fairweir_capture::Flags| {
+        let none = Flags::default();
+        let (syn, fin) = (Flags::SYN, Flags::FIN);
+        let mut exchange = |segment: Segment, seq: u32, flags: Flags| {
             replay.take(&segment);
             replay.take(&answer(&segment, seq, flags));
         };

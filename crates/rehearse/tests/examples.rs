@@ -1,12 +1,12 @@
 //! The receiver's view of simulated flows.
 
-use fairweir_capture::Segment;
 use fairweir_guard::policy::{Class, Classify, Config as Policy, FlowConfig, Policies};
 use fairweir_guard::{Feature, Limits, Plan, Row, Table};
-use fairweir_rehearse::{Examples, HeldExamples, Receiver, Rows, Sampling, guard_packet};
+use fairweir_rehearse::{Examples, HeldExamples, Receiver, Rows, Sampling};
 use fairweir_scenario::{Config, FlowSpec, Observer};
-use fairweir_segments::{SegmentSink, Side, Wire, receiver_address};
+use fairweir_segments::{SegmentSink, Wire, receiver_address};
 use fairweir_sim::run_observed;
+use fairweir_tcp::{Segment, Side};
 use fairweir_units::{Dur, Time};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
@@ -45,7 +45,8 @@ fn a_guard_measures_simulated_flows() {
     let mut table = Table::new(Limits::default(), [1; 16], plan);
     let mut seen = None;
     let mut wire = Wire::new(&config, Side::Receiver, |segment: &Segment| {
-        let packet = guard_packet(segment, |address| address == receiver_address(), 1448).expect("managed");
+        let packet = fairweir_guard::Packet::of_segment(segment, |address| address == receiver_address(), 1448)
+            .expect("managed");
         seen = table.observe(&packet).or(seen);
         ControlFlow::Continue(())
     });

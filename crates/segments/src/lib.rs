@@ -1,11 +1,11 @@
 //! The simulator's packets as TCP segments: the same view for captures and for the receiver's side.
 //!
 //! A [`TcpFlow`] converts one flow's packets to TCP segments; [`Wire`] observes a run and passes on, in time order,
-//! what a capture at one [`Side`] would contain.
+//! what a capture at one [`fairweir_tcp::Side`] would contain.
 #![forbid(unsafe_code)]
 
 mod tcp_flow;
 mod wire;
 
-pub use tcp_flow::{EPOCH, HEADERS, Side, TcpFlow, receiver_address};
+pub use tcp_flow::{EPOCH, HEADERS, TcpFlow, receiver_address};
 pub use wire::{SegmentSink, Wire, flow_of};

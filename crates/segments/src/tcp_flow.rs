@@ -8,8 +8,9 @@
 //! readers know MSS, window scale and SACK. The size of an ACK follows from its options, not from the scenario's `ack`
 //! size.
 
-use fairweir_capture::{Ecn, Endpoint, Flags, Options, SackBlocks, Segment, TimestampOption};
 use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES, PacketEvent};
+use fairweir_tcp::sequence::distance;
+use fairweir_tcp::{Ecn, Endpoint, Flags, Intervals, Options, SackBlocks, Segment, Side, Timestamps};
 use fairweir_units::{NANOS_PER_SEC, Time};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -26,15 +27,6 @@ const SACK_BLOCKS: usize = 3;
 const RECEIVER_PORT: u16 = 5001;
 /// RFC 7323 §2.3.
 const MAX_SCALE: u8 = 14;
-
-/// Position of a capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// At the sender of the data.
-    Sender,
-    /// At the receiver of the data.
-    Receiver,
-}
 
 /// The host that receives the data of all flows.
 pub fn receiver_address() -> IpAddr {
@@ -70,7 +62,7 @@ pub struct TcpFlow {
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     seq: u64,
-    timestamps: TimestampOption,
+    timestamps: Timestamps,
 }
 
 /// An ACK in transit.
@@ -78,7 +70,7 @@ struct Sent {
 struct Ack {
     number: u64,
     cum: u64,
-    timestamps: TimestampOption,
+    timestamps: Timestamps,
     has_mark: bool,
     sack: SackBlocks,
 }
@@ -88,8 +80,10 @@ struct Ack {
 struct Inbox {
     /// Next packet expected.
     next: u64,
-    /// Out-of-order ranges [first, end), most recent first.
-    beyond: Vec<(u64, u64)>,
+    /// Out-of-order packets.
+    above: Intervals,
+    /// The first packet of each of their ranges, the range that changed last first (RFC 2018 §4).
+    latest: Vec<u64>,
     /// The last cumulative ACK, packets.
     acked: u64,
     /// RFC 7323's TS.Recent.
@@ -99,25 +93,25 @@ struct Inbox {
 
 impl Inbox {
     fn take(&mut self, seq: u64, tsval: u32) {
-        if seq <= self.acked && tsval.wrapping_sub(self.recent) as i32 >= 0 {
+        if seq <= self.acked && distance(self.recent, tsval) >= 0 {
             self.recent = tsval;
         }
         if seq < self.next {
             return;
         }
-        let (mut from, mut to) = (seq, seq + 1);
-        self.beyond.retain(|&(first, behind)| {
-            let touches = first <= to && behind >= from;
-            if touches {
-                (from, to) = (from.min(first), to.max(behind));
-            }
-            !touches
-        });
+        let (from, to) = self.above.insert(seq, seq + 1, |_, _| ());
+        self.latest.retain(|first| !(from..to).contains(first));
         if from <= self.next {
             self.next = to;
+            self.above.forget_below(to);
         } else {
-            self.beyond.insert(0, (from, to));
+            self.latest.insert(0, from);
         }
+    }
+
+    /// The ranges of out-of-order packets, most recent first.
+    fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.latest.iter().filter_map(|&first| self.above.containing(first))
     }
 }
 
@@ -176,10 +170,10 @@ impl TcpFlow {
         };
         let behind = self.start + self.answered.since(self.began);
         let [began, answered, start] = [self.began, self.answered, self.start].map(ticks);
-        let offer = |end: Segment, ack: bool, time: Time, timestamps: TimestampOption| Segment {
+        let offer = |end: Segment, is_answer: bool, time: Time, timestamps: Timestamps| Segment {
             time,
             seq: 0,
-            flags: Flags { syn: true, ack, ..Flags::default() },
+            flags: if is_answer { Flags::SYN.and(Flags::ACK) } else { Flags::SYN },
             ip_bytes: SYN_BYTES,
             options: Options {
                 mss: Some((self.payload + HEADERS - 40).min(u32::from(u16::MAX)) as u16),
@@ -190,7 +184,7 @@ impl TcpFlow {
             },
             ..end
         };
-        let echoing = |value: u32, echo: u32| TimestampOption { value, echo };
+        let echoing = |tsval: u32, tsecr: u32| Timestamps { tsval, tsecr };
         let syn = offer(self.of_sender, false, seen(self.began, self.answered), echoing(began, 0));
         let syn_ack = offer(self.of_receiver, true, seen(self.start, self.answered), echoing(answered, began));
         let options = Options { timestamps: Some(echoing(start, answered)), ..Options::default() };
@@ -232,7 +226,7 @@ impl TcpFlow {
         while let Some((_, tsval)) = self.echoes.pop_front_if(|(arrival, _)| *arrival <= at) {
             self.echo = tsval;
         }
-        let sent = Sent { seq, timestamps: TimestampOption { value: ticks(stamp(at)), echo: self.echo } };
+        let sent = Sent { seq, timestamps: Timestamps { tsval: ticks(stamp(at)), tsecr: self.echo } };
         self.on_their_way.push_back(Some(sent));
         sent
     }
@@ -254,7 +248,7 @@ impl TcpFlow {
     fn receive(&mut self, number: u64, is_marked: bool) -> Option<Sent> {
         let sent = self.take(number)?;
         self.inbox.has_mark |= is_marked;
-        self.inbox.take(sent.seq, sent.timestamps.value);
+        self.inbox.take(sent.seq, sent.timestamps.tsval);
         Some(sent)
     }
 
@@ -263,11 +257,11 @@ impl TcpFlow {
         debug_assert_eq!(cum, self.inbox.next, "both count alike");
         let mut sack = SackBlocks::default();
         if self.has_sack {
-            for &(from, to) in self.inbox.beyond.iter().take(SACK_BLOCKS) {
+            for (from, to) in self.inbox.ranges().take(SACK_BLOCKS) {
                 sack.push((self.byte(from), self.byte(to)));
             }
         }
-        let timestamps = TimestampOption { value: ticks(stamp(at)), echo: self.inbox.recent };
+        let timestamps = Timestamps { tsval: ticks(stamp(at)), tsecr: self.inbox.recent };
         let ack = Ack { number, cum, timestamps, has_mark: std::mem::take(&mut self.inbox.has_mark), sack };
         self.inbox.acked = cum;
         self.acks.push_back(ack);
@@ -278,7 +272,7 @@ impl TcpFlow {
     fn hear(&mut self, number: u64, at: Time) -> Option<Ack> {
         while self.acks.pop_front_if(|other| other.number < number).is_some() {}
         let ack = self.acks.pop_front_if(|other| other.number == number)?;
-        self.echoes.push_back((at, ack.timestamps.value));
+        self.echoes.push_back((at, ack.timestamps.tsval));
         Some(ack)
     }
 
@@ -300,7 +294,7 @@ impl TcpFlow {
         let segment = &mut self.of_receiver;
         segment.time = stamp(at);
         segment.ack = cum;
-        segment.flags.ece = ack.has_mark;
+        segment.flags.set(Flags::ECE, ack.has_mark);
         segment.ip_bytes = HEADERS + if blocks > 0 { SACK_BYTES + 8 * blocks } else { 0 };
         segment.options.timestamps = Some(ack.timestamps);
         segment.options.sack = ack.sack;
@@ -321,7 +315,7 @@ fn bare(src: Endpoint, dst: Endpoint, window: u16) -> Segment {
         dst,
         seq: 0,
         ack: 1,
-        flags: Flags { ack: true, ..Flags::default() },
+        flags: Flags::ACK,
         window,
         payload: 0,
         ip_bytes: HEADERS,

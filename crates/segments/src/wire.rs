@@ -1,8 +1,8 @@
 //! A run as a capture would show it.
 
-use crate::tcp_flow::{EPOCH, Side, TcpFlow, stamp};
-use fairweir_capture::{Endpoint, Segment};
+use crate::tcp_flow::{EPOCH, TcpFlow, stamp};
 use fairweir_scenario::{Config, Observer, PacketEvent, observers_lag};
+use fairweir_tcp::{Endpoint, Segment, Side};
 use fairweir_units::{Dur, Time};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

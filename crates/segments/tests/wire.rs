@@ -1,9 +1,10 @@
 //! A simulated capture is ordered, complete and consistent with the path.
 
-use fairweir_capture::{Reader, Segment, Writer};
+use fairweir_capture::{Reader, Writer};
 use fairweir_scenario::{Config, FlowSpec};
-use fairweir_segments::{EPOCH, Side, Wire};
+use fairweir_segments::{EPOCH, Wire};
 use fairweir_sim::{Outcome, run_observed};
+use fairweir_tcp::{Flags, Segment, Side};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -60,15 +61,15 @@ fn a_handshake_then_data_then_acks() {
     let (_, segments) = capture(&scenario(&[flow("reno", json!({}))], 100, 2), Side::Sender);
     let since = |segment: &Segment| segment.time.as_nanos() as i64 - EPOCH.as_nanos() as i64;
     let [syn, syn_ack, ack, first, ..] = segments[..] else { panic!("too few") };
-    assert!(syn.flags.syn && !syn.flags.ack && syn_ack.flags.syn && syn_ack.flags.ack);
+    assert!(syn.flags == Flags::SYN && syn_ack.flags == Flags::SYN.and(Flags::ACK));
     assert_eq!((since(&syn), since(&syn_ack), since(&ack), since(&first)), (-40 * MS as i64, 0, 0, 0));
     assert_eq!(syn.options.mss, Some(1460));
     assert_eq!((ack.payload, first.seq, first.payload, first.ip_bytes), (0, 1, 1448, 1500));
-    let echo = segments.iter().find(|s| s.dst == first.src && !s.flags.syn).expect("an ACK");
+    let echo = segments.iter().find(|s| s.dst == first.src && !s.flags.has(Flags::SYN)).expect("an ACK");
     assert_eq!((since(echo), echo.ack, echo.ip_bytes), (41 * MS as i64, 1449, 52));
-    assert_eq!(echo.options.timestamps.map(|t| t.echo), first.options.timestamps.map(|t| t.value));
+    assert_eq!(echo.options.timestamps.map(|t| t.tsecr), first.options.timestamps.map(|t| t.tsval));
     let next = segments.iter().find(|s| is_data(s) && s.time >= echo.time).expect("data");
-    assert_eq!(next.options.timestamps.map(|t| t.echo), echo.options.timestamps.map(|t| t.value));
+    assert_eq!(next.options.timestamps.map(|t| t.tsecr), echo.options.timestamps.map(|t| t.tsval));
 }
 
 #[test]

@@ -5,8 +5,9 @@
 //! that differ, one is forged, and the window of the host's first ACK shows which one it accepted. From then on the
 //! scale is fixed until the host sends another SYN.
 
-use crate::packet::{Direction, Flags, Packet};
+use crate::packet::Packet;
 use crate::window::MAX_SCALE;
+use fairweir_tcp::{Direction, Flags};
 use fairweir_units::{Dur, Time};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,8 @@
 //! guard sees (checksum, RFC 9293 §3.10.7.4, RFC 5961), so an arriving FIN or RST is a claim. The host's own segments
 //! confirm it: an acknowledgment covers the FIN's sequence number, or nothing is answered after the RST.
 
-use crate::packet::{Direction, Flags, Packet, distance};
+use crate::packet::Packet;
+use fairweir_tcp::{Direction, Flags, sequence::distance};
 
 /// Maximum distance of an acknowledgement below the highest one.
 const MAX_SENT: u32 = 1 << 30;

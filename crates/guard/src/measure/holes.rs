@@ -3,7 +3,7 @@
 //! A hole counts as lost when three segments after it have arrived (RFC 5348 §5.1), so small reordering is no loss. A
 //! hole filled before that is dropped.
 
-use crate::packet::distance;
+use fairweir_tcp::sequence::distance;
 use fairweir_units::Time;
 use std::collections::VecDeque;
 

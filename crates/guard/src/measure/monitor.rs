@@ -3,7 +3,7 @@
 use super::window::{Ring, Sums};
 use super::{Holes, LossEvents, RttMeter, Window};
 use crate::features::{Averages, Plan, Row};
-use crate::packet::Timestamps;
+use fairweir_tcp::Timestamps;
 use fairweir_units::{Dur, Time};
 
 /// Shorter gaps between arrivals count as this long; clocks and merging make them up.

@@ -7,7 +7,7 @@
 //! **Deviation** from the published prototype: it kept the last departure (too short) and read every later echo of
 //! a tick as a longer RTT.
 
-use crate::packet::distance;
+use fairweir_tcp::sequence::distance;
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 

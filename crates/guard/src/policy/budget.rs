@@ -139,8 +139,8 @@ mod tests {
         let packet = crate::Packet {
             at: Time::ZERO,
             flow: key,
-            direction: crate::Direction::Incoming,
-            flags: crate::Flags::ACK,
+            direction: fairweir_tcp::Direction::Incoming,
+            flags: fairweir_tcp::Flags::ACK,
             seq: 0,
             ack: 0,
             window: 0,

@@ -79,8 +79,8 @@ mod tests {
         let mut packet = crate::Packet {
             at: fairweir_units::Time::ZERO,
             flow: crate::FlowKey::new(([10, 0, 0, 1], 1).into(), ([192, 0, 2, 7], 1).into(), 0),
-            direction: crate::Direction::Incoming,
-            flags: crate::Flags::ACK,
+            direction: fairweir_tcp::Direction::Incoming,
+            flags: fairweir_tcp::Flags::ACK,
             seq: 1,
             ack: 1,
             window: 1,

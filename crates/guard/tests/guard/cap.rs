@@ -2,7 +2,8 @@
 
 use crate::peer::{Peer, Senders, key, key_from, packet};
 use fairweir_guard::policy::{Config, Labels, ModelError, Policies, Why};
-use fairweir_guard::{Direction, Limits, Packet, Table};
+use fairweir_guard::{Limits, Packet, Table};
+use fairweir_tcp::Direction;
 
 fn windows(toml: &str) -> Vec<(String, Option<u64>, Why)> {
     let mut policies = Policies::new(&Config::from_toml(toml).unwrap(), None).unwrap();

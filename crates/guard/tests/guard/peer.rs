@@ -1,6 +1,7 @@
 //! A sender and the ACKs that it gets, as the packets that the managed host's interface sees.
 
-use fairweir_guard::{Direction, Flags, FlowKey, Packet, Table, Timestamps};
+use fairweir_guard::{FlowKey, Packet, Table};
+use fairweir_tcp::{Direction, Flags, Timestamps};
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,7 +1,8 @@
 //! The flow table: which flows are measured and removed, and its robustness.
 
 use crate::peer::{LOCAL, PAYLOAD, Peer, key, key_from, packet};
-use fairweir_guard::{Direction, Flags, FlowKey, Limits, Packet, Plan, Row, Table, Timestamps, catalogue};
+use fairweir_guard::{FlowKey, Limits, Packet, Plan, Row, Table, catalogue};
+use fairweir_tcp::{Direction, Flags, Timestamps};
 use fairweir_units::{Bytes, Dur, Time};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,19 +1,21 @@
-//! A set of sequence numbers, as disjoint intervals in order.
+//! A set of unwrapped sequence numbers, or of packet numbers, as disjoint intervals in order.
 
 /// Disjoint, not adjacent intervals `[start, end)` in order. There are few: one more than the holes in the received
 /// data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Intervals {
+pub struct Intervals {
     intervals: Vec<(u64, u64)>,
 }
 
 impl Intervals {
-    pub(super) fn new() -> Intervals {
+    /// Creates an empty set.
+    pub fn new() -> Intervals {
         Intervals::default()
     }
 
-    /// Adds `[start, end)` and calls `on_new` for each part that was not in the set, in order.
-    pub(super) fn insert(&mut self, start: u64, end: u64, mut on_new: impl FnMut(u64, u64)) {
+    /// Adds `[start, end)` and calls `on_new` for each part that was not in the set, in order; returns the interval
+    /// that now holds it.
+    pub fn insert(&mut self, start: u64, end: u64, mut on_new: impl FnMut(u64, u64)) -> (u64, u64) {
         let first = self.intervals.partition_point(|&(_, e)| e < start);
         let mut last = first;
         let mut covered = start;
@@ -34,10 +36,17 @@ impl Intervals {
             Some(interval) if last == first + 1 => *interval = (low, high),
             _ => drop(self.intervals.splice(first..last, [(low, high)])),
         }
+        (low, high)
+    }
+
+    /// Returns the interval that holds `number`.
+    pub fn containing(&self, number: u64) -> Option<(u64, u64)> {
+        let after = self.intervals.partition_point(|&(_, end)| end <= number);
+        self.intervals.get(after).copied().filter(|&(start, _)| start <= number)
     }
 
     /// Removes everything below `end`.
-    pub(super) fn forget_below(&mut self, end: u64) {
+    pub fn forget_below(&mut self, end: u64) {
         let gone = self.intervals.partition_point(|&(_, e)| e <= end);
         self.intervals.drain(..gone);
         if let Some((start, _)) = self.intervals.first_mut() {
@@ -65,12 +74,14 @@ mod tests {
                 }
                 let (start, end) = (start.max(floor), start.max(floor) + length);
                 let mut new = Vec::new();
-                set.insert(start, end, |s, e| new.extend(s..e));
+                let whole = set.insert(start, end, |s, e| new.extend(s..e));
+                prop_assert_eq!((set.containing(start), set.containing(end - 1)), (Some(whole), Some(whole)));
                 let expected: Vec<u64> = (start..end).filter(|n| !model.contains(n)).collect();
                 prop_assert_eq!(new, expected);
                 model.extend(start..end);
                 let members: Vec<u64> = set.intervals.iter().flat_map(|&(s, e)| s..e).collect();
                 prop_assert_eq!(&members, &model.iter().copied().collect::<Vec<_>>());
+                prop_assert!((0..90).all(|n| set.containing(n).is_some() == model.contains(&n)));
                 prop_assert!(set.intervals.windows(2).all(|w| w[0].1 < w[1].0));
             }
         }

@@ -1,0 +1,19 @@
+//! Where a packet goes, and where it is seen.
+
+/// Direction of a packet, from the view of the host that is observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the remote host to this one.
+    Incoming,
+    /// From this host to the remote one.
+    Outgoing,
+}
+
+/// Side of the network at which packets are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// At the sender of the data.
+    Sender,
+    /// At the receiver of the data.
+    Receiver,
+}
