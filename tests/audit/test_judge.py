@@ -13,8 +13,8 @@ from fairweir.scenario.dumbbell import ScenarioDict
 
 AT_MOST_2 = Threshold(bound=2.0, direction=Direction.AT_MOST, reason="because", source="here")
 AT_LEAST_HALF = Threshold(bound=0.5, direction=Direction.AT_LEAST, reason="because", source="here")
-METRIC = Metric("ratio", "", Scale.RATIO, lambda reading: None)
-SHARE = Metric("share", "", Scale.FRACTION, lambda reading: None)
+METRIC = Metric("ratio", "", Scale.RATIO, lambda reading: None, label="ratio")
+SHARE = Metric("share", "", Scale.FRACTION, lambda reading: None, label="share")
 
 
 def no_scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:

@@ -33,40 +33,17 @@ AXIS_LABELS: Final = {
     "cwnd_pkts": "cwnd (packets)",
     "rtt_ms": "mean RTT (ms)",
     "queue_pkts": "queue (packets)",
-    "queue_ms": "mean wait in the queue (ms)",
-    "queue_p95_ms": "95th percentile of the wait in the queue (ms)",
     "p50_qdelay_ms": "median qdelay (ms)",
     "mean_qdelay_ms": "mean qdelay (ms)",
     "loss_rate": "loss rate",
     "mark_rate": "mark rate",
     "turning_qdelay_ms": "qdelay where the window turns (ms)",
     "turning_rate": "rate where the window turns (Mbps)",
-    "utilization": "link utilisation",
-    "solo_utilization": "link utilisation, flow alone",
-    "ratio": "throughput ratio, largest/smallest",
-    "ratio_by_rtprops": "throughput ratio / rtprop ratio",
-    "short_by_long": "throughput, short flows / long flow",
-    "short_by_long_by_square": "short / long / hops²",
-    "jain": "Jain's fairness index",
-    "late_jain": "Jain's index, end of each epoch",
-    "settling_s": "time to settle (s)",
-    "adaptation_s": "time to adapt (s)",
-    "aggregated_gain": "aggregated flow / mean of the others",
-    "disturbed_gain": "disturbed flow / mean of the others",
-    "new_by_incumbent": "throughput, new flow / incumbent",
-    "harm_done": "harm done, new by incumbent",
-    "harm_taken": "harm taken, incumbent by new",
-    "slowdown": "completion time / ideal",
-    "completion_ms": "completion time (ms)",
-    "policed_use": "utilisation of the policed rate",
-    "sent_by_link": "sending rate / link rate",
-    "queue_by_rtprop": "queueing delay / rtprop",
-    "lost_per_rtprop": "packets lost per rtprop",
     "rate": "rate of a flow (Mbps)",
     "window": "window of a flow (packets)",
     "share": "share of the link",
 }
-"""Label of a quantity on an axis, unit included, by its column's or metric's name."""
+"""Label of a column of a series or of a contract's points on an axis, unit included; metrics have their own."""
 
 SERIES_PANELS: Final = ("throughput_mbps", "cwnd_pkts", "rtt_ms", "queue_pkts")
 """Quantities drawn over time, from top to bottom."""
@@ -92,7 +69,7 @@ def axis_label(name: str, unit: str = "") -> str:
 
     Parameters
     ----------
-    name : str, a column, a metric or an axis of the results
+    name : str, a column or an axis of the results
     unit : str, shown in parentheses if the name is not one that carries its unit in `AXIS_LABELS`
     """
     if name in AXIS_LABELS:

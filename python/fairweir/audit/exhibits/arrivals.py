@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import readings, thresholds
-from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject
+from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject, View
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
 from fairweir.judging import metrics
@@ -100,8 +100,8 @@ ARRIVALS = Family(
     places=places("flows", quick=[2], default=[4], deep=[2, 4, 8]),
     scenario=_scenario,
     metrics=(
-        Metric("settling_s", "s", Scale.POSITIVE, _settling),
-        Metric("late_jain", "", Scale.FRACTION, _late_jain),
+        Metric("settling_s", "s", Scale.POSITIVE, _settling, label="time to settle (s)"),
+        Metric("late_jain", "", Scale.FRACTION, _late_jain, label="Jain's index, end of each epoch", view=View.UNIT),
         readings.UTILIZATION,
     ),
     claims=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import readings, thresholds
-from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, Subject
+from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, Subject, View
 from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.results import Axis
 from fairweir.judging import metrics
@@ -78,9 +78,17 @@ COEXISTENCE = Family(
     places=categories(quick=_names(("cubic",), ("1 BDP",)), default=ALL, deep=ALL),
     scenario=_scenario,
     metrics=(
-        Metric("new_by_incumbent", "", Scale.POSITIVE, _new_by_incumbent),
-        Metric("harm_done", "", Scale.RATIO, _harm_done),
-        Metric("harm_taken", "", Scale.RATIO, _harm_taken),
+        Metric(
+            "new_by_incumbent",
+            "",
+            Scale.POSITIVE,
+            _new_by_incumbent,
+            label="throughput, new flow / incumbent",
+            view=View.EVEN,
+            is_grid=True,
+        ),
+        Metric("harm_done", "", Scale.RATIO, _harm_done, label="harm done, new by incumbent", view=View.EVEN),
+        Metric("harm_taken", "", Scale.RATIO, _harm_taken, label="harm taken, incumbent by new", view=View.EVEN),
         readings.JAIN,
         readings.UTILIZATION,
         readings.QUEUE,

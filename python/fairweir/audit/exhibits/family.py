@@ -77,6 +77,28 @@ class Reading:
     """For families that request it."""
 
 
+class View(StrEnum):
+    """What the axis of a metric shows."""
+
+    SPREAD = "spread"
+    """From 0 on; logarithmic if the values spread."""
+    UNIT = "unit"
+    """All of [0, 1], where the metric lives, or nearly."""
+    EVEN = "even"
+    """Ratios of rates: logarithmic, and 1 (an even split) is always in view."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A grey curve in a metric's figure: a notion of fairness, independent of any CCA."""
+
+    label: str
+    at: Callable[[float], float]
+    """Value on the figure's axis, from the place on the family's axis."""
+    dash: str = "dash"
+    """Plotly's dash pattern."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """A number computed from each run."""
@@ -86,6 +108,13 @@ class Metric:
     scale: Scale
     read: Callable[[Reading], float | None]
     """None where the metric is undefined."""
+    label: str
+    """On an axis, with its unit."""
+    view: View = View.SPREAD
+    references: tuple[Reference, ...] = ()
+    """Curves of notions of fairness, over the axis of the family that measures it."""
+    is_grid: bool = False
+    """Drawn as a grid of CCAs and categories: 1 is even, and both directions matter equally."""
 
 
 class Reduction(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import readings
-from fairweir.audit.exhibits.family import Claim, Family, Law, Metric, Place, Reading, Subject
+from fairweir.audit.exhibits.family import Claim, Family, Law, Metric, Place, Reading, Reference, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
 from fairweir.judging import metrics
@@ -68,6 +68,11 @@ def _laws(cca: str) -> Mapping[str, Law]:
     return {}
 
 
+#: Thesis table 6.1 and figure 7.20.
+HOPS = Reference("proportional fairness, hops", lambda hops: hops)
+HOPS_SQUARED = Reference("hops²", lambda hops: hops * hops, "dot")
+SQRT_HOPS = Reference("minimum potential delay, √hops", lambda hops: hops**0.5, "dashdot")
+
 PARKING_LOT = Family(
     name="parking-lot",
     title="Parking lot, over hops",
@@ -77,8 +82,15 @@ PARKING_LOT = Family(
     places=places("hops", quick=[2], default=[2, 3, 4, 5], deep=[2, 3, 4, 5, 6]),
     scenario=_scenario,
     metrics=(
-        Metric("short_by_long", "", Scale.POSITIVE, _short_by_long),
-        Metric("short_by_long_by_square", "", Scale.POSITIVE, _by_square),
+        Metric(
+            "short_by_long",
+            "",
+            Scale.POSITIVE,
+            _short_by_long,
+            label="throughput, short flows / long flow",
+            references=(SQRT_HOPS, HOPS, HOPS_SQUARED),
+        ),
+        Metric("short_by_long_by_square", "", Scale.POSITIVE, _by_square, label="short / long / hops²"),
         readings.UTILIZATION,
     ),
     claims=(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairweir.audit.exhibits import readings
-from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
+from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject, View
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
 from fairweir.judging import metrics
@@ -59,7 +59,11 @@ POLICER = Family(
     axis=Axis(name="bucket", unit="BDP", scale="log"),
     places=places("BDP", quick=[1], default=[1, 4], deep=[0.125, 0.25, 0.5, 1, 2, 4]),
     scenario=_scenario,
-    metrics=(Metric("policed_use", "", Scale.POSITIVE, _use), readings.LOSS, readings.RTT),
+    metrics=(
+        Metric("policed_use", "", Scale.POSITIVE, _use, label="utilisation of the policed rate", view=View.UNIT),
+        readings.LOSS,
+        readings.RTT,
+    ),
     claims=(
         Claim(
             metric="policed_use",

@@ -71,7 +71,10 @@ HEAVY_LOSS = Family(
     axis=Axis(name="loss", unit="%", scale="linear"),
     places=places("%", quick=[50], default=[30, 50], deep=[10, 20, 30, 40, 50, 70]),
     scenario=_lossy,
-    metrics=(Metric("sent_by_link", "", Scale.POSITIVE, _sent_by_link), readings.UTILIZATION),
+    metrics=(
+        Metric("sent_by_link", "", Scale.POSITIVE, _sent_by_link, label="sending rate / link rate"),
+        readings.UTILIZATION,
+    ),
     claims=(
         Claim(
             metric="sent_by_link",
@@ -96,7 +99,7 @@ DEEP_BUFFER = Family(
     places=places("BDP", quick=[8], default=[1, 4, 16], deep=[1, 2, 4, 8, 16, 32]),
     scenario=_deep,
     metrics=(
-        Metric("queue_by_rtprop", "rtprops", Scale.POSITIVE, _queue_by_rtprop),
+        Metric("queue_by_rtprop", "rtprops", Scale.POSITIVE, _queue_by_rtprop, label="queueing delay / rtprop"),
         readings.UTILIZATION,
         readings.QUEUE,
         readings.QUEUE_P95,

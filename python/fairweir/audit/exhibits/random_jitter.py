@@ -89,7 +89,7 @@ def _family(rate: Rate, rtprop: Duration) -> Family:
             readings.QUEUE,
             readings.QUEUE_P95,
             readings.LOSS,
-            Metric("lost_per_rtprop", "packets", Scale.POSITIVE, lost_per_rtprop),
+            Metric("lost_per_rtprop", "packets", Scale.POSITIVE, lost_per_rtprop, label="packets lost per rtprop"),
         ),
         claims=(
             Claim(

@@ -93,7 +93,7 @@ STEPS = Family(
     places=categories(quick=["doubling"], default=list(RATES), deep=list(RATES)),
     scenario=_scenario,
     metrics=(
-        Metric("adaptation_s", "s", Scale.POSITIVE, _adaptation),
+        Metric("adaptation_s", "s", Scale.POSITIVE, _adaptation, label="time to adapt (s)"),
         readings.UTILIZATION,
         readings.QUEUE,
         readings.QUEUE_P95,

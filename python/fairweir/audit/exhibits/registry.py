@@ -27,7 +27,7 @@ from fairweir.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fairweir.audit.exhibits.family import Family
+    from fairweir.audit.exhibits.family import Family, Metric
 
 MODULES = (
     ideal,
@@ -49,6 +49,12 @@ MODULES = (
 FAMILIES: dict[str, Family] = {family.name: family for module in MODULES for family in module.FAMILIES}
 SEARCHES = ("starvation-hunt", "contract")
 """Exhibits that are searches rather than families; see `fairweir.hunting.search` and `fairweir.contracts.empirical`."""
+
+
+def metric_of(family: str, name: str) -> Metric | None:
+    """Return the metric of that name that a family measures; None if there is none (a report of other exhibits)."""
+    measured = FAMILIES[family].metrics if family in FAMILIES else ()
+    return next((metric for metric in measured if metric.name == name), None)
 
 
 def names() -> list[str]:

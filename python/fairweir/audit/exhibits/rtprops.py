@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import readings, thresholds
@@ -13,6 +14,7 @@ from fairweir.audit.exhibits.family import (
     Place,
     Reading,
     Reduction,
+    Reference,
     Subject,
 )
 from fairweir.audit.exhibits.setting import places, steady_times
@@ -102,6 +104,11 @@ def _ratio_by_rtprops(reading: Reading) -> float | None:
     return metrics.ratio(reading.summary) / reading.place.x if reading.place.x > 1 else None
 
 
+WITH_ITS_RATIO = replace(
+    readings.RATIO,
+    references=(Reference("the RTprop ratio itself", lambda ratio: ratio),),  # FRCC paper, figure 20 right
+)
+
 THREE = Family(
     name="rtprops-10-20-30",
     title="Rtprops of 10, 20 and 30 ms, over rates",
@@ -150,7 +157,11 @@ PAIR = Family(
     axis=Axis(name="rtprop ratio", scale="log"),
     places=places("×", quick=[4, 16], default=[1, 2, 4, 8, 16, 32, 64], deep=[1, 2, 4, 8, 16, 32, 64]),
     scenario=_pair,
-    metrics=(*readings.SWEEP, Metric("ratio_by_rtprops", "", Scale.POSITIVE, _ratio_by_rtprops)),
+    metrics=(
+        WITH_ITS_RATIO,
+        *readings.SWEEP[1:],
+        Metric("ratio_by_rtprops", "", Scale.POSITIVE, _ratio_by_rtprops, label="throughput ratio / rtprop ratio"),
+    ),
     claims=(
         Claim(
             metric="ratio_by_rtprops",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fairweir.audit.exhibits.family import Metric, Reading
+from dataclasses import replace
+
+from fairweir.audit.exhibits import readings
+from fairweir.audit.exhibits.family import Metric, Reading, View
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
 
@@ -26,7 +29,13 @@ def solo_utilization(reading: Reading) -> float | None:
     return metrics.utilization(reading.summary) if len(reading.summary["flows"]) == 1 else None
 
 
-AGGREGATED_GAIN = Metric("aggregated_gain", "", Scale.POSITIVE, disturbed_gain)
-DISTURBED_GAIN = Metric("disturbed_gain", "", Scale.POSITIVE, disturbed_gain)
-PAIR_RATIO = Metric("ratio", "", Scale.RATIO, paired_ratio)
-SOLO_UTILIZATION = Metric("solo_utilization", "", Scale.FRACTION, solo_utilization)
+AGGREGATED_GAIN = Metric(
+    "aggregated_gain", "", Scale.POSITIVE, disturbed_gain, label="aggregated flow / mean of the others", view=View.EVEN
+)
+DISTURBED_GAIN = Metric(
+    "disturbed_gain", "", Scale.POSITIVE, disturbed_gain, label="disturbed flow / mean of the others", view=View.EVEN
+)
+PAIR_RATIO = replace(readings.RATIO, read=paired_ratio)
+SOLO_UTILIZATION = Metric(
+    "solo_utilization", "", Scale.FRACTION, solo_utilization, label="link utilisation, flow alone", view=View.UNIT
+)

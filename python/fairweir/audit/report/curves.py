@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairweir.audit.report.references import REFERENCES, Reference
+from fairweir.audit.exhibits.family import View
+from fairweir.audit.exhibits.registry import metric_of
 from fairweir.documents.digits import plain
 from fairweir.judging.outcome import Direction, Threshold
 from fairweir.show import formats, style
@@ -15,14 +16,8 @@ from fairweir.show.figure import Figure, Table, is_spread, linear_range, log_tic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from fairweir.audit.exhibits.family import Reference
     from fairweir.audit.results import Axis, Curve, ExhibitResult, FamilyResult, Point
-
-UNIT_METRICS = frozenset({"jain", "late_jain", "utilization", "solo_utilization", "policed_use"})
-"""Metrics that live in [0, 1], or nearly: their axis shows all of it."""
-
-EVEN_METRICS = frozenset({"ratio", "harm_done", "harm_taken", "new_by_incumbent", "aggregated_gain", "disturbed_gain"})
-"""Ratios of rates: logarithmic, and 1 (an even split) is always in view."""
-
 
 TICK_CHARACTERS = 8
 """Of a category's name on one line, with six categories in a figure of a third of the page."""
@@ -78,8 +73,10 @@ def _metric_figure(
     points = [p for c in curves for p in c.curve.points if p.value is not None]
     if not points:
         return None
-    references = REFERENCES.get((family.name, metric), ())
-    unit = curves[0].curve.unit
+    known = metric_of(family.name, metric)
+    references = known.references if known else ()
+    label = known.label if known else style.axis_label(metric, curves[0].curve.unit)
+    view = known.view if known else View.SPREAD
     xs = sorted({p.x for c in curves for p in c.curve.points})
     # A single point is drawn as a category: CCAs are next to each other, not on top.
     axis = family.axis if len(xs) > 1 else family.axis.model_copy(update={"scale": "category"})
@@ -89,14 +86,13 @@ def _metric_figure(
     seen += [reference.at(x) for reference in references for x in xs]
     # An interval may reach zero, which plotly cuts off on a logarithmic axis; a value may not.
     is_positive = all(p.value is not None and p.value > 0 for p in points)
-    yaxis = _value_axis(metric, unit, seen, threshold, is_positive=is_positive)
+    yaxis = _value_axis(label, view, seen, threshold, is_positive=is_positive)
     layout = {"xaxis": _along(axis, points), "yaxis": yaxis, "showlegend": False}
     if threshold is not None:
         layout |= _threshold_line(threshold, yaxis)
-    title = style.axis_label(metric, unit)
     return Figure(
         id=slug("fig", family.name, metric),
-        title=title[0].upper() + title[1:],
+        title=label[0].upper() + label[1:],
         data=data,
         layout=layout,
         caption=_caption(curves, references),
@@ -210,15 +206,15 @@ def _wrapped(label: str) -> str:
 
 
 def _value_axis(
-    metric: str, unit: str, seen: Sequence[float | None], threshold: Threshold | None, *, is_positive: bool
+    label: str, view: View, seen: Sequence[float | None], threshold: Threshold | None, *, is_positive: bool
 ) -> dict[str, Any]:
-    keys: dict[str, Any] = {"title": {"text": style.axis_label(metric, unit)}}
+    keys: dict[str, Any] = {"title": {"text": label}}
     values = [v for v in seen if v is not None and math.isfinite(v)]
     if threshold is not None and math.isfinite(threshold.bound):
         values = [*values, threshold.bound]
-    if metric in UNIT_METRICS and max(values) <= 1.5:
+    if view is View.UNIT and max(values) <= 1.5:
         return keys | {"range": [0, max(1.05, 1.03 * max(values))]}
-    is_ratio = metric in EVEN_METRICS
+    is_ratio = view is View.EVEN
     positive = [v for v in values if v > 0]
     if is_positive and (is_ratio or is_spread(values)):
         return keys | log_ticks([*positive, 1.0] if is_ratio else positive)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from fairweir.show import formats, style
+from fairweir.show import formats
 from fairweir.show.figure import Figure, slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fairweir.audit.exhibits.family import Metric
     from fairweir.audit.results import FamilyResult
-
-GRIDS: Final = {("coexistence", "new_by_incumbent")}
-"""Family and metric drawn as a heat map: 1 is even, and both directions matter equally."""
 
 COLOURS: Final = ((0.0, "#0072B2"), (0.25, "#8FC1DE"), (0.5, "#F4F4F2"), (0.75, "#F0B48C"), (1.0, "#D55E00"))
 """Blue where the incumbent gets more, white where both get the same, vermilion where the new flow gets more."""
@@ -23,7 +21,7 @@ LARGEST_DECADE: Final = 1.5
 """The colour saturates at a ratio of about 30: ten is starvation, more of it does not need a shade of its own."""
 
 
-def grid_figure(metric: str, results: Sequence[tuple[int, str, FamilyResult]]) -> Figure | None:
+def grid_figure(metric: Metric, results: Sequence[tuple[int, str, FamilyResult]]) -> Figure | None:
     """CCAs down, categories across, `metric` in each cell.
 
     Parameters
@@ -38,7 +36,7 @@ def grid_figure(metric: str, results: Sequence[tuple[int, str, FamilyResult]]) -
         (cca, point.label): point
         for _, cca, family in results
         for curve in family.curves
-        if curve.metric == metric
+        if curve.metric == metric.name
         for point in curve.points
     }
     places = {p.label: p.x for p in cells.values()}
@@ -59,8 +57,8 @@ def grid_figure(metric: str, results: Sequence[tuple[int, str, FamilyResult]]) -
         for cca in ccas
     ]
     return Figure(
-        id=slug("grid", family.name, metric),
-        title=_sentence(style.axis_label(metric)),
+        id=slug("grid", family.name, metric.name),
+        title=_sentence(metric.label),
         data=[
             {
                 "type": "heatmap",

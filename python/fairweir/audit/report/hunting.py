@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from fairweir.audit.exhibits.readings import RATIO
 from fairweir.documents.digits import plain
 from fairweir.hunting.result import Growth, HuntResult
 from fairweir.show import formats, style
@@ -107,7 +108,7 @@ def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
     bound = max(hunt.bound for _, hunt, _ in curves)
     layout: dict[str, Any] = {
         "xaxis": log_ticks(xs) | {"title": {"text": GROWTH_AXES[axis]}},
-        "yaxis": log_ticks([*ratios, bound, 1.0]) | {"title": {"text": style.axis_label("ratio")}},
+        "yaxis": log_ticks([*ratios, bound, 1.0]) | {"title": {"text": RATIO.label}},
         "showlegend": False,
         "shapes": [
             {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fairweir.audit.exhibits.registry import metric_of
 from fairweir.audit.report.contracts import contract_figure
 from fairweir.audit.report.curves import metric_figures
-from fairweir.audit.report.heatmap import GRIDS, grid_figure
+from fairweir.audit.report.heatmap import grid_figure
 from fairweir.audit.report.hunting import hunt_figures
 from fairweir.audit.report.overtime import run_figure, side_by_side
 from fairweir.audit.report.view import Evidence, FaultView, Row, Section, families_of, outcome_of, rows_of
@@ -53,8 +54,9 @@ def _family_section(
     ccas: list[CcaResults], family: FamilyResult, measured: list[tuple[int, str, FamilyResult]]
 ) -> Section:
     exhibits = [e for c in ccas for e in c.exhibits if e.family == family.name]
-    grids = [g for name, metric in GRIDS if name == family.name and (g := grid_figure(metric, measured)) is not None]
-    gridded = {metric for name, metric in GRIDS if name == family.name} if grids else set()
+    measures = [metric_of(family.name, curve.metric) for curve in family.curves]
+    drawn = [(m.name, g) for m in measures if m and m.is_grid and (g := grid_figure(m, measured)) is not None]
+    grids, gridded = [figure for _, figure in drawn], {name for name, _ in drawn}
     curves = {
         metric: figure for metric, figure in metric_figures(family, measured, exhibits).items() if metric not in gridded
     }
