@@ -122,7 +122,7 @@ def test_a_run_that_did_not_end_fails_every_claim_of_its_family() -> None:
         assert "cwnd is NaN" in result.why
 
 
-def test_what_this_program_could_not_run_is_unknown() -> None:
+def test_a_run_that_failed_for_an_internal_error_is_unknown() -> None:
     assert verdict_on(RATIO_CLAIM, {}, [fault("error")]).verdict is Outcome.UNKNOWN
 
 

@@ -58,7 +58,7 @@ def results(*exhibits: ExhibitResult, cca: str = "bbr") -> AuditResults:
     )
 
 
-def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
+def test_saved_results_load_unchanged(tmp_path: Path) -> None:
     written = results(exhibit(1.5, 1.4, 1.6, Outcome.HOLDS))
     written.save(tmp_path / "results.json")
     assert AuditResults.load(tmp_path / "results.json") == written

@@ -12,7 +12,7 @@ from fairweir.play.batch import Archive
 from fairweir.reproduce.computed import judge_number
 
 
-def test_what_is_published_holds() -> None:
+def test_published_statements_hold() -> None:
     assert {judge_number("test", n).outcome for n in shapes(Archive(None)).numbers} == {Outcome.HOLDS}
 
 

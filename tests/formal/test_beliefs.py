@@ -40,7 +40,7 @@ def test_stronger_bounds_are_refuted_by_traces_that_replay(bound: Bound) -> None
 
 
 @pytest.mark.parametrize("bound", list(sampled.bounds(5, 2)), ids=named)
-def test_what_a_flow_sees_once_per_r_of_finer_time(bound: Bound) -> None:
+def test_observations_once_per_r_of_finer_time(bound: Bound) -> None:
     assert settle(bound, 60.0).outcome is (Outcome.PROVED if bound.is_sound else Outcome.REFUTED)
 
 

@@ -182,7 +182,7 @@ def test_questions_outside_of_the_language_are_rejected(accept: Checker, name: s
             accept(REFUSED[name], f"r {number} 0 1 {number - 1}")
 
 
-def test_what_is_rejected_is_quoted_without_its_control_characters(accept: Checker) -> None:
+def test_rejected_input_is_quoted_without_control_characters(accept: Checker) -> None:
     with pytest.raises(RejectedError) as caught:
         accept(ask("(assert \x1b[2J)"), PROOF)
     assert str(caught.value).isprintable()

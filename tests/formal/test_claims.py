@@ -103,7 +103,7 @@ TRIVIAL = [
 
 
 @pytest.mark.parametrize(("cca", "claim", "outcome"), TRIVIAL)
-def test_what_is_known_by_hand(cca: str, claim: str, outcome: Outcome, tmp_path: Path) -> None:
+def test_cases_computed_by_hand(cca: str, claim: str, outcome: Outcome, tmp_path: Path) -> None:
     if cca == "idle":
         cca = str(tmp_path / "idle.toml")
         Path(cca).write_text('name = "idle"\nbeliefs = "ccac"\nbranch = [{ rate = "alpha" }]\n')
@@ -193,7 +193,7 @@ def test_delays_as_long_as_the_trace_are_of_any_length(claim: str, assumed: tupl
     assert verify(case("aimd", claim, 4, *assumed), Budget(30)).outcome is outcome
 
 
-def test_what_is_printed_says_of_which_flows_and_where_delays_end() -> None:
+def test_the_output_names_the_flows_and_the_end_of_the_delays() -> None:
     """Two flows: a quantity without a number is asked of each. Delays of T steps or more are one number."""
     text = "rate@end <= 2 or qdel_L@end <= 3"
     assumed = (parse_assumption("rate<=1"), parse_assumption("bq<=1"), parse_assumption("qdel_L.1>=3"))

@@ -135,7 +135,7 @@ def test_the_floor_needs_the_bound_on_n_t() -> None:
     assert ask(question).outcome is Outcome.REFUTED
 
 
-def test_what_is_not_covered_has_a_reason() -> None:
+def test_uncovered_results_have_a_reason() -> None:
     blurred = attractor(replace(COARSE, assumed=replace(THESIS, nt_over=Fraction(1))))
     assert isinstance(blurred, str)
     assert "no floor of N_T" in blurred

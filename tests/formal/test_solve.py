@@ -21,7 +21,7 @@ BOTH = pytest.mark.parametrize("solver", ALL_SOLVERS)
 
 
 @BOTH
-def test_what_follows_is_proved(solver: SolverName) -> None:
+def test_a_consequence_is_proved(solver: SolverName) -> None:
     answer = ask(Question("sum", [x >= 1, y >= 1], x + y >= 2), solvers=[solver])
     assert answer.outcome is Outcome.PROVED
     assert answer.solver.startswith(f"{solver} ")

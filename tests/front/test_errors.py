@@ -262,7 +262,7 @@ def test_message(changes: dict[str, Any], message: str) -> None:
     assert caught.value.render() == message
 
 
-def test_what_the_errors_are_made_from_is_good() -> None:
+def test_the_input_of_the_error_cases_is_valid() -> None:
     assert Scenario.from_dict(GOOD).resolve()["duration"] == 10_000_000_000
 
 
@@ -320,7 +320,7 @@ def test_tables_of_flows_are_limited_as_their_counts_are() -> None:
         "[" + "a." * 31 + "a]",
     ],
 )
-def test_what_looks_deep_and_is_not_is_read(text: str) -> None:
+def test_a_shallow_document_that_looks_deep_is_read(text: str) -> None:
     with pytest.raises(ConfigError) as caught:  # it is TOML, and no scenario
         Scenario.from_toml(text, source="x.toml")
     assert "missing" in caught.value.render()

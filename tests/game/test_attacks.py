@@ -30,14 +30,14 @@ def controller(nodes: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_proved_of_random_controllers_is_never_broken(seed: int) -> None:
+def test_proved_claims_of_random_controllers_are_never_broken(seed: int) -> None:
     outcome = Outcome()
     attack_random(outcome, seed, steps=1500)
     assert outcome.is_clean, (outcome.broken, outcome.excluded, outcome.mistaken)
     assert outcome.counts["steps"] > 1500
 
 
-def test_what_is_proved_of_the_published_controller_is_never_broken() -> None:
+def test_proved_claims_of_the_published_controller_are_never_broken() -> None:
     outcome = Outcome()
     attack(outcome, json.loads(published()), ("decodable", "queue<=2"), 1, steps=3000, encoded=30)
     assert outcome.is_clean, (outcome.broken, outcome.excluded)

@@ -38,7 +38,7 @@ def test_links_played_forward_are_inside() -> None:
         assert by_grid(case)[1] == [], case
 
 
-def test_what_no_link_explains_has_no_bounds() -> None:
+def test_a_window_that_no_link_explains_has_no_bounds() -> None:
     """Two rates within a window contradict each other, for z3 and for the bounds."""
     model, points = MODELS["fluid"], range(6)
     sent = tuple(Fraction(1000 + 20 * t) for t in points)

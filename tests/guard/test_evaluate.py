@@ -191,7 +191,7 @@ def test_bad_policies_are_named_with_line_and_value(tmp_path: Path) -> None:
     assert "baseline must have 3 numbers" in refused("[flow]\nmodel = 'x.json'\n")
 
 
-def test_what_a_forest_has_learnt_from_is_known(tmp_path: Path) -> None:
+def test_a_forest_names_its_training_networks(tmp_path: Path) -> None:
     file = tmp_path / "flow.toml"
     file.write_text('[flow]\nmodel = "forest.json"\n')
     forest = {"features": [], "baseline": [0.0, 0.0, 1.0], "trees": []}

@@ -64,7 +64,7 @@ def test_shuffling_what_counts_costs() -> None:
     assert min(costs[1], costs[2]) > 0.05 > max(costs[0], costs[3])
 
 
-def test_what_cannot_be_learnt() -> None:
+def test_a_class_without_examples_is_rejected() -> None:
     one = examples(1)
     with pytest.raises(ConfigError, match="too few examples of class `near`: 0"):
         forest.fit(Examples(one.values, np.where(one.labels == 1, 0, one.labels).astype(np.uint8)), Shape(), 1)

@@ -165,7 +165,7 @@ def test_policies_are_read_again_and_bad_ones_change_nothing(lab: Lab, cap: Path
     send_until(is_open, connection)
 
 
-def test_what_is_no_regular_file_changes_nothing_and_stops_nothing(lab: Lab, cap: Path) -> None:
+def test_a_file_that_is_not_regular_changes_and_stops_nothing(lab: Lab, cap: Path) -> None:
     child = lab.guard(lab.receiver, "v0", "--config", str(cap))
     connection = lab.connect("10.9.1.2")
     send_until(is_held, connection)
@@ -359,6 +359,6 @@ def test_a_rate_is_held_where_the_path_has_a_delay(tmp_path: Path, means: str) -
         (("--interface", "lo"), "no policy is given"),
     ],
 )
-def test_what_cannot_be_is_rejected(lab: Lab, words: tuple[str, ...], reported: str) -> None:
+def test_invalid_input_is_rejected(lab: Lab, words: tuple[str, ...], reported: str) -> None:
     done = lab.ask(lab.sender, "run", *words)
     assert (done.returncode, reported in done.stderr) == (2, True), done.stderr

@@ -85,7 +85,7 @@ def test_a_flood_by_another_user_delays_no_decision(lab: Lab, cap: Path, flood: 
     assert missed <= made, "of ten decisions in a second most are made, also on a busy machine"
 
 
-def test_nobody_else_can_take_the_guards_place(lab: Lab, cap: Path) -> None:
+def test_no_other_user_can_take_the_guards_place(lab: Lab, cap: Path) -> None:
     squat = """
 import os, socket, sys
 path, number = sys.argv[1:]
@@ -184,7 +184,7 @@ while True:
 
 
 @pytest.mark.parametrize("user", [NOBODY, 0], ids=["another user", "root"])
-def test_what_answers_must_be_root_and_is_never_shown_raw(lab: Lab, cap: Path, user: int) -> None:
+def test_only_root_may_answer_and_answers_are_escaped(lab: Lab, cap: Path, user: int) -> None:
     lab.guard(lab.receiver, "v0", "--config", str(cap))
     connection = lab.connect("10.9.1.2")
     send_until(is_held, connection)

@@ -110,7 +110,7 @@ def test_the_units_capabilities_are_enough(lab: Lab, cap: Path, request: pytest.
     assert child.wait(10) == 130
 
 
-def test_who_may_not_is_reported_what_is_missing(lab: Lab) -> None:
+def test_a_user_without_privileges_learns_which_are_missing(lab: Lab) -> None:
     drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
     command = [*drop, str(find_daemon()), "run", "--interface", "lo", "--policy", "service"]
     done = lab.receiver.within(lambda: subprocess.run(command, capture_output=True, text=True, check=False))

@@ -77,7 +77,7 @@ def test_the_core_needs_no_extra(words: str, tmp_path: Path) -> None:
         ("video tables screen-x264", "av", "video"),
     ],
 )
-def test_what_needs_an_extra_says_which(words: str, module: str, extra: str, tmp_path: Path) -> None:
+def test_a_command_without_its_extra_names_it(words: str, module: str, extra: str, tmp_path: Path) -> None:
     done = bare(words, tmp_path)
     assert done.returncode == 2, done.stderr
     assert f"needs {module}, which is not installed" in done.stderr

@@ -27,7 +27,7 @@ def test_every_number_of_every_paper_has_one_row() -> None:
     assert max(Counter(numbers).values()) == 1
 
 
-def test_what_runs_is_there() -> None:
+def test_commands_and_files_of_the_index_exist() -> None:
     for row in INDEX.row:
         for name in row.by:
             if name.startswith("fairweir "):

@@ -21,7 +21,7 @@ def outcomes(found: Computation) -> set[Outcome]:
     return {judge_number("test", number).outcome for number in found.numbers}
 
 
-def test_what_is_published_of_probes_holds() -> None:
+def test_published_statements_on_probes_hold() -> None:
     for compute in (probes.probe_sizes, probes.trains, probes.oscillations, probes.paced, probes.aligned_intervals):
         assert outcomes(compute(NOWHERE)) == {Outcome.HOLDS}, compute
 

@@ -160,7 +160,7 @@ def test_a_constructor_that_raises(write: Write) -> None:
         played(write("def __init__(self, start): pass"))
 
 
-def test_what_events_know(write: Write, tmp_path: Path) -> None:
+def test_fields_of_events(write: Write, tmp_path: Path) -> None:
     name = write(
         f"""
         def __init__(self, start):

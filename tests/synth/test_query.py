@@ -75,7 +75,7 @@ def test_a_template_too_large_to_search_is_reported_with_its_size_and_the_limit(
     assert Query.load(G1, {"template.rates": 4, "template.shape": "tree"}).space.size == SIZES["tree 4"]
 
 
-def test_what_was_published_does_not_make_another_search() -> None:
+def test_published_numbers_do_not_change_the_fingerprint() -> None:
     asked = Query.load(G1)
     assert Query.load(G1, {"published.solutions": 5, "description": "other"}).fingerprint == asked.fingerprint
     assert Query.load(G1, {"points": 6}).fingerprint != asked.fingerprint

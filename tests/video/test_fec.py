@@ -34,7 +34,7 @@ def test_a_vector_of_rfc_5510s_matrix() -> None:
         (lambda: _core.fec_recover(2, 3, {0: b"a", 7: b"b"}), "no packet 7 in a code of 3"),
     ],
 )
-def test_what_cannot_be_is_rejected(call: object, words: str) -> None:
+def test_invalid_input_is_rejected(call: object, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
         call()  # type: ignore[operator]
     assert caught.value.hint

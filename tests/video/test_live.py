@@ -105,7 +105,7 @@ def test_any_four_of_seven_packets_restore_the_pictures() -> None:
     )
 
 
-def test_what_is_lost_is_not_shown_and_neither_is_what_depends_on_it() -> None:
+def test_lost_frames_and_their_dependents_are_not_shown() -> None:
     encoder, receiver = transmission({0, 2, 4, 6})
     assert receiver.shown == {}
     metrics = receiver.metrics(encoder, [0.0, 1.0, 2.0], (0.0, 10.0), 30.0)
@@ -126,7 +126,7 @@ def test_a_live_run_agrees_with_its_simulation_and_with_the_table() -> None:
         assert run.shown[name] == pytest.approx(table[name], rel=0.1), name
 
 
-def test_what_a_live_run_cannot_do_is_rejected() -> None:
+def test_unsupported_options_of_a_live_run_are_rejected() -> None:
     with pytest.raises(ConfigError, match="a live run is at most 30 s long"):
         live.play(config(FIXED, 31), "screen")
     with pytest.raises(FairweirError, match="asked for sizes"):
@@ -140,7 +140,7 @@ def test_what_a_live_run_cannot_do_is_rejected() -> None:
         )
 
 
-def test_what_an_encoder_raises_ends_the_run_and_is_raised_again() -> None:
+def test_an_encoders_exception_ends_the_run_and_is_raised_again() -> None:
     def fail(_frame: int, _reference: int | None, _target: float) -> tuple[float, float, float]:
         raise ZeroDivisionError("the encoder broke")
 

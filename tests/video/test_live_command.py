@@ -91,7 +91,7 @@ def test_a_missing_extra_is_named(
         (["--encoder", "screen-vp8"], "no live encoder for the table `screen-vp8` (--encoder)"),
     ],
 )
-def test_what_cannot_be_live_is_one_error(
+def test_options_that_a_live_run_lacks_are_one_error(
     words: list[str], expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(*_: Any) -> None:

@@ -128,7 +128,7 @@ def test_bad_tables_are_rejected(
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, "null", '"x"', "{}", "\x00"])
-def test_what_is_no_table(text: str, tmp_path: Path) -> None:
+def test_invalid_tables(text: str, tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"t\.json"):

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_form_is_rejected() {
+    fn an_invalid_form_is_rejected() {
         for text in ["", "3", "M 3", "3 3 M", "3 + M", "Z", "inf M", "1e999 M"] {
             assert!(Form::parse(text).is_err(), "{text}");
         }

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_too_long_is_dropped() {
+    fn a_batch_that_waits_too_long_is_dropped() {
         let all = play(&mut Link::new(10.0, 5.0), &[send(Send::None, 0.0); 6], 1.0);
         assert_eq!((all[5].batches().len(), all[5].counts.dropped), (3, 2));
         let all = play(

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_sender_observes_is_rejected_with_its_key() {
+    fn impossible_observations_are_rejected_with_their_key() {
         for (from, to, key) in [
             ("[5, 10, 15]", "[]", "[0].sent"),
             ("[5, 10, 15]", "[1, 2, 3, 4, 5, 6, 7]", "[0].sent"),

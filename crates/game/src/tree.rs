@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tree_is_rejected() {
+    fn an_invalid_tree_is_rejected() {
         let of = |nodes: Vec<Node>| Tree::new(nodes).map_err(|f| (f.node, f.key));
         assert_eq!(of(vec![]), Err((0, "")));
         assert_eq!(of(vec![split(0, 1), leaf()]), Err((0, "then")));

@@ -73,7 +73,7 @@ fn a_burst_lost_a_packet_early_is_slack() {
 }
 
 #[test]
-fn what_no_jitter_explains_leaves_the_rate_delivered() {
+fn without_an_explaining_jitter_the_delivered_rate_remains() {
     // More was delivered in a step than the fastest link of the model serves in two.
     let w = window(&[(0.0, 0.0), (900.0, 0.0), (900.0, 900.0)], 950.0);
     let belief = believe(&w, &LinkModel::default());

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_forest_is_rejected() {
+    fn an_invalid_forest_is_rejected() {
         for (change, message) in [
             (("rtt_us", "rtt"), "features: unknown feature `rtt`"),
             (("0.5, 0.25, 0.0", "0.5"), "baseline must have 3 numbers"),

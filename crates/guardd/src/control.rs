@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_floods_is_answered_a_few_at_a_time_and_the_loop_goes_on() {
+    fn a_flood_is_answered_a_few_at_a_time_and_the_loop_continues() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::at(directory.path());
         let mut control = ControlSocket::hold_at(&home, &device()).unwrap();

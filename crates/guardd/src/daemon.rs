@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_late_by_a_period_is_left_out_and_the_rhythm_stays() {
+    fn a_decision_late_by_a_period_is_skipped_and_the_rhythm_stays() {
         let at = |ms| Time::ZERO + Dur::from_millis(ms);
         let mut rhythm = Rhythm::starting(at(0), Dur::from_millis(100));
         let due: Vec<u64> =

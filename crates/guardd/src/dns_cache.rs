@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_good_answer_teaches_nothing() {
+    fn an_invalid_answer_teaches_no_name() {
         let good = answer("a.example", 60, &["192.0.2.7"]);
         assert!(answered(&good).is_some());
         let with = |at: usize, value: u8| {

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_longer_than_its_record_is_none() {
+    fn a_message_longer_than_its_record_is_rejected() {
         let record = [2u32.to_ne_bytes().as_slice(), &[7, 8, 9]].concat();
         assert_eq!(message(&record), Some([7, 8].as_slice()));
         assert_eq!(message(&record[..5]), None);

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_too_much_reads_why_and_is_not_reset() {
+    fn a_client_that_sends_too_much_reads_the_reason_and_is_not_reset() {
         let mut exchanges = Exchanges::new(LIMITS);
         let mut peer = connected(&mut exchanges, at(0));
         // Sends without reading, as far as the socket accepts it.
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_nothing_is_waited_for_by_nobody() {
+    fn a_client_that_reads_nothing_blocks_no_other() {
         let mut exchanges = Exchanges::new(LIMITS);
         let mut lazy = connected(&mut exchanges, at(0));
         let mut other = connected(&mut exchanges, at(0));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_is_forgotten() {
+    fn a_client_that_disconnects_is_removed() {
         let mut exchanges = Exchanges::new(LIMITS);
         let mut half = connected(&mut exchanges, at(0));
         half.write_all(b"q").unwrap();

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_looked_for_once_and_what_is_not_ever_less_often() {
+    fn found_owners_are_searched_once_and_missing_ones_ever_less_often() {
         let (mut search, table) = (Search::default(), table_of(&[key(1, 0), key(2, 5)]));
         let found = [(key(1, 0), owner(7)), (key(2, 0), owner(8))];
         assert_eq!(looks(&mut search, &table, 100, &found, Dur::ZERO), [0]);

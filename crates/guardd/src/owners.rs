@@ -136,7 +136,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_cut_off_is_left_out(cut in 0usize..80) {
+        fn a_truncated_record_is_omitted(cut in 0usize..80) {
             let bytes = a_record(7, b"a", &["x.service"]);
             prop_assert_eq!(owners(&bytes[..cut.min(bytes.len())]).len(), usize::from(cut >= bytes.len()));
         }

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_killed_guards_have_left_is_removed_by_the_next() {
+    fn files_of_killed_guards_are_removed_by_the_next() {
         let (_directory, home) = home();
         for index in [7, 8] {
             let place = home.take(&Device { index, ..device("v0") }).unwrap();

@@ -193,7 +193,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_one_process_writes_another_reads() {
+    fn one_process_reads_the_file_of_another() {
         let text = serde_json::to_string(&a_status()).unwrap();
         let read: Status = serde_json::from_str(&text).unwrap();
         assert_eq!(read.services[0].flows, a_status().services[0].flows);

@@ -92,7 +92,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_terminal_would_execute_is_shown_instead() {
+    fn control_characters_are_shown_instead_of_executed() {
         for (text, shown) in [
             ("10.0 Mbit/s, [bold] C:\\x \"a\" 'b'", "10.0 Mbit/s, [bold] C:\\x \"a\" 'b'"),
             ("Zürich ≥ 5 µs 日本 e\u{301}", "Zürich ≥ 5 µs 日本 e\u{301}"),

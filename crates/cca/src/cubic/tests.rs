@@ -69,7 +69,7 @@ fn periodic_loss_gives_the_response_function() {
 }
 
 #[test]
-fn where_loss_is_frequent_it_is_aimd() {
+fn with_frequent_loss_it_is_aimd() {
     // below the crossover: sqrt(alpha (1 + beta) / (2 (1 - beta) p)) = 1.22/sqrt(p), RFC 9438 §4.3
     let (rtt, period) = (0.02f64, 1000.0f64);
     let mut path = Path::droptail(10_000, 20, 10);

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moved_is_forgotten_by_halves() {
+    fn the_amount_moved_decays_by_halves() {
         let at = |tenths: u64| Time::from_nanos((tenths << HALF_LIFE_SHIFT) / 10);
         let mut usage = Usage::default();
         assert_eq!(usage.recent(at(5)), 0);

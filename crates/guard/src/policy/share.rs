@@ -211,7 +211,7 @@ mod tests {
     const ALL: f64 = f64::INFINITY;
 
     #[test]
-    fn what_one_leaves_others_get() {
+    fn an_unused_share_goes_to_the_others() {
         let level = |demands: &[f64]| max_min(9.0, demands.iter().map(|demand| (1.0, *demand)));
         assert_eq!(level(&[ALL; 3]), 3.0);
         assert_eq!(level(&[1.0, ALL, ALL]), 4.0);

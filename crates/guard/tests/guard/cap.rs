@@ -121,7 +121,7 @@ fn a_flow_that_wakes_up_counts_from_the_next_decision_on() {
 }
 
 #[test]
-fn what_sends_nothing_has_no_share() {
+fn a_flow_that_sends_nothing_has_no_share() {
     let mut course = Course::of("[[cap]]\nrate = '40Mbps'");
     // As many connections as a browser keeps open.
     for port in 100..120 {

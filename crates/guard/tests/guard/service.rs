@@ -132,7 +132,7 @@ fn losses_of_several_flows_within_an_rtt_are_one_event() {
 }
 
 #[test]
-fn what_an_application_limited_flow_leaves_the_others_get() {
+fn capacity_unused_by_an_application_limited_flow_goes_to_the_others() {
     let mut peers = flows(1, 2, 20.0);
     peers[0].1 = 0.5;
     let decisions = play(MATHIS, peers, 20, Some(1000));

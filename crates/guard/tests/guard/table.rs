@@ -213,7 +213,7 @@ fn the_addresses_of_one_ipv6_network_are_one_source() {
 }
 
 #[test]
-fn what_arrives_unseen_is_measured_by_what_the_host_acknowledges() {
+fn unseen_arrivals_are_measured_by_the_hosts_acknowledgements() {
     let mut table = table(Limits::default());
     for i in 0..20 {
         acknowledge(&mut table, 1_000_000 + u64::from(i) * 50_000, key(1), 1000 + i * PAYLOAD);

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_rejected() {
+    fn invalid_input_is_rejected() {
         for (message, total) in [(0, 4), (5, 4), (3, 256), (256, 256)] {
             assert_eq!(Code::new(message, total).unwrap_err(), FecError::Counts { message, total });
         }
