@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairweir.errors import ConfigError
-from fairweir.formal.beliefs import Family, buffer, ccac
-from fairweir.formal.beliefs.soundness import Bound, buffer_bounds
+from fairweir.formal.beliefs import buffer, ccac
+from fairweir.formal.beliefs.soundness import Bound, bounds_of
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.senders import Sender
@@ -20,7 +20,7 @@ ALONE = (Sender.RATE,)
 
 
 @pytest.mark.parametrize(
-    "bound", [*buffer_bounds(Grid(6)), *buffer_bounds(Grid(7, per_r=2))], ids=lambda bound: bound.name
+    "bound", [*bounds_of("buffer", Grid(6)), *bounds_of("buffer", Grid(7, per_r=2))], ids=lambda bound: bound.name
 )
 def test_no_trace_leaves_the_bounds(bound: Bound) -> None:
     assert settle(bound, 60.0).outcome is Outcome.PROVED
@@ -66,4 +66,4 @@ def test_beliefs_that_make_no_sense_are_rejected(
     with pytest.raises(ConfigError) as caught:
         buffer.attach(system)
     assert caught.value.key == key
-    assert Family.BUFFER not in system.flows[0].attached
+    assert "buffer" not in system.flows[0].attached

@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 import z3
 
-from fairweir.ccas.rule import RULES, BeliefFamily, Rule
+from fairweir.ccas.beliefs import CCAC
+from fairweir.ccas.rule import RULES, Rule
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.encode import attach
 from fairweir.formal.encoding.grid import Grid
@@ -88,7 +89,7 @@ def test_the_constraints_hold_for_the_rates_that_are_decided_and_no_others(rule:
 
 def test_the_rule_is_a_group_of_its_own() -> None:
     rule = Rule.load(RULES / "cc_qdel.toml")
-    assert rule.beliefs is BeliefFamily.CCAC
+    assert rule.beliefs is CCAC
     system = bare_system(rule, 1)
     assert system.groups.get("rule 0") is None
     constraints = attach(rule, system)

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from fairweir.audit.jobs import whole_path
+from fairweir.ccas.beliefs import CBR_DELAY, CCAC, FAMILIES, BeliefFamily
 from fairweir.ccas.generate import controller, decision, decision_header, write_controller
-from fairweir.ccas.rule import RULES, BeliefFamily, Rule, find_rule
+from fairweir.ccas.rule import RULES, Rule, find_rule
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.play.run import run
@@ -26,7 +27,7 @@ FILES = sorted(RULES.glob("*.toml"))
 
 #: What compiles a decision's arguments from numbers: beliefs, then R in us, MSS and alpha R in bytes.
 WRAPPERS = {
-    BeliefFamily.CCAC: """
+    CCAC: """
 u64 decide_{name}(u64 c_l, u64 c_u, u32 qdel_l_us, u32 rtprop_us, u32 mss, u64 alpha_bytes)
 {{
 	struct beliefs b = {{.c_l = c_l, .c_u = c_u, .qdel_l_us = qdel_l_us, .rtprop_us = rtprop_us}};
@@ -34,7 +35,7 @@ u64 decide_{name}(u64 c_l, u64 c_u, u32 qdel_l_us, u32 rtprop_us, u32 mss, u64 a
 	return {name}_rate(&b, mss);
 }}
 """,
-    BeliefFamily.CBR_DELAY: """
+    CBR_DELAY: """
 u64 decide_{name}(u64 c_l_lambda, u64 q_u, u32 unused, u32 rtprop_us, u32 mss, u64 alpha_bytes)
 {{
 	struct probing s = {{.rate = c_l_lambda, .queue = q_u, .rtprop_us = rtprop_us}};
@@ -47,7 +48,7 @@ u64 decide_{name}(u64 c_l_lambda, u64 q_u, u32 unused, u32 rtprop_us, u32 mss, u
 
 def random_rule(rng: random.Random, name: str, family: BeliefFamily) -> Rule:
     """Draw a rule of the template: up to four branches, conditions of rates, times or data."""
-    ccac = family is BeliefFamily.CCAC
+    ccac = family is CCAC
     rates = ["C_L", "C_U", "alpha"] if ccac else ["C_L_lambda", "q_U/R", "alpha"]
     others = [["qdel_L", "R"]] if ccac else [["q_U", "MSS", "C_L_lambda R"]]
 
@@ -63,7 +64,7 @@ def random_rule(rng: random.Random, name: str, family: BeliefFamily) -> Rule:
         return {"rate": form(rates)} if is_last else {"when": conditions, "rate": form(rates)}
 
     branches = [branch(False) for _ in range(rng.randint(0, 3))] + [branch(True)]
-    return Rule.from_dict({"name": name, "beliefs": family.value, "branch": branches})
+    return Rule.from_dict({"name": name, "beliefs": family.name, "branch": branches})
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def deciders(tmp_path_factory: pytest.TempPathFactory) -> dict[Rule, Callable[..
     """Return the compiled decision of the repository's rules and of random ones."""
     rng = random.Random(7)  # noqa: S311
     rules = [Rule.load(file) for file in FILES]
-    rules += [random_rule(rng, f"drawn_{i}", rng.choice(list(BeliefFamily))) for i in range(60)]
+    rules += [random_rule(rng, f"drawn_{i}", rng.choice(list(FAMILIES.values()))) for i in range(60)]
     folder = tmp_path_factory.mktemp("rules")
     source = folder / "rules.c"
     texts = [decision(rule) + WRAPPERS[rule.beliefs].format(name=rule.name) for rule in rules if rule.name != "cc_qdel"]
@@ -103,7 +104,7 @@ def test_the_c_decides_as_the_rule_does_to_the_byte(deciders: dict[Rule, Callabl
             mss = rng.choice([1, 2, 14, 15, 72]) * 100
             rate = 100 * rng.randrange(1, 10 ** rng.randint(2, 9))
             alpha = Fraction(mss * 1_000_000, rtprop_us)
-            if rule.beliefs is BeliefFamily.CCAC:
+            if rule.beliefs is CCAC:
                 second = rng.choice([rate, 2 * rate, 3 * rate // 2, 100 * rng.randrange(1, 10**9)])
                 qdel_l_us = rng.choice([0, 0, rtprop_us, rng.randrange(5_000_000)])
                 beliefs = {"C_L": Fraction(rate), "C_U": Fraction(second), "qdel_L": Fraction(qdel_l_us)}

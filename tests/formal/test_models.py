@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairweir.errors import ConfigError
-from fairweir.formal.beliefs import Expiry, Family, Resolution, Start, Terms, cbr_delay, ccac
+from fairweir.formal.beliefs import Expiry, Resolution, Start, Terms, cbr_delay, ccac
 from fairweir.formal.beliefs import delay as delay_beliefs
-from fairweir.formal.beliefs.soundness import ATTACH
+from fairweir.formal.beliefs.families import FAMILIES
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.evaluate import Evaluator, assignment
 from fairweir.formal.encoding.grid import Grid
@@ -36,7 +36,7 @@ def build(model: str, buffer: Buffer, senders: tuple[Sender, ...] = ALONE, per_r
     system = MODELS[model].build(Grid(POINTS, per_r), buffer, senders)
     if senders == ALONE:
         for family in families_of(model, buffer):
-            ATTACH[family](system)
+            FAMILIES[family].attach(system)
     return system
 
 
@@ -163,8 +163,8 @@ def test_random_traces_contradict_stale_beliefs_only(buffer: Buffer) -> None:
         plain = sample("cbr-delay", Grid(POINTS), buffer, seed)
         for start in (Start.ANY, Start.CONSISTENT):
             random = Random(seed)  # noqa: S311 - not for secrets
-            first = first_values(plain, Family.CBR_DELAY, Terms(start), random)
-            lower = believe(plain, 0, Family.CBR_DELAY, terms, first).flows[0].beliefs["C_L_lambda"]
+            first = first_values(plain, "cbr-delay", Terms(start), random)
+            lower = believe(plain, 0, "cbr-delay", terms, first).flows[0].beliefs["C_L_lambda"]
             falls = lower[-1] < lower[-2]
             assert not (falls and start is Start.CONSISTENT)
             ended += falls
@@ -261,4 +261,4 @@ def test_the_sampler_makes_losses_queues_jitter_and_waste() -> None:
     assert sum(any(trace.S[t] < trace.TA[t] for t in range(POINTS)) for trace in traces) > 60
     assert sum(trace.TA[-1] - trace.TA[0] < POINTS - 1 for trace in traces) > 30
     assert sum(any(trace.TA[t] > trace.accepted(t) for t in range(POINTS)) for trace in traces) > 10
-    assert {Family.CCAC, Family.BUFFER} == set(make("ccac", Grid(POINTS), Buffer.SMALL, 1, ALONE).flows[0].attached)
+    assert {"ccac", "buffer"} == set(make("ccac", Grid(POINTS), Buffer.SMALL, 1, ALONE).flows[0].attached)

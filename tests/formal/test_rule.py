@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweir.ccas.linear import QUANTITIES, Unit, parse_form
+from fairweir.ccas.beliefs import QUANTITIES, Unit
+from fairweir.ccas.linear import parse_form
 from fairweir.ccas.rule import RULES, Rule, parse_condition
 from fairweir.errors import ConfigError
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fairweir.ccas.beliefs import CCAC
 from fairweir.ccas.linear import Atom
-from fairweir.ccas.rule import BeliefFamily
 from fairweir.synth.space import Candidate, Shape, Space, combinations
 from fairweir.synth.survivors import Step, Survivors
 
@@ -26,7 +26,7 @@ def small_space(shape: Shape, rates: int) -> Space:
     rate_group = combinations({Atom("C_U", 0): of(-1, 1), Atom("C_L", 0): of(-2, 2), Atom("alpha", 0): of(1)})
     time_group = combinations({Atom("qdel_L", 0): of(1), Atom("", 1): of(-1, 0, 1)})
     forms = combinations({Atom("C_L", 0): of(HALF, 2), Atom("alpha", 0): of(-1, 1)})
-    return Space(BeliefFamily.CCAC, shape.tree(rates), rate_group + time_group, forms)
+    return Space(CCAC, shape.tree(rates), rate_group + time_group, forms)
 
 
 def all_candidates(space: Space) -> list[Candidate]:

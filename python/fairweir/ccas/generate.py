@@ -17,8 +17,9 @@ from math import lcm
 from pathlib import Path
 from typing import Final
 
+from fairweir.ccas.beliefs import Kernel
 from fairweir.ccas.linear import Atom, LinearForm
-from fairweir.ccas.rule import BeliefFamily, Comparison, Condition, Rule
+from fairweir.ccas.rule import Comparison, Condition, Rule
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
@@ -28,48 +29,15 @@ MAX_WEIGHT: Final = 1 << 15
 #: Columns of C, a tab counting 8.
 WIDTH: Final = 120
 
-#: The header that computes the beliefs.
-_BELIEFS: Final = {BeliefFamily.CCAC: "beliefs.h", BeliefFamily.CBR_DELAY: "probes.h"}
-#: The rate below which a flow never sends: a packet in R, whatever alpha a flow is given.
-_FLOOR: Final = {
-    BeliefFamily.CCAC: "belief_packet_rate(b->rtprop_us, mss)",
-    BeliefFamily.CBR_DELAY: "belief_packet_rate(s->rtprop_us, mss)",
-}
-
-#: How a decision gets at a quantity: the name of its variable, and its value.
-_CCAC: Final[Mapping[Atom, tuple[str, str]]] = {
-    Atom("C_L", 0): ("c_l", "rule_quantity(b->c_l)"),
-    Atom("C_U", 0): ("c_u", "rule_quantity(b->c_u)"),
-    Atom("alpha", 0): ("alpha", "rule_quantity(belief_packet_rate(b->rtprop_us, mss))"),
-    Atom("qdel_L", 0): ("qdel_l", "b->qdel_l_us"),
-    Atom("", 1): ("rtprop", "b->rtprop_us"),
-    Atom("alpha", 1): ("packet", "mss"),
-    Atom("C_L", 1): ("c_l_data", "rule_data(rule_quantity(b->c_l), b->rtprop_us)"),
-    Atom("C_U", 1): ("c_u_data", "rule_data(rule_quantity(b->c_u), b->rtprop_us)"),
-}
-_CBR_DELAY: Final[Mapping[Atom, tuple[str, str]]] = {
-    Atom("C_L_lambda", 0): ("c_l_lambda", "rule_quantity(s->rate)"),
-    Atom("alpha", 0): ("alpha", "rule_rate(alpha_bytes, s->rtprop_us)"),
-    Atom("q_U", 0): ("q_u", "rule_quantity(s->queue)"),
-    Atom("q_U", -1): ("q_u_rate", "rule_rate(s->queue, s->rtprop_us)"),
-    Atom("", 1): ("rtprop", "s->rtprop_us"),
-    Atom("alpha", 1): ("packet", "rule_quantity(alpha_bytes)"),
-    Atom("C_L_lambda", 1): ("c_l_lambda_data", "rule_data(rule_quantity(s->rate), s->rtprop_us)"),
-}
-_ATOMS: Final = {BeliefFamily.CCAC: _CCAC, BeliefFamily.CBR_DELAY: _CBR_DELAY}
-_ARGUMENTS: Final = {
-    BeliefFamily.CCAC: "const struct beliefs *b, u32 mss",
-    BeliefFamily.CBR_DELAY: "const struct probing *s, u64 alpha_bytes, u32 mss",
-}
-
 
 def controller(rule: Rule) -> str:
     """Return the rule as the text of a ``.bpf.c``.
 
     Raises
     ------
-    ConfigError : coefficients that are too large for 64-bit arithmetic
+    ConfigError : coefficients that are too large for 64-bit arithmetic, or beliefs that kernel C cannot compute
     """
+    _kernel(rule)
     words = {
         "@name@": rule.name,
         "@NAME@": rule.name.upper(),
@@ -77,7 +45,7 @@ def controller(rule: Rule) -> str:
         "@header@": _header(rule),
         "@decision@": decision(rule).rstrip("\n"),
     }
-    text = shipped.skeleton(f"rule-{rule.beliefs.value}.bpf.c.in")
+    text = shipped.skeleton(f"rule-{rule.beliefs.name}.bpf.c.in")
     for placeholder, word in words.items():
         text = text.replace(placeholder, word)
     return text
@@ -113,15 +81,16 @@ def decision(rule: Rule) -> str:
     ------
     ConfigError : coefficients that are too large for 64-bit arithmetic
     """
-    atoms = _ATOMS[rule.beliefs]
+    kernel = _kernel(rule)
+    atoms = kernel.atoms
     used = {atom for form in _forms(rule) for atom, _ in form.terms}
     variables = [f"\ts64 {name} = {value};" for atom, (name, value) in atoms.items() if atom in used]
     lines = [
         "/* Sending rate of the rule, bytes/s. */",
-        f"static __always_inline u64 {rule.name}_rate({_ARGUMENTS[rule.beliefs]})",
+        f"static __always_inline u64 {rule.name}_rate({kernel.arguments})",
         "{",
         *variables,
-        f"\tu64 least = {_FLOOR[rule.beliefs]};",
+        f"\tu64 least = {kernel.floor};",
         "",
     ]
     for branch in rule.branches:
@@ -142,9 +111,16 @@ def decision_header(rule: Rule) -> str:
         f"/* The decision of rules/{rule.name}.toml, for CCAs that are {rule.name} for a while. "
         "Written by `fairweir rule`. */\n"
         f"#ifndef {guard}\n#define {guard}\n\n"
-        f'#include "{_BELIEFS[rule.beliefs]}"\n#include "rule.h"\n\n'
+        f'#include "{_kernel(rule).header}"\n#include "rule.h"\n\n'
         f"{decision(rule)}\n#endif\n"
     )
+
+
+def _kernel(rule: Rule) -> Kernel:
+    if rule.beliefs.kernel is None:
+        hint = "rules that read them can be verified, not run"
+        raise ConfigError(f"kernel C cannot compute {rule.beliefs.name} beliefs", source=rule.name, hint=hint)
+    return rule.beliefs.kernel
 
 
 def _forms(rule: Rule) -> list[LinearForm]:
@@ -152,7 +128,7 @@ def _forms(rule: Rule) -> list[LinearForm]:
     return conditions + [branch.rate for branch in rule.branches]
 
 
-def _condition(rule: Rule, condition: Condition, atoms: Mapping[Atom, tuple[str, str]]) -> str:
+def _condition(rule: Rule, condition: Condition, atoms: Mapping[tuple[str, int], tuple[str, str]]) -> str:
     scaled, _ = _whole(rule, condition.difference)
     larger = _sum([(atom, factor) for atom, factor in scaled if factor > 0], atoms)
     smaller = _sum([(atom, -factor) for atom, factor in scaled if factor < 0], atoms)
@@ -160,7 +136,7 @@ def _condition(rule: Rule, condition: Condition, atoms: Mapping[Atom, tuple[str,
     return f"{larger} {sign} {smaller}"
 
 
-def _rate(rule: Rule, form: LinearForm, atoms: Mapping[Atom, tuple[str, str]]) -> str:
+def _rate(rule: Rule, form: LinearForm, atoms: Mapping[tuple[str, int], tuple[str, str]]) -> str:
     scaled, parts = _whole(rule, form)
     return f"max(rule_share({_sum(scaled, atoms)}, {parts}), least)"
 
@@ -183,7 +159,7 @@ def _whole(rule: Rule, form: LinearForm) -> tuple[list[tuple[Atom, int]], int]:
     return scaled, parts
 
 
-def _sum(terms: Sequence[tuple[Atom, int]], atoms: Mapping[Atom, tuple[str, str]]) -> str:
+def _sum(terms: Sequence[tuple[Atom, int]], atoms: Mapping[tuple[str, int], tuple[str, str]]) -> str:
     if not terms:
         return "0"
     text = ""

@@ -23,37 +23,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from fairweir.ccas.beliefs import QUANTITIES, Unit
 from fairweir.documents.suggestions import did_you_mean
-
-
-class Unit(Enum):
-    """Unit of a form, as powers of data and time."""
-
-    RATE = (1, -1)
-    DATA = (1, 0)
-    TIME = (0, 1)
-
-    @property
-    def noun(self) -> str:
-        """The unit in words."""
-        return {Unit.RATE: "a rate", Unit.DATA: "an amount of data", Unit.TIME: "a time"}[self]
-
-
-#: Names of quantities, with their powers of data and time. MSS is alpha times R and is an abbreviation.
-QUANTITIES: Final[Mapping[str, Unit]] = {
-    "C_L": Unit.RATE,
-    "C_U": Unit.RATE,
-    "C_L_lambda": Unit.RATE,
-    "alpha": Unit.RATE,
-    "qdel_L": Unit.TIME,
-    "q_U": Unit.DATA,
-}
-#: All permitted names.
-NAMES: Final = (*QUANTITIES, "R", "MSS")
 
 _WORD = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*/]))")
 
@@ -200,7 +174,7 @@ def _term(words: list[str], sign: int, text: str) -> tuple[Atom, Fraction]:
             r_power += -power if divides else power
             names += [name] if name else []
         else:
-            raise FormError(f"has an unknown name `{word}`", did_you_mean(word, NAMES))
+            raise FormError(f"has an unknown name `{word}`", did_you_mean(word, [*QUANTITIES, "R", "MSS"]))
         divides = False
     if not words:
         raise FormError("lacks a term" if text.strip() else "is empty", "write it like `2 C_L - 1/2 alpha`")

@@ -18,7 +18,8 @@ from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fairweir.ccas.linear import FormError, LinearForm, Unit, parse_form
+from fairweir.ccas.beliefs import FAMILIES, BeliefFamily, Unit
+from fairweir.ccas.linear import FormError, LinearForm, parse_form
 from fairweir.documents import shipped
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.documents.toml import parse_document, read_document
@@ -30,21 +31,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
 _COMPARISON = re.compile(r">=|<=|>|<")
 #: Folder of the shipped rules.
 RULES: Final = shipped.folder("rules")
-
-
-class BeliefFamily(Enum):
-    """The network model of the beliefs."""
-
-    CCAC = "ccac"
-    CBR_DELAY = "cbr-delay"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The beliefs that a rule may read."""
-        return {
-            BeliefFamily.CCAC: ("C_L", "C_U", "qdel_L"),
-            BeliefFamily.CBR_DELAY: ("C_L_lambda", "q_U"),
-        }[self]
 
 
 class Comparison(Enum):
@@ -167,10 +153,9 @@ class Rule:
         if not _NAME.fullmatch(table.name):
             hint = "lower case, digits and underscores, at most 15 characters: the kernel's limit"
             raise wrong(f"not a name for a rule: `{table.name}`", "name", hint)
-        families = [family.value for family in BeliefFamily]
-        if table.beliefs not in families:
-            raise wrong(f"unknown beliefs: `{table.beliefs}`", "beliefs", did_you_mean(table.beliefs, families))
-        family = BeliefFamily(table.beliefs)
+        if table.beliefs not in FAMILIES:
+            raise wrong(f"unknown beliefs: `{table.beliefs}`", "beliefs", did_you_mean(table.beliefs, list(FAMILIES)))
+        family = FAMILIES[table.beliefs]
         branches = []
         for i, row in enumerate(table.branch):
             is_last = i == len(table.branch) - 1
@@ -204,7 +189,7 @@ class Rule:
         import tomlkit
 
         document = tomlkit.document()
-        document.update({"name": self.name, "beliefs": self.beliefs.value})
+        document.update({"name": self.name, "beliefs": self.beliefs.name})
         document.update(
             {
                 key: tomlkit.string(text, multiline="\n" in text)
@@ -295,5 +280,5 @@ def parse_condition(text: str) -> Condition:
 def _check_names(form: LinearForm, family: BeliefFamily) -> None:
     allowed = {*family.names, "alpha"}
     for name in sorted(form.names - allowed):
-        hint = f"rules with {family.value} beliefs read {', '.join(family.names)}, alpha, MSS and R"
-        raise FormError(f"reads `{name}`, which is not a {family.value} belief", hint)
+        hint = f"rules with {family.name} beliefs read {', '.join(family.names)}, alpha, MSS and R"
+        raise FormError(f"reads `{name}`, which is not a {family.name} belief", hint)

@@ -36,7 +36,7 @@ def rule(
             {"when": [condition.text for condition in branch.conditions], "rate": str(branch.rate)}
             for branch in found.branches
         ]
-        document = {"name": found.name, "beliefs": found.beliefs.value, "branch": rows}
+        document = {"name": found.name, "beliefs": found.beliefs.name, "branch": rows}
         words = {"summary": found.summary, "description": found.description, "source": found.source}
         output.print_json({**document, **words, "c": text})
         return

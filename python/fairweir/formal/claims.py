@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Start
+from fairweir.formal.beliefs.families import FAMILIES
 from fairweir.formal.comparisons import Comparison
 from fairweir.formal.encoding.demands import Demands, LargeLoss
 from fairweir.formal.encoding.properties import PROPERTIES
@@ -159,7 +160,7 @@ class Invariant:
     def statement(self, system: System) -> str:
         """Return the parts of the invariant."""
         grid, asked = system.grid, self._of(system)
-        names = [name for name in ("C_L", "C_U", "C_L_lambda", "q_U") if name in system.flows[0].beliefs]
+        names = [name for family in system.flows[0].attached for name in FAMILIES[family].names]
         bounds = {name: PROPERTIES[name].statement for name in ("utilization", "queue", "loss-amount", "loss-events")}
         trend = "rate, queue or bq" if system.network.has_jitter else "rate or queue"
         parts = [

@@ -7,18 +7,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fairweir.ccas.lookup import algorithms
-from fairweir.ccas.rule import BeliefFamily, Rule, find_rule
+from fairweir.ccas.rule import Rule, find_rule
 from fairweir.documents import shipped
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.formal.beliefs import Expiry, Start, cbr_delay, ccac
+from fairweir.formal.beliefs import Expiry, Start, Terms
+from fairweir.formal.beliefs.families import FAMILIES
 from fairweir.formal.encoding.encode import attach
 from fairweir.formal.encoding.system import Sender, System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import Violation
 from fairweir.formal.exact.senders import decisions
 from fairweir.formal.handmade import HANDMADE, HandmadeCca
+from fairweir.formal.models import MODELS
 
 
 @dataclass(frozen=True)
@@ -47,16 +49,15 @@ def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
     """Return a rule as a subject, with its beliefs at the start and the end of a trace."""
 
     def encode(system: System, flow: int) -> None:
-        if rule.beliefs is BeliefFamily.CBR_DELAY:
-            if not system.network.has_constant_rate:
-                raise ConfigError(
-                    f"the beliefs of `{rule.name}` are not sound on {system.model}",
-                    key="--model",
-                    hint="use --model cbr-delay",
-                )
-            cbr_delay.attach(system, flow=flow, start=start, expiry=expiry)
-        else:
-            ccac.attach(system, flow=flow, start=start, expiry=expiry)
+        family = FAMILIES[rule.beliefs.name]
+        if not family.is_sound_on(system.network, system.buffer):
+            made_for = [name for name, model in MODELS.items() if model.beliefs == family.name]
+            raise ConfigError(
+                f"the beliefs of `{rule.name}` are not sound on {system.model}",
+                key="--model",
+                hint=f"use --model {made_for[0]}" if made_for else None,
+            )
+        family.attach(system, flow=flow, terms=Terms(start, expiry))
         attach(rule, system, flow)
 
     words = {

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from random import Random
 
 from fairweir.documents.arguments import words_for_enums
-from fairweir.formal.beliefs.choices import Family, Terms
+from fairweir.formal.beliefs.choices import Terms
+from fairweir.formal.beliefs.families import FAMILIES
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.evaluate import Evaluator, assignment
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.senders import Sender
 from fairweir.formal.encoding.system import System
 from fairweir.formal.encoding.trace import Trace
-from fairweir.formal.exact.beliefs import NAMES, is_consistent
-from fairweir.formal.exact.believe import believe, first_values
+from fairweir.formal.exact.believe import believe, first_values, is_consistent
 from fairweir.formal.exact.judge import violations
 from fairweir.formal.exact.sample import sample
 from fairweir.formal.models import MODELS
@@ -54,10 +54,9 @@ class Trial:
 
 
 @words_for_enums
-def families_of(model: str, buffer: Buffer) -> tuple[Family, ...]:
+def families_of(model: str, buffer: Buffer) -> tuple[str, ...]:
     """Return the beliefs that are sound on a model with such a buffer, in an order in which they can be attached."""
-    rates = (Family.CCAC, Family.CBR_DELAY) if MODELS[model].has_constant_rate else (Family.CCAC,)
-    return (*rates, Family.BUFFER) if buffer.is_finite else rates
+    return tuple(name for name, family in FAMILIES.items() if family.is_sound_on(MODELS[model], buffer))
 
 
 def try_out(system: System, seeds: Sequence[int]) -> Trial:
@@ -96,7 +95,7 @@ def inconsistencies(trace: Trace) -> list[str]:
     out = []
     for i, flow in enumerate(trace.flows):
         for family, terms in flow.attached.items():
-            columns = {name: flow.beliefs[name] for name in NAMES[family]}
+            columns = {name: flow.beliefs[name] for name in FAMILIES[family].names}
             for t in range(trace.grid.points):
                 values = {name: column[t] for name, column in columns.items()}
                 if not is_consistent(trace, family, terms, values, t):

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from fairweir.ccas.linear import Atom, FormError, LinearForm, Unit, parse_form
-from fairweir.ccas.rule import BeliefFamily
+from fairweir.ccas.beliefs import FAMILIES, BeliefFamily, Unit
+from fairweir.ccas.linear import Atom, FormError, LinearForm, parse_form
 from fairweir.documents.quantities import invalid, show
 from fairweir.documents.toml import read_document
 from fairweir.documents.validation_errors import explain
@@ -168,7 +168,7 @@ class Query(_Table):
     @property
     def family(self) -> BeliefFamily:
         """The beliefs that candidates read."""
-        return BeliefFamily(NETWORKS[self.model].beliefs)
+        return FAMILIES[NETWORKS[self.model].beliefs]
 
     @property
     def demands(self) -> Demands:

@@ -15,8 +15,9 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
+from fairweir.ccas.beliefs import BeliefFamily
 from fairweir.ccas.linear import Atom, LinearForm
-from fairweir.ccas.rule import BeliefFamily, Branch, Comparison, Condition, Rule
+from fairweir.ccas.rule import Branch, Comparison, Condition, Rule
 
 #: Indices of conditions, then of rates; see the module's text.
 Candidate = tuple[int, ...]

@@ -11,9 +11,10 @@ from functools import cached_property
 
 import z3
 
-from fairweir.ccas.rule import BeliefFamily
+from fairweir.ccas.beliefs import QUANTITIES, BeliefFamily, Unit
 from fairweir.errors import SolverError
-from fairweir.formal.beliefs import Expiry, cbr_delay, ccac
+from fairweir.formal.beliefs import Expiry, Terms
+from fairweir.formal.beliefs.families import FAMILIES
 from fairweir.formal.encoding.encode import encode
 from fairweir.formal.encoding.invariant import invariant
 from fairweir.formal.encoding.senders import Sender
@@ -27,8 +28,6 @@ from fairweir.synth.replay import objections
 from fairweir.synth.space import Candidate
 from fairweir.synth.survivors import Step
 
-#: Bounds on rates; each only ever tightens while it does not time out.
-_RATE_BOUNDS = ("C_L", "C_U", "C_L_lambda")
 #: Answers that decide between cases: a trace in any refutes; without one, all must be known to have none.
 _TELLING = (Satisfiable.SAT, Satisfiable.UNKNOWN, Satisfiable.UNSAT)
 
@@ -86,9 +85,9 @@ class Verifier:
         query = self.query
         system = MODELS[query.model].build(query.grid, query.buffer, (Sender.RATE,), query.acks)
         beliefs = query.beliefs
-        ccac.attach(system, start=beliefs.start, expiry=beliefs.expiry)
-        if query.family is BeliefFamily.CBR_DELAY:
-            cbr_delay.attach(system, start=beliefs.start, expiry=beliefs.expiry, resolution=beliefs.resolution)
+        terms = Terms(beliefs.start, beliefs.expiry, beliefs.resolution)
+        for name in dict.fromkeys(("ccac", query.family.name)):
+            FAMILIES[name].attach(system, terms=terms)
         return system
 
     @cached_property
@@ -109,7 +108,8 @@ class Verifier:
         if self.query.beliefs.expiry is not Expiry.NEVER:
             return (Prepared(broken, variables),)
         own = self.system.flows[0].beliefs
-        bounds = [own[name] for name in _RATE_BOUNDS if name in own]
+        # Bounds on rates only ever tighten while they do not time out.
+        bounds = [curve for name, curve in own.items() if QUANTITIES.get(name) is Unit.RATE]
         still = [value == bound[0] for bound in bounds for value in bound[1:]]
         return Prepared([*broken, *still], variables), Prepared([*broken, z3.Not(z3.And(*still))], variables)
 

@@ -5,6 +5,6 @@ Each family's ``attach`` creates a flow's beliefs at every point, constrains the
 :mod:`fairweir.formal.beliefs.soundness`.
 """
 
-from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms
+from fairweir.formal.beliefs.choices import Expiry, Resolution, Start, Terms
 
-__all__ = ["Expiry", "Family", "Resolution", "Start", "Terms"]
+__all__ = ["Expiry", "Resolution", "Start", "Terms"]

@@ -8,13 +8,20 @@ first loss.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import z3
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
-from fairweir.formal.beliefs.choices import Family, Start, Terms, needs_rate
+from fairweir.formal.beliefs.choices import Start, Terms, needs_rate
+from fairweir.formal.beliefs.family import USUAL, Family
 from fairweir.formal.beliefs.samples import Sample, is_largest, is_minimum
+from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.system import Bit, System
+
+if TYPE_CHECKING:
+    from fairweir.formal.models.model import Model
 
 
 @words_for_enums
@@ -29,14 +36,14 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) ->
     needs_rate(own.sender)
     if system.beta is None:
         raise ConfigError("an infinite buffer has no size to bound", key="buffer", value=str(system.buffer))
-    if Family.CCAC not in own.attached:
+    if "ccac" not in own.attached:
         raise ConfigError(
             "bounds on the buffer need bounds on the rate", key="beliefs", hint="attach C_L and C_U first"
         )
     stem = flow if len(system.flows) > 1 else None
     lower, upper = system.reals("beta_L", stem), system.reals("beta_U", stem)
     own.beliefs |= {"beta_L": lower, "beta_U": upper}
-    own.attached[Family.BUFFER] = Terms(start)
+    own.attached["buffer"] = Terms(start)
     group = f"beliefs {flow}"
     system.require(group, lower[0] >= 0, upper[0] >= lower[0])
     if start is Start.CONSISTENT:
@@ -72,3 +79,28 @@ def _held(system: System, flow: int, t: int) -> list[Sample]:
 
 def _overflowed(system: System, flow: int, t: int) -> list[Sample]:
     return [(shows_overflow(system, t, flow), known_queue(system, t, flow))] if t > system.grid.r_steps else []
+
+
+class BufferSize(Family):
+    """Bounds on the buffer: beta_L and beta_U."""
+
+    name = "buffer"
+    names = ("beta_L", "beta_U")
+    needs = ("ccac",)
+    claims = {
+        "beta_L <= beta": lambda system, t: system.flows[0].beliefs["beta_L"][t] <= system.beta,
+        "beta <= beta_U": lambda system, t: system.flows[0].beliefs["beta_U"][t] >= system.beta,
+    }
+
+    def attach(self, system: System, *, flow: int = 0, terms: Terms = USUAL) -> None:
+        """Add the beliefs to a flow; they have no time-outs."""
+        attach(system, flow=flow, start=terms.start)
+
+    def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
+        """Return whether there is a size to bound; service within D of a server of rate C is enough."""
+        return buffer.is_finite
+
+    def consistent(self, system: System, t: int, flow: int = 0) -> list[Bit]:
+        """Return the conditions that beta lies between the bounds."""
+        own = system.flows[flow].beliefs
+        return [own["beta_L"][t] <= system.beta, own["beta_U"][t] >= system.beta]

@@ -9,16 +9,22 @@ docs/formal/models.md has the results for each.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import z3
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
-from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms, needs_rate
+from fairweir.formal.beliefs.choices import Expiry, Resolution, Start, Terms, needs_rate
+from fairweir.formal.beliefs.family import USUAL, Family, Variant
 from fairweir.formal.beliefs.samples import Sample, is_largest
+from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Bit, System, is_max
 from fairweir.formal.models.delay import first_byte_delays
+
+if TYPE_CHECKING:
+    from fairweir.formal.models.model import Model
 
 #: At a time-out C_L_lambda falls to no less than this fraction of its first value (published code).
 LARGEST_FALL = Fraction(1, 2)
@@ -48,7 +54,7 @@ def attach(
     lower, most = system.reals("C_L_lambda", stem), system.reals("q_U", stem)
     own, last, group = system.flows[flow], system.grid.last, f"beliefs {flow}"
     own.beliefs |= {"C_L_lambda": lower, "q_U": most}
-    own.attached[Family.CBR_DELAY] = Terms(start, expiry, resolution)
+    own.attached["cbr-delay"] = Terms(start, expiry, resolution)
     expires = expiry is not Expiry.NEVER
     kept = z3.Real(f"{lower[last]}_kept") if expires else lower[last]
     system.require(group, lower[0] >= system.alpha, most[0] >= 0)
@@ -82,7 +88,7 @@ def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
     lower = own.beliefs["C_L_lambda"][t]
     if system.beta is None:
         return lower <= 1
-    return z3.And(lower <= 1, 1 + system.beta >= reach(system.grid, own.attached[Family.CBR_DELAY].resolution) * lower)
+    return z3.And(lower <= 1, 1 + system.beta >= reach(system.grid, own.attached["cbr-delay"].resolution) * lower)
 
 
 def consistent_queue(system: System, t: int, flow: int = 0) -> Bit:
@@ -93,7 +99,7 @@ def consistent_queue(system: System, t: int, flow: int = 0) -> Bit:
 def _quiet_steps(system: System, flow: int) -> list[Bit]:
     """Return per point whether the step before it showed neither a delay above the jitter of the bound nor a loss."""
     own = system.flows[flow]
-    blur = 1 if own.attached[Family.CBR_DELAY].resolution is Resolution.STEP else 0
+    blur = 1 if own.attached["cbr-delay"].resolution is Resolution.STEP else 0
     long = system.grid.d_steps + blur + 1
     bits = first_byte_delays(system, own)
     known = own.L if system.network.knows_losses_at_once else own.Ld
@@ -166,7 +172,7 @@ def contradicted(system: System, flow: int = 0) -> Bit:
     own, grid = system.flows[flow], system.grid
     if (grid.r_steps, grid.d_steps) != (1, 1):
         raise ConfigError("contradicted beliefs are known for steps of R = D only", key="per-r")
-    room = reach(grid, own.attached[Family.CBR_DELAY].resolution)
+    room = reach(grid, own.attached["cbr-delay"].resolution)
     lower, most = own.beliefs["C_L_lambda"], own.beliefs["q_U"]
     found: list[Bit] = []
     for t in range(1, grid.points):
@@ -176,3 +182,47 @@ def contradicted(system: System, flow: int = 0) -> Bit:
             lost = own.Ld[t + 1] - own.Ld[t]
             found.append(z3.And(lost > 0, lost > most[t - 1] + sent - room * lower[t - 1]))
     return z3.Or(*found)
+
+
+class CbrDelay(Family):
+    """A lower bound on a constant rate, and an upper one on its queue: C_L_lambda and q_U."""
+
+    name = "cbr-delay"
+    names = ("C_L_lambda", "q_U")
+    variants = tuple(Variant(Terms(resolution=one), f", delays to the {one}") for one in Resolution)
+    claims = {
+        "C_L_lambda <= C, and with its room below C T* + beta": consistent_rate,
+        "bq <= q_U": consistent_queue,
+    }
+
+    def attach(self, system: System, *, flow: int = 0, terms: Terms = USUAL) -> None:
+        """Add the beliefs to a flow."""
+        attach(system, flow=flow, start=terms.start, expiry=terms.expiry, resolution=terms.resolution)
+
+    def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
+        """Return whether the queue is served at C while it has bytes."""
+        return model.has_constant_rate
+
+    def consistent(self, system: System, t: int, flow: int = 0) -> list[Bit]:
+        """Return the conditions that C, beta and the bottleneck's queue are among those that the bounds admit."""
+        return [consistent_rate(system, t, flow), consistent_queue(system, t, flow)]
+
+    def may_end(self, system: System) -> list[Bit]:
+        """Return the conditions that the last bounds are possible ones."""
+        own, last = system.flows[0].beliefs, system.grid.last
+        return [own["C_L_lambda"][last] >= system.alpha, own["q_U"][last] >= 0]
+
+    def gains(self, system: System) -> Bit:
+        """Return whether the bound on the rate is higher than at first."""
+        lower = system.flows[0].beliefs["C_L_lambda"]
+        return lower[system.grid.last] > lower[0]
+
+    def loses_nothing(self, system: System) -> Bit:
+        """Return whether it is not lower."""
+        lower = system.flows[0].beliefs["C_L_lambda"]
+        return lower[system.grid.last] >= lower[0]
+
+    def unless_stale(self, system: System, claim: Bit, harmless: Bit, improves: Bit) -> Bit:
+        """Require that a bound above C falls, becomes invalid, or does no harm."""
+        lower, last = system.flows[0].beliefs["C_L_lambda"], system.grid.last
+        return z3.If(lower[0] > 1, z3.Or(lower[last] < lower[0], lower[last] < system.alpha, harmless), claim)

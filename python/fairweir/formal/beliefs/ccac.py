@@ -6,13 +6,20 @@ certainly busy: delays above D, or losses.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import z3
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
-from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms, needs_rate
+from fairweir.formal.beliefs.choices import Expiry, Start, Terms, needs_rate
+from fairweir.formal.beliefs.family import USUAL, Family
 from fairweir.formal.beliefs.samples import is_minimum
+from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.system import Bit, Curve, System, is_max
+
+if TYPE_CHECKING:
+    from fairweir.formal.models.model import Model
 
 #: C_U may grow by this factor at a time-out. Thesis: at most 2; published code: 1.5.
 LARGEST_EXPANSION = z3.Q(3, 2)
@@ -44,7 +51,7 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
         system.require(group, *is_max(new_lower, [lower[t - 1], *_min_rates(system, flow, t)]))
         system.require(group, *_is_upper(system, flow, new_upper, upper[t - 1], t, busy))
     system.flows[flow].beliefs |= {"C_L": lower, "C_U": upper}
-    system.flows[flow].attached[Family.CCAC] = Terms(start, expiry)
+    system.flows[flow].attached["ccac"] = Terms(start, expiry)
     if expires:
         system.require(f"time-outs {flow}", *_time_outs(system, flow, kept_lower, kept_upper))
 
@@ -117,3 +124,48 @@ def consistent(system: System, t: int, flow: int = 0) -> Bit:
     """Return whether the network is among those that the flow believes possible at t."""
     own: dict[str, Curve] = system.flows[flow].beliefs
     return consistent_rates(own["C_L"][t], own["C_U"][t])
+
+
+class Ccac(Family):
+    """Bounds on the link rate: C_L and C_U."""
+
+    name = "ccac"
+    names = ("C_L", "C_U")
+    claims = {
+        "C_L <= C": lambda system, t: system.flows[0].beliefs["C_L"][t] <= 1,
+        "C <= C_U": lambda system, t: system.flows[0].beliefs["C_U"][t] >= 1,
+    }
+
+    def attach(self, system: System, *, flow: int = 0, terms: Terms = USUAL) -> None:
+        """Add the beliefs to a flow."""
+        attach(system, flow=flow, start=terms.start, expiry=terms.expiry)
+
+    def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
+        """Return whether service stays within D of a server of rate C, as on every shipped model."""
+        return True
+
+    def consistent(self, system: System, t: int, flow: int = 0) -> list[Bit]:
+        """Return the condition that C lies between the bounds."""
+        return [consistent(system, t, flow)]
+
+    def gains(self, system: System) -> Bit:
+        """Return whether the bounds are nearer to each other than at first."""
+        return _width(system, system.grid.last) < _width(system, 0)
+
+    def loses_nothing(self, system: System) -> Bit:
+        """Return whether they are at most as far apart."""
+        return _width(system, system.grid.last) <= _width(system, 0)
+
+    def unless_stale(self, system: System, claim: Bit, harmless: Bit, improves: Bit) -> Bit:
+        """Require that a bound on the wrong side of C moves towards it, becomes invalid, or does no harm."""
+        own, last = system.flows[0].beliefs, system.grid.last
+        lower, upper = own["C_L"], own["C_U"]
+        excuses = z3.Or(lower[last] > upper[last], harmless, improves)
+        high = z3.Or(lower[last] < lower[0], excuses)
+        low = z3.Or(upper[last] > upper[0], excuses)
+        return z3.If(lower[0] > 1, high, z3.If(upper[0] < 1, low, claim))
+
+
+def _width(system: System, t: int) -> z3.ArithRef:
+    own = system.flows[0].beliefs
+    return own["C_U"][t] - own["C_L"][t]

@@ -28,17 +28,6 @@ class Expiry(StrEnum):
     """The same, if and only if the trace shows that no link is left; ours, for the CBR-delay family."""
 
 
-class Family(StrEnum):
-    """Beliefs that are computed together."""
-
-    CCAC = "ccac"
-    """C_L and C_U."""
-    CBR_DELAY = "cbr-delay"
-    """C_L_lambda and q_U."""
-    BUFFER = "buffer"
-    """beta_L and beta_U."""
-
-
 class Resolution(StrEnum):
     """Resolution of a CBR-delay flow's delays."""
 

@@ -7,38 +7,19 @@ claim is that they still do at the last point.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import z3
 
 from fairweir.documents.arguments import words_for_enums
-from fairweir.formal.beliefs import Family, Resolution, Start, cbr_delay, ccac
+from fairweir.formal.beliefs import Resolution, Start, cbr_delay, ccac
 from fairweir.formal.beliefs import buffer as buffer_size
+from fairweir.formal.beliefs.families import FAMILIES
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Bit, System
 from fairweir.formal.models import MODELS, NETWORKS
-
-#: Name of a belief, and the claim that it admits the network at a point.
-_CCAC: Mapping[str, Callable[[System, int], Bit]] = {
-    "C_L <= C": lambda system, t: system.flows[0].beliefs["C_L"][t] <= 1,
-    "C <= C_U": lambda system, t: system.flows[0].beliefs["C_U"][t] >= 1,
-}
-_CBR_DELAY: Mapping[str, Callable[[System, int], Bit]] = {
-    "C_L_lambda <= C, and with its room below C T* + beta": cbr_delay.consistent_rate,
-    "bq <= q_U": cbr_delay.consistent_queue,
-}
-_BUFFER: Mapping[str, Callable[[System, int], Bit]] = {
-    "beta_L <= beta": lambda system, t: system.flows[0].beliefs["beta_L"][t] <= system.beta,
-    "beta <= beta_U": lambda system, t: system.flows[0].beliefs["beta_U"][t] >= system.beta,
-}
-#: How each family is attached with its usual terms.
-ATTACH: Mapping[Family, Callable[[System], None]] = {
-    Family.CCAC: ccac.attach,
-    Family.CBR_DELAY: cbr_delay.attach,
-    Family.BUFFER: buffer_size.attach,
-}
 
 
 @dataclass(frozen=True)
@@ -63,29 +44,22 @@ class Bound:
 
 def bounds(grid: Grid) -> Iterator[Bound]:
     """Yield every belief's bound, for every model and buffer for which it is sound; at the last point."""
-    for model in NETWORKS:
-        for buffer in Buffer:
-            system = believing(model, grid, buffer)
-            for claim, holds in _CCAC.items():
-                yield Bound(f"{model} {buffer}: {claim}", claim, system, holds(system, grid.last))
-    for model in (name for name, network in NETWORKS.items() if network.has_constant_rate):
-        for resolution in Resolution:
-            for buffer in Buffer:
-                system = believing(model, grid, buffer, resolution)
-                for claim, holds in _CBR_DELAY.items():
-                    name = f"{model} {buffer}, delays to the {resolution}: {claim}"
-                    yield Bound(name, claim, system, holds(system, grid.last))
-    yield from buffer_bounds(grid)
+    for name in FAMILIES:
+        yield from bounds_of(name, grid)
 
 
-def buffer_bounds(grid: Grid) -> Iterator[Bound]:
-    """Yield the bounds on beta, for every model and finite buffer; at the last point."""
-    for model in NETWORKS:
-        for buffer in filter(lambda b: b.is_finite, Buffer):
-            system = believing(model, grid, buffer)
-            buffer_size.attach(system)
-            for claim, holds in _BUFFER.items():
-                yield Bound(f"{model} {buffer}: {claim}", claim, system, holds(system, grid.last))
+def bounds_of(name: str, grid: Grid) -> Iterator[Bound]:
+    """Yield the bounds of a family, for every model and buffer for which it is sound; at the last point."""
+    family = FAMILIES[name]
+    for model, network in NETWORKS.items():
+        for variant in family.variants:
+            for buffer in (one for one in Buffer if family.is_sound_on(network, one)):
+                system = MODELS[model].build(grid, buffer)
+                for needed in family.needs:
+                    FAMILIES[needed].attach(system)
+                family.attach(system, terms=variant.terms)
+                for claim, holds in family.claims.items():
+                    yield Bound(f"{model} {buffer}{variant.words}: {claim}", claim, system, holds(system, grid.last))
 
 
 def controls(grid: Grid) -> Iterator[Bound]:
@@ -109,7 +83,7 @@ def controls(grid: Grid) -> Iterator[Bound]:
     yield control("steady acknowledgements", "the delay seen grows by a step per step at most", plain, z3.And(*grown))
     stale = MODELS["ccac"].build(grid, Buffer.INFINITE)
     ccac.attach(stale, start=Start.ANY)
-    yield control("stale at first", "C_L <= C", stale, _CCAC["C_L <= C"](stale, last))
+    yield control("stale at first", "C_L <= C", stale, FAMILIES["ccac"].claims["C_L <= C"](stale, last))
     wider = MODELS["ccac"].build(grid, Buffer.ARBITRARY)
     cbr_delay.attach(wider)
     yield control("C_L_lambda on CCAC", "C_L_lambda <= C", wider, wider.flows[0].beliefs["C_L_lambda"][last] <= 1)

@@ -6,9 +6,13 @@ satisfies the invariant still has to be proved (thesis section 4.1.2, "Post synt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import z3
 
-from fairweir.formal.beliefs import Start, cbr_delay, ccac
+from fairweir.formal.beliefs import Start
+from fairweir.formal.beliefs.families import FAMILIES
+from fairweir.formal.beliefs.family import Family
 from fairweir.formal.encoding import properties
 from fairweir.formal.encoding.demands import Demands, LargeLoss
 from fairweir.formal.encoding.system import Bit, System
@@ -16,20 +20,21 @@ from fairweir.formal.encoding.system import Bit, System
 
 def invariant(system: System, demands: Demands) -> Bit:
     """Return the invariant of a single flow with attached beliefs."""
-    reads_cbr = "C_L_lambda" in system.flows[0].beliefs
-    improves, consistent = (_improves_cbr, _consistent_cbr) if reads_cbr else (_improves, ccac.consistent)
-    fine = z3.Or(improves(system), necessary(system, demands))
-    kept = [consistent(system, system.grid.last), fine]
+    families = [FAMILIES[name] for name in system.flows[0].attached]
+    improves = _improves(system, families)
+    # The family attached last decides what a rule reads.
+    consistent = [bit for family in reversed(families) for bit in family.consistent(system, system.grid.last)]
+    kept = [_all(consistent), z3.Or(improves, necessary(system, demands))]
     if demands.large_loss is not LargeLoss.NEVER and system.beta is not None:
         excuses = [_no_large_loss(system, demands), went_down(system)]
         if demands.large_loss is LargeLoss.LARGE_BUFFERS:
             excuses.append(system.beta < demands.large_buffer * (1 + system.grid.jitter))
         kept.append(z3.Or(*excuses))
-    if reads_cbr:
-        own, last = system.flows[0].beliefs, system.grid.last
-        kept += [own["C_L_lambda"][last] >= system.alpha, own["q_U"][last] >= 0]
+    kept += [bit for family in families for bit in family.may_end(system)]
     claim = z3.And(*kept)
-    return claim if demands.start is Start.CONSISTENT else _unless_stale(system, demands, claim)
+    if demands.start is Start.CONSISTENT or not families:
+        return claim
+    return families[-1].unless_stale(system, claim, objectives(system, demands), improves)
 
 
 def necessary(system: System, demands: Demands) -> Bit:
@@ -78,38 +83,14 @@ def _trend(system: System) -> list[tuple[z3.ArithRef, z3.ArithRef]]:
     return [*pairs, (system.bottleneck_queue(first), system.bottleneck_queue(last))]
 
 
-def _improves(system: System) -> Bit:
-    own, last = system.flows[0].beliefs, system.grid.last
-    return own["C_U"][last] - own["C_L"][last] < own["C_U"][0] - own["C_L"][0]
-
-
-def _improves_cbr(system: System) -> Bit:
-    own, last = system.flows[0].beliefs, system.grid.last
-    grew = own["C_L_lambda"][last] > own["C_L_lambda"][0]
-    if "C_L" not in own:
-        return grew
-    width = [own["C_U"][t] - own["C_L"][t] for t in (0, last)]
+def _improves(system: System, families: Sequence[Family]) -> Bit:
+    """Return whether the flow believes fewer networks possible than at first: some in one family, and more in none."""
+    if len(families) == 1:
+        return families[0].gains(system)
     return z3.And(
-        z3.Or(width[1] < width[0], grew), width[1] <= width[0], own["C_L_lambda"][last] >= own["C_L_lambda"][0]
+        z3.Or(*(family.gains(system) for family in families)), *(family.loses_nothing(system) for family in families)
     )
 
 
-def _consistent_cbr(system: System, t: int) -> Bit:
-    parts = [cbr_delay.consistent_rate(system, t), cbr_delay.consistent_queue(system, t)]
-    if "C_L" in system.flows[0].beliefs:
-        parts.append(ccac.consistent(system, t))
-    return z3.And(*parts)
-
-
-def _unless_stale(system: System, demands: Demands, claim: Bit) -> Bit:
-    """Stale bounds must move towards C, become invalid, or do no harm."""
-    own, last = system.flows[0].beliefs, system.grid.last
-    harmless = objectives(system, demands)
-    if "C_L_lambda" in own:
-        lower = own["C_L_lambda"]
-        return z3.If(lower[0] > 1, z3.Or(lower[last] < lower[0], lower[last] < system.alpha, harmless), claim)
-    lower, upper = own["C_L"], own["C_U"]
-    excuses = z3.Or(lower[last] > upper[last], harmless, _improves(system))
-    high = z3.Or(lower[last] < lower[0], excuses)
-    low = z3.Or(upper[last] > upper[0], excuses)
-    return z3.If(lower[0] > 1, high, z3.If(upper[0] < 1, low, claim))
+def _all(bits: Sequence[Bit]) -> Bit:
+    return bits[0] if len(bits) == 1 else z3.And(*bits)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import z3
 
-from fairweir.formal.beliefs.choices import Family, Terms
+from fairweir.formal.beliefs.choices import Terms
 from fairweir.formal.encoding.buffers import Buffer, admits, fixed_size
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.senders import Sender
@@ -76,7 +76,7 @@ class Flow:
     waited: Sequence[Sequence[Bit]] = ()
     past: Curve = ()
     beliefs: dict[str, Curve] = field(default_factory=dict)
-    attached: dict[Family, Terms] = field(default_factory=dict)
+    attached: dict[str, Terms] = field(default_factory=dict)
 
     def accepted(self, t: int) -> z3.ArithRef:
         """Return A - L: the bytes that entered the queue up to t, which may be before the trace."""

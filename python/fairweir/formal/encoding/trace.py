@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, Va
 
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
-from fairweir.formal.beliefs.choices import Family, Terms
+from fairweir.formal.beliefs.choices import Terms
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Acks, Curve, Flow, Sender, System
@@ -65,7 +65,7 @@ class FlowTrace(BaseModel):
     cwnd: Column
     delay: tuple[int, ...]
     beliefs: dict[str, Column] = {}
-    attached: dict[Family, Terms] = {}
+    attached: dict[str, Terms] = {}
 
     def accepted(self, t: int) -> Fraction:
         """Return A - L at t, which may be before the trace."""

@@ -1,39 +1,68 @@
-"""A trace's flows with beliefs, computed from given or drawn first values."""
+"""A flow's beliefs in a trace: checked, or computed from given or drawn first values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from random import Random
 
-from fairweir.formal.beliefs.choices import Family, Start, Terms
+from fairweir.formal.beliefs.choices import Start, Terms
 from fairweir.formal.encoding.trace import Trace
-from fairweir.formal.exact.beliefs import FAMILIES, room_of
+from fairweir.formal.exact.beliefs import BeliefDefinition, Values, beliefs_named
+from fairweir.formal.exact.report import Report, Violation
+from fairweir.formal.exact.senders import min_qdelay
 
 
-def believe(trace: Trace, index: int, family: Family, terms: Terms, first: Mapping[str, Fraction]) -> Trace:
-    """Return the trace with a flow's beliefs of a family, from their values at t = 0 on."""
+def belief_violations(trace: Trace, index: int) -> Iterator[Violation]:
+    """Check every belief that was attached to a flow, recomputed from its first value."""
+    flow, report = trace.flows[index], Report(index)
+    for attached, terms in flow.attached.items():
+        family = beliefs_named(attached)
+        first = {name: flow.beliefs[name][0] for name in family.names}
+        yield from _valid_start(trace, family, terms, first, report)
+        for name, column in family.columns(trace, flow, terms, first).items():
+            for t, expected in enumerate(column):
+                yield from report.equal(name, flow.beliefs[name][t], expected, "beliefs", t)
+    for name, offset in (("qdel_L", None), ("qdel_U", trace.grid.step)):
+        for t, found in enumerate(flow.beliefs.get(name, ())):
+            expected = min_qdelay(trace, flow, t) if offset is None else flow.delay[t] * trace.grid.step + offset
+            yield from report.equal(name, found, expected, "beliefs", t)
+
+
+def believe(trace: Trace, index: int, family: str, terms: Terms, first: Values) -> Trace:
+    """Return the trace with a flow's beliefs of a family, from their values at t = 0 on.
+
+    Parameters
+    ----------
+    index : int, of the flow
+    family : str, its name
+    terms : Terms, under which the beliefs are attached
+    first : the values by name
+    """
     flow = trace.flows[index]
-    columns = {name: tuple(column) for name, column in FAMILIES[family](trace, flow, terms, first).items()}
+    computed = beliefs_named(family).columns(trace, flow, terms, first)
+    columns = {name: tuple(column) for name, column in computed.items()}
     believing = flow.model_copy(update={"beliefs": flow.beliefs | columns, "attached": flow.attached | {family: terms}})
     flows: Sequence[object] = [believing if i == index else other for i, other in enumerate(trace.flows)]
     return trace.model_copy(update={"flows": tuple(flows)})
 
 
-def first_values(trace: Trace, family: Family, terms: Terms, random: Random) -> dict[str, Fraction]:
+def first_values(trace: Trace, family: str, terms: Terms, random: Random) -> dict[str, Fraction]:
     """Draw values at t = 0 that the terms admit: consistent with the network, or any."""
     part = Fraction(random.randint(0, 8), 8)
-    if family is Family.CCAC:
-        if terms.start is Start.ANY:
-            low = trace.alpha + part * random.randint(0, 4)
-            return {"C_L": low, "C_U": low + Fraction(random.randint(0, 16), 8)}
-        return {"C_L": trace.alpha + part * (1 - trace.alpha), "C_U": 1 + Fraction(random.randint(0, 16), 8)}
-    if family is Family.BUFFER:
-        size = Fraction(0) if terms.start is Start.ANY else (trace.beta or Fraction(0))
-        return {"beta_L": part * size, "beta_U": size + Fraction(random.randint(0, 16), 8)}
-    most = Fraction(1) if trace.beta is None else min(Fraction(1), (1 + trace.beta) / room_of(trace, terms))
-    if terms.start is Start.ANY:
-        most *= 4
-    min_queue = Fraction(0) if terms.start is Start.ANY else max(Fraction(0), trace.bottleneck_queue(0))
-    low = trace.alpha + part * max(Fraction(0), most - trace.alpha)
-    return {"C_L_lambda": low, "q_U": min_queue + Fraction(random.randint(0, 8), 4)}
+    return beliefs_named(family).first_values(trace, terms, part, random)
+
+
+def is_consistent(trace: Trace, family: str, terms: Terms, values: Values, t: int) -> bool:
+    """Return whether the trace's network is consistent with a family's values at t."""
+    return beliefs_named(family).is_consistent(trace, terms, values, t)
+
+
+def _valid_start(
+    trace: Trace, family: BeliefDefinition, terms: Terms, first: Values, report: Report
+) -> Iterator[Violation]:
+    is_valid = family.may_start(trace, first)
+    yield from report.unless(is_valid, "beliefs", 0, f"{family.name} starts with impossible values")
+    if terms.start is Start.CONSISTENT:
+        fits = family.is_consistent(trace, terms, first, 0)
+        yield from report.unless(fits, "beliefs", 0, f"{family.name} starts inconsistent with the network")

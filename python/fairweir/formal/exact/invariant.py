@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fairweir.formal.beliefs.choices import Family, Start
+from fairweir.formal.beliefs.choices import Start
 from fairweir.formal.encoding.demands import QUEUE_PACKETS, Demands, LargeLoss
 from fairweir.formal.encoding.trace import Trace
-from fairweir.formal.exact.beliefs import is_consistent
+from fairweir.formal.exact.beliefs import attached_to
+from fairweir.formal.exact.believe import is_consistent
 from fairweir.formal.exact.networks import definition_of
 
 
@@ -23,20 +24,13 @@ def keeps(trace: Trace, asked: Demands) -> bool:
     )
     if has_to_spare:
         kept = kept and (_large_losses(trace, asked) == 0 or _goes(trace, -1))
-    if "C_L_lambda" in own:
-        kept = kept and own["C_L_lambda"][last] >= trace.alpha and own["q_U"][last] >= 0
-    if asked.start is Start.CONSISTENT:
+    families = attached_to(flow)
+    for family in families:
+        kept = kept and family.may_end(trace, {name: own[name][last] for name in family.names})
+    if asked.start is Start.CONSISTENT or not families:
         return kept
     harmless = _is_utilized(trace, asked) and all(_bounds(trace, asked))
-    if "C_L_lambda" in own:
-        sending = own["C_L_lambda"]
-        excused = sending[last] < sending[0] or sending[last] < trace.alpha or harmless
-        return excused if sending[0] > 1 else kept
-    lower, upper = own["C_L"], own["C_U"]
-    excused = lower[last] > upper[last] or harmless or shrinks
-    if lower[0] > 1:
-        return excused or lower[last] < lower[0]
-    return excused or upper[last] > upper[0] if upper[0] < 1 else kept
+    return families[-1].unless_stale(trace, kept=kept, harmless=harmless, shrinks=shrinks)
 
 
 def _reach(trace: Trace) -> Fraction:
@@ -53,16 +47,9 @@ def _is_consistent(trace: Trace) -> bool:
 
 
 def _shrinks(trace: Trace) -> bool:
-    own = trace.flows[0].beliefs
-    attached = trace.flows[0].attached
-    sending = own.get("C_L_lambda", ())
-    if Family.CCAC not in attached:
-        return sending[-1] > sending[0]
-    width = [own["C_U"][t] - own["C_L"][t] for t in (0, -1)]
-    if Family.CBR_DELAY not in attached:
-        return width[1] < width[0]
-    gained = width[1] < width[0] or sending[-1] > sending[0]
-    return gained and width[1] <= width[0] and sending[-1] >= sending[0]
+    flow = trace.flows[0]
+    families = attached_to(flow)
+    return any(one.gains(flow.beliefs) for one in families) and all(one.loses_nothing(flow.beliefs) for one in families)
 
 
 def _makes_progress(trace: Trace, asked: Demands) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairweir.formal.encoding.trace import Trace
-from fairweir.formal.exact.beliefs import belief_violations
+from fairweir.formal.exact.believe import belief_violations
 from fairweir.formal.exact.network import flow_violations, network_violations
 from fairweir.formal.exact.report import Violation
 from fairweir.formal.exact.senders import Decider, arrivals, decisions

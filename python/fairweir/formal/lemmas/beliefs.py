@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from resource import RUSAGE_SELF, getrusage
 
 from fairweir.formal.beliefs import sampled, soundness
+from fairweir.formal.beliefs.families import FAMILIES
 from fairweir.formal.beliefs.soundness import Bound
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
@@ -113,7 +114,7 @@ def _random(model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender], t
         system = MODELS[model].build(grid, buffer, senders)
         if len(senders) == 1 and senders[0] is Sender.RATE:
             for family in families_of(model, buffer):
-                soundness.ATTACH[family](system)
+                FAMILIES[family].attach(system)
         trial = try_out(system, range(traces))
         return _of_trial(name, trial, getrusage(RUSAGE_SELF).ru_utime - begun)
 

@@ -1,0 +1,30 @@
+"""Families of beliefs that rules read, one file per family; `fairweir.formal.beliefs` has what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairweir.ccas.beliefs.cbr_delay import CBR_DELAY
+from fairweir.ccas.beliefs.ccac import CCAC
+from fairweir.ccas.beliefs.family import BeliefFamily, Kernel, Unit
+
+_FAMILIES: dict[str, BeliefFamily] = {family.name: family for family in (CCAC, CBR_DELAY)}
+_QUANTITIES: dict[str, Unit] = {**CCAC.units, **CBR_DELAY.units, "alpha": Unit.RATE}
+#: By the name that rule files write.
+FAMILIES: Mapping[str, BeliefFamily] = _FAMILIES
+#: Names of quantities, with their powers of data and time. MSS is alpha times R and is an abbreviation.
+QUANTITIES: Mapping[str, Unit] = _QUANTITIES
+
+
+def family_named(name: str) -> BeliefFamily:
+    """Return the family of that name."""
+    return FAMILIES[name]
+
+
+def register(family: BeliefFamily) -> None:
+    """Let rules read a family's beliefs from now on."""
+    _FAMILIES[family.name] = family
+    _QUANTITIES.update(family.units)
+
+
+__all__ = ["CBR_DELAY", "CCAC", "FAMILIES", "QUANTITIES", "BeliefFamily", "Kernel", "Unit", "family_named", "register"]

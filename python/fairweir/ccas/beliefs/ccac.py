@@ -1,0 +1,23 @@
+"""Beliefs on a CCAC link: bounds on its rate, and on the queueing delay (thesis section 4.1.1)."""
+
+from fairweir.ccas.beliefs.family import BeliefFamily, Kernel, Unit
+
+CCAC = BeliefFamily(
+    "ccac",
+    {"C_L": Unit.RATE, "C_U": Unit.RATE, "qdel_L": Unit.TIME},
+    Kernel(
+        header="beliefs.h",
+        floor="belief_packet_rate(b->rtprop_us, mss)",
+        arguments="const struct beliefs *b, u32 mss",
+        atoms={
+            ("C_L", 0): ("c_l", "rule_quantity(b->c_l)"),
+            ("C_U", 0): ("c_u", "rule_quantity(b->c_u)"),
+            ("alpha", 0): ("alpha", "rule_quantity(belief_packet_rate(b->rtprop_us, mss))"),
+            ("qdel_L", 0): ("qdel_l", "b->qdel_l_us"),
+            ("", 1): ("rtprop", "b->rtprop_us"),
+            ("alpha", 1): ("packet", "mss"),
+            ("C_L", 1): ("c_l_data", "rule_data(rule_quantity(b->c_l), b->rtprop_us)"),
+            ("C_U", 1): ("c_u_data", "rule_data(rule_quantity(b->c_u), b->rtprop_us)"),
+        },
+    ),
+)

@@ -1,0 +1,96 @@
+"""A family of beliefs for solvers: how it is attached to a flow, where it is sound, what it claims."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import z3
+
+from fairweir.formal.beliefs.choices import Terms
+from fairweir.formal.encoding.buffers import Buffer
+from fairweir.formal.encoding.system import Bit, System
+
+if TYPE_CHECKING:
+    from fairweir.formal.models.model import Model
+
+
+#: Beliefs admit the network at first and never time out.
+USUAL = Terms()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Terms under which a family's bounds are checked, and their words in the name of the check."""
+
+    terms: Terms = USUAL
+    words: str = ""
+
+
+class Family(ABC):
+    """Beliefs that are computed together.
+
+    :mod:`fairweir.formal.exact.beliefs` has the definition of the same name, which judges traces and shares no code
+    with this encoding.
+
+    Attributes
+    ----------
+    name : str
+    names : its beliefs, in ``flow.beliefs``
+    needs : families that must be attached before
+    variants : under which its bounds are checked
+    claims : for each bound, in words, that it admits the network at a point
+    """
+
+    name: str
+    names: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    variants: Sequence[Variant] = (Variant(),)
+    claims: Mapping[str, Callable[[System, int], Bit]]
+
+    @abstractmethod
+    def attach(self, system: System, *, flow: int = 0, terms: Terms = USUAL) -> None:
+        """Add the beliefs to a flow, with their constraints.
+
+        Parameters
+        ----------
+        flow : int, its index; it sends by rate
+        terms : Terms, at the start and the end of a trace
+
+        Raises
+        ------
+        ConfigError : the flow, the buffer or the terms are such that the beliefs would not be sound
+        """
+
+    @abstractmethod
+    def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
+        """Return whether no trace of a model with such a buffer violates the bounds."""
+
+    @abstractmethod
+    def consistent(self, system: System, t: int, flow: int = 0) -> list[Bit]:
+        """Return the conditions that the beliefs admit the network at t."""
+
+    def may_end(self, system: System) -> list[Bit]:
+        """Return the conditions on the last values of flow 0 that the synthesis invariant adds."""
+        return []
+
+    def gains(self, system: System) -> Bit:
+        """Return whether flow 0 believes fewer networks possible at the last point than at first."""
+        return z3.BoolVal(False)
+
+    def loses_nothing(self, system: System) -> Bit:
+        """Return whether flow 0 believes no more networks possible at the last point than at first."""
+        return z3.BoolVal(True)
+
+    def unless_stale(self, system: System, claim: Bit, harmless: Bit, improves: Bit) -> Bit:
+        """Return the synthesis invariant where the first values may be stale.
+
+        Parameters
+        ----------
+        claim : the invariant for values that are not
+        harmless : all objectives hold
+        improves : fewer networks are believed possible than at first
+        """
+        return claim

@@ -1,0 +1,27 @@
+"""What a flow can see of a step: that the link was busy, loaded, or lost bytes."""
+
+from __future__ import annotations
+
+from fairweir.formal.encoding.trace import FlowTrace, Trace
+from fairweir.formal.exact.networks import definition_of
+from fairweir.formal.exact.senders import min_qdelay
+
+
+def knows_loss(trace: Trace, flow: FlowTrace, t: int) -> bool:
+    """Return whether the flow got to know of a loss in the step up to t."""
+    known = flow.L if definition_of(trace).knows_losses_at_once else flow.Ld
+    return known[t] > known[t - 1]
+
+
+def is_busy(trace: Trace, flow: FlowTrace, t: int) -> bool:
+    """Return whether the flow saw, in the step up to t, that the link had more to do than it could."""
+    sends = flow.A[t] > flow.A[t - 1]
+    return (min_qdelay(trace, flow, t) > 0 and sends) or knows_loss(trace, flow, t)
+
+
+def is_loaded(trace: Trace, flow: FlowTrace, t: int, steps: int) -> bool:
+    """Return whether the first byte served in the step up to t had waited longer than that, or there was a loss."""
+    is_served, sends = flow.S[t] > flow.S[t - 1], flow.A[t] > flow.A[t - 1]
+    # The byte after S(t-1) is older than that if it had arrived by t - steps - 1.
+    is_old = steps < trace.grid.points and flow.accepted(t - steps - 1) > flow.S[t - 1]
+    return (is_served and sends and is_old) or knows_loss(trace, flow, t)
