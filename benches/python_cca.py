@@ -19,7 +19,7 @@ def acks_per_second(cca: str) -> float:
     """Eight flows of different rtprops on 100 Mbit/s for 60 s: half a million packets, each acknowledged by itself."""
     rtprops = [f"{30 + 5 * i}ms" for i in range(8)]
     summary = run(dumbbell(cca, rate="100Mbps", rtprop=rtprops, buffer="416pkts", duration="60s")).summary
-    return float(summary["packets"] / summary["wall_s"])
+    return float(summary.packets / summary.wall.s)
 
 
 def main() -> None:

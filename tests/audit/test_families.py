@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.summaries import filled
 
 from fairweir.audit.exhibits.arrivals import epochs, settling_times_s
 from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, Series, Subject
@@ -106,7 +107,7 @@ def test_slow_start_of_transfers_that_fit_a_window_takes_one_rtt() -> None:
 
 
 def test_the_parking_lots_ratio_is_mean_of_short_by_long() -> None:
-    summary = {"flows": [{"throughput_mbps": r} for r in (10.0, 90.0, 70.0)]}
+    summary = filled({"flows": [{"throughput_mbps": r} for r in (10.0, 90.0, 70.0)]})
     assert short_by_long(summary) == pytest.approx(8.0)
 
 
@@ -141,10 +142,12 @@ def test_adaptation_is_counted_from_each_step() -> None:
 def test_metrics_of_pairs_are_silent_about_lone_flows() -> None:
     family = FAMILIES["random-loss"]
     lone = Reading(
-        summary={
-            "flows": [{"throughput_mbps": 5.0, "rtt_ms": {"mean": 1.0}, "lost_pkts": 0, "delivered_pkts": 1}],
-            "links": [{"utilization": 0.7, "queue_ms": {"mean": 0.0}}],
-        },
+        summary=filled(
+            {
+                "flows": [{"throughput_mbps": 5.0, "rtt_ms": {"mean": 1.0}, "lost_pkts": 0, "delivered_pkts": 1}],
+                "links": [{"utilization": 0.7, "queue_ms": {"mean": 0.0}}],
+            }
+        ),
         place=Place(0.0, "alone"),
         measured_s=1.0,
     )

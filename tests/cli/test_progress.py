@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.summaries import filled
 
 from fairweir.cli.progress import meter, on_played
 from fairweir.play.batch import Outcome, Task
@@ -22,7 +23,7 @@ def test_a_failed_run_is_reported_and_the_bar_moves_within_its_part(capsys: pyte
     with meter("work") as report:
         on_played(report, start=0.5)(task, Outcome(None, "it looped"), 1.0, 2.0)
         assert report.bar.tasks[0].completed == pytest.approx(0.75)
-        on_played(report, name=lambda _: "mine")(task, Outcome({}, ""), 2.0, 2.0)
+        on_played(report, name=lambda _: "mine")(task, Outcome(filled({}), ""), 2.0, 2.0)
         assert report.bar.tasks[0].completed == pytest.approx(1.0)
     assert capsys.readouterr().err.splitlines() == ["pair, sim: it looped"]
 

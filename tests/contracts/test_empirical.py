@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.summaries import filled
 
 from fairweir.contracts.empirical import derive
 from fairweir.contracts.plan import PYTHON_PLAN
@@ -40,7 +41,7 @@ def world(law: Law) -> Callable[[Sequence[dict[str, Any]]], list[Measured]]:
             rtprop = float(s["flow"][0]["rtprop"].removesuffix("ms"))
             n = len(s["flow"])
             dice = random.Random(f"{capacity} {rtprop} {n} {s['seed']}")  # noqa: S311
-            answers.append({"flows": law(capacity, rtprop, n, dice)})
+            answers.append(filled({"flows": law(capacity, rtprop, n, dice)}))
         return answers
 
     return measure
@@ -164,7 +165,7 @@ def test_the_buffer_follows_what_the_cca_does_to_it() -> None:
                 buffer = float(s["link"]["bottleneck"]["buffer"].removesuffix("bdp"))
                 rate = float(s["link"]["bottleneck"]["rate"].removesuffix("Mbps")) / len(s["flow"])
                 queue = 36.0 / rate + per_bdp_ms * buffer
-                answers.append({"flows": [saw(rate, queue, 40.0, loss) for _ in s["flow"]]})
+                answers.append(filled({"flows": [saw(rate, queue, 40.0, loss) for _ in s["flow"]]}))
             return answers
 
         return derive("any", measure=measure).buffer

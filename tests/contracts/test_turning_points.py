@@ -31,7 +31,7 @@ def test_a_window_that_only_grows_never_turns() -> None:
 @pytest.mark.parametrize(("capacity", "flows"), [(24.0, 2), (96.0, 4)])
 def test_expo_turns_on_its_curve_though_its_mean_delay_is_far_off(capacity: float, flows: int) -> None:
     setting = Setting(Rate.from_mbps(capacity), Duration.from_ms(40), flows, "20bdp", oracle=True)
-    for flow in watch(setting.scenario("expo", Duration.from_s(60), Duration.from_s(20), 1))["flows"]:
+    for flow in watch(setting.scenario("expo", Duration.from_s(60), Duration.from_s(20), 1)).document["flows"]:
         wanted = S0_MS * math.log(C0_MBPS / flow["turning"]["rate_mbps"])
         assert flow["turning"]["qdelay_ms"] == pytest.approx(wanted, rel=0.04)
     by_mean = S0_MS * math.log(C0_MBPS / flow["throughput_mbps"])
@@ -41,7 +41,7 @@ def test_expo_turns_on_its_curve_though_its_mean_delay_is_far_off(capacity: floa
 def test_flows_at_rest_have_no_turnings() -> None:
     setting = Setting(Rate.from_mbps(24), Duration.from_ms(40), 2, "20bdp", oracle=True)
     run = watch(setting.scenario({"name": "contract", "s0": "10ms"}, Duration.from_s(30), Duration.from_s(10), 1))
-    assert [flow["turning"] for flow in run["flows"]] == [None, None]
+    assert [flow.extra["turning"] for flow in run.flows] == [None, None]
 
 
 def cycling(run: int, rate: float, wobble: float) -> ContractPoint:

@@ -36,12 +36,16 @@ def test_commands_work_as_written(page: str, tmp_path: Path, monkeypatch: pytest
         assert code == 0 or (words[0] in {"audit", "starve"} and code == 1), line
 
 
-def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_examples_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert blocks
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})  # noqa: S102
-    assert "jain" in capsys.readouterr().out
+    assert "'throughput_mbps': 'Mbit/s'" in capsys.readouterr().out
+    assert (tmp_path / "pair.png").is_file()
 
 
 def test_files_that_pages_name_exist() -> None:

@@ -133,7 +133,7 @@ def test_examples_play_and_say_what_they_show(path: Path) -> None:
     assert loaded.name == path.stem
     is_long = _core.parse_time(loaded.duration) > _core.parse_time("12s")
     summary = run(loaded.override({"duration": "12s", "warmup": "11s"}) if is_long else loaded).summary
-    assert all(flow["throughput_mbps"] > 0 for flow in summary["flows"])
+    assert all(flow.throughput_mbps > 0 for flow in summary.flows)
 
 
 def test_there_are_examples() -> None:

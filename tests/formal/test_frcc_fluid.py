@@ -172,7 +172,7 @@ def spread_ms(start: str, folder: Path) -> float:
     (folder / "fixed.py").write_text(FIXED_WINDOW)
     ccas = [{"name": str(folder / "fixed.py:Fixed"), "packets": packets} for packets in (100, 300)]
     link = dumbbell(ccas, rate="48Mbps", rtprop="40ms", buffer="100bdp", duration="20s", warmup="10s")
-    flows = run(link.override({"flow.1.start": start})).summary["flows"]
+    flows = run(link.override({"flow.1.start": start})).summary.document["flows"]
     return max(float(flow["rtt_ms"]["p99"] - flow["rtt_ms"]["p50"]) for flow in flows)
 
 

@@ -169,8 +169,8 @@ def link(cca: object, buffer: str) -> Scenario:
 
 
 def test_a_rule_file_is_a_controller_and_cc_qdels_is_cc_qdel() -> None:
-    built_in = run(link("cc_qdel", "4bdp")).summary
-    rule = run(link(str(RULES / "cc_qdel.toml"), "4bdp")).summary
+    built_in = run(link("cc_qdel", "4bdp")).summary.document
+    rule = run(link(str(RULES / "cc_qdel.toml"), "4bdp")).summary.document
     assert {k: v for k, v in rule["flows"][0].items() if k != "cca"} == {
         k: v for k, v in built_in["flows"][0].items() if k != "cca"
     }
@@ -178,15 +178,15 @@ def test_a_rule_file_is_a_controller_and_cc_qdels_is_cc_qdel() -> None:
 
 
 def test_the_listings_cc_probe_slow_behaves_as_the_generalised_one_with_k_1() -> None:
-    built_in = run(link("cc_probe_slow", "0.25bdp")).summary
-    rule = run(link(str(RULES / "cc_probe_slow.toml"), "0.25bdp")).summary
+    built_in = run(link("cc_probe_slow", "0.25bdp")).summary.document
+    rule = run(link(str(RULES / "cc_probe_slow.toml"), "0.25bdp")).summary.document
     assert rule["links"][0]["utilization"] == pytest.approx(built_in["links"][0]["utilization"], rel=0.03)
     assert rule["flows"][0]["rtt_ms"]["mean"] == pytest.approx(built_in["flows"][0]["rtt_ms"]["mean"], rel=0.03)
 
 
 def test_the_rules_parameters_are_reported_and_checked() -> None:
     cca = {"name": str(RULES / "cc_probe_slow.toml"), "alpha": 1, "d": 2.0}
-    assert run(link(cca, "0.25bdp")).summary["flows"][0]["throughput_mbps"] > 1
+    assert run(link(cca, "0.25bdp")).summary.document["flows"][0]["throughput_mbps"] > 1
     with pytest.raises(ConfigError, match="theta"):
         run(link({**cca, "theta": 1}, "0.25bdp"))
 

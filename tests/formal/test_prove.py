@@ -367,7 +367,7 @@ def test_jitter_starves_a_vegas_like_flow_for_as_long_as_it_lasts() -> None:
     assert trace.flows[0].cwnd[0] == trace.flows[0].cwnd[-1]
     # The same in packets: what is sent, queued and held for jitter comes from the trace.
     replay = scenario_of(trace, "starved")
-    flows = run(replay.scenario, interval=replay.interval).summary["flows"]
+    flows = run(replay.scenario, interval=replay.interval).summary.document["flows"]
     assert flows[1]["throughput_mbps"] > 90 * flows[0]["throughput_mbps"]
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.formal.tradeoff import Allowance, min_time, ramp, rounds_to
+from fairweir.judging.summary import OverTime
 from fairweir.papers.catalogue import computed_entries
 from fairweir.papers.thesis.frontier import OPENS_S, RTPROP_MS, Prober, packets_per_r, read_climb
 from fairweir.play.batch import play
@@ -124,7 +125,7 @@ def test_a_climb_is_read_from_the_gates_opening() -> None:
     lost[round((OPENS_S + 0.1) / step_s)] = 99
     for at in (12.0, 12.01, 12.03):
         lost[round((OPENS_S + at) / step_s)] = 2
-    climb = read_climb(prober, 96, {"t_s": t_s, "throughput_mbps": [rates], "lost_pkts": [lost]})
+    climb = read_climb(prober, 96, OverTime(t_s, [rates], [lost]))
     window_s = 2 * (prober.k + 3) * RTPROP_MS / 1e3
     assert climb.converged_s == pytest.approx(5 + (45 - 10) / 40 * window_s, abs=2 * step_s)
     assert climb.max_lost == 6
@@ -134,7 +135,7 @@ def test_a_climb_is_read_from_the_gates_opening() -> None:
 
 def test_cc_probe_slow_stands_above_the_bound_loses_a_constant_and_pays_in_time() -> None:
     slow = Prober(has_jitter=False)
-    climbs = [read_climb(slow, mbps, play(slow.task(mbps))["over_time"]) for mbps in (24, 48)]
+    climbs = [read_climb(slow, mbps, play(slow.task(mbps)).over_time) for mbps in (24, 48)]
     assert all(climb.converged_s > climb.bound_s > 0 for climb in climbs)
     assert all(0 < climb.max_lost <= 10 for climb in climbs)
     # from 12 Mbps: the way to 48 Mbps is about three times that to 24 Mbps
@@ -149,7 +150,7 @@ def test_the_scenarios_are_the_theorems() -> None:
     assert [link["name"], gate["name"]] == ["bottleneck", "gate"]
     assert link["hop"]["queue"]["limit"] < packets_per_r(24) * 1500
     before = run(task.scenario.override({"duration": f"{OPENS_S}s", "warmup": "10s"})).summary
-    assert 6 < before["flows"][0]["throughput_mbps"] < 12
+    assert 6 < before.flows[0].throughput_mbps < 12
 
 
 def test_reproduce_knows_the_figure() -> None:

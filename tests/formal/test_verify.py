@@ -232,7 +232,7 @@ def test_all_that_shows_a_refutation_is_stored(tmp_path: Path) -> None:
     kept = Trace.load(tmp_path / "trace.json")
     assert judge(asked, kept) == found.value
     again = run(Scenario.load(tmp_path / "scenario.toml"))
-    assert again.summary["packets"] == json.loads((tmp_path / "run" / "summary.json").read_text())["packets"]
+    assert again.summary.document["packets"] == json.loads((tmp_path / "run" / "summary.json").read_text())["packets"]
     assert (tmp_path / "picture.svg").read_text(encoding="utf-8").count("<path") > 20
 
 

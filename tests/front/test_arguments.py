@@ -158,7 +158,8 @@ def test_run_takes_paths_names_and_documents(tmp_path: Path) -> None:
     scenario = Scenario.from_dict(TINY)
     (tmp_path / "tiny.toml").write_text(scenario.to_toml(), encoding="utf-8")
     played = [
-        run(given).summary["flows"] for given in (scenario, TINY, tmp_path / "tiny.toml", f"{tmp_path}/tiny.toml")
+        run(given).summary.document["flows"]
+        for given in (scenario, TINY, tmp_path / "tiny.toml", f"{tmp_path}/tiny.toml")
     ]
     assert all(flows == played[0] for flows in played)
     assert Scenario.of("agree/policer").name == "policer"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.summaries import filled
 
 import fairweir
 from fairweir.agree.compare import compare
@@ -65,7 +66,7 @@ def agreement(out: Path) -> None:
         "flows": [{"id": "flow-0", "throughput_mbps": 6.0, "rtt_ms": {"mean": 40.0}}],
         "emulator": {"judged": True, "reason": "", "release_error_us": {"p99": 80.0}},
     }
-    cells = [compare("reno", "one", [summary], [summary])]
+    cells = [compare("reno", "one", [filled(summary)], [filled(summary)])]
     terms: dict[str, Any] = {"kernel": "6.1", "seeds": [1], "kernel_runs": 1, "host_stall": ""}
     agree_command.keep(Agreement(scenarios=["one"], ccas=["reno"], cells=cells, **terms), out)
 
@@ -120,7 +121,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "verify": lambda out: command("verify", "aimd", "--points", "3", "--property", "queue<=0.1", "--out", str(out)),
     "synth": lambda out: command("synth", "g1-5", "--set", "points=3", "--out", str(out)),
     "new": lambda out: command("new", "cca", "mine", "--dir", str(out)),
-    "runs of an archive": lambda out: Archive(out).put(_Task(), {"a": 1}),  # type: ignore[arg-type]
+    "runs of an archive": lambda out: Archive(out).put(_Task(), filled({"a": 1})),  # type: ignore[arg-type]
     "a forest": lambda out: forest.write({}, out / "forest.json"),
     "training examples": lambda out: Library(out).put("one", np.zeros((2, 2)), np.ones(2)),
 }

@@ -109,7 +109,7 @@ def everything(tmp_path: Path) -> Scenario:
 def test_a_scenario_with_every_key_runs(everything: Scenario) -> None:
     from fairweir.play.run import run
 
-    summary = run(everything).summary
+    summary = run(everything).summary.document
     assert [flow["id"] for flow in summary["flows"]] == ["first", "reno-2", "reno-3", "reno-4", "reno-5"]
     # The finite flows are done before the warm-up is, so they count for nothing after it.
     assert [flow["completion_s"] is not None for flow in summary["flows"]] == [False, True, True, False, False]
@@ -225,7 +225,7 @@ def test_the_smallest_rtt_is_rtprop_and_the_transmissions() -> None:
         "link": {name: {"rate": "12Mbps", "delay": "3ms", "buffer": "infinite"} for name in ("a", "b", "up")},
         "flow": [{"cca": "reno", "rtprop": "40ms", "path": ["a", "b"], "ack_path": ["up"], "access": {"delay": "2ms"}}],
     }
-    rtt = run(Scenario.from_dict(document)).summary["flows"][0]["rtt_ms"]["min"]
+    rtt = run(Scenario.from_dict(document)).summary.document["flows"][0]["rtt_ms"]["min"]
     # Two transmissions of 1500 B and one of 52 B at 12 Mbit/s.
     assert rtt == pytest.approx(40 + 2 * 1.0 + 52 * 8 / 12e3, abs=1e-3)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.summaries import filled
 
 from fairweir.cli import main
 from fairweir.errors import ConfigError
@@ -118,7 +119,7 @@ def test_the_kernels_plays_go_one_by_one_and_late_ones_are_not_kept(
         seen.append(None if guarding is None else guarding.config.read_text())
         is_late = guarding is not None
         emulator = {"judged": not is_late, "reason": "late by 3 ms" if is_late else ""}
-        return Run(scenario, {"flows": flows, "links": [{"utilization": 0.5}], "emulator": emulator})
+        return Run(scenario, filled({"flows": flows, "links": [{"utilization": 0.5}], "emulator": emulator}))
 
     monkeypatch.setattr(evaluation, "run", run)
     monkeypatch.setattr(evaluation, "find_daemon", lambda: Path("fairweir-guard"))

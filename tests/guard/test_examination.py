@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.summaries import filled
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
@@ -59,7 +60,9 @@ def test_runs_on_the_kernel_are_captured_and_late_ones_tried_again(
         record = running.run(scenario, capture=how["capture"])
         played.append(scenario.seed)
         is_judged = scenario.seed == 1
-        return Run(record.scenario, {**record.summary, "emulator": {"judged": is_judged, "reason": ""}})
+        return Run(
+            record.scenario, filled({**record.summary.document, "emulator": {"judged": is_judged, "reason": ""}})
+        )
 
     monkeypatch.setattr(kernel_examples, "run", play)
     # Simulated captures have one receiver: what it gets is the link's.

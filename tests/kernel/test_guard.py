@@ -243,7 +243,7 @@ def test_a_forest_next_to_its_policy_decides(tmp_path: Path) -> None:
     for verdict, baseline in (("below", [1, 0, 0]), ("above", [0, 0, 1])):
         forest.write_text(json.dumps({"features": [], "baseline": baseline, "trees": []}))
         played = run(scenario, on="kernel", options=Options(guarding=Guarding(find_daemon(), config, log=log)))
-        [flow] = played.summary["flows"]
+        [flow] = played.summary.document["flows"]
         outcomes[verdict] = flow["throughput_mbps"]
         assert f"{verdict} its target" in log.read_text()
     assert outcomes["below"] > 15, "what was never above is never held"
@@ -344,10 +344,10 @@ def test_a_rate_is_held_where_the_path_has_a_delay(tmp_path: Path, means: str) -
     # A window shrinks as data arrive, and the kernel world's is 1 GB else.
     scenario = scenario.override({"flow.*.rwnd": "2MB", "flow.*.delayed_ack": 2})
     played = run(scenario, on="kernel", options=Options(guarding=Guarding(program, config)))
-    [flow] = played.summary["flows"]
+    [flow] = played.summary.document["flows"]
     assert 15 < flow["throughput_mbps"] < 21
     assert flow["lost_pkts"] == 0, "what is held fills no queue"
-    assert played.summary["guard"]["kernel"]["rewritten"] > 100
+    assert played.summary.document["guard"]["kernel"]["rewritten"] > 100
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,6 @@ def test_a_capture_at_the_receivers_teaches() -> None:
 
 def test_autotuned_windows_hold_nobody_back() -> None:
     summary = run(PLANNED.scenario, on="kernel", options=Options(windows="autotuned")).summary
-    if not summary["emulator"]["judged"]:
+    if not summary.document["emulator"]["judged"]:
         pytest.skip("packets left late")
-    assert summary["links"][0]["utilization"] > 0.85
+    assert summary.links[0].utilization > 0.85

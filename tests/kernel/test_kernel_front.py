@@ -55,19 +55,19 @@ def test_a_run_has_the_simulators_columns(cca: str) -> None:
     assert there.flows.to_arrow().schema == here.flows.to_arrow().schema
     assert there.links.to_arrow().schema == here.links.to_arrow().schema
     assert len(there.flows) == len(here.flows)
-    assert there.summary["flows"][0].keys() >= here.summary["flows"][0].keys() - {"lost_pkts"}
-    assert there.summary["links"][0].keys() == here.summary["links"][0].keys()
-    [flow] = there.summary["flows"]
+    assert there.summary.document["flows"][0].keys() >= here.summary.document["flows"][0].keys() - {"lost_pkts"}
+    assert there.summary.document["links"][0].keys() == here.summary.document["links"][0].keys()
+    [flow] = there.summary.document["flows"]
     assert 0.8 * 12 < flow["throughput_mbps"] <= 12.01
     assert flow["rtt_ms"]["min"] >= 20.0
-    assert (there.summary["world"], there.summary["emulator"]["mode"]) == ("kernel", "mtu")
+    assert (there.summary.document["world"], there.summary.document["emulator"]["mode"]) == ("kernel", "mtu")
 
 
 def test_parameters_reach_the_controller() -> None:
     # The queue of weighted additive increase does not tell; that of Vegas does: alpha to beta packets.
-    few = run(short("vegas"), on="kernel").summary["links"][0]["queue_ms"]["mean"]
+    few = run(short("vegas"), on="kernel").summary.document["links"][0]["queue_ms"]["mean"]
     many = run(short("vegas").override({"flow.*.cca": {"name": "vegas", "alpha": 14, "beta": 16}}), on="kernel")
-    assert many.summary["links"][0]["queue_ms"]["mean"] > few + 5.0
+    assert many.summary.document["links"][0]["queue_ms"]["mean"] > few + 5.0
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_two_runs_at_once_do_not_meet() -> None:
     scenario = short("frcc").override({"duration": "5s"})
     with ThreadPoolExecutor(2) as pool:
         both = [pool.submit(run, scenario, on="kernel"), pool.submit(run, scenario, on="kernel")]
-        found = [record.result().summary for record in both]
+        found = [record.result().summary.document for record in both]
     if not all(summary["emulator"]["judged"] for summary in found):
         pytest.skip("packets left late: two emulators need two cores")
     # Each has the link to itself.
@@ -165,7 +165,7 @@ def test_a_capture_shows_the_path(side: Side, tmp_path: Path) -> None:
     path = tmp_path / "run.pcap"
     record = run(short("reno"), on="kernel", capture=Capture(path, side))
     document = json.loads(_core.explain(str(path)))
-    sent = record.summary["flows"][0]["sent_pkts"]
+    sent = record.summary.document["flows"][0]["sent_pkts"]
     assert document["capture"]["segments"] > sent
     assert (document["capture"]["backward"], document["capture"]["malformed"]) == (0, 0)
     assert [file.name for file in tmp_path.iterdir()] == ["run.pcap"]

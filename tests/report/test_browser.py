@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+from tests.summaries import filled
 
 import fairweir
 from fairweir.agree.compare import compare
@@ -51,7 +52,7 @@ def agreement() -> str:
         "flows": [{"id": "flow-0", "throughput_mbps": 6.0, "rtt_ms": {"mean": 40.0}}],
         "emulator": {"judged": True, "reason": "", "release_error_us": {"p99": 80.0}},
     }
-    cells = [compare("reno", name, [summary], [summary]) for name in ("one", "<b>two")]
+    cells = [compare("reno", name, [filled(summary)], [filled(summary)]) for name in ("one", "<b>two")]
     terms: dict[str, Any] = {"kernel": "6.1", "seeds": [1], "kernel_runs": 1, "host_stall": ""}
     return render_agreement(Agreement(scenarios=["one", "<b>two"], ccas=["reno"], cells=cells, **terms))
 

@@ -111,7 +111,7 @@ def test_any_scenario_runs(document: dict[str, Any]) -> None:
         # Of what only the simulator can judge, this is all that these scenarios may contain.
         assert "rate is too low for a byte to pass in 10us" in str(error)
         return
-    summary = record.summary
+    summary = record.summary.document
     for flow, spec in zip(summary["flows"], scenario.resolve()["flows"], strict=True):
         assert 0 <= flow["loss_rate"] <= 1
         assert 0 <= flow["mark_rate"] <= 1
@@ -123,7 +123,7 @@ def test_any_scenario_runs(document: dict[str, Any]) -> None:
     for link in summary["links"]:
         assert 0 <= link["utilization"] <= 1 + 1e-9
         assert link["drops"] <= link["arrivals"]
-    again = run(scenario).summary
+    again = run(scenario).summary.document
     assert (again["flows"], again["links"], again["packets"]) == (
         summary["flows"],
         summary["links"],

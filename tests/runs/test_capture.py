@@ -36,7 +36,7 @@ def test_the_link_is_in_the_beliefs(tmp_path: Path) -> None:
     record = run(reno(), capture=Capture(path))
     document = explained(path)
     counts = document["capture"]
-    assert counts["segments"] == counts["frames"] > record.summary["flows"][0]["sent_pkts"]
+    assert counts["segments"] == counts["frames"] > record.summary.document["flows"][0]["sent_pkts"]
     assert (counts["backward"], counts["is_truncated"]) == (0, False)
     (flow,) = document["flows"]
     assert (flow["view"], flow["src"]) == ("sender", "10.0.0.1:40000")

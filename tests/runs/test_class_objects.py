@@ -43,19 +43,19 @@ def paced(mbps: float) -> type[fairweir.Cca]:
 
 def test_classes_of_one_name_are_reported_apart() -> None:
     record = run(dumbbell([paced(2.0), paced(4.0)], **LINK))  # type: ignore[arg-type]
-    assert [round(flow["throughput_mbps"]) for flow in record.summary["flows"]] == [2, 4]
-    assert [flow["id"] for flow in record.summary["flows"]] == ["Paced-1", "Paced-2"]
+    assert [round(flow["throughput_mbps"]) for flow in record.summary.document["flows"]] == [2, 4]
+    assert [flow["id"] for flow in record.summary.document["flows"]] == ["Paced-1", "Paced-2"]
 
 
 def test_a_class_with_parameters() -> None:
     record = run(dumbbell({"name": paced(2.0), "factor": 3.0}, **LINK))  # type: ignore[arg-type]
-    assert record.summary["flows"][0]["throughput_mbps"] == pytest.approx(6.0, rel=0.02)
+    assert record.summary.document["flows"][0]["throughput_mbps"] == pytest.approx(6.0, rel=0.02)
 
 
 def test_a_class_of_a_function_reaches_workers(tmp_path: Path) -> None:
     found = sweep(dumbbell(paced(3.0), **LINK), {"seed": [1, 2]}, tmp_path, workers=2)  # type: ignore[arg-type]
     assert not found.failures
-    assert {round(one["flows"][0]["throughput_mbps"]) for one in found.summaries.values()} == {3}
+    assert {round(one.flows[0].throughput_mbps) for one in found.summaries.values()} == {3}
 
 
 def test_points_are_known_by_the_code_of_the_class() -> None:
@@ -72,7 +72,7 @@ def test_a_class_of_a_file_is_named_by_its_file(tmp_path: Path) -> None:
 def test_a_class_goes_to_the_child_that_plays_c(tmp_path: Path) -> None:
     write_cca("yours", tmp_path, is_c=True)
     record = run(dumbbell([f"{tmp_path}/yours.bpf.c", paced(2.0)], **LINK))  # type: ignore[arg-type]
-    assert record.summary["flows"][1]["throughput_mbps"] == pytest.approx(2.0, rel=0.05)
+    assert record.summary.document["flows"][1]["throughput_mbps"] == pytest.approx(2.0, rel=0.05)
 
 
 def test_an_audit_takes_a_class() -> None:
@@ -92,7 +92,7 @@ def test_classes_that_cannot_be_pickled_are_reported(tmp_path: Path) -> None:
     (reason,) = found.failures.values()
     assert "Held#1` cannot be sent to another process: TypeError: cannot pickle '_thread.lock' object" in reason
     # Here it plays.
-    assert run(dumbbell(Held, **LINK)).summary["packets"] > 0  # type: ignore[arg-type]
+    assert run(dumbbell(Held, **LINK)).summary.document["packets"] > 0  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("cca", [int, fairweir.Cca])
@@ -124,9 +124,9 @@ class Mine(fairweir.Cca):
 
 for cca in (Mine, "__main__:Mine"):
     scenario = dumbbell([cca], rate="12Mbps", rtprop="20ms", duration="5s", warmup="2s")
-    here = run(scenario).summary["flows"][0]["throughput_mbps"]
+    here = run(scenario).summary.document["flows"][0]["throughput_mbps"]
     found = sweep(scenario, {"seed": [1, 2]}, "out", workers=2)
-    there = [round(one["flows"][0]["throughput_mbps"], 1) for one in found.summaries.values()]
+    there = [round(one.flows[0].throughput_mbps, 1) for one in found.summaries.values()]
     print(round(here, 1), there, found.failures)
 """
 

@@ -24,7 +24,7 @@ grid = {"seed": [1, 2], "flow.0.cca": ["reno", sys.argv[1]]}
 here = sweep(scenario, grid, Path("here"))
 with LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
     there = sweep(scenario, grid, Path("there"), cluster=cluster.scheduler_address)
-strip = lambda summaries: {key: (s["flows"], s["links"]) for key, s in summaries.items()}
+strip = lambda summaries: {key: (s.flows, s.links) for key, s in summaries.items()}
 assert strip(here.summaries) == strip(there.summaries), "the cluster played something else"
 assert here.failures.keys() == there.failures.keys()
 print(len(there.summaries), len(there.failures), list(there.failures.values())[0])

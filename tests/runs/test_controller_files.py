@@ -45,10 +45,10 @@ def write(tmp_path: Path) -> Write:
 @pytest.mark.parametrize("rate", ["10Mbps", "100Mbps"])
 def test_a_controller_file_fills_a_link(write: Write, rate: str) -> None:
     scenario = dumbbell([str(write())], rate=rate, rtprop="40ms", buffer="4bdp", duration="15s", warmup="5s")
-    summary = run(scenario).summary
+    summary = run(scenario).summary.document
     assert summary["links"][0]["utilization"] > 0.9
     assert summary["flows"][0]["qdelay_ms"]["p95"] < 40
-    again = run(scenario).summary
+    again = run(scenario).summary.document
     assert [again[part] for part in ("flows", "links")] == [summary[part] for part in ("flows", "links")]
 
 
@@ -56,7 +56,7 @@ def test_parameters_and_the_file_decide(write: Write) -> None:
     path = write()
 
     def sent(cca: str) -> int:
-        found = run(dumbbell([cca], rate="10Mbps", rtprop="20ms", duration="5s")).summary["flows"][0]
+        found = run(dumbbell([cca], rate="10Mbps", rtprop="20ms", duration="5s")).summary.document["flows"][0]
         return int(found["sent_pkts"])
 
     assert sent(str(path)) != sent(f'{path}{{min_step="100ms"}}')

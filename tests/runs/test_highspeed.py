@@ -21,7 +21,7 @@ def test_the_window_is_rfc_3649s(loss: float, duration_s: int) -> None:
         "link": {"bottleneck": {"rate": "2Gbps"}},
         "flow": [flow],
     }
-    summary = run(Scenario.from_dict(scenario)).summary["flows"][0]
+    summary = run(Scenario.from_dict(scenario)).summary.document["flows"][0]
     cwnd_pkts = summary["throughput_mbps"] * 1e6 / 8 / PACKET_BYTES * summary["rtt_ms"]["mean"] / 1e3
     # section 5; Reno's would be 1.2 / sqrt(p): 38, 120, 379
     assert cwnd_pkts == pytest.approx(0.12 / loss**0.835, rel=0.25)

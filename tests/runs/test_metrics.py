@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from tests.summaries import filled
 
 from fairweir.judging import metrics
+from fairweir.judging.summary import Summary
 from fairweir.play.run import fairness
 
 
-def summary(*rates_mbps: float, utilization: float = 0.5) -> dict[str, Any]:
-    return {
+def summary(*rates_mbps: float, utilization: float = 0.5) -> Summary:
+    document = {
         "flows": [
             {
                 "throughput_mbps": rate,
@@ -23,6 +23,7 @@ def summary(*rates_mbps: float, utilization: float = 0.5) -> dict[str, Any]:
         ],
         "links": [{"utilization": utilization, "queue_ms": {"mean": 3.0, "p95": 9.0}}],
     }
+    return filled(document)
 
 
 def test_the_ratio_is_largest_by_smallest() -> None:
@@ -53,8 +54,8 @@ def test_the_mean_rtt_leaves_out_flows_without_samples() -> None:
 
 def test_loss_is_weighed_by_what_became_of_each_flows_packets() -> None:
     mixed = summary(1.0, 1.0)
-    mixed["flows"][0] |= {"lost_pkts": 5, "delivered_pkts": 5}
-    mixed["flows"][1] |= {"lost_pkts": 0, "delivered_pkts": 90}
+    mixed.document["flows"][0] |= {"lost_pkts": 5, "delivered_pkts": 5}
+    mixed.document["flows"][1] |= {"lost_pkts": 0, "delivered_pkts": 90}
     assert metrics.lost_pkts(mixed) == 5
     assert metrics.loss_rate(mixed) == pytest.approx(0.05)
 

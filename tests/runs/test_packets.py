@@ -24,10 +24,10 @@ def two_flows() -> Scenario:
 
 def test_packets_add_up_to_the_summary() -> None:
     record = run(two_flows(), record_packets=ROOM)
-    packets, flows = record.packets, record.summary["flows"]
+    packets, flows = record.packets, record.summary.document["flows"]
     assert len(packets) == sum(flow["sent_pkts"] for flow in flows)
     assert packets["is_retransmission"].sum() == sum(flow["retransmits"] for flow in flows) > 0
-    assert np.ma.count(packets["dropped_ns"]) == record.summary["links"][0]["drops"] > 0
+    assert np.ma.count(packets["dropped_ns"]) == record.summary.document["links"][0]["drops"] > 0
     assert np.unique(np.ma.compressed(packets["dropped_link"])).tolist() == [0]
     assert np.ma.count(packets["acked_ns"]) == sum(flow["delivered_pkts"] for flow in flows)
     assert set(packets["id"]) == {flow["id"] for flow in flows}
@@ -38,7 +38,7 @@ def test_the_rtt_is_the_summary_s() -> None:
     record = run(dumbbell("reno", rate="12Mbps", rtprop="40ms", buffer="100bdp", duration="2s"), record_packets=ROOM)
     rtt_ms = np.ma.compressed((record.packets["acked_ns"] - record.packets["sent_ns"]) / 1e6)
     assert rtt_ms.min() == pytest.approx(41.0)
-    assert np.mean(rtt_ms) == pytest.approx(record.summary["flows"][0]["rtt_ms"]["mean"], rel=1e-3)
+    assert np.mean(rtt_ms) == pytest.approx(record.summary.document["flows"][0]["rtt_ms"]["mean"], rel=1e-3)
 
 
 def test_tables_have_types_and_units(tmp_path: Path) -> None:
@@ -68,4 +68,4 @@ def test_unless_asked_no_packets_are_recorded() -> None:
 def test_a_user_s_c_is_recorded_too(tmp_path: Path) -> None:
     mine = write_cca("mine", tmp_path, is_c=True).files[0]
     record = run(dumbbell(str(mine), rate="12Mbps", rtprop="40ms", duration="2s"), record_packets=ROOM)
-    assert len(record.packets) == record.summary["flows"][0]["sent_pkts"]
+    assert len(record.packets) == record.summary.document["flows"][0]["sent_pkts"]

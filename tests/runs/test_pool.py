@@ -50,7 +50,7 @@ def test_outcomes_come_in_the_order_of_the_jobs() -> None:
     jobs = [scenario("reno", seed) for seed in (5, 6, 7)]
     outcomes = map_jobs(play, jobs)
     assert [outcome.index for outcome in outcomes] == [0, 1, 2]
-    assert [outcome.value["seed"] for outcome in outcomes if outcome.ok] == [5, 6, 7]
+    assert [outcome.value.seed for outcome in outcomes if outcome.ok] == [5, 6, 7]
     assert map_jobs(play, []) == []
 
 

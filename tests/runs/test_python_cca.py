@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,8 @@ def write(tmp_path: Path) -> Write:
     return write
 
 
-def played(name: str, **changes: Any) -> dict[str, Any]:
-    return run(dumbbell(name, **{"rate": "12Mbps", "rtprop": "20ms", "duration": "10s", **changes})).summary
+def played(name: str, **changes: Any) -> Mapping[str, Any]:
+    return run(dumbbell(name, **{"rate": "12Mbps", "rtprop": "20ms", "duration": "10s", **changes})).summary.document
 
 
 def fault(name: str) -> ControllerError:
@@ -74,7 +74,7 @@ def test_parameters_are_keyword_arguments(tmp_path: Path) -> None:
     (tmp_path / "reno.py").write_text(RENO)
     name = f"{tmp_path}/reno.py:Reno"
     cca: list[Any] = [{"name": name, "gain": 4.0}, name]
-    flows = run(dumbbell(cca, rate="12Mbps", rtprop="20ms", duration="60s")).summary["flows"]
+    flows = run(dumbbell(cca, rate="12Mbps", rtprop="20ms", duration="60s")).summary.document["flows"]
     assert flows[0]["throughput_mbps"] > 1.3 * flows[1]["throughput_mbps"]
     with pytest.raises(CcaError, match="unexpected keyword argument 'gian'"):
         run(dumbbell({"name": name, "gian": 4.0}, duration="1s"))
@@ -235,5 +235,5 @@ def test_a_file_that_changes_is_loaded_again(write: Write) -> None:
 def test_files_are_found_next_to_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "reno.py").write_text(RENO)
     record = run(dumbbell("reno.py:Reno", duration="1s", base=tmp_path))
-    assert record.summary["flows"][0]["cca"] == "reno.py:Reno"
-    assert record.summary["flows"][0]["id"] == "Reno-1"
+    assert record.summary.document["flows"][0]["cca"] == "reno.py:Reno"
+    assert record.summary.document["flows"][0]["id"] == "Reno-1"

@@ -30,7 +30,7 @@ def noisy(seed: int = 1) -> Scenario:
 def outcome(scenario: Scenario) -> dict[str, Any]:
     """Everything but the wall time."""
     record = run(scenario, interval="100ms")
-    summary = {key: value for key, value in record.summary.items() if key != "wall_s"}
+    summary = {key: value for key, value in record.summary.document.items() if key != "wall_s"}
     return {"summary": summary, "series": record.flows.to_dict() | record.links.to_dict()}
 
 
@@ -46,12 +46,12 @@ def test_the_same_bytes_on_any_number_of_threads_and_processes() -> None:
     flows = outcome(noisy())["summary"]["flows"]
     for workers in (1, 2):
         outcomes = map_jobs(play, [noisy().to_dict()] * 2, workers=workers)
-        assert [o.value["flows"] for o in outcomes if o.ok] == [flows] * 2
+        assert [o.value.document["flows"] for o in outcomes if o.ok] == [flows] * 2
 
 
 def test_another_seed_gives_another_outcome() -> None:
     assert as_bytes(noisy(1)) != as_bytes(noisy(2))
-    assert run(noisy(1), seed=2).summary["flows"] == run(noisy(2)).summary["flows"]
+    assert run(noisy(1), seed=2).summary.document["flows"] == run(noisy(2)).summary.document["flows"]
 
 
 #: An element of the ACKs' way that may stand in `jitter`; what `ack_jitter` has comes after it.
@@ -59,7 +59,7 @@ HELD_ACKS = {"kind": "ack-aggregation", "hold": "5ms"}
 
 
 def test_the_summary_has_what_the_command_line_promises() -> None:
-    summary = run(dumbbell("reno", rtprop=["10ms", "20ms"], rate="24Mbps", duration="5s", seed=3)).summary
+    summary = run(dumbbell("reno", rtprop=["10ms", "20ms"], rate="24Mbps", duration="5s", seed=3)).summary.document
     assert summary.keys() >= {"scenario", "world", "seed", "flows", "links", "fairness", "packets", "wall_s"}
     assert (summary["world"], summary["seed"]) == ("sim", 3)
     flow_keys = {"id", "cca", "throughput_mbps", "goodput_mbps", "rtt_ms", "qdelay_ms", "loss_rate", "retransmits"}
@@ -107,7 +107,7 @@ def test_series_have_units_and_add_up_to_the_summary() -> None:
             assert table[column.name].dtype == column.kind
             assert table.units.get(column.name, "") == column.unit
     mean = record.flows["throughput_mbps"].mean()
-    assert mean == pytest.approx(record.summary["flows"][0]["throughput_mbps"], rel=1e-6)
+    assert mean == pytest.approx(record.summary.document["flows"][0]["throughput_mbps"], rel=1e-6)
     assert record.flows["id"].tolist() == ["reno-1"] * 20
     assert record.links["name"].tolist() == ["bottleneck"] * 20
 
@@ -125,8 +125,8 @@ def test_a_record_is_saved_whole(tmp_path: Path) -> None:
         "summary.json",
     ]
     assert Table.read(saved / "flows.parquet") == record.flows
-    assert json.loads((saved / "summary.json").read_text())["flows"] == record.summary["flows"]
-    assert run(Scenario.load(saved / "scenario.toml")).summary["flows"] == record.summary["flows"]
+    assert json.loads((saved / "summary.json").read_text())["flows"] == record.summary.document["flows"]
+    assert run(Scenario.load(saved / "scenario.toml")).summary.document["flows"] == record.summary.document["flows"]
 
 
 def test_without_an_interval_there_is_no_series(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_parameters_are_checked_by_the_controller() -> None:
     assert caught.value.key == "flow.0.cca"
     beta = {"name": "cubic", "beta": 0.3}
     plain, changed = (run(dumbbell(cca, rate="12Mbps", duration="20s")).summary for cca in ("cubic", beta))
-    assert plain["flows"] != changed["flows"]
+    assert plain.flows != changed.flows
 
 
 def test_other_threads_go_on_during_a_run() -> None:
@@ -204,7 +204,7 @@ def test_without_a_sample_there_is_no_delay(capsys: pytest.CaptureFixture[str], 
         'name = "lost"\nduration = "2s"\n[link.bottleneck]\nrate = "8Mbps"\nbuffer = "40KB"\n'
         '[[flow]]\ncca = "reno"\nrtprop = "10ms"\nloss = { kind = "iid", probability = "100%" }\n'
     )
-    (flow,) = run(Scenario.load(path)).summary["flows"]
+    (flow,) = run(Scenario.load(path)).summary.document["flows"]
     assert flow["rtt_ms"] == {"samples": 0, **dict.fromkeys(("mean", "min", "p50", "p95", "p99", "max"))}
     assert main(["run", str(path)]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if "reno-1" in line)

@@ -42,7 +42,7 @@ def test_every_combination_is_run_and_tabled(tmp_path: Path) -> None:
     direct = small(rate="6Mbps", seed=2)
     from fairweir.play.run import run
 
-    assert result.summaries[result.points[1].key]["flows"] == run(direct).summary["flows"]
+    assert result.summaries[result.points[1].key].document["flows"] == run(direct).summary.document["flows"]
 
 
 def test_finished_points_are_not_played_again(tmp_path: Path) -> None:

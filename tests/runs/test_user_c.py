@@ -101,7 +101,7 @@ def test_a_process_of_its_own_changes_nothing(source: Source) -> None:
     apart_from_us = run(scenario, interval="100ms", on_progress=done.append)
     (guarded,) = map_jobs(play, [scenario.to_dict()], timeout_s=60)
     assert isinstance(guarded, Done)
-    assert apart_from_us.summary["flows"] == guarded.value["flows"]
+    assert apart_from_us.summary.document["flows"] == guarded.value.document["flows"]
     assert len(apart_from_us.flows) == 40
 
 

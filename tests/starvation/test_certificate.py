@@ -151,7 +151,7 @@ def test_both_flows_on_one_link_send_to_the_nanosecond_as_each_alone(vegas: Cert
         {"cca": "reno", "rtprop": "20us", "start": origin, "bytes": backlog, "initial_cwnd": backlog}
     )
     record = run(Scenario.from_dict(document), record_packets=500_000)
-    assert [flow["violations"] for flow in record.summary["flows"]] == [0, 0, 0]
+    assert [flow["violations"] for flow in record.summary.document["flows"]] == [0, 0, 0]
     for index in (0, 1):
         sent = record.packets["sent_ns"][record.packets["flow"] == index].astype(np.int64)
         sent -= header.slow.origin_ns

@@ -14,7 +14,7 @@ from typing import Any
 
 
 def delay(ms: float) -> dict[str, float]:
-    return dict.fromkeys(("mean", "min", "p50", "p95", "p99", "max"), ms)
+    return {"samples": 9, **dict.fromkeys(("mean", "min", "p50", "p95", "p99", "max"), ms)}
 
 
 def flow(spec: dict[str, Any]) -> dict[str, Any]:

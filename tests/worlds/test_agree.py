@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.summaries import filled
 
 from fairweir.agree.compare import Standing, compare, prediction_half_width
 from fairweir.agree.hosts import stall
@@ -19,6 +20,7 @@ from fairweir.agree.table import closing, show
 from fairweir.cli import output
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, FairweirError, KernelError
+from fairweir.judging.summary import Summary
 from fairweir.play import batch
 from fairweir.play import kernel as world_kernel
 from fairweir.play.batch import Archive, Task, play_all, spread_starts
@@ -29,13 +31,13 @@ from fairweir.scenario.model import Scenario
 ROOT = Path(__file__).parents[2]
 
 
-def summary(throughputs: list[float], rtts: list[float], *, judged: bool = True) -> dict[str, Any]:
+def summary(throughputs: list[float], rtts: list[float], *, judged: bool = True) -> Summary:
     emulator = {"judged": judged, "reason": "" if judged else "too late", "release_error_us": {"p99": 80.0}}
     flows = [
         {"id": f"flow-{i}", "throughput_mbps": throughput, "rtt_ms": {"mean": rtt}}
         for i, (throughput, rtt) in enumerate(zip(throughputs, rtts, strict=True))
     ]
-    return {"flows": flows, "emulator": emulator}
+    return filled({"flows": flows, "emulator": emulator})
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_hosts_stall_together_once_a_second_and_ideal_ones_never() -> None:
     assert first == stall(scenario, 1, "3ms") != second
     assert [len(flow.jitter) for flow in first.flow] == [2, 2]
     assert first.flow[0].jitter[1] == first.flow[1].jitter[1]
-    slowest = [run(s).summary["flows"][0]["rtt_ms"]["max"] for s in (scenario, first)]
+    slowest = [run(s).summary.document["flows"][0]["rtt_ms"]["max"] for s in (scenario, first)]
     assert 1.0 < slowest[1] - slowest[0] < 3.5
     for wrong, word in (("2", "no unit"), ("500ms", "--stall")):
         with pytest.raises(ConfigError, match=word):
@@ -114,11 +116,11 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Let the simulator stand in for the kernel; scenarios named so are late, fail, or get another flow's share."""
     played: list[str] = []
 
-    def play(task: Task) -> dict[str, Any]:
+    def play(task: Task) -> Summary:
         played.append(f"{task.scenario.name} {task.scenario.flow[0].cca.name}")
         if task.scenario.name == "fails":
             raise KernelError("no such controller here")
-        result = copy.deepcopy({k: v for k, v in run(task.scenario).summary.items() if k != "scenario"})
+        result = copy.deepcopy(dict(run(task.scenario).summary.without_scenario().document))
         judged = task.scenario.name != "late"
         result["emulator"] = {
             "judged": judged,
@@ -127,7 +129,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         }
         if task.scenario.name == "differs":
             result["flows"][0]["throughput_mbps"] /= 2
-        return result
+        return filled(result)
 
     def find() -> Path:
         return Path("/bin/true")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.summaries import filled
 
 from fairweir.reproduce.experiment import Check, Reading
 from fairweir.reproduce.readings import read
@@ -26,7 +27,7 @@ def summary(a: list[int], b: list[int]) -> dict[str, Any]:
 
 
 def reading(name: Reading, of: list[str], a: list[int], b: list[int]) -> float:
-    return read(Check(claim="c", reading=name, of=of, at_most=1), SCENARIO, summary(a, b))
+    return read(Check(claim="c", reading=name, of=of, at_most=1), SCENARIO, filled(summary(a, b)))
 
 
 def test_the_most_is_taken_over_every_rtprop_and_flow_after_the_warmup() -> None:

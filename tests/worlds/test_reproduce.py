@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from tests.summaries import filled
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
@@ -89,7 +90,7 @@ def test_everything_that_was_promised_is_there_and_can_be_run() -> None:
         for case in experiment.case:
             for check in case.check:
                 if check.reading in ("gain", "ratio", "jain"):
-                    assert read(check, scenario, summary) == pytest.approx(1.0)
+                    assert read(check, scenario, filled(summary)) == pytest.approx(1.0)
                 assert check.within is not None or check.reason, (experiment.id, check.claim)
 
 
@@ -247,8 +248,8 @@ def summary(**throughputs: float) -> dict[str, Any]:
 def test_gains_compare_groups_of_flows() -> None:
     check = Check(claim="c", reading="gain", of=["long"], by=["short-*"], at_most=1.0)
     scenario = dumbbell("reno")
-    assert read(check, scenario, summary(long=2.0, short_1=3.0, short_2=5.0)) == 0.5
-    assert read(check, scenario, summary(long=2.0, short_1=0.0)) == 1e6
+    assert read(check, scenario, filled(summary(long=2.0, short_1=3.0, short_2=5.0))) == 0.5
+    assert read(check, scenario, filled(summary(long=2.0, short_1=0.0))) == 1e6
 
 
 def test_losses_are_counted_in_each_flows_own_rtprop() -> None:
@@ -265,7 +266,7 @@ def test_losses_are_counted_in_each_flows_own_rtprop() -> None:
         }
     )
     flows = [{"id": "near", "lost_pkts": 2000}, {"id": "far", "lost_pkts": 1000}]
-    assert read(check, scenario, {"flows": flows}) == pytest.approx((1.0 + 2.0) / 2)
+    assert read(check, scenario, filled({"flows": flows})) == pytest.approx((1.0 + 2.0) / 2)
 
 
 def test_late_fairness_looks_at_the_end_of_each_time_between_changes() -> None:
@@ -280,9 +281,9 @@ def test_late_fairness_looks_at_the_end_of_each_time_between_changes() -> None:
     t_s = [float(t) for t in range(1, 31)]
     slow = [0.0 if t <= 25 else 6.0 for t in t_s]
     over_time = {"t_s": t_s, "throughput_mbps": [[6.0] * 30, slow]}
-    assert read(check, scenario, {**summary(a=1.0), "over_time": over_time}) == pytest.approx(1.0)
+    assert read(check, scenario, filled({**summary(a=1.0), "over_time": over_time})) == pytest.approx(1.0)
     over_time["throughput_mbps"] = [[6.0] * 30, [0.0 if t <= 25 else 2.0 for t in t_s]]
-    assert read(check, scenario, {**summary(a=1.0), "over_time": over_time}) == pytest.approx(64 / 80)
+    assert read(check, scenario, filled({**summary(a=1.0), "over_time": over_time})) == pytest.approx(64 / 80)
 
 
 def verdict(samples: list[float], **keys: Any) -> tuple[Outcome, float | None]:

@@ -40,13 +40,13 @@ def scenario(does: str) -> Scenario:
 def test_the_record_is_that_of_any_world() -> None:
     seen: list[float] = []
     record = run(scenario("play"), on="kernel", interval="1s", on_progress=seen.append)
-    assert (record.summary["world"], record.summary["seed"], record.is_judged) == ("kernel", 4, True)
-    assert record.summary["emulator"]["release_error_us"]["p99"] == 71.0
-    assert record.summary["fairness"] == {"jain": 1.0, "max_min_ratio": 1.0}
+    assert (record.summary.document["world"], record.summary.document["seed"], record.is_judged) == ("kernel", 4, True)
+    assert record.summary.document["emulator"]["release_error_us"]["p99"] == 71.0
+    assert record.summary.document["fairness"] == {"jain": 1.0, "max_min_ratio": 1.0}
     assert record.flows["throughput_mbps"].tolist() == [2.5]
     assert record.links["queue_bytes"].tolist() == [7]
     assert seen == [0.5, 1.0]
-    assert "series" not in record.summary
+    assert "series" not in record.summary.document
 
 
 def test_without_an_interval_there_is_no_series() -> None:

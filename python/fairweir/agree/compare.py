@@ -9,20 +9,19 @@ larger. Randomness of the scenario is not disagreement: a difference that anothe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from fairweir.judging.interval import student_t
+from fairweir.judging.summary import Summary
 
 #: Share of a throughput's scale, and of an RTT, by which the worlds may differ.
 TOLERANCE = 0.10
 #: ms by which mean RTTs may differ whatever they are: timers and the emulator's own lateness.
 RTT_SLACK_MS = 2.0
-
-Summary = Mapping[str, Any]
 
 
 class Standing(StrEnum):
@@ -111,8 +110,9 @@ def compare(cca: str, scenario: str, sims: Sequence[Summary], kernels: Sequence[
     -------
     Cell ; ``not judged`` if a run on the kernel may not be judged
     """
-    late = max((kernel["emulator"]["release_error_us"]["p99"] for kernel in kernels), default=None)
-    reasons = [kernel["emulator"]["reason"] for kernel in kernels if not kernel["emulator"]["judged"]]
+    emulators = [kernel.emulator for kernel in kernels if kernel.emulator is not None]
+    late = max((emulator.release_error_us.p99 for emulator in emulators), default=None)
+    reasons = [emulator.reason for emulator in emulators if not emulator.judged]
     comparisons = [*_throughputs(sims, kernels), *_rtts(sims, kernels)]
     cell = Cell(cca=cca, scenario=scenario, standing=Standing.AGREES, comparisons=comparisons, release_p99_us=late)
     if reasons:
@@ -134,34 +134,32 @@ def describe(comparison: Comparison) -> str:
 
 
 def _throughputs(sims: Sequence[Summary], kernels: Sequence[Summary]) -> list[Comparison]:
-    flows = range(len(sims[0]["flows"]))
-    columns = [[float(sim["flows"][i]["throughput_mbps"]) for sim in sims] for i in flows]
+    flows = range(len(sims[0].flows))
+    columns = [[sim.flows[i].throughput_mbps for sim in sims] for i in flows]
     fair = sum(map(_mean, columns)) / len(columns)
     found = []
     for i in flows:
-        measured = [float(kernel["flows"][i]["throughput_mbps"]) for kernel in kernels]
+        measured = [kernel.flows[i].throughput_mbps for kernel in kernels]
         scale = max(fair, _mean(columns[i]))
-        found.append(
-            _judge(sims[0]["flows"][i]["id"], "throughput_mbps", columns[i], measured, scale, scale * TOLERANCE)
-        )
+        found.append(_judge(sims[0].flows[i].id, "throughput_mbps", columns[i], measured, scale, scale * TOLERANCE))
     return found
 
 
 def _rtts(sims: Sequence[Summary], kernels: Sequence[Summary]) -> list[Comparison]:
     found = []
-    for i, flow in enumerate(sims[0]["flows"]):
+    for i, flow in enumerate(sims[0].flows):
         samples, measured = _mean_rtts(sims, i), _mean_rtts(kernels, i)
         if not samples or not measured:
             # A flow that never got an ACK has no RTT to compare; its throughput differs, if it does.
             continue
         scale = _mean(samples)
-        found.append(_judge(flow["id"], "rtt_ms", samples, measured, scale, max(scale * TOLERANCE, RTT_SLACK_MS)))
+        found.append(_judge(flow.id, "rtt_ms", samples, measured, scale, max(scale * TOLERANCE, RTT_SLACK_MS)))
     return found
 
 
 def _mean_rtts(runs: Sequence[Summary], flow: int) -> list[float]:
-    means = [run["flows"][flow]["rtt_ms"]["mean"] for run in runs]
-    return [float(mean) for mean in means if mean is not None]
+    means = [run.flows[flow].rtt_ms.mean for run in runs]
+    return [mean for mean in means if mean is not None]
 
 
 def _judge(

@@ -102,7 +102,7 @@ def measure(job: Job) -> Measured:
         if value is not None and math.isfinite(value):
             values[metric.name] = value
     trace = trace_of(record, job.subject, job.place(), job.seed) if job.is_traced else None
-    return Measured(values, int(record.summary["packets"]), trace)
+    return Measured(values, record.summary.packets, trace)
 
 
 def _interval(family: Family, job: Job, scenario: Scenario) -> str | None:
@@ -140,21 +140,21 @@ def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
         t_s=[round(t, 4) for t in times],
         flows=[
             TraceFlow(
-                id=str(summary["id"]),
-                cca=subject.name if specs[i] == under_audit else str(summary["cca"]),
+                id=summary.id,
+                cca=subject.name if specs[i] == under_audit else summary.cca,
                 throughput_mbps=[_number(row["throughput_mbps"]) for row in flows if row["flow"] == i],
                 cwnd_pkts=[_number(row["cwnd_bytes"] / PACKET.bytes) for row in flows if row["flow"] == i],
                 rtt_ms=[_number(row["rtt_ms"]) for row in flows if row["flow"] == i],
             )
-            for i, summary in enumerate(record.summary["flows"])
+            for i, summary in enumerate(record.summary.flows)
         ],
         links=[
             TraceLink(
-                name=str(summary["name"]),
+                name=summary.name,
                 queue_pkts=[_number(row["queue_bytes"] / PACKET.bytes) for row in links if row["link"] == i],
                 drops=[int(row["drops"]) for row in links if row["link"] == i],
             )
-            for i, summary in enumerate(record.summary["links"])
+            for i, summary in enumerate(record.summary.links)
         ],
         scenario_toml=scenario.to_toml(),
     )
@@ -213,7 +213,7 @@ def fills_buffers(cca: str) -> bool:
     FairweirError : as :func:`fairweir.play.run.run`
     """
     summary = run(Scenario.from_dict(calibration_scenario(cca), source=CALIBRATION)).summary
-    qdelay_ms = summary["flows"][0]["qdelay_ms"]["p95"]
+    qdelay_ms = summary.flows[0].qdelay_ms.p95
     return qdelay_ms is not None and qdelay_ms > FILLED_MS
 
 

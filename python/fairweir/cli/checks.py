@@ -100,9 +100,9 @@ def _simulator() -> Check:
         wall_s = time.perf_counter() - started
     except FairweirError as error:
         return Check("simulator", "broken", str(error), serves, "build it again: make clean && make")
-    if first["flows"] != second["flows"] or first["links"] != second["links"]:
+    if (first.flows, first.links) != (second.flows, second.links):
         return Check("simulator", "broken", "two runs of the same scenario differ", serves, "please report it")
-    packets = first["packets"] + second["packets"]
+    packets = first.packets + second.packets
     return Check("simulator", "ok", f"deterministic; {packets / wall_s / 1e6:.1f} million packets/s", serves)
 
 

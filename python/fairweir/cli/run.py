@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -14,6 +14,7 @@ from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.cli.progress import meter
 from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError
+from fairweir.judging.summary import Emulator, FlowSummary, Summary
 from fairweir.play.kernel import Options
 from fairweir.play.run import MAX_PACKETS, World, check_record_path
 from fairweir.play.run import run as play
@@ -108,11 +109,11 @@ def run(
         save_run_plot(played, path)
         output.stderr.print(f"plot written to {path}", soft_wrap=True)
     if as_json:
-        output.print_json(played.summary)
+        output.print_json(played.summary.document)
     else:
         show(played)
     if not played.is_judged:
-        reason = played.summary["emulator"]["reason"]
+        reason = played.not_judged
         output.stderr.print(Text.assemble(("NOT JUDGED", "bold red"), f": {reason}"), soft_wrap=True)
         output.stderr.print(
             "do not draw conclusions from this run; rerun it when the machine is less loaded", soft_wrap=True
@@ -133,15 +134,15 @@ def show(record: Run) -> None:
     flows = Table("flow", "cca", box=None, header_style="bold", title_justify="left")
     for heading in ("Mbit/s", "RTT ms", "p95", "qdelay ms", "loss", "retx"):
         flows.add_column(heading, justify="right")
-    for flow in summary["flows"]:
-        flows.add_row(flow["id"], flow["cca"], *_flow_cells(flow))
+    for flow in summary.flows:
+        flows.add_row(flow.id, flow.cca, *_flow_cells(flow))
     links = Table("link", box=None, header_style="bold")
     for heading in ("utilization", "queue ms", "p95", "drops", "marks"):
         links.add_column(heading, justify="right")
-    for link in summary["links"]:
-        queue = link["queue_ms"]
-        cells = f"{link['utilization']:.1%}", _ms(queue["mean"]), _ms(queue["p95"])
-        links.add_row(link["name"], *cells, str(link["drops"]), str(link["marks"]))
+    for link in summary.links:
+        queue = link.queue_ms
+        cells = f"{link.utilization:.1%}", _ms(queue.mean), _ms(queue.p95)
+        links.add_row(link.name, *cells, str(link.drops), str(link.marks))
     output.stdout.print(flows)
     output.stdout.print()
     output.stdout.print(links)
@@ -151,43 +152,43 @@ def show(record: Run) -> None:
         output.stdout.print(line, markup=False, soft_wrap=True)
 
 
-def kernel_lines(summary: dict[str, Any]) -> list[str]:
+def kernel_lines(summary: Summary) -> list[str]:
     """Return what a kernel run has besides the tables: lateness, the cost of controllers, and their replay."""
-    lines = [lateness(summary["emulator"])] if "emulator" in summary else []
-    for cca, hooks in summary.get("cost", {}).items():
+    lines = [lateness(summary.emulator)] if summary.emulator is not None else []
+    for cca, hooks in summary.document.get("cost", {}).items():
         means = [f"{hook} {row['ns'] / row['calls']:.0f} ns" for hook, row in hooks.items() if row["calls"]]
         lines.append(f"{cca}, mean cost of a call: {', '.join(means)}")
-    for cca, replay in summary.get("replay", {}).items():
+    for cca, replay in summary.document.get("replay", {}).items():
         difference = replay["first_difference"]
         outcome = "the same decisions" if difference is None else f"DIFFERENT DECISIONS: {difference}"
         lines.append(f"{cca}, {replay['acks']:,} ACKs of {replay['flows']} flows replayed natively: {outcome}")
     return lines
 
 
-def replays_alike(summary: dict[str, Any]) -> bool:
+def replays_alike(summary: Summary) -> bool:
     """Did the native build decide as the kernel's did, where that was tried?"""
-    return all(replay["first_difference"] is None for replay in summary.get("replay", {}).values())
+    return all(replay["first_difference"] is None for replay in summary.document.get("replay", {}).values())
 
 
-def lateness(emulator: dict[str, Any]) -> str:
+def lateness(emulator: Emulator) -> str:
     """Return one line on how late the kernel world's emulator released packets, and whether that is acceptable."""
-    error = emulator["release_error_us"]
-    verdict = "judged" if emulator["judged"] else "NOT JUDGED"
+    error = emulator.release_error_us
+    verdict = "judged" if emulator.judged else "NOT JUDGED"
     return (
-        f"real TCP, {emulator['mode']} mode; release error of the emulator: p50 {error['p50']:.0f} us, "
-        f"p99 {error['p99']:.0f} us (budget {emulator['budget_us']:.0f} us: {verdict}), max {error['max']:.0f} us"
+        f"real TCP, {emulator.mode} mode; release error of the emulator: p50 {error.p50:.0f} us, "
+        f"p99 {error.p99:.0f} us (budget {emulator.budget_us:.0f} us: {verdict}), max {error.max:.0f} us"
     )
 
 
-def _flow_cells(flow: dict[str, Any]) -> tuple[str, ...]:
-    rtt, qdelay = flow["rtt_ms"], flow["qdelay_ms"]
+def _flow_cells(flow: FlowSummary) -> tuple[str, ...]:
+    rtt, qdelay = flow.rtt_ms, flow.qdelay_ms
     return (
-        f"{plain(flow['throughput_mbps'], 3)}" if flow["throughput_mbps"] < 100 else f"{flow['throughput_mbps']:.1f}",
-        _ms(rtt["mean"]),
-        _ms(rtt["p95"]),
-        _ms(qdelay["mean"]),
-        f"{flow['loss_rate']:.3%}",
-        str(flow["retransmits"]),
+        f"{plain(flow.throughput_mbps, 3)}" if flow.throughput_mbps < 100 else f"{flow.throughput_mbps:.1f}",
+        _ms(rtt.mean),
+        _ms(rtt.p95),
+        _ms(qdelay.mean),
+        f"{flow.loss_rate:.3%}",
+        str(flow.retransmits),
     )
 
 
@@ -196,13 +197,13 @@ def _ms(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _closing(summary: dict[str, Any]) -> str:
-    jain, ratio = summary["fairness"]["jain"], summary["fairness"]["max_min_ratio"]
-    parts = [f"{summary['scenario']['name']}, seed {summary['seed']}"]
-    if len(summary["flows"]) > 1:
+def _closing(summary: Summary) -> str:
+    jain, ratio = summary.jain, summary.max_min_ratio
+    parts = [f"{summary.document['scenario']['name']}, seed {summary.seed}"]
+    if len(summary.flows) > 1:
         parts.append(f"Jain {jain:.3f}" if jain is not None else "nothing delivered")
         parts.append(f"max/min {ratio:.2f}" if ratio is not None else "max/min infinite: a flow delivered nothing")
-    packets, wall_s = summary["packets"], summary["wall_s"]
-    speed = f" ({packets / max(wall_s, 1e-9) / 1e6:.1f} M/s)" if summary["world"] == "sim" else ""
+    packets, wall_s = summary.packets, summary.wall.s
+    speed = f" ({packets / max(wall_s, 1e-9) / 1e6:.1f} M/s)" if summary.world == "sim" else ""
     parts.append(f"{packets:,} packets in {wall_s:.2f} s{speed}")
     return "; ".join(parts)

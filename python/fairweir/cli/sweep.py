@@ -15,6 +15,8 @@ from fairweir.cli.progress import meter
 from fairweir.documents.digits import plain
 from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
+from fairweir.judging.metrics import mean_rtt_ms
+from fairweir.judging.summary import Summary
 from fairweir.play.sweep import grid_of, parse_grid
 from fairweir.play.sweep import sweep as play
 from fairweir.scenario.overrides import parse_setting
@@ -97,7 +99,7 @@ def _document(result: Sweep, directory: Path) -> dict[str, Any]:
         {
             "settings": point.settings,
             "key": point.key,
-            "summary": result.summaries.get(point.key),
+            "summary": summary.document if (summary := result.summaries.get(point.key)) is not None else None,
             "failure": result.failures.get(point.key),
         }
         for point in result.points
@@ -121,13 +123,13 @@ def _show(result: Sweep, axes: list[str], directory: Path) -> None:
     )
 
 
-def _cells(summary: dict[str, Any]) -> tuple[str, ...]:
-    flows = summary["flows"]
-    ratio, jain = summary["fairness"]["max_min_ratio"], summary["fairness"]["jain"]
+def _cells(summary: Summary) -> tuple[str, ...]:
+    flows = summary.flows
+    ratio, jain, rtt_ms = summary.max_min_ratio, summary.jain, mean_rtt_ms(summary)
     return (
-        f"{plain(sum(flow['throughput_mbps'] for flow in flows), 4)}",
+        f"{plain(sum(flow.throughput_mbps for flow in flows), 4)}",
         f"{plain(ratio, 3)}" if ratio is not None else "infinite",
         f"{jain:.3f}" if jain is not None else "-",
-        f"{sum(flow['rtt_ms']['mean'] for flow in flows) / len(flows):.2f}",
-        f"{sum(flow['loss_rate'] for flow in flows) / len(flows):.3%}",
+        f"{rtt_ms:.2f}" if rtt_ms is not None else "-",
+        f"{sum(flow.loss_rate for flow in flows) / len(flows):.3%}",
     )

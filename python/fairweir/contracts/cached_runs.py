@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from fairweir.contracts.turning_points import watch
 from fairweir.errors import CcaError, ConfigError
+from fairweir.judging.summary import Summary
 from fairweir.play.batch import Archive, Task
 from fairweir.play.measure import Measure, Measured, RunFault
 from fairweir.play.pool import Outcome as Ended
@@ -58,10 +58,10 @@ def cached(
         }
         missing = [i for i in range(len(tasks)) if i not in found]
 
-        def settle(outcome: Ended[ScenarioDict, dict[str, Any]]) -> None:
+        def settle(outcome: Ended[ScenarioDict, Summary]) -> None:
             i = missing[outcome.index]
             if outcome.ok:
-                found[i] = summary = {key: value for key, value in outcome.value.items() if key != "scenario"}
+                found[i] = summary = outcome.value.without_scenario()
                 archive.put(tasks[i], summary)
             else:
                 found[i] = RunFault("error", outcome.reason)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from fairweir.contracts.fixed_points import FixedPoint, FlowGroup, Grain, band, fixed_point
 from fairweir.judging.metrics import sampled
+from fairweir.judging.summary import Summary
 from fairweir.scenario.model import Scenario
 from fairweir.units import BYTES_PER_MBPS_MS, Duration, Rate
 
@@ -136,13 +137,13 @@ class Place:
         grain = Grain(data, RTPROP_US, data / CAPACITY_GBPS)
         return band(follower.f, self.crowds, CAPACITY_GBPS, grain, self.reading(follower))
 
-    def measured(self, follower: Follower, summary: Mapping[str, Any]) -> float:
+    def measured(self, follower: Follower, summary: Summary) -> float:
         """Return the metric of a run."""
-        first, *others = summary["flows"]
+        first, *others = summary.flows
         if self.metric == "growth":
-            qdelay_ms = fmean(sampled(flow["qdelay_ms"], "mean", flow["id"]) for flow in summary["flows"])
+            qdelay_ms = fmean(sampled(flow.qdelay_ms.mean, flow.id) for flow in summary.flows)
             return Duration.from_ms(qdelay_ms) / Duration.from_us(follower.slowed * _alone(follower))
-        return fmean(flow["throughput_mbps"] for flow in others) / float(first["throughput_mbps"])
+        return fmean(flow.throughput_mbps for flow in others) / first.throughput_mbps
 
     def scenario(self, follower: Follower, packet: int, seed: int) -> Scenario:
         """Return the run; the seed draws start times.

@@ -177,7 +177,7 @@ def held_contract(
             outcome = outcomes[task.key]
             if outcome.summary is None:
                 raise FairweirError(f"a run of {cca_name(cca)} failed: {outcome.failure}")
-            ends.append(outcome.summary["over_time"]["throughput_mbps"][0][-2:])
+            ends.append(outcome.summary.over_time.throughput_mbps[0][-2:])
         rests.append(settled(value, ends, bench.link))
     return of_rests(cca_name(cca), held, rests, bench)
 

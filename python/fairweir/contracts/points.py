@@ -10,12 +10,13 @@ from pydantic import BaseModel, ConfigDict
 
 from fairweir.ccas.cca_spec import as_written
 from fairweir.contracts.fit import Points
+from fairweir.judging.summary import Summary
 from fairweir.play.measure import packets
 from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from fairweir.scenario.dumbbell import ScenarioDict
 
@@ -132,7 +133,7 @@ class ContractPoint(BaseModel):
         return {**of, "turning_rate": self.turning_rate_mbps}[name]
 
 
-def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> list[ContractPoint]:
+def read(setting: Setting, seed: int, run: int, summary: Summary) -> list[ContractPoint]:
     """Return a point for each flow of a run's summary that has RTT samples."""
     return [
         ContractPoint(
@@ -141,18 +142,18 @@ def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> l
             rtprop_ms=setting.rtprop.ms,
             flows=setting.flows,
             seed=seed,
-            rate_mbps=flow["throughput_mbps"],
-            window_pkts=Rate.from_mbps(flow["throughput_mbps"]) * Duration.from_ms(flow["rtt_ms"]["mean"]) / PACKET,
-            share=flow["throughput_mbps"] / setting.capacity.mbps,
-            p50_qdelay_ms=flow["qdelay_ms"]["p50"],
-            mean_qdelay_ms=flow["qdelay_ms"]["mean"],
-            loss_rate=flow["loss_rate"],
-            mark_rate=flow["mark_rate"],
-            **{f"turning_{name}": value for name, value in (flow.get("turning") or {}).items()},
+            rate_mbps=flow.throughput_mbps,
+            window_pkts=Rate.from_mbps(flow.throughput_mbps) * Duration.from_ms(flow.rtt_ms.mean) / PACKET,
+            share=flow.throughput_mbps / setting.capacity.mbps,
+            p50_qdelay_ms=flow.qdelay_ms.p50,
+            mean_qdelay_ms=flow.qdelay_ms.mean,
+            loss_rate=flow.loss_rate,
+            mark_rate=flow.mark_rate,
+            **{f"turning_{name}": value for name, value in (flow.extra.get("turning") or {}).items()},
         )
-        for flow in summary["flows"]
+        for flow in summary.flows
         # A flow without an RTT sample has neither a window nor a statistic.
-        if flow["rtt_ms"]["mean"] is not None
+        if flow.rtt_ms.mean is not None
     ]
 
 

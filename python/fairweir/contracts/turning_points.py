@@ -8,11 +8,12 @@ points are (thesis section 5.2.1: steady states, limit cycles among them).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairweir import _core
+from fairweir.judging.summary import Summary
 from fairweir.play.run import Run, run
 from fairweir.scenario.model import Scenario
 from fairweir.units import BYTES_PER_MBPS_MS, Duration
@@ -28,7 +29,7 @@ MIN_TURNINGS = 10
 """Of each kind; fewer are no cycle."""
 
 
-def watch(scenario: ScenarioDict) -> dict[str, Any]:
+def watch(scenario: ScenarioDict) -> Summary:
     """Return the summary of a run; each flow also has ``turning``: ``qdelay_ms`` and ``rate_mbps``, or None.
 
     Parameters
@@ -38,11 +39,9 @@ def watch(scenario: ScenarioDict) -> dict[str, Any]:
     loaded = Scenario.from_dict(scenario)
     rtprop_ns = min(_core.parse_time(flow.rtprop) for flow in loaded.flow)
     record = run(loaded, interval=_core.format_time(max(rtprop_ns // LOOKS, 1)))
-    return {**record.summary, "flows": [flow | {"turning": turning(record, i)} for i, flow in _numbered(record)]}
-
-
-def _numbered(record: Run) -> list[tuple[int, dict[str, Any]]]:
-    return list(enumerate(record.summary["flows"]))
+    document = record.summary.document
+    flows = [flow | {"turning": turning(record, i)} for i, flow in enumerate(document["flows"])]
+    return Summary({**document, "flows": flows})
 
 
 def turning(record: Run, flow: int) -> dict[str, float] | None:

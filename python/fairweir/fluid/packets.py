@@ -146,8 +146,8 @@ def run_packets(
 def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[Outcome]) -> PacketRuns:
     troubles = (outcome.failure or outcome.not_judged for outcome in outcomes)
     summaries = [o.summary for o in outcomes if o.summary is not None and not o.not_judged]
-    shares = [[float(flow["throughput_mbps"]) for flow in summary["flows"]] for summary in summaries]
-    used = [float(summary["links"][0]["utilization"]) for summary in summaries]
+    shares = [[flow.throughput_mbps for flow in summary.flows] for summary in summaries]
+    used = [summary.links[0].utilization for summary in summaries]
     return PacketRuns(
         wbar=wbar,
         world=world,

@@ -158,7 +158,7 @@ def curves_of(run: Run, replay: Replay, trace: Trace) -> Curves:
     import numpy as np
 
     links, flows = run.links.to_dict(), run.flows.to_dict()
-    names = [link["name"] for link in run.summary["links"]]
+    names = [link.name for link in run.summary.links]
     first, points = int(replay.start_ms / replay.step_ms), trace.grid.points
     packets = Fraction(PACKET_BYTES * PACKETS_PER_CR)
     mbps_ms = float(replay.step_ms) * 1000 / 8

@@ -46,7 +46,7 @@ class Comparison:
         ``utilization`` of the first link (after the warm-up), ``queue_ms``, ``retransmits``, ``judged``; ``guard``: the
         kernel side's counters, ``cpu_s``, ``uptime_s``
         """
-        status = self.guarded.summary["guard"]
+        status = self.guarded.summary.document["guard"]
         kernel = {
             key: status["kernel"][key] for key in ("summarised", "lost", "thinned", "merged", "rewritten", "unscaled")
         }
@@ -111,8 +111,8 @@ def over_time(record: Run) -> tuple[NDArray[np.float64], dict[str, NDArray[np.fl
     flow, rate = table["flow"], table["throughput_mbps"]
     t_s = table["t_ns"][flow == 0] / NS_PER_S
     services: dict[str, NDArray[np.float64]] = {}
-    for number, row in enumerate(record.summary["flows"]):
-        name = service_of(row["id"])
+    for number, row in enumerate(record.summary.flows):
+        name = service_of(row.id)
         services[name] = services.get(name, np.zeros_like(t_s)) + rate[flow == number]
     return t_s, services
 
@@ -120,16 +120,16 @@ def over_time(record: Run) -> tuple[NDArray[np.float64], dict[str, NDArray[np.fl
 def _outcome(record: Run) -> dict[str, Any]:
     summary = record.summary
     services: dict[str, float] = {}
-    for flow in summary["flows"]:
-        name = service_of(flow["id"])
-        services[name] = services.get(name, 0.0) + flow["throughput_mbps"]
-    link = summary["links"][0]
+    for flow in summary.flows:
+        name = service_of(flow.id)
+        services[name] = services.get(name, 0.0) + flow.throughput_mbps
+    link = summary.links[0]
     return {
         "services_mbps": services,
         "jain_services": fairness(list(services.values()))["jain"],
-        "jain_flows": summary["fairness"]["jain"],
-        "utilization": link["utilization"],
-        "queue_ms": link["queue_ms"]["mean"],
-        "retransmits": sum(flow["retransmits"] for flow in summary["flows"]),
+        "jain_flows": summary.jain,
+        "utilization": link.utilization,
+        "queue_ms": link.queue_ms.mean,
+        "retransmits": sum(flow.retransmits for flow in summary.flows),
         "judged": record.is_judged,
     }

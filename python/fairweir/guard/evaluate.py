@@ -20,6 +20,7 @@ from fairweir.guard.compare import hosts
 from fairweir.guard.daemon import find_daemon
 from fairweir.guard.treatments import Treatment
 from fairweir.judging import metrics
+from fairweir.judging.summary import Summary
 from fairweir.play import kernel
 from fairweir.play.batch import LATE_RETRIES
 from fairweir.play.pool import Done, map_jobs
@@ -88,14 +89,14 @@ def play(one: Play) -> Shares:
     config = one.scenario.resolve()
     text, policy = json.dumps(config), one.treatment.policy
     if policy is None:
-        return _shares(one.case, json.loads(_core.run(text)[0]))
+        return _shares(one.case, Summary(json.loads(_core.run(text)[0])))
     rate = config["links"][0]["hop"]["link"]["rate"]
     senders = one.case.senders(one.treatment.deployment)
     try:
         reported = _core.run_guarded(text, policy.text, senders, rate, policy.trees)
     except ValueError as error:
         raise ConfigError(str(error), source=str(policy.file or policy.name), hint=_HINT) from None
-    return _shares(one.case, json.loads(reported))
+    return _shares(one.case, Summary(json.loads(reported)))
 
 
 def play_on_kernel(one: Play, on_progress: Callable[[float], object] | None = None) -> Shares:
@@ -112,7 +113,7 @@ def play_on_kernel(one: Play, on_progress: Callable[[float], object] | None = No
             record = run(one.scenario, on="kernel", options=options, on_progress=on_progress)
             if record.is_judged:
                 return _shares(one.case, record.summary)
-    raise NotJudgedError(str(record.summary["emulator"]["reason"]))
+    raise NotJudgedError(record.not_judged)
 
 
 def _options(one: Play, directory: Path) -> kernel.Options:
@@ -128,12 +129,12 @@ def _options(one: Play, directory: Path) -> kernel.Options:
     return kernel.Options(windows=WINDOWS, guarding=guarding)
 
 
-def _shares(case: Case, summary: dict[str, Any]) -> Shares:
+def _shares(case: Case, summary: Summary) -> Shares:
     rates = metrics.throughputs_mbps(summary)
     incumbents, _ = case.counts
     services = [sum(rates[:incumbents]), sum(rates[incumbents:])]
     rtt = metrics.mean_rtt_ms(summary)
-    status = summary.get("guard")
+    status = summary.document.get("guard")
     guard = {} if status is None else {key: status["kernel"][key] for key in ("summarised", "lost", "rewritten")}
     return Shares(
         metrics.jain(services if case.rules.among == "services" else rates),

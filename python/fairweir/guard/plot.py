@@ -32,7 +32,7 @@ def figure(comparison: Comparison) -> Figure:
 
     drawn = Figure(figsize=SIZE_INCHES, layout="constrained")
     axes = drawn.subplots(2, 1, sharex=True, sharey=True)
-    scenario = comparison.without.summary["scenario"]
+    scenario = comparison.without.summary.document["scenario"]
     for axis, record, title in zip(
         axes, (comparison.without, comparison.guarded), ("without guard", "with guard"), strict=True
     ):

@@ -1,15 +1,13 @@
-"""Metrics of an audit, computed from a run's summary (the dict that ``run --json`` prints)."""
+"""Metrics of an audit, computed from a run's summary."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import linear_regression
-from typing import Any
 
 from fairweir.errors import FairweirError
-
-Summary = Mapping[str, Any]
+from fairweir.judging.summary import Statistic, Summary
 
 RATIO_CEILING = 1e6
 """Stands for the ratio of a flow that delivered nothing: larger than a run of 10^8 packets can show."""
@@ -17,7 +15,7 @@ RATIO_CEILING = 1e6
 
 def throughputs_mbps(summary: Summary) -> list[float]:
     """Per flow, in the scenario's order."""
-    return [float(flow["throughput_mbps"]) for flow in summary["flows"]]
+    return [flow.throughput_mbps for flow in summary.flows]
 
 
 def max_min_ratio(rates: Sequence[float]) -> float:
@@ -58,29 +56,27 @@ def fairness_index(summary: Summary) -> float:
 
 def utilization(summary: Summary) -> float:
     """Utilisation of the first link, which is the bottleneck in all dumbbells here; at most 1."""
-    return min(1.0, float(summary["links"][0]["utilization"]))
+    return min(1.0, summary.links[0].utilization)
 
 
 def mean_rtt_ms(summary: Summary) -> float | None:
     """Mean over flows of each flow's mean RTT (the convention of FRCC's scripts, docs/derivations.md)."""
-    means = [float(flow["rtt_ms"]["mean"]) for flow in summary["flows"] if flow["rtt_ms"]["mean"] is not None]
+    means = [flow.rtt_ms.mean for flow in summary.flows if flow.rtt_ms.mean is not None]
     return sum(means) / len(means) if means else None
 
 
-def sampled(delays: Mapping[str, float | None], statistic: str, of: str) -> float:
-    """Read a statistic of a delay that must have samples.
+def sampled(value: float | None, of: str) -> float:
+    """Return a statistic of a delay that must have samples.
 
     Parameters
     ----------
-    delays : the summary's ``rtt_ms``, ``qdelay_ms`` or ``queue_ms``
-    statistic : ``mean``, ``min``, ``p50``, ``p95``, ``p99`` or ``max``
+    value : one of the statistics of ``rtt_ms``, ``qdelay_ms`` or ``queue_ms``
     of : the flow or link, for the message
 
     Raises
     ------
     FairweirError : there is no sample
     """
-    value = delays[statistic]
     if value is None:
         raise FairweirError(
             f"no delay was sampled: `{of}`", hint="nothing was acknowledged after the warm-up; simulate for longer"
@@ -98,18 +94,17 @@ def p95_queue_ms(summary: Summary) -> float | None:
     return _queue_ms(summary, "p95")
 
 
-def _queue_ms(summary: Summary, statistic: str) -> float | None:
-    value = summary["links"][0]["queue_ms"][statistic]
-    return None if value is None else float(value)
+def _queue_ms(summary: Summary, statistic: Statistic) -> float | None:
+    return summary.links[0].queue_ms.value(statistic)
 
 
 def loss_rate(summary: Summary) -> float:
     """Packets lost by packets lost or delivered, over all flows."""
     lost = lost_pkts(summary)
-    settled = lost + sum(int(flow["delivered_pkts"]) for flow in summary["flows"])
+    settled = lost + sum(flow.delivered_pkts for flow in summary.flows)
     return lost / settled if settled else 0.0
 
 
 def lost_pkts(summary: Summary) -> int:
     """Packets lost after the warm-up, over all flows."""
-    return sum(int(flow["lost_pkts"]) for flow in summary["flows"])
+    return sum(flow.lost_pkts for flow in summary.flows)

@@ -158,7 +158,7 @@ def theorem_2(archive: Archive) -> Computation:
         for ceiling in (10.0, 1000.0):
             document = links.underused(name, link, link * ceiling, d, RTPROP)
             (outcome,) = player.play("theorem 2", [document])
-            used = None if outcome.summary is None else outcome.summary["links"][0]["utilization"]
+            used = None if outcome.summary is None else outcome.summary.links[0].utilization
             numbers.append(
                 Number(f"{name}, D = {d.ms:.3g} ms, C = {shown.rate_mbps:g} Mbps", "utilization without lower bound",
                        f"utilization of C' = {ceiling:g} C", used, Bound(at_most=1.05 / ceiling), "arbitrarily low")

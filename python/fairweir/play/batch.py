@@ -17,6 +17,7 @@ from typing import Any
 from fairweir import _core
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import FairweirError
+from fairweir.judging.summary import Summary
 from fairweir.play import kernel
 from fairweir.play.pool import Done, map_jobs
 from fairweir.play.run import Run, World, run
@@ -61,30 +62,29 @@ class Outcome:
 
     Attributes
     ----------
-    summary : dict, of the run without its scenario, None if it did not end; with an interval it has ``over_time``:
-        ``t_s``, and ``throughput_mbps`` and ``lost_pkts``, a list a flow
+    summary : Summary, of the run without its scenario, None if it did not end; with an interval it has ``over_time``
     failure : str, the reason if there is none
     """
 
-    summary: dict[str, Any] | None
+    summary: Summary | None
     failure: str = ""
 
     @property
     def not_judged(self) -> str:
         """Why nothing may be concluded from the run, empty if something may."""
-        emulator = (self.summary or {}).get("emulator")
-        return "" if emulator is None or emulator["judged"] else str(emulator["reason"])
+        emulator = None if self.summary is None else self.summary.emulator
+        return "" if emulator is None or emulator.judged else emulator.reason
 
 
-def play(task: Task) -> dict[str, Any]:
+def play(task: Task) -> Summary:
     """Run one task and return its summary."""
     record = run(task.scenario, interval=_interval(task), on=task.world)
     if task.picture is not None:
         from fairweir.show.plots import save_run_plot
 
         save_run_plot(record, task.picture)
-    summary = {key: value for key, value in record.summary.items() if key != "scenario"}
-    return {**summary, "over_time": _over_time(record)} if task.interval else summary
+    summary = record.summary.without_scenario()
+    return Summary({**summary.document, "over_time": _over_time(record)}) if task.interval else summary
 
 
 #: A separate name, so that tests can replace the kernel.
@@ -100,7 +100,7 @@ def _over_time(record: Run) -> dict[str, Any]:
     flow = table["flow"]
     t_s, throughput = table["t_ns"] / NS_PER_S, table["throughput_mbps"]
     lost = table["lost_pkts"]
-    number = len(record.summary["flows"])
+    number = len(record.summary.flows)
     return {
         "t_s": t_s[flow == 0].tolist(),
         "throughput_mbps": [throughput[flow == i].round(4).tolist() for i in range(number)],
@@ -114,21 +114,20 @@ class Archive:
 
     directory: Path | None
 
-    def get(self, task: Task) -> dict[str, Any] | None:
+    def get(self, task: Task) -> Summary | None:
         """Return the stored summary of a task, None if there is none or its picture is missing."""
         if self.directory is None or (task.picture is not None and not task.picture.exists()):
             return None
         try:
-            kept: dict[str, Any] = json.loads(self._file(task).read_text(encoding="utf-8"))
+            return Summary(json.loads(self._file(task).read_text(encoding="utf-8")))
         except (OSError, ValueError):
             return None
-        return kept
 
-    def put(self, task: Task, summary: dict[str, Any]) -> None:
+    def put(self, task: Task, summary: Summary) -> None:
         """Store a summary; a file is written completely or not at all."""
         if self.directory is None:
             return
-        write_text(self._file(task), json.dumps(summary))
+        write_text(self._file(task), json.dumps(summary.document))
 
     def _file(self, task: Task) -> Path:
         return (self.directory or Path()) / "runs" / f"{task.key}.json"

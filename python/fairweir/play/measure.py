@@ -5,11 +5,11 @@ Searches take a `Measure` as an argument, so that they can be tested on response
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fairweir.errors import ConfigError, FairweirError
+from fairweir.judging.summary import Summary
 from fairweir.play import pool
 from fairweir.play.worker import play
 from fairweir.scenario.dumbbell import PACKET, ScenarioDict
@@ -30,7 +30,7 @@ class RunFault:
     reason: str
 
 
-Measured = Mapping[str, Any] | RunFault
+Measured = Summary | RunFault
 Measure = Callable[[Sequence[ScenarioDict]], list[Measured]]
 
 

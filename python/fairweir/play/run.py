@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -20,6 +21,7 @@ from fairweir.documents.atomic_write import draft
 from fairweir.documents.digits import plain
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.judging.metrics import jain
+from fairweir.judging.summary import FlowSummary, LinkSummary, Named, Summary
 from fairweir.play import sim
 from fairweir.play.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
 from fairweir.play.simulate import Capture, Played, Watching
@@ -49,24 +51,72 @@ class Run:
     Attributes
     ----------
     scenario : Scenario
-    summary : dict; the output of ``fairweir run --json``: scenario, world, seed, flows, links, fairness, packets,
-        wall_s; of the kernel world also ``emulator``
+    summary : Summary; ``summary.document`` is the output of ``fairweir run --json``
+
+    Examples
+    --------
+    >>> import fairweir as fw
+    >>> record = fw.run(fw.dumbbell(["reno", "reno"], rate="12Mbps", rtprop="20ms", duration="5s"), interval="1s")
+    >>> round(record.flow["reno-1"].throughput.mbps + record.flow["reno-2"].throughput.mbps)
+    12
+    >>> record.link["bottleneck"].utilization > 0.9, len(record.flows)
+    (True, 10)
     """
 
     scenario: Scenario = field(repr=False)
-    summary: dict[str, Any] = field(repr=False)
+    summary: Summary = field(repr=False)
     _series: tuple[Columns, Columns] | None = field(default=None, repr=False)
     _packets: tuple[Columns, Columns] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """Return one line: the scenario, and the throughput of each flow (the first few, if there are many)."""
-        shown = [f"{flow['id']} {plain(flow['throughput_mbps'], 3)}" for flow in self.summary["flows"][:SHOWN_FLOWS]]
-        left = len(self.summary["flows"]) - len(shown)
+        shown = [f"{flow.id} {plain(flow.throughput_mbps, 3)}" for flow in self.summary.flows[:SHOWN_FLOWS]]
+        left = len(self.summary.flows) - len(shown)
         flows = ", ".join(shown) + (f", and {left} more" if left else "")
         recorded = ", ".join(name for name, has in (("series", self.has_series), ("packets", self.has_packets)) if has)
-        return (
-            f"<Run {self.scenario.name!r} in {self.summary['world']}: {flows} Mbit/s; recorded: {recorded or 'none'}>"
-        )
+        return f"<Run {self.scenario.name!r} in {self.summary.world}: {flows} Mbit/s; recorded: {recorded or 'none'}>"
+
+    def _repr_html_(self) -> str:
+        """Return the results of flows and links as tables, for a notebook."""
+        from fairweir.play.table import Table
+
+        flows = [
+            {
+                "flow": flow.id,
+                "cca": flow.cca,
+                "Mbit/s": flow.throughput_mbps,
+                "RTT ms": flow.rtt_ms.mean,
+                "qdelay ms": flow.qdelay_ms.mean,
+                "loss": flow.loss_rate,
+            }
+            for flow in self.summary.flows
+        ]
+        links = [
+            {"link": link.name, "utilization": link.utilization, "queue ms": link.queue_ms.mean, "drops": link.drops}
+            for link in self.summary.links
+        ]
+        title = f"<p>{escape(self.scenario.name or 'run')} in {self.summary.world}, seed {self.summary.seed}</p>"
+        return title + "".join(Table.from_rows(rows)._repr_html_() for rows in (flows, links))
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw throughput, cwnd, RTT and queue over time.
+
+        Parameters
+        ----------
+        path : str or Path, ending in .png, .svg or .pdf
+
+        Returns
+        -------
+        Path, the file
+
+        Raises
+        ------
+        ConfigError : another ending, a directory that is missing, or a run without time series
+        MissingExtraError : Matplotlib is not installed
+        """
+        from fairweir.show.plots import save_run_plot
+
+        return save_run_plot(self, path)
 
     @property
     def has_series(self) -> bool:
@@ -76,8 +126,29 @@ class Run:
     @property
     def is_judged(self) -> bool:
         """Return whether the run can be judged: not if the kernel world's emulator exceeded its lateness budget."""
-        emulator = self.summary.get("emulator")
-        return emulator is None or bool(emulator["judged"])
+        emulator = self.summary.emulator
+        return emulator is None or emulator.judged
+
+    @property
+    def not_judged(self) -> str:
+        """Why the run cannot be judged, empty if it can."""
+        emulator = self.summary.emulator
+        return "" if emulator is None or emulator.judged else emulator.reason
+
+    @property
+    def flow(self) -> Named[FlowSummary]:
+        """Results of the flows by their ids: ``run.flow["bbr-1"].throughput.mbps``."""
+        return Named({flow.id: flow for flow in self.summary.flows})
+
+    @property
+    def link(self) -> Named[LinkSummary]:
+        """Results of the links by their names: ``run.link["bottleneck"].utilization``."""
+        return Named({link.name: link for link in self.summary.links})
+
+    @property
+    def jain(self) -> float | None:
+        """Jain's index of the throughputs, 1/n to 1; None if nothing was delivered."""
+        return self.summary.jain
 
     @property
     def flows(self) -> Table:
@@ -100,7 +171,7 @@ class Run:
         ------
         ConfigError : the run recorded no series
         """
-        names = [link["name"] for link in self.summary["links"]]
+        names = [link.name for link in self.summary.links]
         return table(self._columns()[1], LINK_COLUMNS, "link", "name", names)
 
     @property
@@ -133,7 +204,7 @@ class Run:
         return table(self._packet_columns()[1], ACK_COLUMNS, "flow", "id", self._ids())
 
     def _ids(self) -> list[str]:
-        return [flow["id"] for flow in self.summary["flows"]]
+        return [flow.id for flow in self.summary.flows]
 
     def _packet_columns(self) -> tuple[Columns, Columns]:
         if self._packets is None:
@@ -173,7 +244,7 @@ class Run:
         staging = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         try:
             (staging / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
-            (staging / "summary.json").write_text(json.dumps(self.summary, indent=2) + "\n", encoding="utf-8")
+            (staging / "summary.json").write_text(json.dumps(self.summary.document, indent=2) + "\n", encoding="utf-8")
             for name, recorded in self._tables().items():
                 recorded.write(staging / f"{name}.parquet")
             staging.chmod(0o777 & ~_umask())
@@ -294,7 +365,7 @@ def run(
         error.source = scenario.source
         raise
     wall_s = time.perf_counter() - started
-    return Run(scenario, _summary(scenario, on, played.summary, wall_s), played.series, played.packets)
+    return Run(scenario, Summary(_document(scenario, on, played.summary, wall_s)), played.series, played.packets)
 
 
 @contextmanager
@@ -402,7 +473,7 @@ def _key_of(scenario: Scenario, flow_id: str) -> str | None:
     return next((f"flow.{i}.cca" for i in found), None)
 
 
-def _summary(scenario: Scenario, world: World, result: dict[str, Any], wall_s: float) -> dict[str, Any]:
+def _document(scenario: Scenario, world: World, result: dict[str, Any], wall_s: float) -> dict[str, Any]:
     names = [flow.cca.name for flow in scenario.flow for _ in range(flow.count)]
     flows = [{**flow, "cca": name} for flow, name in zip(result["flows"], names, strict=True)]
     return {

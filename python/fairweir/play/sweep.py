@@ -20,6 +20,7 @@ from fairweir import __version__, extras
 from fairweir.ccas import class_objects, lookup
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
+from fairweir.judging.summary import Summary
 from fairweir.play.axes import MAX_POINTS, parse_axis
 from fairweir.play.pool import Done, Failed, InterruptedJobs, map_jobs
 from fairweir.play.run import World
@@ -61,7 +62,7 @@ class Sweep:
     """
 
     points: list[Point]
-    summaries: dict[str, dict[str, Any]]
+    summaries: dict[str, Summary]
     failures: dict[str, str]
     reused: int
 
@@ -150,15 +151,14 @@ def fingerprint(scenario: Scenario, world: World = "sim") -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
-def play(point: Point) -> dict[str, Any]:
+def play(point: Point) -> Summary:
     """Run one point and return its summary, without the scenario (the point has it)."""
     from fairweir.play.run import run
 
-    summary = run(point.scenario).summary
-    return {key: value for key, value in summary.items() if key != "scenario"}
+    return run(point.scenario).summary.without_scenario()
 
 
-def _play_there(point: Point, parcel: class_objects.Parcel) -> dict[str, Any]:
+def _play_there(point: Point, parcel: class_objects.Parcel) -> Summary:
     """Run one point in a process that was not started here."""
     class_objects.receive(parcel)
     return play(point)
@@ -209,7 +209,7 @@ def sweep(
     missing = list({point.key: point for point in points if point.key not in summaries}.values())
     failures: dict[str, str] = {}
 
-    def keep(outcome: Done[Point, dict[str, Any]] | Failed[Point]) -> None:
+    def keep(outcome: Done[Point, Summary] | Failed[Point]) -> None:
         nonlocal done
         point = outcome.job
         done += copies[point.key]
@@ -235,21 +235,20 @@ def sweep(
     return Sweep(points, summaries, failures, reused)
 
 
-def _kept(store: Path, key: str) -> dict[str, Any] | None:
+def _kept(store: Path, key: str) -> Summary | None:
     try:
-        kept: dict[str, Any] = json.loads((store / f"{key}.json").read_text(encoding="utf-8"))["summary"]
+        return Summary(json.loads((store / f"{key}.json").read_text(encoding="utf-8"))["summary"])
     except (OSError, ValueError, KeyError):
         return None
-    return kept
 
 
-def _keep(store: Path, point: Point, summary: dict[str, Any]) -> None:
-    document = {"settings": point.settings, "scenario": point.scenario.to_dict(), "summary": summary}
+def _keep(store: Path, point: Point, summary: Summary) -> None:
+    document = {"settings": point.settings, "scenario": point.scenario.to_dict(), "summary": summary.document}
     write_text(store / f"{point.key}.json", json.dumps(document))
 
 
 def _play_on_cluster(
-    points: list[Point], address: str, keep: Callable[[Done[Point, dict[str, Any]] | Failed[Point]], object]
+    points: list[Point], address: str, keep: Callable[[Done[Point, Summary] | Failed[Point]], object]
 ) -> None:
     """Run `points` on the workers of a Dask scheduler, which must have this version of fairweir."""
     from distributed import Client, as_completed
@@ -270,12 +269,12 @@ def _play_on_cluster(
                 keep(Failed(i, points[i], "error", str(raised)))
 
 
-def _write_tables(directory: Path, points: list[Point], summaries: Mapping[str, dict[str, Any]]) -> None:
+def _write_tables(directory: Path, points: list[Point], summaries: Mapping[str, Summary]) -> None:
     for name in ("flows", "links"):
         table(name, points, summaries).write(directory / f"{name}.parquet")
 
 
-def table(name: str, points: Sequence[Point], summaries: Mapping[str, dict[str, Any]]) -> Table:
+def table(name: str, points: Sequence[Point], summaries: Mapping[str, Summary]) -> Table:
     """Return one row per finished point and flow (or link): the settings, the seed, fairness, and the flow's numbers.
 
     Parameters
@@ -298,8 +297,8 @@ def table(name: str, points: Sequence[Point], summaries: Mapping[str, dict[str, 
         if summary is None:
             continue
         settings = {key: value if is_number[key] else _text(value) for key, value in point.settings.items()}
-        common = {"point": point.key, **settings, "seed": summary["seed"], **summary["fairness"]}
-        rows += [{**common, **_flat(row)} for row in summary[name]]
+        common = {"point": point.key, **settings, "seed": summary.seed, **summary.document["fairness"]}
+        rows += [{**common, **_flat(row)} for row in summary.document[name]]
     return Table.from_rows(rows)
 
 

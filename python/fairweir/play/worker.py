@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairweir.judging.summary import Summary
 from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 
 
-def play(scenario: dict[str, Any]) -> dict[str, Any]:
+def play(scenario: dict[str, Any]) -> Summary:
     """Return the summary of one run.
 
     Parameters

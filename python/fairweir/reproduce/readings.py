@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from fairweir.errors import ConfigError
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
+from fairweir.judging.summary import FlowSummary, OverTime, Summary
 from fairweir.reproduce.experiment import Check, Reading
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
@@ -31,7 +32,7 @@ LATE = 1 / 3
 """Share of the time between two changes, at its end, in which flows should have settled."""
 
 
-def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
+def read(check: Check, scenario: Scenario, summary: Summary) -> float:
     """Return the reading of one run.
 
     Parameters
@@ -43,7 +44,7 @@ def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
     ConfigError : the check names flows that the scenario has not
     """
     if check.reading == "late_jain":
-        return late_jain(scenario, summary["over_time"])
+        return late_jain(scenario, summary.over_time)
     if check.reading == "max_lost_in_rtprop":
         return float(max(max(lost) for lost in _lost_in_rtprops(scenario, summary, check.of)))
     if check.reading == "large_losses":
@@ -64,16 +65,16 @@ def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
     return metrics.jain(throughputs) if check.reading == "jain" else metrics.max_min_ratio(throughputs)
 
 
-def chosen(summary: Mapping[str, Any], names: Sequence[str]) -> list[Mapping[str, Any]]:
+def chosen(summary: Summary, names: Sequence[str]) -> list[FlowSummary]:
     """Return the flows whose ids match `names`, each once."""
-    flows = [flow for flow in summary["flows"] if any(fnmatchcase(flow["id"], name) for name in names)]
+    flows = [flow for flow in summary.flows if any(fnmatchcase(flow.id, name) for name in names)]
     if not flows:
-        known = ", ".join(flow["id"] for flow in summary["flows"])
+        known = ", ".join(flow.id for flow in summary.flows)
         raise ConfigError(f"no flow is named `{', '.join(names)}`", hint=f"flows are {known}")
     return flows
 
 
-def late_jain(scenario: Scenario, over_time: Mapping[str, Any]) -> float:
+def late_jain(scenario: Scenario, over_time: OverTime) -> float:
     """Smallest Jain's index over the last third of each time between two changes, of the flows that are active."""
     config = scenario.resolve()
     starts = [Duration.from_ns(flow["start"]).s for flow in config["flows"]]
@@ -85,28 +86,28 @@ def late_jain(scenario: Scenario, over_time: Mapping[str, Any]) -> float:
         active = [
             i for i, (start, stop) in enumerate(zip(starts, stops, strict=True)) if start <= begin and stop >= end
         ]
-        late = [k for k, t in enumerate(over_time["t_s"]) if end - (end - begin) * LATE < t <= end + 1e-9]
+        late = [k for k, t in enumerate(over_time.t_s) if end - (end - begin) * LATE < t <= end + 1e-9]
         if len(active) > 1 and late:
-            worst = min(worst, metrics.jain([_mean(over_time["throughput_mbps"][i][k] for k in late) for i in active]))
+            worst = min(worst, metrics.jain([_mean(over_time.throughput_mbps[i][k] for k in late) for i in active]))
     return worst
 
 
-def _lost_per_rtprop(scenario: Scenario, flows: Sequence[Mapping[str, Any]]) -> float:
+def _lost_per_rtprop(scenario: Scenario, flows: Sequence[FlowSummary]) -> float:
     """Packets that a flow loses in its rtprop, mean over the time that counts and over flows."""
     config = scenario.resolve()
     rtprops = {flow["id"]: flow["rtprop"] for flow in config["flows"]}
     counted_ns = config["duration"] - config["warmup"]
-    return _mean(flow["lost_pkts"] * rtprops[flow["id"]] / counted_ns for flow in flows)
+    return _mean(flow.lost_pkts * rtprops[flow.id] / counted_ns for flow in flows)
 
 
-def _lost_in_rtprops(scenario: Scenario, summary: Mapping[str, Any], names: Sequence[str]) -> list[list[int]]:
+def _lost_in_rtprops(scenario: Scenario, summary: Summary, names: Sequence[str]) -> list[list[int]]:
     """Packets that each flow loses in an rtprop, for every rtprop of the time that counts, wherever it begins."""
-    config, over_time = scenario.resolve(), summary["over_time"]
-    t_s, warmup_s = over_time["t_s"], Duration.from_ns(config["warmup"]).s
+    config, over_time = scenario.resolve(), summary.over_time
+    t_s, warmup_s = over_time.t_s, Duration.from_ns(config["warmup"]).s
     first = next(i for i, t in enumerate(t_s) if t > warmup_s)
-    wanted = {flow["id"] for flow in chosen(summary, names)}
+    wanted = {flow.id for flow in chosen(summary, names)}
     found = []
-    for flow, lost in zip(config["flows"], over_time["lost_pkts"], strict=True):
+    for flow, lost in zip(config["flows"], over_time.lost_pkts, strict=True):
         if flow["id"] in wanted:
             window = max(1, round(Duration.from_ns(flow["rtprop"]).s / (t_s[1] - t_s[0])))
             sums = [0, *accumulate(lost[first:])]
@@ -114,16 +115,16 @@ def _lost_in_rtprops(scenario: Scenario, summary: Mapping[str, Any], names: Sequ
     return found
 
 
-def _throughput(flow: Mapping[str, Any]) -> float:
-    return float(flow["throughput_mbps"])
+def _throughput(flow: FlowSummary) -> float:
+    return flow.throughput_mbps
 
 
-_OF_A_FLOW: dict[Reading, Callable[[Mapping[str, Any]], float | None]] = {
+_OF_A_FLOW: dict[Reading, Callable[[FlowSummary], float | None]] = {
     "throughput_mbps": _throughput,
-    "rtt_ms": lambda flow: flow["rtt_ms"]["mean"],
-    "rtt_p99_ms": lambda flow: flow["rtt_ms"]["p99"],
-    "qdelay_ms": lambda flow: flow["qdelay_ms"]["mean"],
-    "loss_rate": lambda flow: float(flow["loss_rate"]),
+    "rtt_ms": lambda flow: flow.rtt_ms.mean,
+    "rtt_p99_ms": lambda flow: flow.rtt_ms.p99,
+    "qdelay_ms": lambda flow: flow.qdelay_ms.mean,
+    "loss_rate": lambda flow: flow.loss_rate,
 }
 """Readings that are the mean over flows; a flow without an RTT sample has none."""
 

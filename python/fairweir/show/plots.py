@@ -107,8 +107,8 @@ def run_figure(run: Run) -> Figure:
     panels = _panels(run)
     figure = Figure(figsize=SIZE_INCHES, layout="constrained")
     axes: list[Axes] = list(figure.subplots(len(style.SERIES_PANELS), 1, sharex=True))
-    flow_names = [_flow_name(flow["id"], flow["cca"]) for flow in run.summary["flows"]]
-    link_names = [str(link["name"]) for link in run.summary["links"]]
+    flow_names = [_flow_name(flow.id, flow.cca) for flow in run.summary.flows]
+    link_names = [link.name for link in run.summary.links]
     for axis, name in zip(axes, style.SERIES_PANELS, strict=True):
         t_s, lines = panels[name]
         for i, values in enumerate(lines):
@@ -137,8 +137,8 @@ def run_figure(run: Run) -> Figure:
             ncols=LEGEND_COLUMNS,
         )
     figure.align_ylabels(axes)
-    title = run.summary["scenario"].get("name") or "run"
-    axes[0].set_title(f"{title}, seed {run.summary['seed']}", fontsize=11, loc="left")
+    title = run.scenario.name or "run"
+    axes[0].set_title(f"{title}, seed {run.summary.seed}", fontsize=11, loc="left")
     return figure
 
 

@@ -11,6 +11,7 @@ from fairweir.hunting.search import hunt
 from fairweir.hunting.space import Space
 from fairweir.judging.interval import Scale, interval
 from fairweir.judging.metrics import RATIO_CEILING
+from fairweir.judging.summary import Summary
 from fairweir.play.batch import Archive, Outcome, Task, play_all
 from fairweir.play.measure import on_all_cores
 from fairweir.scenario.dumbbell import cca_name
@@ -155,17 +156,17 @@ def _point(rate: Rate, rtprop: Duration, duration: Duration, half: Outcome, quar
     place = {"rate_mbps": rate.mbps, "rtprop_ms": rtprop.ms, "duration_s": duration.s}
     if half.summary is None or quarter.summary is None:
         return Point(**place, fault=half.failure or quarter.failure)
-    flow, late = half.summary["flows"][0], quarter.summary["flows"][0]
-    if flow["rtt_ms"]["min"] is None or late["rtt_ms"]["min"] is None:
+    flow, late = half.summary.flows[0], quarter.summary.flows[0]
+    if flow.rtt_ms.min is None or late.rtt_ms.min is None:
         fault = "nothing was acknowledged after the warm-up"
         return Point(**place, fault=fault)
     return Point(
         **place,
-        throughput_mbps=flow["throughput_mbps"],
-        dmin_ms=flow["rtt_ms"]["min"],
-        dmax_ms=flow["rtt_ms"]["max"],
-        late_dmin_ms=late["rtt_ms"]["min"],
-        late_dmax_ms=late["rtt_ms"]["max"],
+        throughput_mbps=flow.throughput_mbps,
+        dmin_ms=flow.rtt_ms.min,
+        dmax_ms=flow.rtt_ms.max,
+        late_dmin_ms=late.rtt_ms.min,
+        late_dmax_ms=late.rtt_ms.max,
     )
 
 
@@ -219,7 +220,7 @@ def _confirm(question: Question, pair: Pair, d: Duration, player: Player) -> Con
     runs = [outcome.summary for outcome in outcomes if outcome.summary is not None]
     if not runs or len(runs) < len(outcomes):
         return None
-    shares = [[flow["throughput_mbps"] for flow in run["flows"][:2]] for run in runs]
+    shares = [[flow.throughput_mbps for flow in run.flows[:2]] for run in runs]
     ratios = [_ratio(run) for run in runs]
     return Confirmation(
         d_ms=d.ms,
@@ -240,14 +241,14 @@ def _shared(question: Question, pair: Pair, link: Rate, d: Duration, seed: int) 
     return links.shared(question.cca, slow, fast, link, d, question.rtprop, seed, standing)
 
 
-def _ratio(summary: dict[str, Any]) -> float:
+def _ratio(summary: Summary) -> float:
     """Throughput of the flow with the fast virtual link divided by the other's."""
-    slow, fast = (flow["throughput_mbps"] for flow in summary["flows"][:2])
+    slow, fast = (flow.throughput_mbps for flow in summary.flows[:2])
     return min(fast / slow, RATIO_CEILING) if slow > 0.0 else RATIO_CEILING
 
 
-def _violations(summary: dict[str, Any]) -> int:
-    return sum(int(flow["violations"]) for flow in summary["flows"])
+def _violations(summary: Summary) -> int:
+    return sum(flow.violations for flow in summary.flows)
 
 
 def _account(question: Question, pair: Pair, confirmation: Confirmation | None) -> str:
@@ -278,7 +279,7 @@ def _underuse(
         d_ms=d.ms,
         shown_mbps=shown.rate_mbps,
         link_mbps=link.mbps,
-        utilization=whole.summary["links"][0]["utilization"],
+        utilization=whole.summary.links[0].utilization,
         violations=_violations(whole.summary),
     )
     return underuse, document

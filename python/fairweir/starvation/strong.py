@@ -108,7 +108,7 @@ def descend(
         outcome = play_all([task], archive or Archive(None))[task.key]
         if outcome.summary is None:
             raise ControllerError(outcome.failure)
-        traces.append(Trace(float(delay_ms.max()), outcome.summary["flows"][0]["throughput_mbps"]))
+        traces.append(Trace(float(delay_ms.max()), outcome.summary.flows[0].throughput_mbps))
         is_apart = len(traces) > 1 and _ratio(*traces[-2:]) >= ratio
         if is_apart or delay_ms.max() == 0.0:
             return Descent(d, traces)

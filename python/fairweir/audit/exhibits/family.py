@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairweir.documents.arguments import words_for_enums
+from fairweir.judging.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +70,7 @@ class Series:
 class Reading:
     """Input of a metric."""
 
-    summary: Mapping[str, Any]
+    summary: Summary
     place: Place
     measured_s: float
     """Duration without warm-up."""

@@ -77,7 +77,7 @@ def _completion(reading: Reading) -> float:
 
 
 def _mean_time(reading: Reading) -> Duration:
-    times_s = [flow["completion_s"] for flow in reading.summary["flows"]]
+    times_s = [flow.completion_s for flow in reading.summary.flows]
     return Duration.from_s(math.fsum(GAP.s if time is None else time for time in times_s) / len(times_s))
 
 

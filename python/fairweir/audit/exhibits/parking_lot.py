@@ -11,6 +11,7 @@ from fairweir.audit.results import Axis
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Threshold
+from fairweir.judging.summary import Summary
 from fairweir.scenario.dumbbell import ScenarioDict, flow, start_times
 from fairweir.units import Duration, Rate
 
@@ -47,7 +48,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     }
 
 
-def short_by_long(summary: Mapping[str, object]) -> float:
+def short_by_long(summary: Summary) -> float:
     """Mean throughput of the short flows divided by that of the long one."""
     long, *short = metrics.throughputs_mbps(summary)
     mean = sum(short) / len(short)

@@ -54,7 +54,7 @@ def _deep(subject: Subject, place: Place, seed: int, patience: float) -> Scenari
 
 def _sent_by_link(reading: Reading) -> float:
     """Return the sending rate, retransmissions included, by the link's."""
-    sent = sum(int(f["sent_pkts"]) for f in reading.summary["flows"])
+    sent = sum(f.sent_pkts for f in reading.summary.flows)
     return sent * PACKET / (RATE * Duration.from_s(reading.measured_s))
 
 

@@ -21,12 +21,12 @@ def disturbed_gain(reading: Reading) -> float | None:
 
 def paired_ratio(reading: Reading) -> float | None:
     """Largest throughput divided by the smallest, if there is more than one flow."""
-    return metrics.ratio(reading.summary) if len(reading.summary["flows"]) > 1 else None
+    return metrics.ratio(reading.summary) if len(reading.summary.flows) > 1 else None
 
 
 def solo_utilization(reading: Reading) -> float | None:
     """Utilisation of the bottleneck by a flow that is alone."""
-    return metrics.utilization(reading.summary) if len(reading.summary["flows"]) == 1 else None
+    return metrics.utilization(reading.summary) if len(reading.summary.flows) == 1 else None
 
 
 AGGREGATED_GAIN = Metric(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairweir.contracts.datacentre import FINE_PACKET, PACKET, PLACES, Follower, Metric, canonical, place, swift, vegas
 from fairweir.errors import FairweirError
+from fairweir.judging.summary import Summary
 from fairweir.play.batch import Task, play_all
 from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
@@ -120,7 +121,7 @@ def play_curves(followers: Sequence[Follower], archive: Archive) -> list[Curve]:
     return curves
 
 
-def _play(tasks: Sequence[Task], archive: Archive) -> dict[str, dict[str, object]]:
+def _play(tasks: Sequence[Task], archive: Archive) -> dict[str, Summary]:
     found = {}
     for key, outcome in play_all(tasks, archive).items():
         if outcome.summary is None:

@@ -59,7 +59,7 @@ def table(archive: Archive) -> Computation:
             outcome = outcomes[task.key]
             if outcome.summary is None:
                 raise FairweirError(f"a run of Table 6.1 failed: {outcome.failure}")
-            rates[key].append([float(flow["throughput_mbps"]) for flow in outcome.summary["flows"]])
+            rates[key].append([flow.throughput_mbps for flow in outcome.summary.flows])
     shares = {alpha: _shares(rates[alpha][0]) for alpha in ALPHAS}
     return Computation([*_by_algebra(), *_played(shares), *_of_ccas(rates)], lambda: draw(shares))
 

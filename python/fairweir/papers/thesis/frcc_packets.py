@@ -87,7 +87,7 @@ def play(scenarios: dict[Any, Scenario], archive: Archive) -> dict[Any, list[Pla
             outcome = outcomes[task.key]
             if outcome.summary is None:
                 raise FairweirError(f"a run of FRCC failed: {outcome.failure}")
-            flows = outcome.summary["flows"]
-            rates = [float(flow["throughput_mbps"]) for flow in flows]
-            found[key].append(Played(rates, [sampled(flow["qdelay_ms"], "p50", flow["id"]) for flow in flows]))
+            flows = outcome.summary.flows
+            rates = [flow.throughput_mbps for flow in flows]
+            found[key].append(Played(rates, [sampled(flow.qdelay_ms.p50, flow.id) for flow in flows]))
     return found

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from fairweir.formal.tradeoff import Allowance, min_time, rounds_to
+from fairweir.judging.summary import OverTime
 from fairweir.play.batch import Archive, Outcome, Task, play_all
 from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
@@ -133,19 +134,19 @@ def packets_per_r(mbps: float) -> float:
     return mbps * 1e3 * RTPROP_MS / 8 / PACKET_BYTES
 
 
-def read_climb(prober: Prober, mbps: float, over_time: dict[str, Any]) -> Climb:
+def read_climb(prober: Prober, mbps: float, over_time: OverTime) -> Climb:
     """Read a run's series, 10 ms each.
 
     The throughput is a mean over two cycles of probe and drain; losses at the gate are excluded.
     """
-    t_s = np.asarray(over_time["t_s"]) - OPENS_S
-    throughput = np.asarray(over_time["throughput_mbps"][0])
+    t_s = np.asarray(over_time.t_s) - OPENS_S
+    throughput = np.asarray(over_time.throughput_mbps[0])
     step_ms = 10
     window = round(2 * (prober.k + 3) * RTPROP_MS / step_ms)
     smooth = np.convolve(throughput, np.full(window, 1 / window))[: len(throughput)]
     in_the_end = throughput[t_s > t_s[-1] - 6].mean()
     converged = t_s[(t_s > 0) & (smooth >= CONVERGED * in_the_end)][0]
-    lost = np.asarray(over_time["lost_pkts"][0])[t_s > GATE_LOSSES_R * RTPROP_MS / 1e3]
+    lost = np.asarray(over_time.lost_pkts[0])[t_s > GATE_LOSSES_R * RTPROP_MS / 1e3]
     max_lost = np.convolve(lost, np.ones(RTPROP_MS // step_ms)).max()
     start, goal = packets_per_r(GATE_MBPS), CONVERGED * packets_per_r(mbps)
     bound_s = min_time(goal, prober.allowance, start, BUFFER) * RTPROP_MS / 1e3
@@ -172,7 +173,7 @@ def climb_all(archive: Archive, probers: Sequence[Prober] = (*CONSTANT, *IN_PROP
     found: Climbs = {}
     for (prober, mbps), task in tasks.items():
         summary = outcomes[task.key].summary
-        found.setdefault(prober, []).append(read_climb(prober, mbps, summary["over_time"]) if summary else None)
+        found.setdefault(prober, []).append(read_climb(prober, mbps, summary.over_time) if summary else None)
     return found
 
 

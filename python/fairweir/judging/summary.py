@@ -1,0 +1,311 @@
+"""Typed results of a run: the simulator's and the kernel world's record, as ``fairweir run --json`` prints it.
+
+Fields have the record's keys (`crates/scenario/src/summary.rs`), which end in the unit, so that sums and quotients of
+them are those of the record to the last bit; properties without a unit in their name are quantities of
+:mod:`fairweir.units`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Generic, Literal, Self, TypeVar
+
+from fairweir.documents.suggestions import did_you_mean
+from fairweir.units import Duration, Rate
+
+T = TypeVar("T")
+
+#: Names of the values of :class:`Statistics`.
+Statistic = Literal["mean", "min", "p50", "p95", "p99", "max"]
+
+
+@dataclass(frozen=True)
+class Statistics(Generic[T]):
+    """Statistics of a delay; percentiles to within 1 %.
+
+    Attributes
+    ----------
+    samples : int
+    mean, min, p50, p95, p99, max : the delay; None without a sample
+    """
+
+    samples: int
+    mean: T | None
+    min: T | None
+    p50: T | None
+    p95: T | None
+    p99: T | None
+    max: T | None
+
+    def value(self, statistic: Statistic) -> T | None:
+        """Return one of them."""
+        found: T | None = getattr(self, statistic)
+        return found
+
+
+def _durations(ms: Statistics[float]) -> Statistics[Duration]:
+    found = {one.name: getattr(ms, one.name) for one in fields(ms) if one.name != "samples"}
+    return Statistics(ms.samples, **{name: None if of is None else Duration.from_ms(of) for name, of in found.items()})
+
+
+@dataclass(frozen=True)
+class FlowSummary:
+    """Results of a flow after the warm-up.
+
+    Attributes
+    ----------
+    id : str
+    cca : str, as the scenario names it
+    throughput_mbps : float, Mbit/s; acknowledged data, each packet once, by the time the flow was active
+    goodput_mbps : float, Mbit/s; the same without headers
+    rtt_ms : Statistics of float, ms; RTT samples
+    qdelay_ms : Statistics of float, ms; RTT samples less rtprop
+    loss_rate : float; packets declared lost divided by packets lost or delivered
+    lost_pkts, retransmits, timeouts, sent_pkts, delivered_pkts : int; retransmissions count as sent
+    mark_rate : float; congestion-experienced marks divided by packets delivered
+    completion_s : float, s after its start; None of a flow that did not complete, or is endless
+    violations : int; violated bounds of path elements
+    extra : dict; keys that only some runs have
+    """
+
+    id: str
+    cca: str
+    throughput_mbps: float
+    goodput_mbps: float
+    rtt_ms: Statistics[float]
+    qdelay_ms: Statistics[float]
+    loss_rate: float
+    lost_pkts: int
+    retransmits: int
+    timeouts: int
+    mark_rate: float
+    sent_pkts: int
+    delivered_pkts: int
+    completion_s: float | None
+    violations: int
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def throughput(self) -> Rate:
+        """Acknowledged data by the time the flow was active."""
+        return Rate.from_mbps(self.throughput_mbps)
+
+    @property
+    def goodput(self) -> Rate:
+        """The throughput without headers."""
+        return Rate.from_mbps(self.goodput_mbps)
+
+    @property
+    def rtt(self) -> Statistics[Duration]:
+        """RTT samples."""
+        return _durations(self.rtt_ms)
+
+    @property
+    def qdelay(self) -> Statistics[Duration]:
+        """RTT samples less rtprop."""
+        return _durations(self.qdelay_ms)
+
+    @property
+    def completion(self) -> Duration | None:
+        """Time from the flow's start to its completion, if it completed."""
+        return None if self.completion_s is None else Duration.from_s(self.completion_s)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self:
+        """Read one of the record's ``flows``.
+
+        Raises
+        ------
+        KeyError : a key is missing
+        """
+        return cls(**_values(cls, document, ("rtt_ms", "qdelay_ms")))
+
+
+@dataclass(frozen=True)
+class LinkSummary:
+    """Results of a link after the warm-up.
+
+    Attributes
+    ----------
+    name : str
+    utilization : float; bytes served divided by the bytes that the link could have served
+    queue_ms : Statistics of float, ms; time that packets waited for the link, transmission excluded
+    drops, marks, arrivals : int, packets
+    extra : dict; keys that only some runs have
+    """
+
+    name: str
+    utilization: float
+    queue_ms: Statistics[float]
+    drops: int
+    marks: int
+    arrivals: int
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def queue(self) -> Statistics[Duration]:
+        """Time that packets waited for the link, transmission excluded."""
+        return _durations(self.queue_ms)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self:
+        """Read one of the record's ``links``; raises as :meth:`FlowSummary.of`."""
+        return cls(**_values(cls, document, ("queue_ms",)))
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Percentiles of a lateness, microseconds."""
+
+    p50: float
+    p90: float
+    p99: float
+    p999: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """Accuracy of the kernel world's emulator.
+
+    Attributes
+    ----------
+    judged : bool; whether the run can be judged
+    reason : str, why not, else empty
+    mode : "mtu" or "tso"
+    budget_us : float, limit of the 99th percentile of `release_error_us`
+    release_error_us : Lateness; actual less intended time at which packets left the emulator
+    """
+
+    judged: bool
+    reason: str
+    mode: str
+    budget_us: float
+    release_error_us: Lateness
+
+
+@dataclass(frozen=True)
+class OverTime:
+    """Series of a run.
+
+    Attributes
+    ----------
+    t_s : list of float, s; end of each interval
+    throughput_mbps : list per flow of float, Mbit/s
+    lost_pkts : list per flow of int
+    """
+
+    t_s: Sequence[float]
+    throughput_mbps: Sequence[Sequence[float]]
+    lost_pkts: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Results of a run; rates and delays exclude the warm-up.
+
+    Attributes
+    ----------
+    document : dict, as ``fairweir run --json`` prints it
+    """
+
+    document: Mapping[str, Any] = field(repr=False)
+
+    @cached_property
+    def flows(self) -> tuple[FlowSummary, ...]:
+        """Results of each flow, in the scenario's order."""
+        return tuple(map(FlowSummary.of, self.document["flows"]))
+
+    @cached_property
+    def links(self) -> tuple[LinkSummary, ...]:
+        """Results of each link, in the scenario's order."""
+        return tuple(map(LinkSummary.of, self.document["links"]))
+
+    @property
+    def jain(self) -> float | None:
+        """Jain's index of the throughputs, 1/n to 1; None if nothing was delivered."""
+        jain: float | None = self.document["fairness"]["jain"]
+        return jain
+
+    @property
+    def max_min_ratio(self) -> float | None:
+        """Largest throughput divided by the smallest; None if a flow delivered nothing."""
+        ratio: float | None = self.document["fairness"]["max_min_ratio"]
+        return ratio
+
+    @property
+    def world(self) -> str:
+        """``sim`` or ``kernel``."""
+        return str(self.document["world"])
+
+    @property
+    def seed(self) -> int:
+        """The scenario's seed."""
+        return int(self.document["seed"])
+
+    @property
+    def packets(self) -> int:
+        """Data packets delivered and acknowledged in the whole run."""
+        return int(self.document["packets"])
+
+    @property
+    def events(self) -> int:
+        """Events handled in the whole run."""
+        return int(self.document["events"])
+
+    @property
+    def wall(self) -> Duration:
+        """Real time that the run took."""
+        return Duration.from_s(self.document["wall_s"])
+
+    @cached_property
+    def emulator(self) -> Emulator | None:
+        """The emulator's accuracy, of a run in the kernel world."""
+        found = self.document.get("emulator")
+        if found is None:
+            return None
+        error = Lateness(**found["release_error_us"])
+        return Emulator(found["judged"], found["reason"], found["mode"], found["budget_us"], error)
+
+    @cached_property
+    def over_time(self) -> OverTime:
+        """Series of the run.
+
+        Raises
+        ------
+        KeyError : the task had no interval
+        """
+        return OverTime(**self.document["over_time"])
+
+    def without_scenario(self) -> Summary:
+        """Return the summary without the scenario, for where that is stored anyway."""
+        return Summary({key: value for key, value in self.document.items() if key != "scenario"})
+
+
+def _values(kind: type[Any], document: Mapping[str, Any], delays: Sequence[str]) -> dict[str, Any]:
+    names = [one.name for one in fields(kind) if one.name != "extra"]
+    values = {name: Statistics(**document[name]) if name in delays else document[name] for name in names}
+    return {**values, "extra": {key: value for key, value in document.items() if key not in names}}
+
+
+class Named(Mapping[str, T]):
+    """Results by id or name, in the scenario's order."""
+
+    def __init__(self, found: Mapping[str, T]) -> None:
+        self._found = found
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._found:
+            raise KeyError(f"`{name}`: {did_you_mean(name, self._found)}")
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        return f"<{', '.join(self._found)}>"

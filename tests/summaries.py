@@ -1,0 +1,34 @@
+"""Summaries with known numbers: a test names what it is about, and the rest is filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from fairweir.judging.summary import Emulator, FlowSummary, Lateness, LinkSummary, Statistics, Summary
+
+DELAYS = {"rtt_ms", "qdelay_ms", "queue_ms"}
+
+
+def filled(document: Mapping[str, Any]) -> Summary:
+    """Return the summary of a record of which some keys are given."""
+    parts: dict[str, Any] = dict(document)
+    parts["flows"] = [_part(FlowSummary, flow) for flow in document.get("flows", [])]
+    parts["links"] = [_part(LinkSummary, link) for link in document.get("links", [])]
+    if "emulator" in document:
+        given = document["emulator"]
+        error = dict.fromkeys([one.name for one in fields(Lateness)], 0.0) | given.get("release_error_us", {})
+        names = [one.name for one in fields(Emulator)]
+        parts["emulator"] = dict.fromkeys(names, 0) | {"mode": "mtu"} | given | {"release_error_us": error}
+    if "over_time" in document:
+        parts["over_time"] = {"t_s": [], "throughput_mbps": [], "lost_pkts": []} | document["over_time"]
+    return Summary(parts)
+
+
+def _part(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    no_delay = {one.name: None for one in fields(Statistics)} | {"samples": 0}
+    empty = {one.name: 0 for one in fields(kind) if one.name != "extra"}
+    texts = {name: "" for name in ("id", "cca", "name") if name in empty}
+    delays = {name: no_delay | given.get(name, {}) for name in empty if name in DELAYS}
+    return empty | texts | dict(given) | delays
