@@ -83,7 +83,7 @@ def case(model: str, claim: str, points: int = 4, buffer: Buffer = Buffer.INFINI
 def test_a_model_is_one_file(tmp_path: Path) -> None:
     where = write(tmp_path, DUMMY)
     proved = verify(case(where, "queue<=1"))
-    # Nothing waits, whoever sends: the control says so.
+    # No byte waits with any sender; the control shows it.
     assert proved.outcome is Outcome.VACUOUS
     refuted = verify(case(where, "utilization>=1.5"))
     assert refuted.outcome is Outcome.REFUTED
