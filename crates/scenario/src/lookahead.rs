@@ -9,9 +9,9 @@ use fairweir_units::Dur;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Minimum time until a packet that is not yet among the arrivals can reach the hop.
-    pub lead: Dur,
+    pub lookahead: Dur,
     /// Minimum time until a packet's effect at the hop is visible elsewhere.
-    pub patience: Dur,
+    pub effect_delay: Dur,
 }
 
 /// Source or effect of a hop's packets, with the minimum delay in between.
@@ -29,44 +29,44 @@ enum Edge {
 pub fn hop_timings(config: &Config) -> Vec<Option<Timing>> {
     let edges: Vec<Edge> = config.flows.iter().flat_map(edges_of(config)).collect();
     // Half of a delay is assigned to the sender's waiting time, half to the receiver's lookahead.
-    let mut patience = vec![Dur::MAX; config.links.len()];
+    let mut effect_delay = vec![Dur::MAX; config.links.len()];
     for edge in &edges {
         if let Edge::OutOf { from, delay } | Edge::Between { from, delay, .. } = *edge {
-            patience[from] = patience[from].min(delay / 2);
+            effect_delay[from] = effect_delay[from].min(delay / 2);
         }
     }
-    let mut lead = vec![Dur::MAX; config.links.len()];
+    let mut lookahead = vec![Dur::MAX; config.links.len()];
     for edge in &edges {
         let (hop, delay) = match *edge {
             Edge::Into { hop, delay } => (hop, delay),
-            Edge::Between { from, hop, delay } => (hop, delay.saturating_sub(patience[from])),
+            Edge::Between { from, hop, delay } => (hop, delay.saturating_sub(effect_delay[from])),
             Edge::OutOf { .. } => continue,
         };
-        lead[hop] = lead[hop].min(delay);
+        lookahead[hop] = lookahead[hop].min(delay);
     }
     let timing = |hop: usize| {
-        let timing = Timing { lead: lead[hop], patience: patience[hop] };
-        let is_used = timing.lead < Dur::MAX;
-        (is_used && timing.lead > Dur::ZERO).then_some(timing)
+        let timing = Timing { lookahead: lookahead[hop], effect_delay: effect_delay[hop] };
+        let is_used = timing.lookahead < Dur::MAX;
+        (is_used && timing.lookahead > Dur::ZERO).then_some(timing)
     };
     (0..config.links.len()).map(timing).collect()
 }
 
 /// Returns by how much events may reach an observer after their time, at most.
 pub fn observers_lag(config: &Config) -> Dur {
-    hop_timings(config).into_iter().flatten().map(|timing| timing.patience).max().unwrap_or(Dur::ZERO)
+    hop_timings(config).into_iter().flatten().map(|timing| timing.effect_delay).max().unwrap_or(Dur::ZERO)
 }
 
 fn edges_of(config: &Config) -> impl Fn(&FlowSpec) -> Vec<Edge> + '_ {
     |flow| {
-        let mut edges = vec![Edge::Into { hop: flow.path[0], delay: least(Dur::ZERO, &flow.ingress) }];
+        let mut edges = vec![Edge::Into { hop: flow.path[0], delay: min_transit(Dur::ZERO, &flow.ingress) }];
         for (&from, &hop) in flow.path.iter().zip(&flow.path[1..]) {
             edges.push(Edge::Between { from, hop, delay: config.links[from].delay });
         }
         let last = flow.path[flow.path.len() - 1];
-        let to_receiver = least(flow.forward_delay, &flow.egress);
-        let back = least(flow.reverse_delay, &flow.reverse);
-        let to_sender = least(Dur::ZERO, &flow.reverse_egress);
+        let to_receiver = min_transit(flow.forward_delay, &flow.egress);
+        let back = min_transit(flow.reverse_delay, &flow.reverse);
+        let to_sender = min_transit(Dur::ZERO, &flow.reverse_egress);
         let may_delay_acks = flow.receiver.ack_every > 1;
         if may_delay_acks {
             edges.push(Edge::OutOf { from: last, delay: to_receiver });
@@ -88,6 +88,6 @@ fn edges_of(config: &Config) -> impl Fn(&FlowSpec) -> Vec<Edge> + '_ {
 }
 
 /// Returns the minimum time a packet takes for `delay` and `elements`.
-fn least(delay: Dur, elements: &[ElementConfig]) -> Dur {
+fn min_transit(delay: Dur, elements: &[ElementConfig]) -> Dur {
     elements.iter().map(ElementConfig::shortest_hold).fold(delay, |sum, hold| sum + hold)
 }

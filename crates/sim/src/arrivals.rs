@@ -1,8 +1,8 @@
 //! The packets of all flows on their way to one shared hop, in the order in which they will reach it.
 //!
 //! A hop that decides on arrival needs no event per packet: a packet at the hop affects other components only after
-//! some delay, and every packet needs some minimum time to reach the hop. So the hop waits for its [`Timing::patience`]
-//! and then handles all packets that arrive within its [`Timing::lead`] in one batch.
+//! some delay, and every packet needs some minimum time to reach the hop. So the hop waits for its
+//! [`Timing::effect_delay`] and then handles all packets that arrive within its [`Timing::lookahead`] in one batch.
 
 use crate::item::{Item, StageId};
 use crate::ring::Ring;
@@ -132,7 +132,7 @@ impl Arrivals {
     pub(crate) fn due(&self) -> Time {
         match self.first_at() {
             Time::NEVER => Time::NEVER,
-            at => at + self.timing.patience,
+            at => at + self.timing.effect_delay,
         }
     }
 
@@ -166,7 +166,7 @@ mod tests {
             times in proptest::collection::vec((0..400u64, 0..3u32), 1..400),
             step in 0..3u64,
         ) {
-            let timing = Timing { lead: Dur::from_nanos(1), patience: Dur::ZERO };
+            let timing = Timing { lookahead: Dur::from_nanos(1), effect_delay: Dur::ZERO };
             let mut arrivals = Arrivals::new(Leaf(0), timing);
             let mut expected = Vec::new();
             for (tag, (at, tie)) in times.into_iter().enumerate() {

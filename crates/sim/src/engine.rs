@@ -242,7 +242,7 @@ impl<'a, W: Watch> Engine<'a, W> {
     /// A hop takes all arrivals up to `until`, a time before which no further packet can reach it.
     fn take_batch(&mut self, hop: usize, now: Time, until: Time) {
         let Some(arrivals) = &self.net.hops[hop].arrivals else { return };
-        let limit = (now + arrivals.timing.lead).min(until);
+        let limit = (now + arrivals.timing.lookahead).min(until);
         while self.take_arrival(hop, limit) {}
         self.reschedule_arrivals(hop);
     }

@@ -94,8 +94,8 @@ proptest! {
     }
 }
 
-/// Two flows of one controllerwith queue overflow, random loss, ECN marks and delayed ACKs.
-fn troubled(cca: &'static str) -> impl Strategy<Value = Config> {
+/// Two flows of one controller with queue overflow, random loss, ECN marks and delayed ACKs.
+fn impaired(cca: &'static str) -> impl Strategy<Value = Config> {
     let queue = prop_oneof![
         (8..60u64).prop_map(|n| json!({"kind": "droptail", "limit_packets": n})),
         (8..60u64).prop_map(|n| json!({"kind": "ecn-threshold", "mark_above_packets": n / 2, "limit_packets": n})),
@@ -145,7 +145,7 @@ fn results_do_not_depend_on_packet_numbers() {
     // A run of 2^32 packets takes minutes; one whose numbers start just below 2^32 crosses it at once.
     for cca in fairweir_native::registry::algorithms().map(|algorithm| algorithm.name) {
         let mut runner = TestRunner::new(ProptestConfig { cases: 16, failure_persistence: None, ..Default::default() });
-        let cases = (troubled(cca), 1..400u64);
+        let cases = (impaired(cca), 1..400u64);
         let result = runner.run(&cases, |(config, packets_before)| {
             let expected = numbered_from(PLAIN, &config);
             for limit in [1 << 32, 1 << 48] {

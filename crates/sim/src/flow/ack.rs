@@ -37,12 +37,12 @@ impl Flow {
         if W::IS_WATCHED
             && let Some(edge) = net.watch.edge(self.route.flow(), ack.cum)
         {
-            self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
+            self.window.edge = Some(self.window.edge.map_or(edge, |old| old.max(edge)));
         }
         let is_quiet = self.sender.ca_state == CaState::Open && self.sender.sacked_out + self.sender.lost_out == 0;
         let is_plain = ack.cum > self.sender.snd_una
-            && ack.log == self.log_read
-            && (ack.ce == self.ce_seen || !self.reacts_to_marks);
+            && ack.log == self.seen.log
+            && (ack.ce == self.seen.ce || !self.recovery.reacts_to_marks);
         if is_quiet && is_plain {
             let prior_inflight = self.sender.packets_out();
             let delivery = self.deliver_in_order(ack, now);
@@ -70,10 +70,10 @@ impl Flow {
     /// Calls the controller and sends what it allows.
     #[inline(always)]
     fn finish_ack<W: Watch>(&mut self, delivery: &Delivery, prior_inflight: u64, now: Time, net: &mut Net<W>) {
-        if self.app_limited > 0 && self.sender.delivered > self.app_limited {
-            self.app_limited = 0;
+        if self.rate.app_limited > 0 && self.sender.delivered > self.rate.app_limited {
+            self.rate.app_limited = 0;
         }
-        self.sender.is_cwnd_limited = self.cwnd_limited_at >= self.sender.snd_una || self.uses_half_of_slow_start();
+        self.sender.is_cwnd_limited = self.window.limited_at >= self.sender.snd_una || self.uses_half_of_slow_start();
         let event = Ack {
             acked: delivery.acked,
             cum_acked: delivery.cum_acked,
@@ -88,7 +88,7 @@ impl Flow {
         };
         let decision = self.cc.answer(&event, &mut Flow::context(now, &mut self.rng));
         self.apply_decision(decision);
-        if self.reduction.is_some() {
+        if self.recovery.reduction.is_some() {
             self.reduce_proportionally(delivery.acked, delivery.lost, delivery.cum_acked);
         }
         if self.sender.snd_una >= self.source.limit() && self.completed_at.is_none() {
@@ -108,15 +108,19 @@ impl Flow {
         let newest = cum - 1;
         let sent = self.records.get(newest).sent;
         let rtt = now.since(sent);
-        let marked = u64::from(ack.ce.wrapping_sub(self.ce_seen));
-        self.ce_seen = ack.ce;
+        let marked = u64::from(ack.ce.wrapping_sub(self.seen.ce));
+        self.seen.ce = ack.ce;
         self.sender.delivered_ce += marked;
         self.sender.snd_una = cum;
         self.sender.delivered = delivered;
         self.sample_rtt(rtt);
-        (self.rack_sent, self.rack_seq, self.rack_rtt) = (sent, newest, rtt);
-        self.note_progress(now);
-        let rate = if self.interests.rate_sample { self.rate_sample(newest, now) } else { RateSample::default() };
+        self.recovery.rack.on_delivered(sent, newest, rtt);
+        self.timers.on_progress(&self.sender, now);
+        let rate = if self.interests.rate_sample {
+            self.rate.sample(self.records.get(newest), &self.sender, now)
+        } else {
+            RateSample::default()
+        };
         Delivery { acked, cum_acked, newest: Some((newest, sent)), rtt: Some(rtt), marked, lost: 0, rate }
     }
 
@@ -126,21 +130,21 @@ impl Flow {
         let prior_lost = self.sender.lost;
         let prior_una = self.sender.snd_una;
         let mut delivery = Delivery::default();
-        if ack.log != self.log_read {
+        if ack.log != self.seen.log {
             self.read_sacks(ack.log, &mut delivery);
         }
         let cum = ack.cum;
         if cum > prior_una {
             self.advance_una(cum, &mut delivery);
-        } else if !self.sack && cum == prior_una {
+        } else if !self.recovery.sack && cum == prior_una {
             self.count_dupack();
         }
         delivery.cum_acked = self.sender.snd_una - prior_una;
-        if !self.sack {
+        if !self.recovery.sack {
             self.reconcile_dupacks(delivery.cum_acked, &mut delivery);
         }
-        delivery.marked = u64::from(ack.ce.wrapping_sub(self.ce_seen));
-        self.ce_seen = ack.ce;
+        delivery.marked = u64::from(ack.ce.wrapping_sub(self.seen.ce));
+        self.seen.ce = ack.ce;
         self.sender.delivered_ce += delivery.marked;
 
         if let Some((seq, sent)) = delivery.newest {
@@ -152,29 +156,19 @@ impl Flow {
             }
             // An ACK less than the minimum RTT after a retransmission is for the original (RFC 8985 §6.2 step 2).
             let is_for_original = is_ambiguous && rtt < self.sender.min_rtt;
-            if !is_for_original && (sent, seq) >= (self.rack_sent, self.rack_seq) {
-                (self.rack_sent, self.rack_seq, self.rack_rtt) = (sent, seq, rtt);
+            if !is_for_original && !self.recovery.rack.is_newer_than(sent, seq) {
+                self.recovery.rack.on_delivered(sent, seq, rtt);
             }
             if self.interests.rate_sample {
-                delivery.rate = self.rate_sample(seq, now);
+                delivery.rate = self.rate.sample(self.records.get(seq), &self.sender, now);
             }
         }
         if delivery.cum_acked > 0 {
-            self.note_progress(now);
+            self.timers.on_progress(&self.sender, now);
         }
         self.recover(delivery.cum_acked, delivery.marked, prior_inflight, now);
         delivery.lost = self.sender.lost - prior_lost;
         delivery
-    }
-
-    /// Restarts the retransmission timer.
-    #[inline]
-    fn note_progress(&mut self, now: Time) {
-        self.rto_base = now;
-        if self.backoff > 0 {
-            self.backoff = 0;
-            self.wake_by(self.rto_deadline());
-        }
     }
 
     #[cold]
@@ -199,7 +193,7 @@ impl Flow {
             delivery.add(seq, &record);
         }
         self.sender.snd_una = cum;
-        if self.sack {
+        if self.recovery.sack {
             self.sender.delivered = cum + self.sender.sacked_out;
         }
     }
@@ -207,7 +201,7 @@ impl Flow {
     /// Reads SACKs: the receiver's log up to `to`.
     #[inline(always)]
     fn read_sacks(&mut self, to: u32, delivery: &mut Delivery) {
-        self.log_read = to;
+        self.seen.log = to;
         while let Some(seq) = self.route.receiver.read_log(to) {
             if seq < self.sender.snd_una {
                 continue;
@@ -260,34 +254,15 @@ impl Flow {
         sender.srtt = Dur::from_nanos((7 * srtt + sample) / 8);
     }
 
-    /// `tcp_rate_gen`, for the newest packet delivered.
-    #[inline]
-    fn rate_sample(&mut self, newest: u64, now: Time) -> RateSample {
-        let record = self.records.get(newest);
-        let since_sent = (self.sender.delivered as u32).wrapping_sub(record.delivered);
-        let prior_delivered = self.sender.delivered - u64::from(since_sent);
-        let interval = record.sent.since(record.first_sent).max(now.since(record.delivered_at));
-        let is_app_limited = record.has(Record::APP_LIMITED);
-        self.first_sent = record.sent;
-        self.delivered_at = now;
-        // A rate over less than the minimum RTT is an artefact of retransmission or compression.
-        let is_valid = interval >= self.sender.min_rtt;
-        RateSample {
-            delivered: if is_valid { u64::from(since_sent) } else { 0 },
-            interval: if is_valid { interval } else { Dur::ZERO },
-            prior_delivered,
-            is_app_limited,
-        }
-    }
-
     /// `tcp_is_cwnd_limited` in slow start: whether more than half of cwnd was used in the last round
     #[cold]
     fn uses_half_of_slow_start(&mut self) -> bool {
-        if self.sender.snd_una >= self.max_out_until {
-            self.max_out = 0;
-            self.max_out_until = self.sender.snd_nxt;
+        if self.sender.snd_una >= self.window.max_packets_seq {
+            self.window.max_packets_out = 0;
+            self.window.max_packets_seq = self.sender.snd_nxt;
         }
-        self.max_out = self.max_out.max(self.sender.packets_out());
-        self.cc.ssthresh().is_some_and(|ssthresh| self.cwnd < ssthresh.0) && self.cwnd < 2 * self.max_out * self.mss
+        self.window.max_packets_out = self.window.max_packets_out.max(self.sender.packets_out());
+        self.cc.ssthresh().is_some_and(|ssthresh| self.window.cwnd < ssthresh.0)
+            && self.window.cwnd < 2 * self.window.max_packets_out * self.mss
     }
 }

@@ -8,28 +8,33 @@
 //! tail-loss probe, no undo of spurious retransmissions, no cwnd restart after idle.
 
 mod ack;
+mod pacer;
+mod rate_sampler;
 mod recovery;
 mod send;
+mod send_window;
 mod source;
+mod timers;
 
 use crate::net::Net;
-use crate::ring::Ring;
 use crate::route::Route;
 use crate::watch::Watch;
 use crate::window::Window;
 use fairweir_cca::{Context, Controller, Decision, Interests, Sender};
 use fairweir_scenario::Histogram;
 use fairweir_scenario::{Config, FlowSpec};
-use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Time};
+use fairweir_units::{Bytes, Time};
+use pacer::Pacer;
 use rand_chacha::ChaCha8Rng;
+use rate_sampler::RateSampler;
+use recovery::Recovery;
+use send_window::SendWindow;
 use source::AppSource;
+use timers::Timers;
 
 /// No reasonable cwnd exceeds this; a controller that sets a larger one ends the run. The kernel counts packets in 32
 /// bits, of which an application-limited FRCC uses all; a packet has at most 2^16 bytes.
 const ABSURD_CWND: u64 = 1 << 48;
-/// Maximum number of packets a flow may have outstanding (5 s at 10 Gbps); bounds memory.
-const MAX_OUTSTANDING: u64 = 1 << 22;
-
 /// State that the sender keeps for a packet in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
@@ -40,7 +45,7 @@ struct Record {
     /// `delivered_mstamp` when it was sent.
     delivered_at: Time,
     /// `delivered` when it was sent, modulo 2^32; unambiguous because fewer packets than that are outstanding
-    /// ([`MAX_OUTSTANDING`]).
+    /// ([`send_window::MAX_OUTSTANDING`]).
     delivered: u32,
     flags: u32,
 }
@@ -59,17 +64,6 @@ impl Record {
     fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
     }
-}
-
-/// Proportional rate reduction (RFC 6937), while cwnd is being reduced.
-#[derive(Clone, Copy, Debug)]
-struct RateReduction {
-    /// Current limit on packets in flight.
-    window: u64,
-    ssthresh: u64,
-    prior_cwnd: u64,
-    delivered: u64,
-    out: u64,
 }
 
 /// Counters that summaries and time series read.
@@ -91,74 +85,28 @@ impl FlowStats {
 #[derive(Clone, Debug)]
 pub(crate) struct Misbehaviour(pub(crate) String);
 
+/// What the sender has read of the receiver's state ([`crate::item::AckItem`]).
+#[derive(Debug, Default)]
+struct SeenAcks {
+    log: u32,
+    ce: u32,
+}
+
 #[derive(Debug)]
 pub(crate) struct Flow {
     sender: Sender,
     cc: Box<dyn Controller>,
     interests: Interests,
-    /// The controller's decisions, read after each call.
-    cwnd: u64,
-    /// `cwnd` in whole packets, at least one: with a smaller window the flow would stop for ever.
-    cwnd_pkts: u64,
-    /// Bytes per second; 0 disables pacing.
-    pacing_rate: u64,
-    /// Transmission time of a packet at `pacing_rate`, ns.
-    pacing_gap: u64,
     mss: u64,
-    next_send: Time,
-    /// Packets that may still leave in this burst.
-    burst: u64,
-    gso: u64,
-    rwnd: u64,
-    /// Limit on packet numbers from an observer's ACKs, if any.
-    edge: Option<u64>,
+    window: SendWindow,
+    pacer: Pacer,
+    rate: RateSampler,
+    seen: SeenAcks,
+    recovery: Recovery,
+    timers: Timers,
     records: Window<Record>,
     pub(crate) route: Route,
     source: AppSource,
-
-    // Delivery rate (tcp_rate.c).
-    first_sent: Time,
-    delivered_at: Time,
-    /// `delivered` up to which samples are application-limited; 0 if none.
-    app_limited: u64,
-
-    // ACK processing.
-    log_read: u32,
-    ce_seen: u32,
-    /// `snd_nxt` when sending last stopped at cwnd.
-    cwnd_limited_at: u64,
-    max_out: u64,
-    max_out_until: u64,
-
-    // Loss recovery.
-    sack: bool,
-    reacts_to_marks: bool,
-    /// The episode ends when `snd_una` reaches this.
-    high_seq: u64,
-    rack_sent: Time,
-    rack_seq: u64,
-    rack_rtt: Dur,
-    /// RACK has examined all original transmissions below this number.
-    rack_scanned_to: u64,
-    /// Retransmissions in the order they were sent.
-    retransmitted: Ring<(u64, Time)>,
-    /// Packets to retransmit.
-    to_retransmit: Ring<u64>,
-    reduction: Option<RateReduction>,
-    reorder_deadline: Time,
-
-    // Timers.
-    min_rto: Dur,
-    backoff: u32,
-    /// Start of the retransmission timer.
-    rto_base: Time,
-    /// Earliest time at which a slow timer might be due; never later than the actual one.
-    wake_at: Time,
-    pacing_at: Time,
-    start: Time,
-    stop: Time,
-    has_started: bool,
-
     rng: ChaCha8Rng,
     misbehaviour: Option<Misbehaviour>,
     pub(crate) stats: FlowStats,
@@ -183,46 +131,16 @@ impl Flow {
             sender,
             interests,
             cc,
-            cwnd: 0,
-            cwnd_pkts: 1,
-            pacing_rate: 0,
-            pacing_gap: 0,
             mss: config.packet.0,
-            next_send: Time::ZERO,
-            burst: 0,
-            gso: spec.gso.max(1),
-            rwnd: spec.rwnd.unwrap_or(MAX_OUTSTANDING).min(MAX_OUTSTANDING),
-            edge: None,
+            window: SendWindow::new(spec.rwnd, first_packet),
+            pacer: Pacer::new(spec.gso),
+            rate: RateSampler::default(),
+            seen: SeenAcks::default(),
+            recovery: Recovery::new(spec.receiver.sack, spec.ecn && !interests.own_ecn, first_packet),
+            timers: Timers::new(spec),
             records: Window::new(),
             route,
             source: AppSource::new(&spec.source, spec.start, config.packet, first_packet),
-            first_sent: Time::ZERO,
-            delivered_at: Time::ZERO,
-            app_limited: 0,
-            log_read: 0,
-            ce_seen: 0,
-            cwnd_limited_at: first_packet,
-            max_out: 0,
-            max_out_until: first_packet,
-            sack: spec.receiver.sack,
-            reacts_to_marks: spec.ecn && !interests.own_ecn,
-            high_seq: first_packet,
-            rack_sent: Time::ZERO,
-            rack_seq: 0,
-            rack_rtt: Dur::ZERO,
-            rack_scanned_to: first_packet,
-            retransmitted: Ring::new(),
-            to_retransmit: Ring::new(),
-            reduction: None,
-            reorder_deadline: Time::NEVER,
-            min_rto: spec.min_rto,
-            backoff: 0,
-            rto_base: Time::ZERO,
-            wake_at: spec.start,
-            pacing_at: Time::NEVER,
-            start: spec.start,
-            stop: spec.stop.unwrap_or(Time::NEVER),
-            has_started: false,
             rng,
             misbehaviour: None,
             stats: FlowStats::new(),
@@ -236,21 +154,21 @@ impl Flow {
         &self.sender
     }
     pub(crate) fn cwnd(&self) -> Bytes {
-        Bytes(self.cwnd)
+        Bytes(self.window.cwnd)
     }
     /// Returns the pacing rate in bytes per second, or `None` if the controller does not pace.
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
-        (self.pacing_rate > 0).then_some(self.pacing_rate)
+        (self.pacer.rate > 0).then_some(self.pacer.rate)
     }
     pub(crate) fn start(&self) -> Time {
-        self.start
+        self.timers.start
     }
     pub(crate) fn stop(&self) -> Time {
-        self.stop
+        self.timers.stop
     }
     /// Time of the flow's first event.
     pub(crate) fn first_event(&self) -> Time {
-        self.wake_at
+        self.timers.wake_at
     }
 
     /// Handles one ACK or the timers due at `now`. `is_ack` comes from the schedule.
@@ -262,7 +180,7 @@ impl Flow {
             self.on_other_event(now, net);
         }
         let next_ack = self.route.acks.front().map_or(Time::NEVER, |ack| ack.at);
-        let next_timer = self.pacing_at.min(self.wake_at).min(self.route.receiver.deadline());
+        let next_timer = self.pacer.due_at.min(self.timers.wake_at).min(self.route.receiver.deadline());
         net.schedule.set_flow(self.route.flow_leaf, next_ack.min(next_timer), next_ack <= next_timer);
     }
 
@@ -277,8 +195,8 @@ impl Flow {
 
     #[inline(always)]
     fn on_timer<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
-        if self.pacing_at <= now {
-            self.pacing_at = Time::NEVER;
+        if self.pacer.due_at <= now {
+            self.pacer.due_at = Time::NEVER;
             self.pump(now, net);
         } else {
             self.on_wake(now, net);
@@ -289,38 +207,32 @@ impl Flow {
     #[cold]
     fn on_wake<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         self.route.check_ack_timer(now, net);
-        if now < self.start {
-            self.wake_at = self.start;
+        if now < self.timers.start {
+            self.timers.wake_at = self.timers.start;
             return;
         }
-        if !self.has_started {
-            self.has_started = true;
-            self.first_sent = now;
-            self.delivered_at = now;
-            self.rto_base = now;
+        if !self.timers.has_started {
+            self.timers.has_started = true;
+            self.rate.restart(now);
+            self.timers.rto_base = now;
         }
-        if now >= self.stop {
+        if now >= self.timers.stop {
             self.source.close(self.sender.snd_nxt);
         }
         self.source.advance(now, self.sender.snd_nxt);
-        if self.reorder_deadline <= now {
+        if self.recovery.reorder_deadline <= now {
             self.on_reorder_timeout(now);
         }
-        if self.rto_deadline() <= now {
+        if self.timers.rto_deadline(&self.sender) <= now {
             self.on_timeout(now);
         }
         self.pump_now(now, net);
-        self.wake_at = self
-            .rto_deadline()
-            .min(self.reorder_deadline)
+        self.timers.wake_at = self
+            .timers
+            .rto_deadline(&self.sender)
+            .min(self.recovery.reorder_deadline)
             .min(self.source.next_change())
-            .min(if now < self.stop { self.stop } else { Time::NEVER });
-    }
-
-    /// Moves `wake_at` forward to `deadline` if that is earlier.
-    #[inline]
-    fn wake_by(&mut self, deadline: Time) {
-        self.wake_at = self.wake_at.min(deadline);
+            .min(if now < self.timers.stop { self.timers.stop } else { Time::NEVER });
     }
 
     /// Reads the controller's decisions after a call; an excessive cwnd ends the run.
@@ -331,36 +243,30 @@ impl Flow {
 
     #[inline]
     fn apply_decision(&mut self, decision: Decision) {
-        if decision.cwnd.0 != self.cwnd {
+        if decision.cwnd.0 != self.window.cwnd {
             self.set_cwnd(decision.cwnd.0);
         }
         let pacing_rate = decision.pacing_rate.map_or(0, |rate| rate.bytes_per_sec().max(1));
-        if pacing_rate != self.pacing_rate {
-            self.set_pacing_rate(pacing_rate);
+        if pacing_rate != self.pacer.rate {
+            self.pacer.set_rate(pacing_rate, self.mss);
         }
-    }
-
-    #[inline(never)]
-    fn set_pacing_rate(&mut self, pacing_rate: u64) {
-        self.pacing_rate = pacing_rate;
-        self.pacing_gap = (self.mss * NANOS_PER_SEC).checked_div(pacing_rate).unwrap_or(0);
     }
 
     fn set_cwnd(&mut self, cwnd: u64) {
-        self.cwnd = cwnd;
+        self.window.cwnd = cwnd;
         if cwnd == 0 || cwnd > ABSURD_CWND {
             self.reject_cwnd();
         }
-        self.cwnd_pkts = (self.cwnd / self.mss).max(1);
+        self.window.cwnd_pkts = (self.window.cwnd / self.mss).max(1);
     }
 
     #[cold]
     fn reject_cwnd(&mut self) {
         let reason = match self.cc.fault() {
             Some(fault) => fault.0,
-            None => format!("asked for a cwnd of {} bytes", self.cwnd),
+            None => format!("asked for a cwnd of {} bytes", self.window.cwnd),
         };
-        self.cwnd = self.mss;
+        self.window.cwnd = self.mss;
         self.misbehaviour.get_or_insert(Misbehaviour(reason));
     }
 

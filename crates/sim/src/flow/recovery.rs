@@ -1,41 +1,133 @@
 //! Loss recovery: loss detection, start and end of an episode, and how much may be sent meanwhile.
 
-use super::{Flow, RateReduction, Record};
+use super::{Flow, Record};
+use crate::ring::Ring;
 use fairweir_cca::{CaState, Cause, Loss, LostPacket};
 use fairweir_units::{Dur, Time};
 
 /// Duplicate ACKs, or SACKed packets, after which a packet is declared lost without waiting (RFC 5681 §3.2).
 const DUP_THRESH: u64 = 3;
-/// Maximum number of doublings of the timeout (Linux `TCP_RTO_MAX` is 120 s).
-const MAX_BACKOFF: u32 = 9;
-/// Timeout before the first RTT sample (RFC 6298 §2.1).
-const INITIAL_RTO: Dur = Dur::from_secs(1);
+/// State of loss detection and recovery.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    /// Whether the receiver reports SACKs.
+    pub(super) sack: bool,
+    pub(super) reacts_to_marks: bool,
+    /// The episode ends when `snd_una` reaches this.
+    high_seq: u64,
+    pub(super) rack: Rack,
+    /// Packets to retransmit.
+    pub(super) to_retransmit: Ring<u64>,
+    pub(super) reduction: Option<RateReduction>,
+    /// Expiry of the reordering timer.
+    pub(super) reorder_deadline: Time,
+}
+
+/// State of RACK (RFC 8985 §5.2).
+#[derive(Debug)]
+pub(super) struct Rack {
+    /// `RACK.xmit_ts`, `RACK.segment`'s number and `RACK.rtt`: the most recently sent packet that was delivered.
+    sent: Time,
+    seq: u64,
+    rtt: Dur,
+    /// All original transmissions below this number were examined.
+    scanned_to: u64,
+    /// Retransmissions in the order they were sent.
+    pub(super) retransmitted: Ring<(u64, Time)>,
+}
+
+/// Proportional rate reduction (RFC 6937), while cwnd is being reduced.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RateReduction {
+    /// Current limit on packets in flight.
+    pub(super) window: u64,
+    ssthresh: u64,
+    /// `RecoverFS`
+    prior_cwnd: u64,
+    /// `prr_delivered`
+    delivered: u64,
+    /// `prr_out`
+    pub(super) out: u64,
+}
+
+impl Recovery {
+    /// No loss in a flow that numbers its packets from `first_packet`.
+    pub(super) fn new(sack: bool, reacts_to_marks: bool, first_packet: u64) -> Recovery {
+        let rack =
+            Rack { sent: Time::ZERO, seq: 0, rtt: Dur::ZERO, scanned_to: first_packet, retransmitted: Ring::new() };
+        Recovery {
+            sack,
+            reacts_to_marks,
+            high_seq: first_packet,
+            rack,
+            to_retransmit: Ring::new(),
+            reduction: None,
+            reorder_deadline: Time::NEVER,
+        }
+    }
+}
+
+impl Rack {
+    /// The packet `seq`, sent at `sent`, was delivered after `rtt`.
+    #[inline(always)]
+    pub(super) fn on_delivered(&mut self, sent: Time, seq: u64, rtt: Dur) {
+        (self.sent, self.seq, self.rtt) = (sent, seq, rtt);
+    }
+
+    /// Whether the packet `seq`, sent at `sent`, was sent before one that was delivered.
+    #[inline(always)]
+    pub(super) fn is_newer_than(&self, sent: Time, seq: u64) -> bool {
+        (sent, seq) < (self.sent, self.seq)
+    }
+}
+
+impl RateReduction {
+    /// An ACK delivered `acked` packets, `cum_acked` of them in order, and `newly_lost` were declared lost: `inflight`
+    /// falls to ssthresh in proportion to the data delivered.
+    fn on_ack(&mut self, inflight: u64, acked: u64, newly_lost: u64, cum_acked: u64) {
+        self.delivered += acked;
+        let allowance = if inflight > self.ssthresh {
+            (self.delivered * self.ssthresh).div_ceil(self.prior_cwnd).saturating_sub(self.out)
+        } else {
+            let room = self.ssthresh - inflight;
+            let limit = if cum_acked > 0 && newly_lost == 0 {
+                self.delivered.saturating_sub(self.out).max(acked) + 1
+            } else {
+                acked
+            };
+            room.min(limit)
+        };
+        // The first retransmission is always allowed (RFC 6937 §3).
+        let first = u64::from(self.out == 0);
+        self.window = inflight + allowance.max(first);
+    }
+}
 
 impl Flow {
     /// Detects losses after an ACK and updates the recovery state.
     #[inline(always)]
     pub(super) fn recover(&mut self, cum_acked: u64, marked: u64, prior_inflight: u64, now: Time) {
         let was_lost = self.sender.lost;
-        if self.sender.ca_state != CaState::Open && self.sender.snd_una >= self.high_seq {
+        if self.sender.ca_state != CaState::Open && self.sender.snd_una >= self.recovery.high_seq {
             self.leave_episode(now);
         }
-        if self.sack {
-            self.judge_by_time(now);
+        if self.recovery.sack {
+            self.detect_losses_by_rack(now);
         } else {
-            self.judge_by_dupacks(cum_acked, now);
+            self.detect_losses_by_dupacks(cum_acked, now);
         }
         let has_new_losses = self.sender.lost > was_lost;
         match self.sender.ca_state {
             // As in Linux, an ACK that ends an episode starts the next one while losses are left to repair.
-            CaState::Open | CaState::Disorder if has_new_losses || (self.sack && self.sender.lost_out > 0) => {
+            CaState::Open | CaState::Disorder if has_new_losses || (self.recovery.sack && self.sender.lost_out > 0) => {
                 self.enter_episode(CaState::Recovery, Cause::Dupack, prior_inflight, now);
             }
             // cwnd was reduced already in this round: no second reduction.
             CaState::Cwr if has_new_losses => {
                 self.sender.ca_state = CaState::Recovery;
-                self.high_seq = self.sender.snd_nxt;
+                self.recovery.high_seq = self.sender.snd_nxt;
             }
-            CaState::Open | CaState::Disorder if marked > 0 && self.reacts_to_marks => {
+            CaState::Open | CaState::Disorder if marked > 0 && self.recovery.reacts_to_marks => {
                 self.enter_episode(CaState::Cwr, Cause::Ecn, prior_inflight, now);
             }
             CaState::Open | CaState::Disorder => {
@@ -47,15 +139,15 @@ impl Flow {
 
     #[inline(never)]
     fn enter_episode(&mut self, state: CaState, cause: Cause, prior_inflight: u64, now: Time) {
-        let prior_cwnd = (self.cwnd / self.mss).max(1);
+        let prior_cwnd = (self.window.cwnd / self.mss).max(1);
         self.sender.ca_state = state;
-        self.high_seq = self.sender.snd_nxt;
+        self.recovery.high_seq = self.sender.snd_nxt;
         let loss = Loss { cause, prior_inflight, sender: &self.sender };
         self.cc.on_loss(&loss, &mut Flow::context(now, &mut self.rng));
         self.read_controller();
         if !self.interests.own_recovery && state != CaState::Loss {
-            let ssthresh = self.cc.ssthresh().map_or(self.cwnd, |s| s.0) / self.mss;
-            self.reduction = Some(RateReduction {
+            let ssthresh = self.cc.ssthresh().map_or(self.window.cwnd, |s| s.0) / self.mss;
+            self.recovery.reduction = Some(RateReduction {
                 window: self.sender.inflight() + 1,
                 ssthresh: ssthresh.clamp(1, prior_cwnd),
                 prior_cwnd,
@@ -63,107 +155,94 @@ impl Flow {
                 out: 0,
             });
         } else {
-            self.reduction = None;
+            self.recovery.reduction = None;
         }
     }
 
     #[inline(never)]
     fn leave_episode(&mut self, now: Time) {
         self.sender.ca_state = CaState::Open;
-        self.reduction = None;
-        self.reorder_deadline = Time::NEVER;
+        self.recovery.reduction = None;
+        self.recovery.reorder_deadline = Time::NEVER;
         self.cc.on_recovered(&self.sender, &mut Flow::context(now, &mut self.rng));
         self.read_controller();
     }
 
-    /// RFC 6937: inflight falls to ssthresh in proportion to the data delivered.
+    /// Updates the rate reduction, if one is in progress.
     pub(super) fn reduce_proportionally(&mut self, acked: u64, newly_lost: u64, cum_acked: u64) {
         let inflight = self.sender.inflight();
-        let Some(reduction) = &mut self.reduction else { return };
-        reduction.delivered += acked;
-        let allowance = if inflight > reduction.ssthresh {
-            (reduction.delivered * reduction.ssthresh).div_ceil(reduction.prior_cwnd).saturating_sub(reduction.out)
-        } else {
-            let room = reduction.ssthresh - inflight;
-            let limit = if cum_acked > 0 && newly_lost == 0 {
-                reduction.delivered.saturating_sub(reduction.out).max(acked) + 1
-            } else {
-                acked
-            };
-            room.min(limit)
-        };
-        // The first retransmission is always allowed (RFC 6937 §3).
-        let first = u64::from(reduction.out == 0);
-        reduction.window = inflight + allowance.max(first);
+        if let Some(reduction) = &mut self.recovery.reduction {
+            reduction.on_ack(inflight, acked, newly_lost, cum_acked);
+        }
     }
 
     /// RACK (RFC 8985 §6.2) on paths that do not reorder: a packet is lost if a later packet was delivered: at once if
     /// three are SACKed or recovery is in progress, otherwise after a quarter of the minimum RTT.
     #[inline(always)]
-    fn judge_by_time(&mut self, now: Time) {
-        if self.rack_sent == Time::ZERO && self.rack_seq == 0 {
+    fn detect_losses_by_rack(&mut self, now: Time) {
+        if self.recovery.rack.sent == Time::ZERO && self.recovery.rack.seq == 0 {
             return;
         }
         let is_certain =
             self.sender.sacked_out >= DUP_THRESH || matches!(self.sender.ca_state, CaState::Recovery | CaState::Loss);
-        let patience = if is_certain { Dur::ZERO } else { self.sender.min_rtt / 4 };
-        self.reorder_deadline = Time::NEVER;
-        self.rack_scanned_to = self.rack_scanned_to.max(self.sender.snd_una);
-        while self.rack_scanned_to < self.sender.snd_nxt {
-            let record = *self.records.get(self.rack_scanned_to);
+        let reo_wnd = if is_certain { Dur::ZERO } else { self.sender.min_rtt / 4 };
+        self.recovery.reorder_deadline = Time::NEVER;
+        self.recovery.rack.scanned_to = self.recovery.rack.scanned_to.max(self.sender.snd_una);
+        while self.recovery.rack.scanned_to < self.sender.snd_nxt {
+            let record = *self.records.get(self.recovery.rack.scanned_to);
             if !record.has(Record::SACKED) && !record.has(Record::EVER_RETRANS) && !record.has(Record::LOST) {
-                if (record.sent, self.rack_scanned_to) >= (self.rack_sent, self.rack_seq) {
+                if !self.recovery.rack.is_newer_than(record.sent, self.recovery.rack.scanned_to) {
                     break;
                 }
-                if !self.is_overdue(&record, patience, now) {
+                if !self.is_overdue(&record, reo_wnd, now) {
                     break;
                 }
-                self.declare_lost(self.rack_scanned_to, now);
+                self.declare_lost(self.recovery.rack.scanned_to, now);
             }
-            self.rack_scanned_to += 1;
+            self.recovery.rack.scanned_to += 1;
         }
-        while let Some(&(seq, sent)) = self.retransmitted.front() {
+        while let Some(&(seq, sent)) = self.recovery.rack.retransmitted.front() {
             let is_outstanding = seq >= self.sender.snd_una && {
                 let record = self.records.get(seq);
                 record.has(Record::RETRANS) && record.sent == sent
             };
             if is_outstanding {
-                if (sent, seq) >= (self.rack_sent, self.rack_seq) {
+                if !self.recovery.rack.is_newer_than(sent, seq) {
                     break;
                 }
                 let record = *self.records.get(seq);
-                if !self.is_overdue(&record, patience, now) {
+                if !self.is_overdue(&record, reo_wnd, now) {
                     break;
                 }
                 self.declare_lost(seq, now);
             }
-            self.retransmitted.pop();
+            self.recovery.rack.retransmitted.pop();
         }
     }
 
-    /// Whether `record`, sent before a delivered packet, is more than `patience` late. Sets the timer if not.
-    fn is_overdue(&mut self, record: &Record, patience: Dur, now: Time) -> bool {
-        if patience == Dur::ZERO {
+    /// Whether `record`, sent before a delivered packet, is more than `reo_wnd` late. Sets the timer if not.
+    fn is_overdue(&mut self, record: &Record, reo_wnd: Dur, now: Time) -> bool {
+        if reo_wnd == Dur::ZERO {
             return true;
         }
-        let deadline = record.sent + self.rack_rtt + patience;
+        let deadline = record.sent + self.recovery.rack.rtt + reo_wnd;
         if deadline <= now {
             return true;
         }
-        self.reorder_deadline = deadline;
-        self.wake_by(deadline);
+        self.recovery.reorder_deadline = deadline;
+        self.timers.wake_by(deadline);
         false
     }
 
-    /// The reordering timer of [`Flow::judge_by_time`] expired.
+    /// The reordering timer of [`Flow::detect_losses_by_rack`] expired.
     pub(super) fn on_reorder_timeout(&mut self, now: Time) {
-        self.reorder_deadline = Time::NEVER;
+        self.recovery.reorder_deadline = Time::NEVER;
         let prior_inflight = self.sender.inflight();
         self.recover(0, 0, prior_inflight, now);
     }
 
     /// NewReno (RFC 6582): three duplicate ACKs, or a partial ACK, declare the first outstanding packet lost.
-    fn judge_by_dupacks(&mut self, cum_acked: u64, now: Time) {
+    fn detect_losses_by_dupacks(&mut self, cum_acked: u64, now: Time) {
         let una = self.sender.snd_una;
         if una == self.sender.snd_nxt {
             return;
@@ -188,27 +267,10 @@ impl Flow {
         record.flags = record.flags & !Record::RETRANS | Record::LOST;
         let lost = LostPacket { seq, sent: record.sent };
         self.sender.lost += 1;
-        self.to_retransmit.push(seq);
+        self.recovery.to_retransmit.push(seq);
         if self.interests.lost {
             self.cc.on_packet_lost(&lost, &mut Flow::context(now, &mut self.rng));
         }
-    }
-
-    /// RFC 6298 with Linux's lower bound: srtt + max(4 rttvar, min_rto), doubled at each expiry.
-    #[inline]
-    pub(super) fn rto_deadline_if_outstanding(&self) -> Time {
-        let sender = &self.sender;
-        let rto = if sender.srtt == Dur::ZERO {
-            INITIAL_RTO.max(self.min_rto)
-        } else {
-            sender.srtt + (sender.rttvar * 4).max(self.min_rto)
-        };
-        self.rto_base + rto * (1 << self.backoff)
-    }
-
-    /// Returns when the retransmission timer expires.
-    pub(super) fn rto_deadline(&self) -> Time {
-        if self.sender.packets_out() == 0 { Time::NEVER } else { self.rto_deadline_if_outstanding() }
     }
 
     /// The retransmission timer expired: the first outstanding packet is lost, and so are all sent more than an RTT ago
@@ -216,28 +278,26 @@ impl Flow {
     pub(super) fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
         let prior_inflight = self.sender.inflight();
-        self.to_retransmit.clear();
-        if !self.sack {
+        self.recovery.to_retransmit.clear();
+        if !self.recovery.sack {
             self.sender.sacked_out = 0;
         }
         let head = self.sender.snd_una;
         for seq in head..self.sender.snd_nxt {
             let record = *self.records.get(seq);
-            let is_on_its_way = self.sack && seq != head && record.sent + self.rack_rtt > now;
+            let is_on_its_way = self.recovery.sack && seq != head && record.sent + self.recovery.rack.rtt > now;
             if record.has(Record::SACKED) {
                 continue;
             }
             if record.has(Record::LOST) && !record.has(Record::RETRANS) {
-                self.to_retransmit.push(seq);
+                self.recovery.to_retransmit.push(seq);
             } else if !is_on_its_way {
                 self.declare_lost(seq, now);
             }
         }
-        self.rack_scanned_to = head;
-        self.rto_base = now;
-        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
-        self.burst = 0;
-        self.next_send = now;
+        self.recovery.rack.scanned_to = head;
+        self.timers.back_off(now);
+        self.pacer.restart(now);
         self.enter_episode(CaState::Loss, Cause::Timeout, prior_inflight, now);
     }
 }

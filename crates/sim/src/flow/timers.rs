@@ -1,0 +1,76 @@
+//! Timers: deadlines, checked lazily when the earliest of them might be due.
+
+use fairweir_cca::Sender;
+use fairweir_scenario::FlowSpec;
+use fairweir_units::{Dur, Time};
+
+/// Maximum number of doublings of the timeout (Linux `TCP_RTO_MAX` is 120 s).
+const MAX_BACKOFF: u32 = 9;
+/// Timeout before the first RTT sample (RFC 6298 §2.1).
+const INITIAL_RTO: Dur = Dur::from_secs(1);
+
+/// The retransmission timer, and the start and stop of the flow.
+#[derive(Debug)]
+pub(super) struct Timers {
+    min_rto: Dur,
+    backoff: u32,
+    /// Start of the retransmission timer.
+    pub(super) rto_base: Time,
+    /// Earliest time at which a slow timer might be due; never later than the actual one.
+    pub(super) wake_at: Time,
+    pub(super) start: Time,
+    pub(super) stop: Time,
+    pub(super) has_started: bool,
+}
+
+impl Timers {
+    pub(super) fn new(spec: &FlowSpec) -> Timers {
+        Timers {
+            min_rto: spec.min_rto,
+            backoff: 0,
+            rto_base: Time::ZERO,
+            wake_at: spec.start,
+            start: spec.start,
+            stop: spec.stop.unwrap_or(Time::NEVER),
+            has_started: false,
+        }
+    }
+
+    /// Moves `wake_at` forward to `deadline` if that is earlier.
+    #[inline]
+    pub(super) fn wake_by(&mut self, deadline: Time) {
+        self.wake_at = self.wake_at.min(deadline);
+    }
+
+    /// Restarts the retransmission timer at `now`, and ends its back-off (RFC 6298 §5.3).
+    #[inline]
+    pub(super) fn on_progress(&mut self, sender: &Sender, now: Time) {
+        self.rto_base = now;
+        if self.backoff > 0 {
+            self.backoff = 0;
+            self.wake_by(self.rto_deadline(sender));
+        }
+    }
+
+    /// Restarts the retransmission timer, which expired at `now`, with twice the timeout (RFC 6298 §5.5).
+    pub(super) fn back_off(&mut self, now: Time) {
+        self.rto_base = now;
+        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+    }
+
+    /// RFC 6298 with Linux's lower bound: srtt + max(4 rttvar, min_rto), doubled at each expiry.
+    #[inline]
+    pub(super) fn rto_deadline_if_outstanding(&self, sender: &Sender) -> Time {
+        let rto = if sender.srtt == Dur::ZERO {
+            INITIAL_RTO.max(self.min_rto)
+        } else {
+            sender.srtt + (sender.rttvar * 4).max(self.min_rto)
+        };
+        self.rto_base + rto * (1 << self.backoff)
+    }
+
+    /// Returns when the retransmission timer expires.
+    pub(super) fn rto_deadline(&self, sender: &Sender) -> Time {
+        if sender.packets_out() == 0 { Time::NEVER } else { self.rto_deadline_if_outstanding(sender) }
+    }
+}
