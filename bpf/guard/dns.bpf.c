@@ -8,10 +8,6 @@
  */
 #include "packet.h"
 
-#define ANY 0 /* BPF_ANY */
-#define NO_WAKEUP 1 /* BPF_RB_NO_WAKEUP */
-#define NEXT_PROGRAM (-1) /* TCX_NEXT */
-
 #define RING_BYTES (1 << 18)
 #define MAX_QUERIES 4096
 #define DNS_PORT 53
@@ -25,7 +21,7 @@
 #define MAX_QUESTION (MAX_NAME + 4)
 
 struct {
-	__uint(type, 27 /* BPF_MAP_TYPE_RINGBUF */);
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RING_BYTES);
 } guard_answers SEC(".maps");
 
@@ -45,7 +41,7 @@ struct guard_question {
 };
 
 struct {
-	__uint(type, 9 /* BPF_MAP_TYPE_LRU_HASH */);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_QUERIES);
 	__type(key, struct guard_query);
 	__type(value, struct guard_question);
@@ -53,17 +49,17 @@ struct {
 
 /* Too large for the stack. */
 struct {
-	__uint(type, 6 /* BPF_MAP_TYPE_PERCPU_ARRAY */);
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct guard_question);
 } guard_scratch SEC(".maps");
 
-/* crates/guardd/src/dns_tap.rs reads it. */
 struct guard_answer {
 	u32 length;
 	u8 payload[MAX_ANSWER];
 };
+EXPORT_LAYOUT(guard_answer);
 
 /* Bytes of the message, 0 if it is not DNS to (or from) port 53. */
 static __always_inline u32 read_query(struct __sk_buff *skb, enum guard_direction direction, struct guard_query *query,
@@ -135,17 +131,17 @@ int guard_dns_egress(struct __sk_buff *skb)
 	u32 length = read_query(skb, GUARD_OUTGOING, &query, &at), zero = 0;
 
 	if (length <= DNS_HEADER)
-		return NEXT_PROGRAM;
+		return TCX_NEXT;
 	question = bpf_map_lookup_elem(&guard_scratch, &zero);
 	if (!question)
-		return NEXT_PROGRAM;
+		return TCX_NEXT;
 	length -= DNS_HEADER;
 	if (length > MAX_QUESTION)
 		length = MAX_QUESTION;
 	question->length = length;
 	if (!bpf_skb_load_bytes(skb, at.transport + UDP_HEADER + DNS_HEADER, question->bytes, length))
-		bpf_map_update_elem(&guard_queries, &query, question, ANY);
-	return NEXT_PROGRAM;
+		bpf_map_update_elem(&guard_queries, &query, question, BPF_ANY);
+	return TCX_NEXT;
 }
 
 SEC("tc")
@@ -158,21 +154,21 @@ int guard_dns_ingress(struct __sk_buff *skb)
 	u32 length = read_query(skb, GUARD_INCOMING, &query, &at);
 
 	if (!length || length > MAX_ANSWER)
-		return NEXT_PROGRAM;
+		return TCX_NEXT;
 	asked = bpf_map_lookup_elem(&guard_queries, &query);
 	if (!asked)
-		return NEXT_PROGRAM;
+		return TCX_NEXT;
 	answer = bpf_ringbuf_reserve(&guard_answers, sizeof(*answer), 0);
 	if (!answer)
-		return NEXT_PROGRAM;
+		return TCX_NEXT;
 	answer->length = length;
 	if (bpf_skb_load_bytes(skb, at.transport + UDP_HEADER, answer->payload, length) ||
 	    !is_same_question(asked, answer, length) || bpf_map_delete_elem(&guard_queries, &query)) {
-		bpf_ringbuf_discard(answer, NO_WAKEUP);
-		return NEXT_PROGRAM;
+		bpf_ringbuf_discard(answer, BPF_RB_NO_WAKEUP);
+		return TCX_NEXT;
 	}
-	bpf_ringbuf_submit(answer, NO_WAKEUP);
-	return NEXT_PROGRAM;
+	bpf_ringbuf_submit(answer, BPF_RB_NO_WAKEUP);
+	return TCX_NEXT;
 }
 
 CC_LICENSE("Dual MIT/GPL");

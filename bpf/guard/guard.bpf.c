@@ -10,13 +10,6 @@
 #include "socket.h"
 #include "window.h"
 
-#define ANY 0 /* BPF_ANY */
-#define NO_WAKEUP 1 /* BPF_RB_NO_WAKEUP */
-#define WAKEUP 2 /* BPF_RB_FORCE_WAKEUP */
-#define AVAILABLE 0 /* BPF_RB_AVAIL_DATA */
-#define NEXT_PROGRAM (-1) /* TCX_NEXT, TC_ACT_UNSPEC */
-#define DROP 2 /* TCX_DROP, TC_ACT_SHOT */
-
 #define RING_BYTES (1 << 23)
 #define RECORD_BYTES (sizeof(struct guard_packet) + 8)
 /* Fraction of pure ACKs that are reported once the ring is half full. */
@@ -26,21 +19,21 @@
 #define MAX_FLOWS 8192
 
 struct {
-	__uint(type, 27 /* BPF_MAP_TYPE_RINGBUF */);
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RING_BYTES);
 } guard_packets SEC(".maps");
 
 /* Flows to hold back, written by user space alone. */
 struct {
-	__uint(type, 1 /* BPF_MAP_TYPE_HASH */);
-	__uint(map_flags, 1 /* BPF_F_NO_PREALLOC */);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, MAX_FLOWS);
 	__type(key, struct guard_flow);
 	__type(value, struct guard_target);
 } guard_targets SEC(".maps");
 
 struct {
-	__uint(type, 9 /* BPF_MAP_TYPE_LRU_HASH */);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_FLOWS);
 	__type(key, struct guard_flow);
 	__type(value, struct guard_promise);
@@ -48,7 +41,7 @@ struct {
 
 /* An empty entry: too large for the stack. */
 struct {
-	__uint(type, 2 /* BPF_MAP_TYPE_ARRAY */);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct guard_promise);
@@ -60,8 +53,11 @@ struct guard_wait {
 	u64 until_ns; /* monotonic */
 };
 
+EXPORT_LAYOUT(guard_packet);
+EXPORT_LAYOUT(guard_wait);
+
 struct {
-	__uint(type, 27 /* BPF_MAP_TYPE_RINGBUF */);
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
 } guard_waits SEC(".maps");
 
@@ -74,14 +70,13 @@ struct guard_held {
 };
 
 struct {
-	__uint(type, 9 /* BPF_MAP_TYPE_LRU_HASH */);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_FLOWS);
 	__type(key, struct guard_flow);
 	__type(value, struct guard_held);
 } guard_held_data SEC(".maps");
 
-/* The only variables: user space reads the counters in this order. */
-struct {
+struct guard_counts {
 	u64 summarised;
 	u64 lost; /* summaries of data, SYN, FIN, RST */
 	u64 thinned; /* of pure ACKs */
@@ -101,7 +96,7 @@ static __always_inline bool tell(struct guard_packet *p, u64 waiting)
 	/* Once while filling, as a wake-up costs more than a record. */
 	bool is_time = waiting >= RING_BYTES / 4 && waiting < RING_BYTES / 4 + 4 * RECORD_BYTES;
 
-	if (bpf_ringbuf_output(&guard_packets, p, sizeof(*p), is_time ? WAKEUP : NO_WAKEUP))
+	if (bpf_ringbuf_output(&guard_packets, p, sizeof(*p), is_time ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
 		return false;
 	COUNT(summarised);
 	return true;
@@ -123,7 +118,7 @@ static __always_inline void join(struct guard_packet *p, struct guard_held *held
 
 static __always_inline void report_incoming(struct guard_packet *p)
 {
-	u64 waiting = bpf_ringbuf_query(&guard_packets, AVAILABLE);
+	u64 waiting = bpf_ringbuf_query(&guard_packets, BPF_RB_AVAIL_DATA);
 	struct guard_held held = {};
 
 	if (p->payload && p->time_ns < guard_state.held_until_ns) {
@@ -142,14 +137,14 @@ static __always_inline void report_incoming(struct guard_packet *p)
 	held.payload = p->payload;
 	held.wire = p->wire;
 	held.segs = p->segs;
-	if (bpf_map_update_elem(&guard_held_data, &p->flow, &held, ANY))
+	if (bpf_map_update_elem(&guard_held_data, &p->flow, &held, BPF_ANY))
 		COUNT(lost);
 	guard_state.held_until_ns = p->time_ns + HOLD_NS;
 }
 
 static __always_inline void report_outgoing(struct guard_packet *p)
 {
-	u64 waiting = bpf_ringbuf_query(&guard_packets, AVAILABLE);
+	u64 waiting = bpf_ringbuf_query(&guard_packets, BPF_RB_AVAIL_DATA);
 	bool is_pure_ack = !p->payload && (p->flags & ~TCP_PSH) == TCP_ACK;
 
 	if (is_pure_ack && waiting > RING_BYTES / 2 && bpf_get_prandom_u32() % THINNED_TO) {
@@ -201,7 +196,7 @@ static __always_inline void ask(const struct guard_flow *flow, struct guard_prom
 
 	/* Before user space can read it. */
 	if (!__sync_lock_test_and_set(&promise->is_waiting, 1) &&
-	    bpf_ringbuf_output(&guard_waits, &waiting, sizeof(waiting), WAKEUP))
+	    bpf_ringbuf_output(&guard_waits, &waiting, sizeof(waiting), BPF_RB_FORCE_WAKEUP))
 		promise->is_waiting = 0;
 }
 
@@ -232,7 +227,7 @@ static __always_inline struct guard_promise *promise_anew(const struct guard_pac
 
 	if (!none)
 		return 0;
-	bpf_map_update_elem(&guard_promises, &p->flow, none, ANY);
+	bpf_map_update_elem(&guard_promises, &p->flow, none, BPF_ANY);
 	promise = bpf_map_lookup_elem(&guard_promises, &p->flow);
 	if (!promise)
 		return 0;
@@ -326,8 +321,8 @@ struct bpf_iter__tcp {
 
 /* The window clamp of a socket before its first change here. */
 struct {
-	__uint(type, 1 /* BPF_MAP_TYPE_HASH */);
-	__uint(map_flags, 1 /* BPF_F_NO_PREALLOC */);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, MAX_FLOWS);
 	__type(key, struct guard_flow);
 	__type(value, u32);
@@ -354,7 +349,7 @@ int guard_clamp(struct bpf_iter__tcp *ctx)
 	if (target) {
 		clamp = min(max(target->bytes, target->least), 0x7fffffffU);
 		if (!before)
-			bpf_map_update_elem(&guard_clamped, &flow, &now, ANY);
+			bpf_map_update_elem(&guard_clamped, &flow, &now, BPF_ANY);
 	} else if (before) {
 		clamp = *before;
 		bpf_map_delete_elem(&guard_clamped, &flow);
@@ -384,15 +379,15 @@ int guard_ingress(struct __sk_buff *skb)
 	struct guard_packet p = {};
 
 	if (!read_packet(skb, GUARD_INCOMING, &p, &at))
-		return NEXT_PROGRAM;
+		return TCX_NEXT;
 	p.time_ns = bpf_ktime_get_ns();
 	/* Data that the host never sees is not reported. */
 	if (ignores_window(&p)) {
 		COUNT(beyond);
-		return DROP;
+		return TCX_DROP;
 	}
 	report_incoming(&p);
-	return NEXT_PROGRAM;
+	return TCX_NEXT;
 }
 
 /* Time until user space tries again. */
@@ -422,7 +417,7 @@ int guard_renew(struct __sk_buff *skb)
 {
 	skb->mark = RENEWAL;
 	bpf_clone_redirect(skb, guard_device, 0);
-	return DROP;
+	return TCX_DROP;
 }
 
 SEC("tc")
@@ -432,22 +427,22 @@ int guard_egress(struct __sk_buff *skb)
 	struct guard_packet p = {};
 
 	if (!read_packet(skb, GUARD_OUTGOING, &p, &at))
-		return NEXT_PROGRAM;
+		return TCX_NEXT;
 	p.time_ns = bpf_ktime_get_ns();
 	if (skb->mark == RENEWAL) {
 		if (is_outdated(&p) || !hold_back(skb, &p, &at))
-			return DROP;
+			return TCX_DROP;
 		/* It is a guard's mark only here: there may be another guard at a lower device. */
 		skb->mark = 0;
 		COUNT(renewed);
-		return NEXT_PROGRAM;
+		return TCX_NEXT;
 	}
 	report_outgoing(&p);
 	if ((p.flags & (TCP_SYN | TCP_RST)) == TCP_SYN)
 		begin_anew(&p);
 	else if ((p.flags & (TCP_ACK | TCP_RST)) == TCP_ACK)
 		hold_back(skb, &p, &at);
-	return NEXT_PROGRAM;
+	return TCX_NEXT;
 }
 
 CC_LICENSE("Dual MIT/GPL");

@@ -73,8 +73,7 @@ struct bpf_iter__task_file {
 };
 
 /*
- * It is followed by the names of the control group and of those above it, each with its final 0, and then one 0 more:
- * crates/guardd/src/owners.rs reads it.
+ * It is followed by the names of the control group and of those above it, each with its final 0, and then one 0 more.
  */
 struct guard_owner {
 	struct guard_flow flow;
@@ -83,6 +82,7 @@ struct guard_owner {
 	u32 unused;
 };
 _Static_assert(sizeof(struct guard_owner) == 64, "the record has no holes");
+EXPORT_LAYOUT(guard_owner);
 
 static __always_inline struct kernfs_node *above(struct kernfs_node *node)
 {

@@ -27,6 +27,25 @@ struct __sk_buff {
 };
 _Static_assert(__builtin_offsetof(struct __sk_buff, sk) == 168, "struct __sk_buff is the kernel's ABI");
 
+/* The kernel's user-space ABI, of which linux/bpf.h would declare more than this compiler knows here. */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_ANY = 0,
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+	BPF_RB_AVAIL_DATA = 0,
+	TCX_NEXT = -1, /* TC_ACT_UNSPEC */
+	TCX_DROP = 2, /* TC_ACT_SHOT */
+};
+
+/* Puts a record's layout into the object: user space reads it from there (crates/guardd/build.rs). */
+#define EXPORT_LAYOUT(name) struct name *name##_layout
+
 #define TCP_FIN 0x01
 #define TCP_SYN 0x02
 #define TCP_RST 0x04
@@ -47,7 +66,7 @@ struct guard_flow {
 	u32 vlan;
 };
 
-/* The summary for user space: the same layout as in crates/guardd/src/record.rs. */
+/* The summary for user space. */
 struct guard_packet {
 	u64 time_ns; /* monotonic */
 	struct guard_flow flow;

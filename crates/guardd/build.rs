@@ -1,5 +1,7 @@
-//! Compiles `bpf/guard/` for the kernel: the daemon must not need a compiler at run time.
+//! Compiles `bpf/guard/` for the kernel, as the daemon must not need a compiler at run time, and writes for each object a
+//! skeleton: its maps, programs, variables and records as Rust types, read from the object.
 
+use libbpf_cargo::SkeletonBuilder;
 use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
@@ -17,6 +19,7 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CLANG");
     let clang = env::var_os("CLANG").filter(|c| !c.is_empty()).unwrap_or_else(|| "clang".into());
     for program in ["guard", "owners", "dns"] {
+        let object = path("OUT_DIR").join(format!("{program}.o"));
         let status = Command::new(&clang)
             .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror", "-Wno-unknown-attributes", "-I"])
             .arg(&bpf)
@@ -25,9 +28,14 @@ fn main() {
             .arg("-c")
             .arg(sources.join(format!("{program}.bpf.c")))
             .arg("-o")
-            .arg(path("OUT_DIR").join(format!("{program}.bpf.o")))
+            .arg(&object)
             .status()
             .unwrap_or_else(|e| panic!("{}: {e}; install clang 14 or later, or name one in CLANG", clang.display()));
         assert!(status.success(), "clang rejects bpf/guard/{program}.bpf.c");
+        SkeletonBuilder::new()
+            .obj(&object)
+            .reference_obj(true)
+            .generate(path("OUT_DIR").join(format!("{program}.skel.rs")))
+            .unwrap_or_else(|e| panic!("bpf/guard/{program}.bpf.c: {e:#}"));
     }
 }

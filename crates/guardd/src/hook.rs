@@ -15,13 +15,6 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 const HANDLE: u32 = 0xfa12;
 const PRIORITY: u32 = 0xfa12;
 
-pub(crate) fn program(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Incoming => "guard_ingress",
-        Direction::Outgoing => "guard_egress",
-    }
-}
-
 fn attach_type(direction: Direction) -> u32 {
     match direction {
         Direction::Incoming => BPF_TCX_INGRESS,

@@ -30,6 +30,7 @@ mod renewal;
 mod scrape;
 mod settings;
 mod signals;
+mod skeleton;
 mod socket_dir;
 pub mod status;
 mod tap;

@@ -2,19 +2,15 @@
 
 use crate::error::{During, GuardError, bpf};
 use crate::record;
+use crate::skeleton::owners::types::guard_owner;
+use crate::skeleton::owners::{OwnersSkel, OwnersSkelBuilder};
+use crate::skeleton::{self, Plain};
 use fairweir_guard::FlowKey;
-use fairweir_kernel::libbpf;
-use libbpf_rs::{Iter, Link, Object, ObjectBuilder};
+use libbpf_rs::{Iter, Link};
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::fmt;
+use std::io::Read;
 use std::sync::Arc;
-
-const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/owners.bpf.o"));
-const PROGRAM: &str = "guard_owners";
-/// `COMM_BYTES`.
-const COMM_BYTES: usize = 16;
-/// `sizeof(struct guard_owner)`.
-const OWNER_BYTES: usize = record::FLOW_BYTES + 4 + COMM_BYTES + 4;
 
 /// A process that has a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +23,15 @@ pub(crate) struct Owner {
 }
 
 /// The program that lists them.
-#[derive(Debug)]
 pub struct Owners {
     link: Link,
-    _object: Object,
+    _skeleton: OwnersSkel<'static>,
+}
+
+impl fmt::Debug for Owners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owners").field("link", &self.link).finish_non_exhaustive()
+    }
 }
 
 impl Owners {
@@ -40,13 +41,9 @@ impl Owners {
     /// If the kernel refuses.
     pub fn load() -> Result<Owners, GuardError> {
         let what = || "load the program that finds the processes of flows".to_owned();
-        let loading = || ObjectBuilder::default().name("guard_owners")?.open_memory(OBJECT)?.load();
-        let (object, said) = libbpf::listening(loading);
-        let object = object.map_err(|e| io::Error::new(bpf(e).kind(), libbpf::gist(&said))).during(what)?;
-        let program = object.progs_mut().find(|program| program.name() == PROGRAM);
-        let program = program.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound)).during(what)?;
-        let link = program.attach().map_err(bpf).during(what)?;
-        Ok(Owners { link, _object: object })
+        let skeleton = skeleton::load(OwnersSkelBuilder::default(), |_| ()).during(what)?;
+        let link = skeleton.progs.guard_owners.attach().map_err(bpf).during(what)?;
+        Ok(Owners { link, _skeleton: skeleton })
     }
 
     /// The owners of all TCP connections of the network namespace that the process is in, by flow without a VLAN; of
@@ -74,9 +71,8 @@ fn owners(mut bytes: &[u8]) -> HashMap<FlowKey, Owner> {
 
 /// `struct guard_owner`, names of control groups from the process' own upwards, an empty one.
 fn owner(bytes: &[u8]) -> Option<(FlowKey, Owner, &[u8])> {
-    let (fixed, mut rest) = bytes.split_at_checked(OWNER_BYTES)?;
-    let (flow, fixed) = fixed.split_at(record::FLOW_BYTES);
-    let (pid, comm) = fixed.split_first_chunk()?;
+    let record = guard_owner::read(bytes)?;
+    let mut rest = bytes.get(size_of::<guard_owner>()..)?;
     let mut names = Vec::new();
     loop {
         let end = rest.iter().position(|&byte| byte == 0)?;
@@ -89,11 +85,12 @@ fn owner(bytes: &[u8]) -> Option<(FlowKey, Owner, &[u8])> {
     }
     names.reverse();
     let owner = Owner {
-        pid: u32::from_ne_bytes(*pid),
-        process: readable(comm[..COMM_BYTES].split(|&byte| byte == 0).next()?).into(),
+        pid: record.pid,
+        process: readable(record.comm.map(i8::cast_unsigned).split(|&byte| byte == 0).next()?).into(),
         cgroup: format!("/{}", names.join("/")).into(),
     };
-    Some((record::flow_of(flow)?, owner, rest))
+    let flow = record.flow;
+    Some((record::key(flow.local, flow.remote, [flow.local_port, flow.remote_port], flow.vlan), owner, rest))
 }
 
 /// Processes choose their names, which may contain terminal sequences: control characters become `?`.
@@ -104,6 +101,7 @@ fn readable(name: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skeleton::owners::types::guard_flow;
     use proptest::prelude::*;
 
     fn key() -> FlowKey {
@@ -111,10 +109,16 @@ mod tests {
     }
 
     fn a_record(pid: u32, comm: &[u8], names: &[&str]) -> Vec<u8> {
-        let mut bytes = record::flow(&key()).to_vec();
-        bytes.extend(pid.to_ne_bytes());
-        bytes.extend(comm);
-        bytes.resize(OWNER_BYTES, 0);
+        let of = record::flow(&key());
+        let flow = guard_flow {
+            local: of.local,
+            remote: of.remote,
+            local_port: of.local_port,
+            remote_port: of.remote_port,
+            vlan: of.vlan,
+        };
+        let comm = std::array::from_fn(|at| comm.get(at).copied().unwrap_or(0).cast_signed());
+        let mut bytes = guard_owner { flow, pid, comm, unused: 0 }.bytes().to_vec();
         names.iter().chain(&[""]).for_each(|name| bytes.extend(name.bytes().chain([0])));
         bytes
     }
@@ -132,7 +136,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_are_too_odd(bytes in proptest::collection::vec(prop_oneof![Just(0u8), any::<u8>()], 0..400)) {
-            prop_assert!(owners(&bytes).len() <= bytes.len() / OWNER_BYTES);
+            prop_assert!(owners(&bytes).len() <= bytes.len() / size_of::<guard_owner>());
         }
 
         #[test]

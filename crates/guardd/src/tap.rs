@@ -2,29 +2,25 @@
 
 use crate::device::Device;
 use crate::error::{During, GuardError, bpf};
-use crate::hook::{self, Attachment, Hook};
+use crate::hook::{Attachment, Hook};
+use crate::skeleton::guard::types::{bss, guard_counts};
+use crate::skeleton::guard::{GuardSkel, GuardSkelBuilder, OpenGuardSkel};
+use crate::skeleton::{self, Plain};
 use crate::{record, renewal};
 use fairweir_guard::{FlowKey, Packet, WindowTarget};
-use fairweir_kernel::libbpf;
 use fairweir_tcp::Direction;
 use fairweir_units::Time;
-use libbpf_rs::{
-    Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, ProgramInput, RingBuffer, RingBufferBuilder,
-};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, ProgramInput, ProgramMut, RingBuffer};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
-use std::io::{self, Read};
+use std::fmt;
+use std::io::Read;
+use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The program that iterates over sockets.
-const CLAMP: &str = "guard_clamp";
-/// The program that sends.
-const RENEW: &str = "guard_renew";
-const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/guard.bpf.o"));
-
-/// Counters of the kernel side since it was attached; in the order of `guard_state`.
+/// Counters of the kernel side since it was attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCounts {
     /// Packets that were summarised.
@@ -62,7 +58,6 @@ pub enum Enforcement {
 }
 
 /// The programs in the kernel, at no device yet.
-#[derive(Debug)]
 pub struct Programs {
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<Packet>>>,
@@ -71,7 +66,13 @@ pub struct Programs {
     link_header: u32,
     /// Iterates over all sockets when it is read.
     clamps: Option<Link>,
-    object: Object,
+    skeleton: GuardSkel<'static>,
+}
+
+impl fmt::Debug for Programs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Programs").field("clamps", &self.clamps).finish_non_exhaustive()
+    }
 }
 
 impl Programs {
@@ -79,19 +80,24 @@ impl Programs {
     ///
     /// # Errors If the kernel rejects it.
     pub fn load(device: u32, link_header: u32, enforcement: Enforcement) -> Result<Programs, GuardError> {
-        let (object, said) = libbpf::listening(|| load(device, link_header, enforcement));
-        let object = object
-            .map_err(|e| io::Error::new(bpf(e).kind(), libbpf::gist(&said)))
-            .during(|| "load guard's programs".into())?;
-        let arrived = Rc::new(RefCell::new(Vec::new()));
-        let ring = ring_of(&object, "guard_packets", &arrived, record::packet);
-        let ring = ring.map_err(bpf).during(|| "the ring of packets".into())?;
-        let waiting = Rc::new(RefCell::new(Vec::new()));
-        let waits = ring_of(&object, "guard_waits", &waiting, record::wait);
-        let waits = waits.map_err(bpf).during(|| "the ring of waiting senders".into())?;
-        let clamp = object.progs_mut().find(|p| p.name() == CLAMP).filter(|_| enforcement == Enforcement::Clamp);
-        let clamps = clamp.map(|p| p.attach()).transpose().map_err(bpf).during(|| "attach to sockets".into())?;
-        Ok(Programs { ring, arrived, waits, waiting, link_header, clamps, object })
+        let is_clamping = enforcement == Enforcement::Clamp;
+        let set = |open: &mut OpenGuardSkel<'static>| {
+            if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+                constants.guard_link_header = link_header;
+                constants.guard_clamps = is_clamping.into();
+                constants.guard_device = device;
+            }
+            open.progs.guard_clamp.set_autoload(is_clamping);
+        };
+        let skeleton = skeleton::load(GuardSkelBuilder::default(), set).during(|| "load guard's programs".into())?;
+        let maps = &skeleton.maps;
+        let (ring, arrived) =
+            skeleton::ring(&maps.guard_packets, record::packet).during(|| "the ring of packets".into())?;
+        let (waits, waiting) =
+            skeleton::ring(&maps.guard_waits, record::wait).during(|| "the ring of waiting senders".into())?;
+        let clamps = is_clamping.then(|| skeleton.progs.guard_clamp.attach());
+        let clamps = clamps.transpose().map_err(bpf).during(|| "attach to sockets".into())?;
+        Ok(Programs { ring, arrived, waits, waiting, link_header, clamps, skeleton })
     }
 
     /// Passes on the packets since the last call; does not wait.
@@ -136,15 +142,15 @@ impl Programs {
 
     fn last_ack(&self, flow: &FlowKey) -> Result<Option<Vec<u8>>, GuardError> {
         let what = || format!("look up the window promised to {}", flow.remote());
-        let found = self.map("guard_promises")?.lookup(&record::flow(flow), MapFlags::ANY).map_err(bpf).during(what)?;
+        let promises = &self.skeleton.maps.guard_promises;
+        let found = promises.lookup(record::flow(flow).bytes(), MapFlags::ANY).map_err(bpf).during(what)?;
         let last = found.as_deref().and_then(record::promised).filter(|last| last.is_waiting);
         Ok(last.and_then(|last| renewal::frame(&last, self.link_header)))
     }
 
     fn send(&self, frame: &[u8]) -> Result<(), GuardError> {
         let input = ProgramInput { data_in: Some(frame), repeat: 1, ..ProgramInput::default() };
-        let program = self.object.progs_mut().find(|p| p.name() == RENEW).ok_or_else(missing)?;
-        program.test_run(input).map_err(bpf).during(|| "send an ACK once more".into())?;
+        self.skeleton.progs.guard_renew.test_run(input).map_err(bpf).during(|| "send an ACK once more".into())?;
         Ok(())
     }
 
@@ -153,8 +159,8 @@ impl Programs {
     /// # Errors
     /// If there are too many.
     pub fn hold(&self, flow: &FlowKey, target: WindowTarget, wscale: Option<u8>) -> Result<(), GuardError> {
-        let value = record::target(target, wscale);
-        let held = self.map("guard_targets")?.update(&record::flow(flow), &value, MapFlags::ANY);
+        let (key, value) = (record::flow(flow), record::target(target, wscale));
+        let held = self.skeleton.maps.guard_targets.update(key.bytes(), value.bytes(), MapFlags::ANY);
         held.map_err(bpf).during(|| format!("hold {} > {}", flow.remote(), flow.local()))
     }
 
@@ -166,8 +172,9 @@ impl Programs {
         let key = record::flow(flow);
         let last_ack = self.last_ack(flow)?;
         // Promises from now on are not tracked.
-        for map in ["guard_targets", "guard_promises"] {
-            match self.map(map)?.delete(&key) {
+        let maps = &self.skeleton.maps;
+        for map in [&maps.guard_targets, &maps.guard_promises] {
+            match map.delete(key.bytes()) {
                 Err(e) if e.kind() != libbpf_rs::ErrorKind::NotFound => {
                     return Err(bpf(e)).during(|| format!("release {} > {}", flow.remote(), flow.local()));
                 }
@@ -181,7 +188,8 @@ impl Programs {
     /// Time of the last decision about `flow`'s window, by the kernel's clock: a test can repeat the decision.
     #[doc(hidden)]
     pub fn decided_at(&self, flow: &FlowKey) -> Option<Time> {
-        let found = self.map("guard_promises").ok()?.lookup(&record::flow(flow), MapFlags::ANY).ok()??;
+        let promises = &self.skeleton.maps.guard_promises;
+        let found = promises.lookup(record::flow(flow).bytes(), MapFlags::ANY).ok()??;
         record::decided_at(&found)
     }
 
@@ -199,12 +207,19 @@ impl Programs {
 
     /// Counters of the kernel side.
     pub fn counts(&self) -> KernelCounts {
-        let bss = self.object.maps().find(|m| m.name().as_encoded_bytes().ends_with(b".bss"));
-        let bytes = bss.and_then(|m| m.lookup(&[0; 4], MapFlags::ANY).ok().flatten()).unwrap_or_default();
-        let mut words = bytes.chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
-        let [summarised, lost, thinned, merged, rewritten, unscaled, authenticated, beyond, renewed] =
-            std::array::from_fn(|_| words.next().unwrap_or(0));
-        KernelCounts { summarised, lost, thinned, merged, rewritten, unscaled, authenticated, beyond, renewed }
+        let bytes = self.skeleton.maps.bss.lookup(&[0; 4], MapFlags::ANY).ok().flatten().unwrap_or_default();
+        let counts = bytes.get(offset_of!(bss, guard_state)..).and_then(guard_counts::read).unwrap_or_default();
+        KernelCounts {
+            summarised: counts.summarised,
+            lost: counts.lost,
+            thinned: counts.thinned,
+            merged: counts.merged,
+            rewritten: counts.rewritten,
+            unscaled: counts.unscaled,
+            authenticated: counts.authenticated,
+            beyond: counts.beyond,
+            renewed: counts.renewed,
+        }
     }
 
     /// Runs the program of `direction` on `frame` (with an Ethernet header), `repeat` times, without sending; also returns
@@ -215,19 +230,21 @@ impl Programs {
     pub fn rehearse(&self, direction: Direction, frame: &[u8], repeat: u32) -> Result<(Vec<u8>, Duration), GuardError> {
         let mut out = vec![0; frame.len()];
         let input = ProgramInput { data_in: Some(frame), data_out: Some(&mut out), repeat, ..ProgramInput::default() };
-        let program = self.object.progs_mut().find(|p| p.name() == hook::program(direction)).ok_or_else(missing)?;
-        let output = program.test_run(input).map_err(bpf).during(|| format!("rehearse {direction:?}"))?;
+        let output =
+            self.program(direction).test_run(input).map_err(bpf).during(|| format!("rehearse {direction:?}"))?;
         let duration = output.duration;
         Ok((out, duration))
     }
 
     fn attach(&self, device: u32, direction: Direction, attachment: Attachment) -> Result<Hook, GuardError> {
-        let program = self.object.progs().find(|p| p.name() == hook::program(direction)).ok_or_else(missing)?;
-        Hook::attach(program.as_fd(), device, direction, attachment)
+        Hook::attach(self.program(direction).as_fd(), device, direction, attachment)
     }
 
-    fn map(&self, name: &str) -> Result<Map<'_>, GuardError> {
-        self.object.maps().find(|m| m.name() == name).ok_or_else(missing)
+    fn program(&self, direction: Direction) -> &ProgramMut<'static> {
+        match direction {
+            Direction::Incoming => &self.skeleton.progs.guard_ingress,
+            Direction::Outgoing => &self.skeleton.progs.guard_egress,
+        }
     }
 }
 
@@ -265,40 +282,4 @@ impl Tap {
     pub fn programs_mut(&mut self) -> &mut Programs {
         &mut self.programs
     }
-}
-
-fn missing() -> GuardError {
-    GuardError::refused("bpf/guard/ lacks a part that the daemon names", "this is a bug: please report it")
-}
-
-fn load(device: u32, link_header: u32, enforcement: Enforcement) -> libbpf_rs::Result<Object> {
-    let mut open = ObjectBuilder::default().name("guard")?.open_memory(OBJECT)?;
-    let is_constants = |map: &OpenMapMut<'_>| map.name().as_encoded_bytes().ends_with(b".rodata");
-    if let Some(mut constants) = open.maps_mut().find(is_constants) {
-        // In the order of their definition in the source.
-        let words = [link_header, u32::from(enforcement == Enforcement::Clamp), device];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        constants.set_initial_value(&bytes)?;
-    }
-    if let Some(mut clamp) = open.progs_mut().find(|p| p.name() == CLAMP) {
-        clamp.set_autoload(enforcement == Enforcement::Clamp);
-    }
-    open.load()
-}
-
-fn ring_of<T: 'static>(
-    object: &Object,
-    name: &str,
-    arrived: &Rc<RefCell<Vec<T>>>,
-    read: impl Fn(&[u8]) -> Option<T> + 'static,
-) -> libbpf_rs::Result<RingBuffer<'static>> {
-    let not_there = || libbpf_rs::Error::from(io::Error::from(io::ErrorKind::NotFound));
-    let records = object.maps().find(|m| m.name() == name).ok_or_else(not_there)?;
-    let arrived = Rc::clone(arrived);
-    let mut builder = RingBufferBuilder::new();
-    builder.add(&records, move |bytes| {
-        arrived.borrow_mut().extend(read(bytes));
-        0
-    })?;
-    builder.build()
 }
