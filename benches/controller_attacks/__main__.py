@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from benches.controller_attacks.campaign import Outcome, attack, attack_random, published
+from benches.controller_attacks.campaign import CampaignResult, attack, attack_random, published
 
 
 def main() -> int:
@@ -17,7 +17,7 @@ def main() -> int:
     parser.add_argument("--windows", type=int, default=0, help="among which refutations are looked for")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    outcome = Outcome()
+    outcome = CampaignResult()
     claims = ("decodable", "carries-message", "queue<=2", "loss<=2", "encode<=3/2")
     attack(outcome, json.loads(published()), claims, asked.seed, steps=20 * asked.steps, encoded=500)
     for seed in range(asked.seed, asked.seed + asked.controllers):

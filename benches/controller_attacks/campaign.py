@@ -30,7 +30,7 @@ SAME: Final = 1e-3
 
 
 @dataclass
-class Outcome:
+class CampaignResult:
     """What came of attacks.
 
     Attributes
@@ -79,7 +79,7 @@ def candidate(seed: int) -> Document:
 
 
 def attack(
-    outcome: Outcome,
+    outcome: CampaignResult,
     document: Document,
     claims: Sequence[str],
     seed: int,
@@ -118,7 +118,7 @@ def attack(
             outcome.mistaken += mistakes(verdict.refutation, core)
 
 
-def attack_random(outcome: Outcome, seed: int, *, steps: int, windows: int = 0) -> Document:
+def attack_random(outcome: CampaignResult, seed: int, *, steps: int, windows: int = 0) -> Document:
     """Attack the controller of a seed, asking for some claims; return it."""
     document = candidate(seed)
     rng = random.Random(f"claims/{seed}")  # noqa: S311 (no secret)

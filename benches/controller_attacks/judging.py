@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from benches.controller_attacks.steps import EXACT, Taken
 
 from fairweir.ccas.controller_file import Controller
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.game.action import on_path, shielded
 from fairweir.game.claims import ARRIVED, SLACK, Claim
 from fairweir.game.model import number
-from fairweir.game.proofs import NOT_REACHED, Asked, Verdict
+from fairweir.game.proofs import NOT_REACHED, Asked, LeafVerdict
 from fairweir.game.state import TOLERANCE
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ ROUNDING = 2e-6
 class Broken:
     """A verdict that a step contradicts."""
 
-    verdict: Verdict
+    verdict: LeafVerdict
     taken: Taken
     excess: float
 
@@ -62,11 +62,13 @@ def excess(claim: Claim, taken: Taken) -> float:
     return link.queue_after - max(bound, link.queue - link.c)
 
 
-def broken(verdicts: Iterable[Verdict], steps: Iterable[Taken]) -> list[Broken]:
+def broken(verdicts: Iterable[LeafVerdict], steps: Iterable[Taken]) -> list[Broken]:
     """Return the first contradiction of each verdict."""
-    of: dict[int, list[Verdict]] = {}
+    of: dict[int, list[LeafVerdict]] = {}
     for verdict in verdicts:
-        if verdict.outcome is Outcome.PROVED or (verdict.outcome is Outcome.VACUOUS and verdict.reason == NOT_REACHED):
+        if verdict.outcome is ProofOutcome.PROVED or (
+            verdict.outcome is ProofOutcome.VACUOUS and verdict.reason == NOT_REACHED
+        ):
             of.setdefault(verdict.leaf, []).append(verdict)
     found: list[Broken] = []
     for taken in steps:
@@ -74,7 +76,7 @@ def broken(verdicts: Iterable[Verdict], steps: Iterable[Taken]) -> list[Broken]:
             continue
         for verdict in list(of.get(taken.leaf, ())):
             over = excess(verdict.claim, taken)
-            if verdict.outcome is Outcome.VACUOUS or over > _allowed(taken):
+            if verdict.outcome is ProofOutcome.VACUOUS or over > _allowed(taken):
                 found.append(Broken(verdict, taken, over))
                 of[taken.leaf].remove(verdict)
     return found

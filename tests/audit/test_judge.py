@@ -6,7 +6,7 @@ import pytest
 
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Law, Metric, Place, Reduction, Subject
 from fairweir.audit.judge import Samples, curves, judge, slope, undecided
-from fairweir.audit.results import Axis, ExhibitResult, Fault
+from fairweir.audit.results import Axis, ClaimResult, Fault
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Interval, Outcome, Threshold, combine
 from fairweir.scenario.dumbbell import ScenarioDict
@@ -40,9 +40,7 @@ def samples(metric: str, *points: list[float]) -> Samples:
     return {i: {seed: {metric: value} for seed, value in enumerate(values, 1)} for i, values in enumerate(points)}
 
 
-def verdict_on(
-    claim: Claim, found: Samples, faults: list[Fault] | None = None, law: Law | None = None
-) -> ExhibitResult:
+def verdict_on(claim: Claim, found: Samples, faults: list[Fault] | None = None, law: Law | None = None) -> ClaimResult:
     sweep = family(claim, law=law)
     return judge(sweep, claim, "cca", curves(sweep, Depth.DEFAULT, "cca", found), faults or [])
 

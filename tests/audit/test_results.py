@@ -12,7 +12,7 @@ from fairweir.audit.baseline import compare
 from fairweir.audit.evidence import write_evidence
 from fairweir.audit.junit import write_junit
 from fairweir.audit.report.page import render_report
-from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
+from fairweir.audit.results import AuditResults, CcaResults, ClaimResult
 from fairweir.audit.summary import write_summary
 from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError
@@ -29,8 +29,8 @@ AT_LEAST_HALF = Threshold(bound=0.5, direction=Direction.AT_LEAST, reason="becau
 
 def exhibit(
     value: float | None, lo: float | None, hi: float | None, verdict: Outcome, threshold: Threshold | None = AT_MOST_2
-) -> ExhibitResult:
-    return ExhibitResult(
+) -> ClaimResult:
+    return ClaimResult(
         name="sweep.ratio",
         family="sweep",
         metric="ratio",
@@ -48,7 +48,7 @@ def exhibit(
     )
 
 
-def results(*exhibits: ExhibitResult, cca: str = "bbr") -> AuditResults:
+def results(*exhibits: ClaimResult, cca: str = "bbr") -> AuditResults:
     return AuditResults(
         version="0.1.0",
         depth="quick",

@@ -20,7 +20,7 @@ from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.lemmas.beliefs import settle
 from fairweir.formal.models import MODELS
-from fairweir.formal.solving.solve import Answer, Outcome, Question, ask
+from fairweir.formal.solving.solve import Answer, ProofOutcome, Question, ask
 
 
 def named(bound: Bound) -> str:
@@ -29,26 +29,26 @@ def named(bound: Bound) -> str:
 
 @pytest.mark.parametrize("bound", [*bounds(Grid(5)), *bounds(Grid(6, per_r=2))][::3], ids=named)
 def test_no_trace_leaves_a_belief(bound: Bound) -> None:
-    assert settle(bound, 60.0).outcome is Outcome.PROVED
+    assert settle(bound, 60.0).outcome is ProofOutcome.PROVED
 
 
 @pytest.mark.parametrize("bound", list(controls(Grid(6))), ids=named)
 def test_stronger_bounds_are_refuted_by_traces_that_replay(bound: Bound) -> None:
     result = settle(bound, 60.0)
-    assert result.outcome is Outcome.REFUTED
+    assert result.outcome is ProofOutcome.REFUTED
     assert result.note == "its trace replays exactly"
 
 
 @pytest.mark.parametrize("bound", list(sampled.bounds(5, 2)), ids=named)
 def test_observations_once_per_r_of_finer_time(bound: Bound) -> None:
-    assert settle(bound, 60.0).outcome is (Outcome.PROVED if bound.is_sound else Outcome.REFUTED)
+    assert settle(bound, 60.0).outcome is (ProofOutcome.PROVED if bound.is_sound else ProofOutcome.REFUTED)
 
 
 def keeps_invariant(system: System, rule: str, demands: Demands) -> Answer:
     chosen = Rule.load(RULES / f"{rule}.toml")
     attach(chosen, system)
     answer = ask(Question(rule, system.assertions(), invariant(system, demands)))
-    if answer.outcome is Outcome.REFUTED:
+    if answer.outcome is ProofOutcome.REFUTED:
         assert violations(Trace.from_values(system, answer.values), [chosen.decide]) == []
     return answer
 
@@ -56,14 +56,14 @@ def keeps_invariant(system: System, rule: str, demands: Demands) -> Answer:
 @pytest.mark.parametrize(
     ("model", "points", "outcome"),
     [
-        ("ccac-published", 5, Outcome.REFUTED),
-        ("ccac-published", 6, Outcome.PROVED),
-        ("ccac", 8, Outcome.REFUTED),
-        ("ccac", 9, Outcome.PROVED),
+        ("ccac-published", 5, ProofOutcome.REFUTED),
+        ("ccac-published", 6, ProofOutcome.PROVED),
+        ("ccac", 8, ProofOutcome.REFUTED),
+        ("ccac", 9, ProofOutcome.PROVED),
     ],
 )
 def test_cc_qdel_needs_longer_traces_where_acknowledgements_may_pause(
-    model: str, points: int, outcome: Outcome
+    model: str, points: int, outcome: ProofOutcome
 ) -> None:
     system = MODELS[model].build(Grid(points), Buffer.INFINITE)
     ccac.attach(system)
@@ -78,7 +78,7 @@ def test_cc_probe_slow_probes_at_what_its_belief_divides_by(rule: str, resolutio
     cbr_delay.attach(system, resolution=resolution)
     demands = Demands(utilization=Fraction(3, 10), large_loss=LargeLoss.ALWAYS)
     fits = (rule == "cc_probe_slow") == (resolution is Resolution.EXACT)
-    assert keeps_invariant(system, rule, demands).outcome is (Outcome.PROVED if fits else Outcome.REFUTED)
+    assert keeps_invariant(system, rule, demands).outcome is (ProofOutcome.PROVED if fits else ProofOutcome.REFUTED)
 
 
 @pytest.mark.parametrize(

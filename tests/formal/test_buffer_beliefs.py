@@ -13,7 +13,7 @@ from fairweir.formal.encoding.senders import Sender
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.lemmas.beliefs import settle
 from fairweir.formal.models import MODELS
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.formal.trial import make
 
 ALONE = (Sender.RATE,)
@@ -23,7 +23,7 @@ ALONE = (Sender.RATE,)
     "bound", [*bounds_of("buffer", Grid(6)), *bounds_of("buffer", Grid(7, per_r=2))], ids=lambda bound: bound.name
 )
 def test_no_trace_leaves_the_bounds(bound: Bound) -> None:
-    assert settle(bound, 60.0).outcome is Outcome.PROVED
+    assert settle(bound, 60.0).outcome is ProofOutcome.PROVED
 
 
 def overflowing(model: str) -> list[Trace]:

@@ -18,12 +18,12 @@ from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.properties import PROPERTIES
 from fairweir.formal.evidence import gather
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.formal.solving.solvers import Budget
 from fairweir.formal.subjects import find_subject
 from fairweir.formal.verify import Case, verify
 
-PROVED, REFUTED, VACUOUS = Outcome.PROVED, Outcome.REFUTED, Outcome.VACUOUS
+PROVED, REFUTED, VACUOUS = ProofOutcome.PROVED, ProofOutcome.REFUTED, ProofOutcome.VACUOUS
 
 
 def case(cca: str, claim: str, points: int, *assumed: str, model: str = "ccac", buffer: str = "infinite") -> Case:
@@ -56,7 +56,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("asked", "outcome", "in_packets"), KINDS)
 def test_each_kind_of_claim_is_proved_or_refuted_judged_and_replayed(
-    asked: Case, outcome: Outcome, in_packets: bool
+    asked: Case, outcome: ProofOutcome, in_packets: bool
 ) -> None:
     found = verify(asked, Budget(30))
     assert found.outcome is outcome, found.answer.reason
@@ -103,7 +103,7 @@ TRIVIAL = [
 
 
 @pytest.mark.parametrize(("cca", "claim", "outcome"), TRIVIAL)
-def test_cases_computed_by_hand(cca: str, claim: str, outcome: Outcome, tmp_path: Path) -> None:
+def test_cases_computed_by_hand(cca: str, claim: str, outcome: ProofOutcome, tmp_path: Path) -> None:
     if cca == "idle":
         cca = str(tmp_path / "idle.toml")
         Path(cca).write_text('name = "idle"\nbeliefs = "ccac"\nbranch = [{ rate = "alpha" }]\n')
@@ -188,7 +188,9 @@ def test_a_chain_names_each_flow_and_moves_only_its_ends() -> None:
         ("cwnd@3 <= cwnd@1 + 2 alpha", ("qdel_L@0 > 7", "qdel_L@1 > qdel_L@0"), PROVED),
     ],
 )
-def test_delays_as_long_as_the_trace_are_of_any_length(claim: str, assumed: tuple[str, ...], outcome: Outcome) -> None:
+def test_delays_as_long_as_the_trace_are_of_any_length(
+    claim: str, assumed: tuple[str, ...], outcome: ProofOutcome
+) -> None:
     """The model has one number for them, which is not their length: a queue may be of any."""
     assert verify(case("aimd", claim, 4, *assumed), Budget(30)).outcome is outcome
 

@@ -33,7 +33,7 @@ from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma, Range, all_in
 from fairweir.formal.frcc.replay import replay
 from fairweir.formal.frcc.rounds import max_rounds, rounds_to_band, seams, steps_of
 from fairweir.formal.frcc.suite import check
-from fairweir.formal.lemmas.result import Outcome
+from fairweir.formal.lemmas.result import ProofOutcome
 from fairweir.formal.solving.solve import Question, VacuousError, ask
 from fairweir.formal.solving.solvers import Budget, Race
 
@@ -90,7 +90,7 @@ def test_the_encoding_admits_nothing_that_jitter_cannot_bring_about(jitter: Jitt
 @pytest.mark.parametrize("lemma", LEMMAS, ids=lambda lemma: lemma.name)
 def test_a_lemma_that_holds(lemma: Lemma) -> None:
     result = check(lemma)
-    assert result.outcome is Outcome.PROVED, result
+    assert result.outcome is ProofOutcome.PROVED, result
     for state, factors, _ in rounds(lemma.jitter, 400, seed=3):
         at = seen(state, factors)
         assert not lemma.given(at) or lemma.then(at), (state, factors)
@@ -99,7 +99,7 @@ def test_a_lemma_that_holds(lemma: Lemma) -> None:
 @pytest.mark.parametrize("lemma", WRONG, ids=lambda lemma: lemma.name)
 def test_a_lemma_that_is_wrong_is_refuted_by_a_round_that_can_be_run(lemma: Lemma) -> None:
     result = check(lemma)
-    assert result.outcome is Outcome.REFUTED, result
+    assert result.outcome is ProofOutcome.REFUTED, result
     assert result.stands
 
 
@@ -112,7 +112,7 @@ def test_lemmas_do_not_mind_which_flow_is_which() -> None:
 
 def test_both_solvers_agree_on_theorem_7_5_2() -> None:
     for lemma in (LEMMAS[0], LEMMAS[3], LEMMAS[4]):
-        assert ask(lemma.question(), Budget(cpu_s=20), until=Race.ALL).outcome is Outcome.PROVED
+        assert ask(lemma.question(), Budget(cpu_s=20), until=Race.ALL).outcome is ProofOutcome.PROVED
 
 
 def test_the_stated_direction_of_gamma_r_breaks_c6_at_the_state_the_specs_tell() -> None:
@@ -133,7 +133,7 @@ def test_constants_are_the_best_of_their_kind() -> None:
     stated = published.IN_THE_STATED_DIRECTION
     for change in ({"n_c_high": Fraction(57, 10)}, {"n_t_low": Fraction(201, 1000)}, {"n_t_high": Fraction(589, 100)}):
         outcomes = [check(lemma).outcome for lemma in published.bounded("c", STATED, replace(stated, **change))]
-        assert Outcome.REFUTED in outcomes, change
+        assert ProofOutcome.REFUTED in outcomes, change
 
 
 def test_numbers_that_jitter_cannot_bring_about_do_not_count_as_a_refutation() -> None:
@@ -169,7 +169,7 @@ def test_factors_of_the_ideal_link(inequality: Claim) -> None:
 def test_the_lemmas_add_up_and_do_not_without_c8(within: Range) -> None:
     results = [check(seam) for seam in seams("s", within)]
     assert all(result.stands for result in results), results
-    assert [result.outcome for result in results] == [Outcome.PROVED] * 3 + [Outcome.REFUTED]
+    assert [result.outcome for result in results] == [ProofOutcome.PROVED] * 3 + [ProofOutcome.REFUTED]
 
 
 def test_rounds_are_counted_exactly() -> None:
@@ -210,9 +210,9 @@ IDENTITIES = [
 
 @pytest.mark.parametrize("identity", IDENTITIES, ids=lambda identity: identity.name)
 def test_an_identity_holds_and_a_changed_one_does_not(identity: algebra.Identity) -> None:
-    assert identity.check().outcome is Outcome.PROVED
+    assert identity.check().outcome is ProofOutcome.PROVED
     changed = replace(identity, right=identity.right * sp.Rational(1001, 1000) + sp.Rational(1, 1000))
-    assert changed.check().outcome is Outcome.REFUTED
+    assert changed.check().outcome is ProofOutcome.REFUTED
 
 
 def test_many_flows_played_window_by_window_follow_the_derived_round() -> None:

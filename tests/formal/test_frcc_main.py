@@ -21,7 +21,7 @@ from fairweir.formal.frcc.main_hand import lemmas
 from fairweir.formal.frcc.main_rule import THESIS, Errors, after_round, factor, printed_factor
 from fairweir.formal.frcc.main_update import UNRANKED, Attractor, Case, attractor
 from fairweir.formal.frcc.suite import check
-from fairweir.formal.lemmas.result import LemmaResult, Outcome, conclude
+from fairweir.formal.lemmas.result import LemmaResult, ProofOutcome, conclude
 from fairweir.formal.lemmas.suites import Progress, Request
 from fairweir.formal.solving.solve import ask
 
@@ -119,20 +119,20 @@ def test_one_flow_after_another() -> None:
 
 def test_every_control_fails_by_an_exact_run() -> None:
     results = [control.check() for control in controls()]
-    assert [result.outcome for result in results] == [Outcome.REFUTED] * len(results)
+    assert [result.outcome for result in results] == [ProofOutcome.REFUTED] * len(results)
     assert all(result.stands for result in results)
 
 
 @pytest.mark.parametrize("lemma", lemmas(), ids=lambda lemma: lemma.name)
 def test_lemmas_by_hand(lemma: Claim) -> None:
-    assert check(lemma).outcome is Outcome.PROVED
+    assert check(lemma).outcome is ProofOutcome.PROVED
 
 
 def test_the_floor_needs_the_bound_on_n_t() -> None:
     claimed, blurred = lemmas()[0], lemmas(replace(THESIS, nt_over=Fraction(1)))[0]
     question = blurred.question()
     question = replace(question, claim=claimed.question().claim)
-    assert ask(question).outcome is Outcome.REFUTED
+    assert ask(question).outcome is ProofOutcome.REFUTED
 
 
 def test_uncovered_results_have_a_reason() -> None:
@@ -170,7 +170,7 @@ def test_a_suite_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return main_suite.run(request, on_progress, ranges, [], main_suite.Effort(1, 200))
 
     first = prove()
-    assert conclude(first) is Outcome.PROVED
+    assert conclude(first) is ProofOutcome.PROVED
     assert len(seen) == len(first)
     assert "1 to 1.2" in first[-1].name
     cells = json.loads(next(tmp_path.glob("*-cells.json")).read_text())
@@ -206,7 +206,7 @@ def test_a_suite_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_gap_or_an_open_range_concludes_nothing() -> None:
     apart = [COARSE, replace(COARSE, r_low=Fraction(2), r_high=Fraction(21, 10))]
     results = main_suite.run(Request(), lambda at, result: None, apart, [], main_suite.Effort(0, 0))
-    assert results[-1].outcome is Outcome.UNKNOWN
+    assert results[-1].outcome is ProofOutcome.UNKNOWN
     open_range = [replace(COARSE, assumed=replace(THESIS, nt_over=Fraction(1)))]
     results = main_suite.run(Request(), lambda at, result: None, open_range, [], main_suite.Effort(0, 0))
-    assert results[-1].outcome is Outcome.UNKNOWN
+    assert results[-1].outcome is ProofOutcome.UNKNOWN

@@ -16,7 +16,7 @@ from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.handmade import HANDMADE, HandmadeCca
 from fairweir.formal.models import MODELS
-from fairweir.formal.solving.solve import Outcome, Question, ask
+from fairweir.formal.solving.solve import ProofOutcome, Question, ask
 from fairweir.formal.solving.solvers import Budget
 
 POINTS = 7
@@ -32,7 +32,7 @@ def alone(cca: HandmadeCca, model: str = "ccac", buffer: Buffer = Buffer.ARBITRA
 def made(system: System, *wanted: z3.BoolRef) -> Trace:
     """Give a trace in which something is wanted."""
     answer = ask(Question("made", [*system.assertions(), *wanted], z3.BoolVal(False)), Budget(20))
-    assert answer.outcome is Outcome.REFUTED, answer.reason
+    assert answer.outcome is ProofOutcome.REFUTED, answer.reason
     return Trace.from_values(system, answer.values)
 
 
@@ -94,7 +94,7 @@ def test_aimd_answers_one_loss_in_a_window() -> None:
     lost_twice = [system.L[1] > system.L[0], system.L[2] > system.L[1]]
     halves = [own.cwnd[2] == own.cwnd[1] / 2, own.cwnd[3] == own.cwnd[2] / 2, own.cwnd[3] > system.alpha]
     twice = Question("twice", [*system.assertions(), *lost_twice, *halves[:1]], z3.Not(z3.And(*halves[1:])))
-    assert ask(twice, Budget(20)).outcome is Outcome.PROVED
+    assert ask(twice, Budget(20)).outcome is ProofOutcome.PROVED
 
 
 def test_encodings_that_do_not_exist_are_rejected() -> None:

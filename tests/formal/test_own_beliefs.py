@@ -25,7 +25,7 @@ from fairweir.formal.exact import beliefs as exact
 from fairweir.formal.exact.beliefs import BeliefDefinition
 from fairweir.formal.models import MODELS
 from fairweir.formal.models.model import Model
-from fairweir.formal.solving.solve import Outcome, Question, ask
+from fairweir.formal.solving.solve import ProofOutcome, Question, ask
 from fairweir.formal.solving.solvers import Budget
 from fairweir.formal.subjects import of_rule
 from fairweir.formal.trial import try_out
@@ -110,12 +110,12 @@ def case(model: str, claim: str, points: int = 5) -> Case:
 def test_a_rule_that_reads_it_is_verified_and_its_counterexamples_are_judged() -> None:
     proved = verify(case("ideal", "P@end <= 1"))
     # No sender makes the link serve more: so says the control.
-    assert proved.outcome is Outcome.VACUOUS
+    assert proved.outcome is ProofOutcome.VACUOUS
     refuted = verify(case("ideal", "utilization >= 0.9"))
-    assert refuted.outcome is Outcome.REFUTED
+    assert refuted.outcome is ProofOutcome.REFUTED
     assert refuted.trace is not None
     assert refuted.trace.flows[0].attached == {"peak": Terms()}
-    assert verify(case("ideal", "invariant")).outcome is Outcome.REFUTED
+    assert verify(case("ideal", "invariant")).outcome is ProofOutcome.REFUTED
 
 
 def test_it_is_refused_where_it_is_not_sound() -> None:
@@ -128,7 +128,7 @@ def test_its_bounds_are_checked_where_it_is_sound_and_random_traces_have_it() ->
     assert [bound.name for bound in bounds] == [f"ideal {buffer}: P <= C" for buffer in Buffer]
     for bound in bounds:
         answer = ask(Question(bound.name, bound.system.assertions(), bound.holds), Budget(20.0))
-        assert answer.outcome is Outcome.PROVED
+        assert answer.outcome is ProofOutcome.PROVED
     system = MODELS["ideal"].build(Grid(5), Buffer.INFINITE)
     for name in ("ccac", "cbr-delay", "peak"):
         families.FAMILIES[name].attach(system)

@@ -21,7 +21,7 @@ from fairweir.formal.exact import networks
 from fairweir.formal.models import MODELS, NETWORKS
 from fairweir.formal.models.new import write_model
 from fairweir.formal.models.user import find_model
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.formal.subjects import find_subject
 from fairweir.formal.verify import Case, verify
 
@@ -84,9 +84,9 @@ def test_a_model_is_one_file(tmp_path: Path) -> None:
     where = write(tmp_path, DUMMY)
     proved = verify(case(where, "queue<=1"))
     # No byte waits with any sender; the control shows it.
-    assert proved.outcome is Outcome.VACUOUS
+    assert proved.outcome is ProofOutcome.VACUOUS
     refuted = verify(case(where, "utilization>=1.5"))
-    assert refuted.outcome is Outcome.REFUTED
+    assert refuted.outcome is ProofOutcome.REFUTED
     evidence = gather(refuted)
     assert evidence.played is None
     document = evidence.document()
@@ -117,7 +117,7 @@ def test_encoding_and_judge_of_the_skeleton_agree(tmp_path: Path, buffer: Buffer
     made = write_model("my_link", tmp_path)
     where = made.commands[0].split()[-1]
     for claim in ("utilization>=0.7", "queue<=1/2", "bq@end <= 0"):
-        assert verify(case(where, claim, buffer=buffer)).outcome is Outcome.REFUTED
+        assert verify(case(where, claim, buffer=buffer)).outcome is ProofOutcome.REFUTED
 
 
 @pytest.mark.parametrize(

@@ -38,38 +38,40 @@ from fairweir.formal.lemmas.suites import SUITES, Request, find
 from fairweir.formal.lemmas.view import snapshot
 from fairweir.formal.models import MODELS
 from fairweir.formal.packets import scenario_of
-from fairweir.formal.solving.solve import Answer, Outcome, Question, VacuousError, ask
+from fairweir.formal.solving.solve import Answer, ProofOutcome, Question, VacuousError, ask
 from fairweir.formal.solving.solvers import Budget
 from fairweir.play.run import run
 
-PROVED = LemmaResult("a", "", Outcome.PROVED, about=About.LOGIC)
+PROVED = LemmaResult("a", "", ProofOutcome.PROVED, about=About.LOGIC)
 
 
 def test_unknown_is_never_success() -> None:
-    unknown = replace(PROVED, outcome=Outcome.UNKNOWN)
-    assert conclude([PROVED]) is Outcome.PROVED
-    assert conclude([PROVED, unknown]) is Outcome.UNKNOWN
-    assert conclude([replace(unknown, expects=Outcome.UNKNOWN)]) is Outcome.UNKNOWN
-    assert conclude([]) is Outcome.UNKNOWN
-    assert conclude([unknown, replace(PROVED, outcome=Outcome.REFUTED)]) is Outcome.REFUTED
-    assert conclude([replace(PROVED, outcome=Outcome.REFUTED, expects=Outcome.REFUTED)]) is Outcome.PROVED
-    assert conclude([replace(PROVED, expects=Outcome.REFUTED)]) is Outcome.REFUTED
+    unknown = replace(PROVED, outcome=ProofOutcome.UNKNOWN)
+    assert conclude([PROVED]) is ProofOutcome.PROVED
+    assert conclude([PROVED, unknown]) is ProofOutcome.UNKNOWN
+    assert conclude([replace(unknown, expects=ProofOutcome.UNKNOWN)]) is ProofOutcome.UNKNOWN
+    assert conclude([]) is ProofOutcome.UNKNOWN
+    assert conclude([unknown, replace(PROVED, outcome=ProofOutcome.REFUTED)]) is ProofOutcome.REFUTED
+    assert (
+        conclude([replace(PROVED, outcome=ProofOutcome.REFUTED, expects=ProofOutcome.REFUTED)]) is ProofOutcome.PROVED
+    )
+    assert conclude([replace(PROVED, expects=ProofOutcome.REFUTED)]) is ProofOutcome.REFUTED
 
 
 def test_the_states_of_cc_qdel_fit_together_and_miss_each_lemma() -> None:
     whole = plan()
-    assert {result.outcome for result in summary(stitch(whole))} == {Outcome.PROVED}
+    assert {result.outcome for result in summary(stitch(whole))} == {ProofOutcome.PROVED}
     for missing in whole.standing:
         less = replace(whole, standing=tuple(one for one in whole.standing if one is not missing))
-        assert Outcome.UNKNOWN in {result.outcome for result in summary(stitch(less))}, missing.name
+        assert ProofOutcome.UNKNOWN in {result.outcome for result in summary(stitch(less))}, missing.name
 
 
 def test_the_states_of_cc_probe_slow_fit_together_and_miss_what_leads_back() -> None:
     whole = cc_probe_slow.PLAN
-    assert {result.outcome for result in summary(stitch(whole))} == {Outcome.PROVED}
+    assert {result.outcome for result in summary(stitch(whole))} == {ProofOutcome.PROVED}
     for missing in whole.standing:
         less = replace(whole, standing=tuple(one for one in whole.standing if one is not missing))
-        assert Outcome.UNKNOWN in {result.outcome for result in summary(stitch(less))}, missing.name
+        assert ProofOutcome.UNKNOWN in {result.outcome for result in summary(stitch(less))}, missing.name
 
 
 def test_published_time_outs_leave_a_stale_rate_and_its_queue() -> None:
@@ -78,16 +80,16 @@ def test_published_time_outs_leave_a_stale_rate_and_its_queue() -> None:
     inquiry = inquire(system, cc_probe_slow.RECOVER, objectives=queue_below(system, queue, 3))
     given = [*system.assertions(), start.holds(snapshot(system, 0))]
     found = ask(Question("recovers", given, inquiry.then), Budget(20))
-    assert found.outcome is Outcome.REFUTED
+    assert found.outcome is ProofOutcome.REFUTED
     trace = Trace.from_values(system, found.values)
     assert violations(trace, [Rule.load(RULES / "cc_probe_slow_3.toml").decide]) == []
     assert trace.flows[0].beliefs["C_L_lambda"][-1] > 1
 
 
 @pytest.mark.parametrize(
-    ("start", "outcome"), [(cc_probe_slow.SOUND, Outcome.PROVED), (cc_probe_slow.KNOWN, Outcome.REFUTED)]
+    ("start", "outcome"), [(cc_probe_slow.SOUND, ProofOutcome.PROVED), (cc_probe_slow.KNOWN, ProofOutcome.REFUTED)]
 )
-def test_only_wrong_beliefs_are_contradicted(start: State, outcome: Outcome) -> None:
+def test_only_wrong_beliefs_are_contradicted(start: State, outcome: ProofOutcome) -> None:
     system = cc_probe_slow.build(6)
     trusted = z3.Not(cbr_delay.contradicted(system))
     given = [*system.assertions(), start.holds(snapshot(system, 0))]
@@ -98,9 +100,9 @@ def test_only_wrong_beliefs_are_contradicted(start: State, outcome: Outcome) -> 
 def test_a_search_ends_where_both_sides_meet(at_once: int) -> None:
     asked = []
 
-    def half(value: Fraction) -> Outcome:
+    def half(value: Fraction) -> ProofOutcome:
         asked.append(value)
-        return Outcome.PROVED if value <= Fraction(83, 100) else Outcome.REFUTED
+        return ProofOutcome.PROVED if value <= Fraction(83, 100) else ProofOutcome.REFUTED
 
     found = best(half, Fraction(1, 2), Fraction(1), Fraction(1, 100), at_once)
     assert (found.proved, found.refuted) == (Fraction(83, 100), Fraction(84, 100))
@@ -109,14 +111,14 @@ def test_a_search_ends_where_both_sides_meet(at_once: int) -> None:
 
 
 def test_a_search_takes_unknown_for_neither_side() -> None:
-    def hazy(value: Fraction) -> Outcome:
-        return Outcome.PROVED if value >= 7 else Outcome.UNKNOWN if value >= 5 else Outcome.REFUTED
+    def hazy(value: Fraction) -> ProofOutcome:
+        return ProofOutcome.PROVED if value >= 7 else ProofOutcome.UNKNOWN if value >= 5 else ProofOutcome.REFUTED
 
     found = best(hazy, Fraction(10), Fraction(0), Fraction(1))
     assert found.proved == 7
     assert found.refuted is not None
     assert found.refuted < 5
-    nothing = best(lambda _: Outcome.REFUTED, Fraction(0), Fraction(5), Fraction(1))
+    nothing = best(lambda _: ProofOutcome.REFUTED, Fraction(0), Fraction(5), Fraction(1))
     assert nothing.proved is None
     assert not nothing.is_tight
 
@@ -132,10 +134,10 @@ def test_aimd_is_proved_and_its_refutations_satisfy_the_definition(tmp_path: Pat
         assert [*violations(trace), *HANDMADE["aimd"].violations(trace)] == []
 
 
-def lemma(expects: Outcome = Outcome.PROVED) -> Inquiry:
+def lemma(expects: ProofOutcome = ProofOutcome.PROVED) -> Inquiry:
     """AIMD's window grows by at most a packet per R; or not at all, which is wrong."""
     system = aimd.build(4)
-    cwnd, packets = system.flows[0].cwnd, 2 if expects is Outcome.PROVED else 0
+    cwnd, packets = system.flows[0].cwnd, 2 if expects is ProofOutcome.PROVED else 0
     return inquire_bound(system, "growth", ANYWHERE, "", cwnd[3] <= cwnd[1] + packets * system.alpha, expects=expects)
 
 
@@ -154,13 +156,13 @@ def asked_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_answers_are_stored_and_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_again(monkeypatch)
     plain, certified = Request(out=tmp_path), Request(out=tmp_path, certificate=True)
-    first, refuted = answer(lemma(), plain), answer(lemma(Outcome.REFUTED), plain)
-    assert (first.outcome, refuted.outcome) == (Outcome.PROVED, Outcome.REFUTED)
+    first, refuted = answer(lemma(), plain), answer(lemma(ProofOutcome.REFUTED), plain)
+    assert (first.outcome, refuted.outcome) == (ProofOutcome.PROVED, ProofOutcome.REFUTED)
     assert len(asked) == 2
     again = answer(lemma(), plain)
-    assert (again.outcome, again.kept) == (Outcome.PROVED, "not re-checked")
+    assert (again.outcome, again.kept) == (ProofOutcome.PROVED, "not re-checked")
     assert "an earlier run's proof without a certificate" in again.note
-    assert answer(lemma(Outcome.REFUTED), plain).kept == "trace judged again"
+    assert answer(lemma(ProofOutcome.REFUTED), plain).kept == "trace judged again"
     assert "certificate of" in answer(lemma(), certified).note
     assert answer(lemma(), plain).kept == "certificate checked again"
     assert len(asked) == 2
@@ -172,19 +174,23 @@ CHANGED = "was changed, or was not written by this installation"
 @pytest.mark.parametrize(
     ("of", "edit", "why"),
     [
-        (Outcome.REFUTED, lambda text: text.replace('"refuted"', '"proved"'), CHANGED),
-        (Outcome.PROVED, lambda text: text.replace('"proved"', '"refuted"'), "is missing, too large, or not a file"),
-        (Outcome.PROVED, lambda text: text.replace('"solver": "', '"solver": "un'), CHANGED),
-        (Outcome.PROVED, lambda text: text.replace('"question": "', '"question": "f'), "answers another question"),
-        (Outcome.PROVED, lambda text: text.replace('"proved"', '"vacuous"'), "is damaged"),
-        (Outcome.PROVED, lambda text: text[: len(text) // 2], "is damaged: not JSON"),
-        (Outcome.PROVED, lambda _: "[]", "is damaged: not an object"),
-        (Outcome.PROVED, lambda _: "[" * 100_000, "is damaged: not JSON"),
-        (Outcome.PROVED, lambda text: text.replace('"cpu_s": ', '"cpu_s": -'), "is damaged"),
+        (ProofOutcome.REFUTED, lambda text: text.replace('"refuted"', '"proved"'), CHANGED),
+        (
+            ProofOutcome.PROVED,
+            lambda text: text.replace('"proved"', '"refuted"'),
+            "is missing, too large, or not a file",
+        ),
+        (ProofOutcome.PROVED, lambda text: text.replace('"solver": "', '"solver": "un'), CHANGED),
+        (ProofOutcome.PROVED, lambda text: text.replace('"question": "', '"question": "f'), "answers another question"),
+        (ProofOutcome.PROVED, lambda text: text.replace('"proved"', '"vacuous"'), "is damaged"),
+        (ProofOutcome.PROVED, lambda text: text[: len(text) // 2], "is damaged: not JSON"),
+        (ProofOutcome.PROVED, lambda _: "[]", "is damaged: not an object"),
+        (ProofOutcome.PROVED, lambda _: "[" * 100_000, "is damaged: not JSON"),
+        (ProofOutcome.PROVED, lambda text: text.replace('"cpu_s": ', '"cpu_s": -'), "is damaged"),
     ],
 )
 def test_a_stored_answer_that_was_edited_is_asked_again(
-    of: Outcome, edit: Callable[[str], str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    of: ProofOutcome, edit: Callable[[str], str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = asked_again(monkeypatch)
     assert answer(lemma(of), Request(out=tmp_path)).outcome is of
@@ -202,7 +208,7 @@ def test_a_stored_answer_that_was_edited_is_asked_again(
 
 def test_a_stored_trace_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_again(monkeypatch)
-    answer(lemma(Outcome.REFUTED), Request(out=tmp_path))
+    answer(lemma(ProofOutcome.REFUTED), Request(out=tmp_path))
     (file,) = (tmp_path / "traces").iterdir()
     good = Trace.load(file)
     flow = good.flows[0]
@@ -213,11 +219,11 @@ def test_a_stored_trace_is_judged_again(tmp_path: Path, monkeypatch: pytest.Monk
     }
     for changes in forged.values():
         file.write_text(good.model_copy(update=changes).to_json())
-        again = answer(lemma(Outcome.REFUTED), Request(out=tmp_path))
-        assert (again.outcome, again.kept) == (Outcome.REFUTED, "")
+        again = answer(lemma(ProofOutcome.REFUTED), Request(out=tmp_path))
+        assert (again.outcome, again.kept) == (ProofOutcome.REFUTED, "")
         assert "a kept answer was not believed" in again.note
     assert len(asked) == 1 + len(forged)
-    answer(lemma(Outcome.REFUTED), Request(out=tmp_path))
+    answer(lemma(ProofOutcome.REFUTED), Request(out=tmp_path))
     assert len(asked) == 1 + len(forged)
 
 
@@ -236,12 +242,12 @@ def test_a_trace_of_another_network_refutes_nothing(tmp_path: Path) -> None:
     changes: list[dict[str, Any]] = [{"model": "ideal"}, {"acks": Acks.STEADY}, {"buffer": Buffer.LARGE}]
     changes += [{"flows": (trace.flows[0].model_copy(update={"sender": Sender.WINDOW}),)}]
     assert not any(trace.model_copy(update=change).is_of(other.system) for change in changes)
-    assert answer(lemma, Request(out=tmp_path)).outcome is Outcome.PROVED
+    assert answer(lemma, Request(out=tmp_path)).outcome is ProofOutcome.PROVED
     (file,) = (tmp_path / "answers").iterdir()
     file.write_text(file.read_text().replace('"proved"', '"refuted"'))
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces" / f"late.{lemma.fingerprint[:8]}.json").write_text(trace.to_json())
-    assert answer(lemma, Request(out=tmp_path)).outcome is Outcome.PROVED
+    assert answer(lemma, Request(out=tmp_path)).outcome is ProofOutcome.PROVED
 
 
 @pytest.mark.parametrize(
@@ -259,7 +265,7 @@ def test_stored_answers_that_checkers_reject_are_rejected(
     file = next(tmp_path.glob(f"certificates/*/{name}"))
     file.write_bytes(edit(file.read_bytes()))
     again = answer(lemma(), Request(out=tmp_path))
-    assert (again.outcome, again.kept) == (Outcome.PROVED, "")
+    assert (again.outcome, again.kept) == (ProofOutcome.PROVED, "")
     assert "a kept answer was not believed" in again.note
 
 
@@ -275,7 +281,7 @@ def test_a_stored_certificate_is_checked_again(tmp_path: Path, monkeypatch: pyte
         del lines[dice.randrange(len(lines))]
         proof.write_text("\n".join(lines) + "\n")
         again = answer(lemma(), request)
-        assert (again.outcome, again.kept) == (Outcome.PROVED, "")
+        assert (again.outcome, again.kept) == (ProofOutcome.PROVED, "")
         assert "is rejected" in again.note
         proof.write_text(good)
     assert len(asked) == 6
@@ -295,13 +301,13 @@ def test_random_edits_of_a_folder_never_make_a_proof(
     is_sealed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lemma that is wrong stays refuted, whatever is done to its stored answer."""
-    wrong = lemma(Outcome.REFUTED)
+    wrong = lemma(ProofOutcome.REFUTED)
     answer(wrong, Request(out=tmp_path))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     kept = {path: path.read_bytes() for path in files}
     right = answer(lemma(), Request(out=tmp_path / "other", certificate=True))
     donors = [path.read_bytes() for path in (tmp_path / "other").rglob("*") if path.is_file()]
-    assert right.outcome is Outcome.PROVED
+    assert right.outcome is ProofOutcome.PROVED
     if not is_sealed:
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     dice = random.Random(11)  # noqa: S311
@@ -318,7 +324,7 @@ def test_random_edits_of_a_folder_never_make_a_proof(
                 case 3:
                     del data[dice.randrange(len(data)) :]
             path.write_bytes(data)
-        assert answer(wrong, Request(out=tmp_path)).outcome is Outcome.REFUTED
+        assert answer(wrong, Request(out=tmp_path)).outcome is ProofOutcome.REFUTED
 
 
 def test_a_lemma_that_no_sender_can_violate_makes_a_suite_vacuous() -> None:
@@ -326,13 +332,13 @@ def test_a_lemma_that_no_sender_can_violate_makes_a_suite_vacuous() -> None:
     assert empty.about is About.CCA
     served = empty.system.S[3] >= 0
     found = answer(replace(empty, then=served), Request())
-    assert found.outcome is Outcome.VACUOUS
+    assert found.outcome is ProofOutcome.VACUOUS
     assert not found.stands
-    assert conclude([PROVED, found]) is Outcome.VACUOUS
+    assert conclude([PROVED, found]) is ProofOutcome.VACUOUS
     assert "no sender can violate it" in found.note
     # Told that it is about the network, it is asked of any sender, and proved; what the CCA does is then refuted.
-    assert answer(replace(empty, then=served, about=About.NETWORK), Request()).outcome is Outcome.PROVED
-    assert answer(replace(lemma(), about=About.NETWORK), Request()).outcome is Outcome.REFUTED
+    assert answer(replace(empty, then=served, about=About.NETWORK), Request()).outcome is ProofOutcome.PROVED
+    assert answer(replace(lemma(), about=About.NETWORK), Request()).outcome is ProofOutcome.REFUTED
 
 
 def test_every_lemma_says_what_it_is_about() -> None:
@@ -358,7 +364,7 @@ def test_jitter_starves_a_vegas_like_flow_for_as_long_as_it_lasts() -> None:
     system = starvation.build("vegas_like", "cbr-delay", Buffer.INFINITE, 5)
     assumed = [*system.assertions(), *starvation.periodic(system), starvation.busy(system)]
     found = ask(Question("starved", assumed, starvation.fair(system, 100)), Budget(20))
-    assert found.outcome is Outcome.REFUTED
+    assert found.outcome is ProofOutcome.REFUTED
     trace = Trace.from_values(system, found.values)
     cca = HANDMADE["vegas_like"]
     assert [*violations(trace), *cca.violations(trace, 0), *cca.violations(trace, 1)] == []

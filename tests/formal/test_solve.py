@@ -12,7 +12,7 @@ import z3
 from fairweir.errors import SolverError
 from fairweir.formal.solving import solve, solvers
 from fairweir.formal.solving.smtlib import number, parse, values
-from fairweir.formal.solving.solve import Outcome, Prepared, Question, VacuousError, ask
+from fairweir.formal.solving.solve import Prepared, ProofOutcome, Question, VacuousError, ask
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, Satisfiable, SolverName
 
 x, y = z3.Reals("x y")
@@ -23,7 +23,7 @@ BOTH = pytest.mark.parametrize("solver", ALL_SOLVERS)
 @BOTH
 def test_a_consequence_is_proved(solver: SolverName) -> None:
     answer = ask(Question("sum", [x >= 1, y >= 1], x + y >= 2), solvers=[solver])
-    assert answer.outcome is Outcome.PROVED
+    assert answer.outcome is ProofOutcome.PROVED
     assert answer.solver.startswith(f"{solver} ")
     assert answer.cpu_s > 0
     assert not answer.values
@@ -33,7 +33,7 @@ def test_a_consequence_is_proved(solver: SolverName) -> None:
 def test_a_refutation_has_exact_values(solver: SolverName) -> None:
     third = z3.RealVal("1/3")
     answer = ask(Question("third", [3 * x == 1, y == -x - third, on == (y < 0)], y >= 0), solvers=[solver])
-    assert answer.outcome is Outcome.REFUTED
+    assert answer.outcome is ProofOutcome.REFUTED
     assert answer.values == {"x": Fraction(1, 3), "y": Fraction(-2, 3), "on": True}
 
 
@@ -59,7 +59,7 @@ def _hard(pigeons: int) -> list[z3.BoolRef]:
 @BOTH
 def test_out_of_budget_is_unknown(solver: SolverName) -> None:
     answer = ask(Question("pigeons", [*_hard(14)], x > 0), Budget(cpu_s=0.5), solvers=[solver])
-    assert answer.outcome is Outcome.UNKNOWN
+    assert answer.outcome is ProofOutcome.UNKNOWN
     assert answer.reason == f"{solver}: out of budget (0.5 CPU s)"
     assert not answer.values
 
@@ -68,7 +68,7 @@ def test_a_claim_whose_control_runs_out_of_budget_is_unknown() -> None:
     # The claim follows at once; whether the assumptions can be met at all cannot be decided in time.
     pigeons = _hard(14)
     answer = ask(Question("control", [z3.Or(on, *pigeons[:1]), *pigeons], z3.Or(pigeons[0], on)), Budget(cpu_s=0.5))
-    assert answer.outcome is Outcome.UNKNOWN
+    assert answer.outcome is ProofOutcome.UNKNOWN
     assert answer.reason.startswith("no trace is known that satisfies the assumptions")
 
 
@@ -108,7 +108,7 @@ def test_a_killed_solver_is_reported_and_the_other_one_answers(monkeypatch: pyte
     z3_program = solvers.find_program(SolverName.Z3)
     _pose_as(monkeypatch, tmp_path, {SolverName.YICES: "kill -KILL $$", SolverName.Z3: f'exec {z3_program} "$@"'})
     answer = ask(Question("sum", [x >= 1], x >= 0))
-    assert answer.outcome is Outcome.PROVED
+    assert answer.outcome is ProofOutcome.PROVED
     assert answer.solver == "z3"
     assert answer.reason.startswith("yices: died of SIGKILL: killed, possibly out of memory")
 
@@ -116,7 +116,7 @@ def test_a_killed_solver_is_reported_and_the_other_one_answers(monkeypatch: pyte
 def test_all_solvers_killed_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _pose_as(monkeypatch, tmp_path, dict.fromkeys(ALL_SOLVERS, "kill -KILL $$"))
     answer = ask(Question("sum", [x >= 1], x >= 0))
-    assert answer.outcome is Outcome.UNKNOWN
+    assert answer.outcome is ProofOutcome.UNKNOWN
     assert answer.reason.count("SIGKILL") == 2
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 import z3
 
-from fairweir.formal.lemmas.result import Outcome
+from fairweir.formal.lemmas.result import ProofOutcome
 from fairweir.formal.lemmas.states import ANYWHERE, Amount, Better, Factor, Measure, Progress, State, Transition
 from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary, windows_to_cover, windows_without_objectives
 
@@ -34,7 +34,7 @@ def gaps(plan: Plan) -> set[str]:
 def test_a_plan_without_gaps_is_proved() -> None:
     checks = stitch(PLAN)
     assert len(checks) == 8
-    assert {result.outcome for result in summary(checks)} == {Outcome.PROVED}
+    assert {result.outcome for result in summary(checks)} == {ProofOutcome.PROVED}
 
 
 def test_states_that_leave_something_out() -> None:
@@ -65,7 +65,7 @@ def test_windows_that_meet_the_objectives_but_undo_progress() -> None:
     advance = next(check for check in found if check.name == "advance")
     assert "queue = " in advance.gap
     assert "queue' = " in advance.gap
-    unsettled = [result for result in summary(found) if result.outcome is Outcome.UNKNOWN]
+    unsettled = [result for result in summary(found) if result.outcome is ProofOutcome.UNKNOWN]
     assert [result.name for result in unsettled] == ["stitch: advance"]
     assert unsettled[0].note.startswith("gap in phase 1 (long queue): queue = ")
 

@@ -22,7 +22,7 @@ from fairweir.formal.evidence import claim_stem, gather, keep
 from fairweir.formal.measure import Curves
 from fairweir.formal.models import MODELS
 from fairweir.formal.packets import R_MS, curves_of, scenario_of
-from fairweir.formal.solving.solve import Outcome, Prepared
+from fairweir.formal.solving.solve import Prepared, ProofOutcome
 from fairweir.formal.solving.solvers import Budget, Satisfiable
 from fairweir.formal.subjects import find_subject
 from fairweir.formal.verify import Case, judge, verify
@@ -61,7 +61,7 @@ def _name(value: object) -> str | None:
 @pytest.mark.parametrize(("asked", "apart"), REFUTED, ids=_name)
 def test_refutations_show_the_same_violation_in_packets(asked: Case, apart: float) -> None:
     found = verify(asked, Budget(30))
-    assert found.outcome is Outcome.REFUTED
+    assert found.outcome is ProofOutcome.REFUTED
     assert found.value is not None
     assert found.trace is not None
     assert asked.claim.holds(found.trace) is False
@@ -96,7 +96,7 @@ def test_finer_steps_replay_too() -> None:
 
 def test_a_bound_that_holds_is_proved_and_certified() -> None:
     found = verify(case("cc_qdel", "ccac", "utilization>=0.5", 7, "infinite", 1, "C_L>=69/100"), Budget(30))
-    assert found.outcome is Outcome.PROVED
+    assert found.outcome is ProofOutcome.PROVED
     assert found.trace is None
     certificate = gather(found, with_certificate=True).certificate
     assert isinstance(certificate, Certificate)
@@ -121,7 +121,7 @@ def test_the_margin_is_the_largest_that_is_found() -> None:
 
 def test_contradictory_assumptions_are_vacuous() -> None:
     found = verify(case("cc_qdel", "ccac", "queue", 4, "infinite", 1, "C_L>=2", "C_L<=1"), Budget(30))
-    assert found.outcome is Outcome.VACUOUS
+    assert found.outcome is ProofOutcome.VACUOUS
     assert "contradict each other" in found.answer.reason
 
 
@@ -150,7 +150,7 @@ def test_a_claim_that_no_sender_can_violate_is_vacuous_and_never_proved(
         cca = str(tmp_path / "flood.toml")
         Path(cca).write_text('name = "flood"\nbeliefs = "ccac"\nbranch = [{ rate = "4 C_U" }]\n')
     found = verify(Case(find_subject(cca), "ccac", parse_claim(claim), grid, Buffer(buffer)), Budget(30))
-    assert found.outcome is Outcome.VACUOUS
+    assert found.outcome is ProofOutcome.VACUOUS
     assert "no sender can violate it" in found.answer.reason
     assert why in found.answer.reason
     assert gather(found, with_certificate=True).certificate is None
@@ -179,7 +179,7 @@ def test_the_verdict_names_parts_that_any_sender_keeps(capfd: pytest.CaptureFixt
 
 def test_a_utilization_of_no_time_next_to_a_claim_that_is_broken() -> None:
     found = verify(case("cc_qdel", "ccac", "utilization>=100 and queue<=0", 2), Budget(30))
-    assert found.outcome is Outcome.REFUTED
+    assert found.outcome is ProofOutcome.REFUTED
     assert set(found.shown) == {"queue"}
     assert gather(found).document()["refutation"]["packets"]["breaks_the_claim"] is True
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import z3
-from benches.controller_attacks.campaign import Outcome, attack, attack_random, game, published
+from benches.controller_attacks.campaign import CampaignResult, attack, attack_random, game, published
 from benches.controller_attacks.judging import Encoding, broken
 from benches.controller_attacks.mutants import EMPTY
 from benches.controller_attacks.steps import EXACT, closed_loops, random_states
@@ -18,10 +18,10 @@ from benches.controller_attacks.steps import EXACT, closed_loops, random_states
 from fairweir import _core
 from fairweir.ccas.controller_file import Controller
 from fairweir.errors import ConfigError
-from fairweir.formal.solving.solve import Outcome as Said
+from fairweir.formal.solving.solve import ProofOutcome as Said
 from fairweir.game.claims import parse_claim
 from fairweir.game.model import number
-from fairweir.game.proofs import Prover, Verdict
+from fairweir.game.proofs import LeafVerdict, Prover
 from fairweir.game.state import State
 
 
@@ -31,21 +31,21 @@ def controller(nodes: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_proved_claims_of_random_controllers_are_never_broken(seed: int) -> None:
-    outcome = Outcome()
+    outcome = CampaignResult()
     attack_random(outcome, seed, steps=1500)
     assert outcome.is_clean, (outcome.broken, outcome.excluded, outcome.mistaken)
     assert outcome.counts["steps"] > 1500
 
 
 def test_proved_claims_of_the_published_controller_are_never_broken() -> None:
-    outcome = Outcome()
+    outcome = CampaignResult()
     attack(outcome, json.loads(published()), ("decodable", "queue<=2"), 1, steps=3000, encoded=30)
     assert outcome.is_clean, (outcome.broken, outcome.excluded)
     assert outcome.counts["proved"] == 40
 
 
 def test_refutations_replay_and_agree_with_the_program() -> None:
-    outcome = Outcome()
+    outcome = CampaignResult()
     leaf = {"leaf": {"send": "all", "rate": {"M": 3}, "encode": {"M": 1}}}
     attack(outcome, controller([leaf]), ("decodable", "loss<=0"), 3, steps=200, windows=10)
     assert outcome.is_clean, outcome.mistaken
@@ -58,7 +58,7 @@ def test_steps_that_break_a_claim_are_seen() -> None:
     steps = list(closed_loops(game(harmful), _core.GameController(json.dumps(harmful)), 1, steps=500))
     made = Controller.parse(json.dumps(harmful))
     for text in ("decodable", "loss<=0", "queue<=1", "encode<=1/2"):
-        assert broken([Verdict(0, parse_claim(text, made.kind), Said.PROVED)], steps), text
+        assert broken([LeafVerdict(0, parse_claim(text, made.kind), Said.PROVED)], steps), text
     other = controller([{"leaf": {"send": "newest", "rate": {"M": 2}, "encode": {"M": 1}}}])
     assert Encoding(Controller.parse(json.dumps(other))).excludes(steps[-1]) == "action"
     assert Encoding(made).excludes(replace(steps[-1], features=(0.5, *steps[-1].features[1:]))) == "facts"
@@ -71,7 +71,7 @@ def test_each_without_a_batch_is_not_capped() -> None:
         {"leaf": {"send": "each", "rate": {"M": 5}, "encode": {"M": 1}}},
         {"leaf": {"rate": {}, "encode": {"M": 1}}},
     ]
-    outcome = Outcome()
+    outcome = CampaignResult()
     attack(outcome, controller(nodes), ("loss<=0",), 1, steps=500)
     assert outcome.is_clean, (outcome.broken, outcome.excluded)
     assert outcome.counts["unknown"] == 1

@@ -15,7 +15,7 @@ from fairweir import _core
 from fairweir.ccas.controller_file import Controller
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.game.bounded import Progress, check, play, unrolled
 from fairweir.game.model import number
 from fairweir.game.query import GameQuery
@@ -45,13 +45,13 @@ def controller(nodes: list[dict[str, Any]]) -> Controller:
 
 
 def test_a_controller_that_probes_makes_progress_on_every_link() -> None:
-    assert check(controller(PROBE), Progress(4, F(3, 2))).outcome is Outcome.PROVED
+    assert check(controller(PROBE), Progress(4, F(3, 2))).outcome is ProofOutcome.PROVED
 
 
 def test_a_controller_that_does_not_probe_is_refuted_by_a_run() -> None:
     claim = Progress(4, F(11, 10))
     found = check(controller(TIMID), claim)
-    assert found.outcome is Outcome.REFUTED
+    assert found.outcome is ProofOutcome.REFUTED
     assert found.run is not None
     again = play(controller(TIMID), found.run.c, found.run.b, found.run.hastes)
     assert again == found.run
@@ -60,7 +60,7 @@ def test_a_controller_that_does_not_probe_is_refuted_by_a_run() -> None:
 
 def test_too_much_is_refuted() -> None:
     found = check(controller(PROBE), Progress(4, F(2)))
-    assert found.outcome is Outcome.REFUTED
+    assert found.outcome is ProofOutcome.REFUTED
     assert found.run is not None
     assert found.run.min_c[4] < 2
 
@@ -156,7 +156,7 @@ def test_no_run_with_frames_is_excluded() -> None:
 def test_the_published_controller_needs_five_steps() -> None:
     """Refuted of three steps by a run; the five of ``docs/formal/game.md``, proved there, hold in closed loops here."""
     found = check(published(), Progress(3, F(11, 10)))
-    assert found.outcome is Outcome.REFUTED
+    assert found.outcome is ProofOutcome.REFUTED
     assert found.run is not None
     again = play(published(), found.run.c, found.run.b, found.run.hastes, factors=found.run.factors)
     assert again == found.run

@@ -8,7 +8,7 @@ from itertools import islice
 import z3
 
 from fairweir.ccas.controller_file import LinkRange
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.game.lemmas import lemmas, prove_lemmas
 from fairweir.game.model import Path, Terms, Window, bounds, explains, number
 from fairweir.game.windows import RunningLink, random_windows
@@ -19,7 +19,7 @@ F = Fraction
 def test_all_lemmas_are_proved_with_certificates() -> None:
     found = prove_lemmas(with_certificates=True)
     assert len(found) == len(list(lemmas())) == 12
-    assert {one.answer.outcome for one in found} == {Outcome.PROVED}
+    assert {one.answer.outcome for one in found} == {ProofOutcome.PROVED}
     assert all(one.certificate is not None for one in found)
 
 

@@ -15,9 +15,9 @@ from fairweir.ccas.controller_file import Controller
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, InvariantError
 from fairweir.formal.certificates.certificate import accept
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.game.claims import default_claims, parse_claim
-from fairweir.game.proofs import Prover, Verdict
+from fairweir.game.proofs import LeafVerdict, Prover
 from fairweir.game.realise import Realiser, parse
 
 F = Fraction
@@ -47,14 +47,14 @@ def controller(document: dict[str, Any]) -> Controller:
     return Controller.parse(json.dumps(document), "tree.json")
 
 
-def judged(document: dict[str, Any], *claims: str, windows: int = 0, certificates: bool = False) -> list[Verdict]:
+def judged(document: dict[str, Any], *claims: str, windows: int = 0, certificates: bool = False) -> list[LeafVerdict]:
     made = controller(document)
     asked = [parse_claim(text, made.kind) for text in claims] or default_claims(made.kind)
     realiser = Realiser(made.links, made.points, windows) if windows else None
     return Prover(realiser=realiser, with_certificates=certificates).prove(made, asked)
 
 
-def outcomes(verdicts: list[Verdict]) -> dict[tuple[int, str], str]:
+def outcomes(verdicts: list[LeafVerdict]) -> dict[tuple[int, str], str]:
     return {(one.leaf, one.claim.text): one.outcome.value for one in verdicts}
 
 
@@ -106,7 +106,7 @@ def test_numbers_of_a_refutation_are_rational_texts(text: Any) -> None:
 
 def test_with_the_shield_every_leaf_is_proved_and_certified() -> None:
     found = judged(tree(shield=SHIELD), certificates=True)
-    assert {one.outcome for one in found} == {Outcome.PROVED}
+    assert {one.outcome for one in found} == {ProofOutcome.PROVED}
     for one in found:
         assert one.certificate is not None, one.uncertified
         accept(one.question, one.certificate.lines)  # by both checkers
@@ -120,7 +120,7 @@ def test_frames_are_delivered_in_time_or_that_is_refuted() -> None:
         (0, "latency<=5"): "proved", (0, "latency<=6"): "proved",
     }  # fmt: skip
     broken = judged(tree({"nodes": [leaf]}), "latency<=4", windows=15)[0]
-    assert broken.outcome is Outcome.REFUTED
+    assert broken.outcome is ProofOutcome.REFUTED
     assert broken.refutation is not None
     assert broken.refutation.act.message > 0
     assert broken.refutation.played.queue_after > broken.refutation.link.c
@@ -151,7 +151,7 @@ def test_a_leaf_that_no_state_reaches_is_vacuous() -> None:
 def test_a_claim_that_no_action_breaks_is_vacuous() -> None:
     # Buffers of two packets at most: no queue is longer than 2 M.
     small = tree({"model": {"c": [1, 200], "b": [1, 2]}})
-    assert {one.outcome for one in judged(small, "queue<=2")} == {Outcome.VACUOUS}
+    assert {one.outcome for one in judged(small, "queue<=2")} == {ProofOutcome.VACUOUS}
 
 
 #: Attempts to have a false claim proved: trees that do harm on some link, with the claim and the leaf that breaks it.
@@ -198,7 +198,7 @@ def test_attacks(name: str) -> None:
     kinds = parse_claim(claim, made.kind)
     found = Prover(realiser=Realiser(made.links, made.points, 12)).prove(made, [kinds])
     verdict = next(one for one in found if one.leaf == leaf)
-    assert verdict.outcome in (Outcome.REFUTED, Outcome.UNKNOWN), verdict
+    assert verdict.outcome in (ProofOutcome.REFUTED, ProofOutcome.UNKNOWN), verdict
 
 
 def test_thresholds_that_only_rounding_decides_are_not_relied_upon() -> None:
@@ -208,9 +208,9 @@ def test_thresholds_that_only_rounding_decides_are_not_relied_upon() -> None:
         {"leaf": {"send": "none", "rate": {"M": 2}}},
         {"leaf": {"send": "none", "rate": {}}},
     ]
-    assert {one.outcome for one in judged(tree({"nodes": nodes}), "queue<=2")} == {Outcome.PROVED}
+    assert {one.outcome for one in judged(tree({"nodes": nodes}), "queue<=2")} == {ProofOutcome.PROVED}
     nodes[0]["at_most"] = 1.01
-    assert Outcome.UNKNOWN in {one.outcome for one in judged(tree({"nodes": nodes}), "queue<=2")}
+    assert ProofOutcome.UNKNOWN in {one.outcome for one in judged(tree({"nodes": nodes}), "queue<=2")}
 
 
 HOSTILE: dict[str, str] = {

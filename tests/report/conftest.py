@@ -10,8 +10,8 @@ from fairweir.audit.results import (
     AuditResults,
     Axis,
     CcaResults,
+    ClaimResult,
     Curve,
-    ExhibitResult,
     FamilyResult,
     Fault,
     Point,
@@ -30,9 +30,9 @@ FAIR = Threshold(bound=2.0, direction=Direction.AT_MOST, reason="no excuse for <
 TOML = 'name = "ideal-rate"\nduration = "120s"\n# </script><script>alert(1)</script>\n'
 
 
-def exhibit(family: str, metric: str, verdict: Outcome, value: float | None, **keys: object) -> ExhibitResult:
+def exhibit(family: str, metric: str, verdict: Outcome, value: float | None, **keys: object) -> ClaimResult:
     spread = None if value is None else (0.9 * value, 1.1 * value)
-    return ExhibitResult.model_validate(
+    return ClaimResult.model_validate(
         {
             "name": f"{family}.{metric}",
             "family": family,

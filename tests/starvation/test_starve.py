@@ -61,7 +61,7 @@ def test_vegas_starves_with_its_four_packets_of_jitter_and_the_file_shows_it(tmp
         workers=1,
     )
     assert result.word == "starves"
-    assert result.outcome is Outcome.FAILS
+    assert result.verdict is Outcome.FAILS
     assert result.pair is not None
     # Vegas keeps alpha to beta packets queued: 4 and its own transmission's share, of 1500 bytes at 9 Mbps.
     assert result.pair.d_ms == pytest.approx(4 * 1500 * 8 / 9e3, rel=1e-3)

@@ -16,6 +16,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from fairweir.judging.interval import student_t
+from fairweir.judging.outcome import Outcome
 from fairweir.judging.summary import Summary
 
 #: Share of a throughput's scale, and of an RTT, by which the worlds may differ.
@@ -25,12 +26,19 @@ RTT_SLACK_MS = 2.0
 
 
 class Standing(StrEnum):
-    """Verdict of a cell."""
+    """How a cell compares."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
     NOT_JUDGED = "not judged"
     NOT_PLAYED = "not run"
+
+    @property
+    def verdict(self) -> Outcome:
+        """Of the claim that both worlds agree."""
+        return {"agrees": Outcome.HOLDS, "differs": Outcome.FAILS, "not judged": Outcome.UNKNOWN}.get(
+            self.value, Outcome.INFO
+        )
 
 
 class Comparison(BaseModel):

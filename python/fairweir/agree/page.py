@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 
     from fairweir.agree.matrix import Agreement
 
-WORDS = {
-    Standing.AGREES: Outcome.HOLDS,
-    Standing.DIFFERS: Outcome.FAILS,
-    Standing.NOT_JUDGED: Outcome.UNKNOWN,
-    Standing.NOT_PLAYED: Outcome.INFO,
-}
 QUANTITIES: dict[Literal["throughput_mbps", "rtt_ms"], tuple[str, str]] = {
     "throughput_mbps": ("Throughput of each flow (Mbit/s)", "%{x:.3g} Mbit/s simulated, %{y:.3g} on the kernel"),
     "rtt_ms": ("Mean RTT of each flow (ms)", "%{x:.3g} ms simulated, %{y:.3g} on the kernel"),
@@ -46,7 +40,7 @@ class View:
     @property
     def word(self) -> Word:
         """Its verdict as a word, for colours."""
-        return Word(WORDS[self.cell.standing])
+        return Word(self.cell.standing.verdict)
 
     @property
     def short(self) -> str:
@@ -78,7 +72,7 @@ def render(agreement: Agreement) -> str:
         rows=[(name, [View(agreement.cell(cca, name)) for cca in agreement.ccas]) for name in agreement.scenarios],
         by_cca=[_score(agreement, cca) for cca in agreement.ccas],
         figures=[_figure(agreement, quantity) for quantity in QUANTITIES],
-        legend=[(Word(WORDS[standing]), str(standing)) for standing in Standing],
+        legend=[(Word(standing.verdict), str(standing)) for standing in Standing],
     )
 
 

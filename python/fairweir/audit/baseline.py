@@ -10,7 +10,7 @@ from fairweir.judging.outcome import Direction, Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
+    from fairweir.audit.results import AuditResults, CcaResults, ClaimResult
 
 RESOLUTION = 0.02
 """Relative difference that never counts as a change: deterministic exhibits have intervals of no width, and a change in
@@ -76,7 +76,7 @@ def _changes(before: CcaResults, now: CcaResults) -> Iterator[Change]:
             )
 
 
-def _change(old: ExhibitResult, new: ExhibitResult) -> tuple[Literal["worsened", "improved"], str] | None:
+def _change(old: ClaimResult, new: ClaimResult) -> tuple[Literal["worsened", "improved"], str] | None:
     """Decide whether a claim changed, and why."""
     if old.verdict is Outcome.HOLDS and new.verdict is Outcome.FAILS:
         return "worsened", "its claim held and now fails"
@@ -96,7 +96,7 @@ def _change(old: ExhibitResult, new: ExhibitResult) -> tuple[Literal["worsened",
     return None
 
 
-def _is_beyond(good: ExhibitResult, bad: ExhibitResult, direction: Direction) -> bool:
+def _is_beyond(good: ClaimResult, bad: ClaimResult, direction: Direction) -> bool:
     """Whether the whole interval of `bad` is on the bad side of that of `good`."""
     good_lo, good_hi, bad_lo, bad_hi = (float(end) for end in (good.lo, good.hi, bad.lo, bad.hi) if end is not None)
     if direction is Direction.AT_MOST:

@@ -12,7 +12,7 @@ from fairweir.judging.outcome import Outcome
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
+    from fairweir.audit.results import AuditResults, CcaResults, ClaimResult
 
 FOLDER = "failing"
 
@@ -34,7 +34,7 @@ def write_evidence(results: AuditResults, out: Path) -> None:
                 _write(cca, exhibit, out)
 
 
-def _write(cca: CcaResults, exhibit: ExhibitResult, out: Path) -> None:
+def _write(cca: CcaResults, exhibit: ClaimResult, out: Path) -> None:
     name = _unused(out, f"{FOLDER}/{slug(cca.cca)}-{slug(exhibit.name)}")
     exhibit.scenario = name
     exhibit.replay = f"fairweir run {out / name}"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Reduction
-from fairweir.audit.results import Curve, ExhibitResult, Fault, Point
+from fairweir.audit.results import ClaimResult, Curve, Fault, Point
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
 from fairweir.judging.interval import Scale, interval
@@ -52,7 +52,7 @@ def curves(family: Family, depth: Depth, cca: str, samples: Samples) -> list[Cur
 
 def judge(
     family: Family, claim: Claim, cca: str, family_curves: Sequence[Curve], faults: Sequence[Fault]
-) -> ExhibitResult:
+) -> ClaimResult:
     """The verdict on one claim.
 
     Parameters
@@ -62,7 +62,7 @@ def judge(
     """
     metric = next(m for m in family.metrics if m.name == claim.metric)
     curve = next(c for c in family_curves if c.metric == claim.metric)
-    result = ExhibitResult(
+    result = ClaimResult(
         name=f"{family.name}.{claim.key}",
         family=family.name,
         metric=claim.key,
@@ -119,7 +119,7 @@ def slope(curve: Curve) -> Interval | None:
     return interval(exponents, Scale.REAL)
 
 
-def _judge_slope(result: ExhibitResult, curve: Curve) -> None:
+def _judge_slope(result: ClaimResult, curve: Curve) -> None:
     estimate, threshold = slope(curve), result.threshold
     if estimate is None or threshold is None:
         result.why = "fewer than two points on the axis"
@@ -129,7 +129,7 @@ def _judge_slope(result: ExhibitResult, curve: Curve) -> None:
     _settle(result, threshold, estimate, "as an exponent of the axis")
 
 
-def _judge_worst(result: ExhibitResult, curve: Curve, metric: Metric) -> None:
+def _judge_worst(result: ClaimResult, curve: Curve, metric: Metric) -> None:
     points = [(p, interval(p.samples, metric.scale)) for p in curve.points if p.samples]
     if not points:
         return
@@ -151,7 +151,7 @@ def _judge_worst(result: ExhibitResult, curve: Curve, metric: Metric) -> None:
             return
 
 
-def _settle(result: ExhibitResult, threshold: Threshold, estimate: Interval, what: str) -> None:
+def _settle(result: ClaimResult, threshold: Threshold, estimate: Interval, what: str) -> None:
     _fill(result, estimate)
     result.verdict = estimate.outcome(threshold)
     says = {
@@ -168,7 +168,7 @@ def _count(outcome: Outcome, having: int, total: int) -> str:
     return f"at {having} of {total} points"
 
 
-def _fill(result: ExhibitResult, estimate: Interval) -> None:
+def _fill(result: ClaimResult, estimate: Interval) -> None:
     result.value, result.lo, result.hi = estimate.value, _finite(estimate.lo), _finite(estimate.hi)
 
 
@@ -194,7 +194,7 @@ def _range(points: Sequence[tuple[Point, Interval]], metric: Metric) -> str:
     return f"from {plain(low[1].value, 3)}{unit} ({low[0].label}) to {plain(high[1].value, 3)}{unit} ({high[0].label})"
 
 
-def _blame(result: ExhibitResult, faults: Sequence[Fault]) -> None:
+def _blame(result: ClaimResult, faults: Sequence[Fault]) -> None:
     """A run that did not end fails the claim, unless it was this program that could not make it."""
     first = next((f for f in faults if f.kind != "error"), faults[0])
     result.verdict = Outcome.UNKNOWN if first.kind == "error" else Outcome.FAILS

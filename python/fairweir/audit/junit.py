@@ -11,7 +11,7 @@ from fairweir.judging.outcome import Outcome
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fairweir.audit.results import AuditResults, Comparison, ExhibitResult
+    from fairweir.audit.results import AuditResults, ClaimResult, Comparison
 
 
 def write_junit(results: AuditResults, path: Path) -> None:
@@ -38,7 +38,7 @@ def write_junit(results: AuditResults, path: Path) -> None:
     write_bytes(path, ET.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
-def _judged(exhibit: ExhibitResult, cca: str, comparison: Comparison | None) -> Outcome:
+def _judged(exhibit: ClaimResult, cca: str, comparison: Comparison | None) -> Outcome:
     """Return the outcome that counts: the verdict, or with a baseline whether the claim worsened."""
     if comparison is None:
         return exhibit.verdict
@@ -47,7 +47,7 @@ def _judged(exhibit: ExhibitResult, cca: str, comparison: Comparison | None) -> 
 
 
 def _add_case(
-    suite: ET.Element, cca: str, exhibit: ExhibitResult, outcome: Outcome, comparison: Comparison | None
+    suite: ET.Element, cca: str, exhibit: ClaimResult, outcome: Outcome, comparison: Comparison | None
 ) -> None:
     case = ET.SubElement(suite, "testcase", classname=cca, name=exhibit.name)
     change = comparison.change(cca, exhibit.name) if comparison is not None else None
@@ -61,7 +61,7 @@ def _add_case(
         ET.SubElement(case, "system-out").text = details
 
 
-def _details(exhibit: ExhibitResult) -> str:
+def _details(exhibit: ClaimResult) -> str:
     lines = [f"claim: {exhibit.claim}"]
     if exhibit.value is not None:
         lines.append(f"value: {exhibit.value:.4g} {exhibit.unit} at {exhibit.at}")

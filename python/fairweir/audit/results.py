@@ -125,7 +125,7 @@ class FamilyResult(_Model):
     """Points that a Python class would take too long for."""
 
 
-class ExhibitResult(_Model):
+class ClaimResult(_Model):
     """One claim about one CCA."""
 
     name: str
@@ -156,7 +156,7 @@ class CcaResults(_Model):
 
     cca: str
     verdict: Outcome
-    exhibits: list[ExhibitResult] = Field(default_factory=list)
+    exhibits: list[ClaimResult] = Field(default_factory=list)
     families: list[FamilyResult] = Field(default_factory=list)
     hunt: dict[str, Any] | None = None
     """`HuntResult` as a dict."""
@@ -165,7 +165,7 @@ class CcaResults(_Model):
     contract: dict[str, Any] | None = None
     """`ContractResult` as a dict."""
 
-    def exhibit(self, name: str) -> ExhibitResult | None:
+    def exhibit(self, name: str) -> ClaimResult | None:
         """The exhibit called `name`, if it ran."""
         return next((e for e in self.exhibits if e.name == name), None)
 
@@ -183,7 +183,7 @@ class Estimate(_Model):
     verdict: Outcome
 
     @classmethod
-    def of(cls, exhibit: ExhibitResult) -> Estimate:
+    def of(cls, exhibit: ClaimResult) -> Estimate:
         """Take the estimate out of an exhibit."""
         return cls(value=exhibit.value, lo=exhibit.lo, hi=exhibit.hi, verdict=exhibit.verdict)
 

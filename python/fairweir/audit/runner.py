@@ -16,7 +16,7 @@ from fairweir.audit.exhibits.family import Depth, Place, Subject
 from fairweir.audit.exhibits.registry import FAMILIES, select
 from fairweir.audit.jobs import CALIBRATION, Job, Measured, Showing, fills_buffers, measure, show, whole_path
 from fairweir.audit.judge import curves, judge, undecided
-from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult, Fault, Trace
+from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import CONTRACT, HUNT, exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
 from fairweir.ccas.cca_spec import AnyCca, require, text_of
 from fairweir.documents.arguments import words_for_enums
@@ -57,7 +57,7 @@ class _Case:
     traces: dict[str, list[Trace]] = field(default_factory=lambda: defaultdict(list))
     planned: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    searches: list[ExhibitResult] = field(default_factory=list)
+    searches: list[ClaimResult] = field(default_factory=list)
     hunt: dict[str, object] | None = None
     hunt_trace: Trace | None = None
     contract: dict[str, object] | None = None
@@ -139,7 +139,7 @@ class _Conductor:
         while waiting:
             given_up: Job | None = None
             outcomes = pool.iter_jobs(measure, list(waiting), workers=workers, timeout_s=self.budget.timeout_s)
-            with closing(cast("Generator[pool.Outcome[Job, Measured]]", outcomes)):
+            with closing(cast("Generator[pool.Ended[Job, Measured]]", outcomes)):
                 for outcome in outcomes:
                     waiting.pop(outcome.job)
                     on_done(outcome.job)
@@ -251,7 +251,7 @@ class _Conductor:
             contract=case.contract,
         )
 
-    def _shown_by(self, case: _Case, family: FamilyResult, exhibit: ExhibitResult) -> str | None:
+    def _shown_by(self, case: _Case, family: FamilyResult, exhibit: ClaimResult) -> str | None:
         """Return the scenario that shows a failure: a faulty run, or the one closest to the worst point's estimate."""
         if exhibit.verdict is not Outcome.FAILS:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.audit.results import ExhibitResult
+from fairweir.audit.results import ClaimResult
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
 from fairweir.hunting.result import BOUND_REASON, HuntResult
@@ -27,13 +27,12 @@ TABLE_5_1 = {
 }
 
 
-def exhibit_of_hunt(result: HuntResult, subject: Subject) -> ExhibitResult:
+def exhibit_of_hunt(result: HuntResult, subject: Subject) -> ClaimResult:
     """The claim that no jitter starves a flow, judged by the hunt's result."""
-    outcome, why = _verdict_of_hunt(result)
     at = ""
     if result.ratio is not None:
         at = f"{result.kind}, D = {plain(result.d_ms or 0.0, 3)} ms, {plain(result.rate_mbps or 0.0)} Mbps"
-    return ExhibitResult(
+    return ClaimResult(
         name=f"{HUNT}.ratio",
         family=HUNT,
         metric="ratio",
@@ -47,8 +46,8 @@ def exhibit_of_hunt(result: HuntResult, subject: Subject) -> ExhibitResult:
         threshold=Threshold(
             bound=result.bound, direction=Direction.AT_MOST, reason=BOUND_REASON, source="starvation paper sections 2-5"
         ),
-        verdict=outcome,
-        why=why,
+        verdict=result.verdict,
+        why=_why(result),
         expectation="any delay-convergent CCA starves under some jitter (starvation paper, theorem 1)"
         if subject.stem in ("vegas", "copa", "bbr")
         else "",
@@ -56,18 +55,11 @@ def exhibit_of_hunt(result: HuntResult, subject: Subject) -> ExhibitResult:
     )
 
 
-def _verdict_of_hunt(result: HuntResult) -> tuple[Outcome, str]:
-    match result.outcome:
-        case "starvation":
-            return Outcome.FAILS, result.text
-        case "bounded-unfairness":
-            return Outcome.UNKNOWN, f"{result.text}; it does not grow with the rate or with time"
-        case "failed":
-            return Outcome.FAILS, result.text
-        case "none":
-            if result.budget_exhausted:
-                return Outcome.UNKNOWN, f"{result.text}; the search exhausted its budget"
-            return Outcome.HOLDS, result.text
+def _why(result: HuntResult) -> str:
+    if result.outcome == "bounded-unfairness":
+        return f"{result.text}; it does not grow with the rate or with time"
+    is_cut = result.outcome == "none" and result.budget_exhausted
+    return f"{result.text}; the search exhausted its budget" if is_cut else result.text
 
 
 def _toml(result: HuntResult) -> str | None:
@@ -79,13 +71,13 @@ def _toml(result: HuntResult) -> str | None:
 
 
 @words_for_enums
-def exhibit_not_tried(name: str, reason: str, verdict: Outcome = Outcome.FAILS) -> ExhibitResult:
+def exhibit_not_tried(name: str, reason: str, verdict: Outcome = Outcome.FAILS) -> ClaimResult:
     """Return the exhibit of a search that was not made: because the CCA misbehaves, or something is not installed."""
     metric, claim = {
         HUNT: ("ratio", "no jitter on one of the flows starves a flow"),
         CONTRACT: ("exponent", "flows that observe the same statistic get the same rate"),
     }[name]
-    return ExhibitResult(
+    return ClaimResult(
         name=f"{name}.{metric}",
         family=name,
         metric=metric,
@@ -100,12 +92,11 @@ def exhibit_not_tried(name: str, reason: str, verdict: Outcome = Outcome.FAILS) 
     )
 
 
-def exhibit_of_contract(result: ContractResult, subject: Subject) -> ExhibitResult:
+def exhibit_of_contract(result: ContractResult, subject: Subject) -> ClaimResult:
     """The claim that rates are a function of observations; the exponent is shown with it."""
-    outcome = {"contract": Outcome.HOLDS, "none": Outcome.FAILS, "failed": Outcome.FAILS}[result.outcome]
     exponent = result.exponent if result.outcome == "contract" else None
     flags = f"; {'; '.join(result.flags)}" if result.flags and result.outcome == "contract" else ""
-    return ExhibitResult(
+    return ClaimResult(
         name=f"{CONTRACT}.exponent",
         family=CONTRACT,
         metric="exponent",
@@ -116,7 +107,7 @@ def exhibit_of_contract(result: ContractResult, subject: Subject) -> ExhibitResu
         hi=exponent.hi if exponent else None,
         unit="",
         at=f"of {result.exponent_of}" if exponent and result.exponent_of else "",
-        verdict=outcome,
+        verdict=result.verdict,
         why=result.text + flags,
         expectation=TABLE_5_1.get(subject.stem, ""),
     )

@@ -15,7 +15,7 @@ from fairweir.show import formats
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairweir.audit.results import AuditResults, CcaResults, Comparison, ExhibitResult
+    from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, Comparison
 
 STYLES = {Outcome.HOLDS: "green", Outcome.FAILS: "bold red", Outcome.UNKNOWN: "yellow", Outcome.INFO: "dim"}
 WORDS_WIDTH = 100
@@ -24,7 +24,7 @@ REASONS_WIDTH = 120
 """Width at which reasons fit next to the numbers."""
 
 
-def estimate(exhibit: ExhibitResult) -> str:
+def estimate(exhibit: ClaimResult) -> str:
     """Value and interval."""
     return formats.estimate(exhibit.value, exhibit.lo, exhibit.hi, exhibit.unit)
 
@@ -54,7 +54,7 @@ def _alone(cca: CcaResults, width: int, *, fills: bool) -> Table:
     table = Table(
         title=cca.cca, title_justify="left", title_style="bold", box=None, header_style="bold", pad_edge=False
     )
-    table.add_column("exhibit", no_wrap=True)
+    table.add_column("claim", no_wrap=True)
     table.add_column("value [95 %]", justify="right", no_wrap=True)
     table.add_column("bound" if width < WORDS_WIDTH else "threshold", no_wrap=True)
     table.add_column("" if width < WORDS_WIDTH else "verdict", no_wrap=True)
@@ -76,13 +76,13 @@ def _alone(cca: CcaResults, width: int, *, fills: bool) -> Table:
     return table
 
 
-def _why(exhibit: ExhibitResult) -> str:
+def _why(exhibit: ClaimResult) -> str:
     return f"{exhibit.why} ({exhibit.at})" if exhibit.at and exhibit.at not in exhibit.why else exhibit.why
 
 
 def _side_by_side(ccas: Sequence[CcaResults]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("exhibit", no_wrap=True)
+    table.add_column("claim", no_wrap=True)
     for cca in ccas:
         table.add_column(cca.cca, justify="right", no_wrap=True)
     for name in dict.fromkeys(exhibit.name for cca in ccas for exhibit in cca.exhibits):
@@ -92,7 +92,7 @@ def _side_by_side(ccas: Sequence[CcaResults]) -> Table:
     return table
 
 
-def _cell(exhibit: ExhibitResult | None) -> Text:
+def _cell(exhibit: ClaimResult | None) -> Text:
     if exhibit is None:
         return Text("")
     return Text(f"{formats.number(exhibit.value)} {exhibit.verdict.symbol}", style=STYLES[exhibit.verdict])

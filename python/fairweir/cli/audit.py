@@ -56,7 +56,7 @@ def audit(
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default one per core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a single JSON document on stdout.")] = False,
 ) -> None:
-    """Audit congestion controllers: a verdict for each exhibit, with evidence that can be replayed.
+    """Audit congestion controllers: a verdict for each claim, with evidence that can be replayed.
 
     Exit 0: no claim fails; 1: a claim fails (with --baseline: something worsened); 2: bad input; 130: interrupted,
     finished runs are stored.

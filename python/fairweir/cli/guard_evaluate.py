@@ -19,7 +19,7 @@ from fairweir.errors import ConfigError
 from fairweir.guard.challenges import CHALLENGES, USUAL, Case, draw
 from fairweir.guard.configurations import Network
 from fairweir.guard.evaluate import Kept, Play, Results, evaluate
-from fairweir.guard.outcome import Measures, Outcome, Verdict, sum_up
+from fairweir.guard.outcome import ChallengeResult, Measures, TreatmentResult, sum_up
 from fairweir.guard.treatments import WITHOUT, Policy, treatments
 from fairweir.play.run import World
 from fairweir.units import Duration
@@ -100,7 +100,7 @@ def evaluate_command(
         raise typer.Exit(1)
 
 
-def _kept_on_kernel(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept) -> list[Outcome]:
+def _kept_on_kernel(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept) -> list[ChallengeResult]:
     """Summarise stored kernel runs of the same configurations, for the treatments that the kernel supports."""
     outcomes = []
     for name, cases in plays.items():
@@ -181,7 +181,7 @@ def _list(*, as_json: bool) -> None:
     output.stdout.print(table)
 
 
-def _show(outcomes: list[Outcome]) -> None:
+def _show(outcomes: list[ChallengeResult]) -> None:
     for number, one in enumerate(outcomes):
         title = f"{one.challenge}, {one.without.configurations} configurations"
         if one.incomplete:
@@ -206,11 +206,11 @@ def _cells(one: Measures) -> list[str]:
     return [f"{value:.3f}" for value in values]
 
 
-def _sentence(verdict: Verdict) -> str:
+def _sentence(verdict: TreatmentResult) -> str:
     low, high = verdict.gain_interval
     published = verdict.published
     return (
-        f"{'holds' if verdict.holds else 'fails'}: {verdict.treatment}: JFI {verdict.gain_percent:+.1f} % "
+        f"{verdict.verdict}: {verdict.treatment}: JFI {verdict.gain_percent:+.1f} % "
         f"({low:+.1f} to {high:+.1f}), utilisation {verdict.utilization_percent:+.1f} %; "
         f"{published.source}: {published.words}"
     )

@@ -14,7 +14,7 @@ from fairweir.cli.progress import meter
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.formal.lemmas.result import LemmaResult, Outcome, conclude
+from fairweir.formal.lemmas.result import LemmaResult, ProofOutcome, conclude
 from fairweir.formal.lemmas.suites import SUITES, Progress, Request, Suite, find
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: The shortest meaningful trace: a start, a step, an end.
 FEWEST_POINTS = 3
-EXIT_CODES = {Outcome.PROVED: 0, Outcome.REFUTED: 1, Outcome.UNKNOWN: 1, Outcome.VACUOUS: 2}
+EXIT_CODES = {ProofOutcome.PROVED: 0, ProofOutcome.REFUTED: 1, ProofOutcome.UNKNOWN: 1, ProofOutcome.VACUOUS: 2}
 
 
 def prove(
@@ -164,11 +164,11 @@ def _table(suite: Suite, results: list[LemmaResult]) -> Table:
         ours = "\n".join(f"{c.name} {c.ours}{' ' + c.unit if c.unit else ''}" for c in result.constants)
         published = "\n".join("" if c.published is None else str(c.published) for c in result.constants)
         outcome = result.outcome.value
-        if result.expects is Outcome.REFUTED:
+        if result.expects is ProofOutcome.REFUTED:
             outcome += " (as expected)" if result.stands else ", expected refuted"
         if result.kept:
             outcome += f" (kept, {result.kept})"
-        mark = "✓" if result.stands else "?" if result.outcome is Outcome.UNKNOWN else "✗"
+        mark = "✓" if result.stands else "?" if result.outcome is ProofOutcome.UNKNOWN else "✗"
         cpu_s = f"{result.cpu_s:.1f}"
         about = result.about.value
         table.add_row(mark, result.name, about, result.claim, ours, published, outcome, result.solver, cpu_s)

@@ -209,5 +209,5 @@ def show(result: Starvation) -> None:
     output.stdout.print(verdict)
     output.stdout.print()
     output.stdout.print(
-        f"{result.outcome.symbol} {result.cca}: {result.word} ({result.why})", markup=False, soft_wrap=True
+        f"{result.verdict.symbol} {result.cca}: {result.word} ({result.why})", markup=False, soft_wrap=True
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairweir.ccas.controller_file import Controller
     from fairweir.game.bounded import Checked
     from fairweir.game.lemmas import Proved
-    from fairweir.game.proofs import Verdict
+    from fairweir.game.proofs import LeafVerdict
     from fairweir.game.realise import Refutation
 
 CLAIM_FAILS = 1
@@ -112,11 +112,11 @@ def verify_controller(
         raise typer.Exit(BAD_INPUT)
 
 
-def _all(verdicts: Sequence[Verdict], checked: Sequence[Checked]) -> list[Verdict | Checked]:
+def _all(verdicts: Sequence[LeafVerdict], checked: Sequence[Checked]) -> list[LeafVerdict | Checked]:
     return [*verdicts, *checked]
 
 
-def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Path]:
+def keep(verdicts: Sequence[LeafVerdict], folder: Path) -> dict[tuple[int, str], Path]:
     """Write certificates and refutations, each to its own files; return the paths of those of a leaf's claim."""
     from fairweir.documents.atomic_write import write_text
     from fairweir.formal.certificates.certificate import save
@@ -135,7 +135,7 @@ def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Pat
     return kept
 
 
-def write_proofs(path: Path, controller: Controller, verdicts: Sequence[Verdict | Checked]) -> None:
+def write_proofs(path: Path, controller: Controller, verdicts: Sequence[LeafVerdict | Checked]) -> None:
     """Replace the proofs in a controller's file, completely or not at all."""
     from fairweir.ccas.controller_file import with_proofs
     from fairweir.documents.atomic_write import write_text
@@ -156,7 +156,7 @@ def write_proofs(path: Path, controller: Controller, verdicts: Sequence[Verdict 
 
 def show(
     controller: Controller,
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[LeafVerdict],
     checked: Sequence[Checked],
     kept: dict[tuple[int, str], Path],
     elapsed_s: float,
@@ -210,7 +210,7 @@ def _show_checked(found: Checked) -> None:
         output.stdout.print(f"  on the link with {link}: rates {rates}; M {known}", soft_wrap=True)
 
 
-def details(verdict: Verdict, path: str, kept: dict[tuple[int, str], Path]) -> list[str]:
+def details(verdict: LeafVerdict, path: str, kept: dict[tuple[int, str], Path]) -> list[str]:
     """Return lines on unproved claims: the conditions on the way to the leaf, the reason, and the counterexample."""
     if verdict.outcome.value == "proved" and not verdict.uncertified:
         return []

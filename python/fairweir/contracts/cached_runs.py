@@ -11,8 +11,7 @@ from fairweir.errors import CcaError, ConfigError
 from fairweir.judging.summary import Summary
 from fairweir.play.batch import Archive, Task
 from fairweir.play.measure import Measure, Measured, RunFault
-from fairweir.play.pool import Outcome as Ended
-from fairweir.play.pool import map_jobs
+from fairweir.play.pool import Ended, map_jobs
 from fairweir.play.worker import play
 from fairweir.scenario.dumbbell import ScenarioDict
 from fairweir.scenario.model import Scenario

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from fairweir.contracts.points import OUTPUTS, STATISTICS, ContractPoint
-from fairweir.judging.outcome import Interval
+from fairweir.judging.outcome import Interval, Outcome
 
 STATISTIC_WORDS = {
     "p50_qdelay_ms": "p50 qdelay",
@@ -97,6 +97,11 @@ class ContractResult(_Model):
     def has_contract(self) -> bool:
         """Return whether a contract was found."""
         return self.outcome == "contract"
+
+    @property
+    def verdict(self) -> Outcome:
+        """Of the claim that flows that observe the same statistic get the same rate; a CCA that fails to run fails."""
+        return Outcome.HOLDS if self.has_contract else Outcome.FAILS
 
     @property
     def statistic_unit(self) -> str:

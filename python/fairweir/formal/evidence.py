@@ -32,7 +32,7 @@ from fairweir.formal.models import MODELS
 from fairweir.formal.models.user import UserModel
 from fairweir.formal.packets import Replay, curves_of, scenario_of
 from fairweir.formal.picture import save_picture
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.formal.verify import Verification
 from fairweir.play.run import Run, run
 
@@ -149,7 +149,7 @@ def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int
         return Evidence(found, unplayed=reason)
     if found.trace is not None:
         return Evidence(found, played=play(found, found.trace, _stem(found)))
-    if not with_certificate or found.outcome is not Outcome.PROVED:
+    if not with_certificate or found.outcome is not ProofOutcome.PROVED:
         return Evidence(found)
     try:
         return Evidence(found, certificate=certify(found.case.question(found.case.claim).negated(), z3_steps))

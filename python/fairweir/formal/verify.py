@@ -22,7 +22,7 @@ from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.models import MODELS
 from fairweir.formal.models.user import UserModel, find_model
-from fairweir.formal.solving.solve import Answer, Outcome, Question, VacuousError, ask, control
+from fairweir.formal.solving.solve import Answer, ProofOutcome, Question, VacuousError, ask, control
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, SolverName
 from fairweir.formal.subjects import Subject
 
@@ -139,7 +139,7 @@ class Verification:
     empty: tuple[Claim, ...] = ()
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ProofOutcome:
         """Proved, refuted, vacuous or unknown."""
         return self.answer.outcome
 
@@ -172,13 +172,13 @@ def verify(
         answer = ask(case.question(case.claim), budget, solvers, until)
     except VacuousError as error:
         words = "; ".join(filter(None, [error.message.removeprefix("vacuous: "), error.hint]))
-        return Verification(case, Answer(Outcome.VACUOUS, reason=words))
-    if answer.outcome is Outcome.VACUOUS and (why := case.why_empty()):
+        return Verification(case, Answer(ProofOutcome.VACUOUS, reason=words))
+    if answer.outcome is ProofOutcome.VACUOUS and (why := case.why_empty()):
         answer = replace(answer, reason=f"{answer.reason}; {why}")
-    if answer.outcome is Outcome.PROVED:
+    if answer.outcome is ProofOutcome.PROVED:
         on_step("checking whether every sender satisfies a part")
         return _proved(case, answer, budget, solvers)
-    if answer.outcome is not Outcome.REFUTED:
+    if answer.outcome is not ProofOutcome.REFUTED:
         return Verification(case, answer, cpu_s=answer.cpu_s)
     cpu_s, margin, shown = answer.cpu_s, Fraction(0), answer
     on_step("simplifying the trace")
@@ -188,7 +188,7 @@ def verify(
             break
         trial = ask(case.question(claim), Budget(min(MARGIN_BUDGET_S, budget.cpu_s)), solvers)
         cpu_s += trial.cpu_s
-        if trial.outcome is Outcome.REFUTED:
+        if trial.outcome is ProofOutcome.REFUTED:
             shown, margin = trial, wanted
             break
     on_step("checking the trace exactly")
@@ -203,9 +203,9 @@ def _proved(case: Case, answer: Answer, budget: Budget, solvers: Sequence[Solver
     for part in parts(case.claim):
         found = control(case.question(part), budget, solvers)
         cpu_s += found.cpu_s
-        if found.outcome is Outcome.VACUOUS:
+        if found.outcome is ProofOutcome.VACUOUS:
             empty.append(part)
-        elif found.outcome is not Outcome.PROVED:
+        elif found.outcome is not ProofOutcome.PROVED:
             reason = "; ".join(filter(None, [reason, f"it is not known whether every sender satisfies `{part.text}`"]))
     return Verification(case, replace(answer, reason=reason), cpu_s=cpu_s, empty=tuple(empty))
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairweir.ccas.controller_file import FEATURES, Controller, Kind
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
-from fairweir.formal.solving.solve import Outcome, Prepared
+from fairweir.formal.solving.solve import Prepared, ProofOutcome
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.game.action import Action, on_path, shielded
 from fairweir.game.batches import MAX_FRAME_STEPS, Waiting, follow
@@ -140,7 +140,7 @@ class Checked:
     """
 
     claim: Progress
-    outcome: Outcome
+    outcome: ProofOutcome
     cpu_s: float = 0.0
     solver: str = ""
     reason: str = ""
@@ -184,22 +184,22 @@ def check(
     """
     budget = budget or Budget(60.0)
     if controller.kind is Kind.VIDEO and claim.steps > MAX_FRAME_STEPS:
-        return Checked(claim, Outcome.UNKNOWN, reason=f"with frames, up to {MAX_FRAME_STEPS} steps are unrolled")
+        return Checked(claim, ProofOutcome.UNKNOWN, reason=f"with frames, up to {MAX_FRAME_STEPS} steps are unrolled")
     run, held = unrolled(controller, claim.steps)
     negated = _negated(controller, claim, run)
     found = Prepared([*held, *negated]).check((), budget, solvers)
     if found.verdict is Satisfiable.UNKNOWN:
-        return Checked(claim, Outcome.UNKNOWN, found.cpu_s, reason=found.reason)
+        return Checked(claim, ProofOutcome.UNKNOWN, found.cpu_s, reason=found.reason)
     if found.verdict is Satisfiable.UNSAT:
         possible = Prepared(held).check((), budget, solvers)
         if possible.verdict is not Satisfiable.SAT:
-            return Checked(claim, Outcome.VACUOUS, found.cpu_s, found.solver, "no run obeys the assumptions")
-        return Checked(claim, Outcome.PROVED, found.cpu_s + possible.cpu_s, found.solver)
+            return Checked(claim, ProofOutcome.VACUOUS, found.cpu_s, found.solver, "no run obeys the assumptions")
+        return Checked(claim, ProofOutcome.PROVED, found.cpu_s + possible.cpu_s, found.solver)
     values = {name: value for name, value in found.values.items() if not isinstance(value, bool)}
     played = play(controller, values["C"], values["B"], _hastes(values, claim.steps), factors=_factors(values, claim))
-    checked = Checked(claim, Outcome.UNKNOWN, found.cpu_s, found.solver)
+    checked = Checked(claim, ProofOutcome.UNKNOWN, found.cpu_s, found.solver)
     if played is not None and played.breaks(claim, controller.links.c[1]):
-        return replace(checked, outcome=Outcome.REFUTED, run=played)
+        return replace(checked, outcome=ProofOutcome.REFUTED, run=played)
     return replace(checked, reason=NOT_PLAYED)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from fairweir.ccas.controller_file import POINTS, LinkRange
 from fairweir.errors import SolverError
 from fairweir.formal.certificates.certificate import Certificate, certify
-from fairweir.formal.solving.solve import Answer, Outcome, Question, ask
+from fairweir.formal.solving.solve import Answer, ProofOutcome, Question, ask
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, SolverName
 from fairweir.game.action import Action, is_maximum
 from fairweir.game.claims import DRAINS, Step
@@ -75,7 +75,7 @@ def prove_lemmas(
         question = lemma.question()
         answer = ask(question, budget, solvers)
         certificate, why = None, ""
-        if with_certificates and answer.outcome is Outcome.PROVED:
+        if with_certificates and answer.outcome is ProofOutcome.PROVED:
             try:
                 certificate = certify(question.negated(), budget.z3_steps)
             except SolverError as error:

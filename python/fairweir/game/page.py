@@ -16,7 +16,7 @@ from fairweir.documents.atomic_write import write_text
 from fairweir.game.claims import SORTS
 from fairweir.game.export import controller_text
 from fairweir.game.picture import Mark, rows_of, share_text, tree_figure
-from fairweir.game.proofs import Verdict
+from fairweir.game.proofs import LeafVerdict
 from fairweir.game.synthesis import QUANTITIES, Synthesis
 from fairweir.game.words import path_texts
 from fairweir.judging.outcome import Outcome as Standing
@@ -114,12 +114,12 @@ def render(found: Synthesis, directory: Path) -> str:
     )
 
 
-def _outcome(verdicts: Sequence[Verdict]) -> Word:
+def _outcome(verdicts: Sequence[LeafVerdict]) -> Word:
     outcomes = {one.outcome.value for one in verdicts}
     return WORDS["refuted" if "refuted" in outcomes else "proved" if outcomes == {"proved"} else "unknown"]
 
 
-def _mark(verdicts: Sequence[Verdict]) -> Mark:
+def _mark(verdicts: Sequence[LeafVerdict]) -> Mark:
     outcomes = [one.outcome.value for one in verdicts]
     proved, word = outcomes.count("proved"), _outcome(verdicts)
     text = f"all {proved} proved" if proved == len(outcomes) else f"{proved} of {len(outcomes)} proved"

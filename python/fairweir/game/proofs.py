@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairweir.ccas.controller_file import Condition, Controller, Leaf
 from fairweir.errors import SolverError
 from fairweir.formal.certificates.certificate import Certificate, certify
-from fairweir.formal.solving.solve import NO_SENDER, Check, Outcome, Prepared
+from fairweir.formal.solving.solve import NO_SENDER, Check, Prepared, ProofOutcome
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.game.action import Action, on_path, shielded
 from fairweir.game.claims import SLACK, Claim, Step
@@ -37,13 +37,13 @@ EDGE: Final = "it can be broken only where a comparison is decided by rounding"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LeafVerdict:
     """What became of a claim of a leaf.
 
     Attributes
     ----------
     leaf : int, the node's index
-    outcome : Outcome
+    outcome : ProofOutcome
     cpu_s : float, CPU seconds of all solvers; claims that were proved together share them
     solver : str, which one answered
     reason : str, why it is vacuous or unknown
@@ -56,7 +56,7 @@ class Verdict:
 
     leaf: int
     claim: Claim
-    outcome: Outcome
+    outcome: ProofOutcome
     cpu_s: float = 0.0
     solver: str = ""
     reason: str = ""
@@ -158,54 +158,57 @@ class Prover:
 
     def prove(
         self, controller: Controller, claims: Sequence[Claim], on_leaf: Callable[[int], object] = lambda _: None
-    ) -> list[Verdict]:
+    ) -> list[LeafVerdict]:
         """Judge every claim of every leaf.
 
         Raises
         ------
         SolverError : a solver is missing, does not understand, or two contradict each other
         """
-        found: list[Verdict] = []
+        found: list[LeafVerdict] = []
         for done, (index, leaf, path) in enumerate(controller.leaves):
             on_leaf(done)
             found += self._leaf(Asked(controller, index, leaf, path), claims)
         return found
 
-    def _leaf(self, asked: Asked, claims: Sequence[Claim]) -> list[Verdict]:
+    def _leaf(self, asked: Asked, claims: Sequence[Claim]) -> list[LeafVerdict]:
         control = self._ask(asked.control(claims))
         if control.verdict is not Satisfiable.SAT:
             reached = self._ask(Prepared(asked.reached()))
             if reached.verdict is Satisfiable.UNSAT:
-                return [Verdict(asked.index, one, Outcome.VACUOUS, reached.cpu_s, reason=NOT_REACHED) for one in claims]
+                return [
+                    LeafVerdict(asked.index, one, ProofOutcome.VACUOUS, reached.cpu_s, reason=NOT_REACHED)
+                    for one in claims
+                ]
             return [self._alone(asked, claim) for claim in claims]
         together = self._ask_text(asked.negated(claims))
         if together.verdict is not Satisfiable.UNSAT:
             return [self._claim(asked, claim) for claim in claims]
         cpu_s = (control.cpu_s + together.cpu_s) / len(claims)
-        proved = Verdict(asked.index, claims[0], Outcome.PROVED, cpu_s, together.solver)
+        proved = LeafVerdict(asked.index, claims[0], ProofOutcome.PROVED, cpu_s, together.solver)
         proved = self._certified(proved, asked.negated(claims))
         return [replace(proved, claim=claim) for claim in claims]
 
-    def _alone(self, asked: Asked, claim: Claim) -> Verdict:
+    def _alone(self, asked: Asked, claim: Claim) -> LeafVerdict:
         """Judge one claim where the control of all together is not satisfiable."""
         control = self._ask(asked.control([claim]))
         if control.verdict is Satisfiable.UNSAT:
-            return Verdict(asked.index, claim, Outcome.VACUOUS, control.cpu_s, control.solver, NO_SENDER)
+            return LeafVerdict(asked.index, claim, ProofOutcome.VACUOUS, control.cpu_s, control.solver, NO_SENDER)
         if control.verdict is Satisfiable.UNKNOWN:
-            return Verdict(asked.index, claim, Outcome.UNKNOWN, control.cpu_s, reason=control.reason)
+            return LeafVerdict(asked.index, claim, ProofOutcome.UNKNOWN, control.cpu_s, reason=control.reason)
         return self._claim(asked, claim)
 
-    def _claim(self, asked: Asked, claim: Claim) -> Verdict:
+    def _claim(self, asked: Asked, claim: Claim) -> LeafVerdict:
         text = asked.negated([claim])
         found = self._ask_text(text)
-        verdict = Verdict(asked.index, claim, Outcome.UNKNOWN, found.cpu_s, found.solver, found.reason)
+        verdict = LeafVerdict(asked.index, claim, ProofOutcome.UNKNOWN, found.cpu_s, found.solver, found.reason)
         if found.verdict is Satisfiable.UNSAT:
-            return self._certified(replace(verdict, outcome=Outcome.PROVED), text)
+            return self._certified(replace(verdict, outcome=ProofOutcome.PROVED), text)
         if found.verdict is Satisfiable.UNKNOWN:
             return verdict
         return self._broken(asked, replace(verdict, features=_features(asked, found)))
 
-    def _broken(self, asked: Asked, verdict: Verdict) -> Verdict:
+    def _broken(self, asked: Asked, verdict: LeafVerdict) -> LeafVerdict:
         """Look for a window that shows how a claim is broken."""
         step, held = asked.acted()
         prepared = Prepared(held)
@@ -220,11 +223,11 @@ class Prover:
                 return replace(verdict, reason="features break the claim; no window of observations was searched for")
             refutation = self.realiser.find(asked.controller, asked.index, verdict.claim, margin)
             if refutation is not None:
-                return replace(verdict, outcome=Outcome.REFUTED, refutation=refutation, reason="")
+                return replace(verdict, outcome=ProofOutcome.REFUTED, refutation=refutation, reason="")
             reason = f"features break the claim, but none of {self.realiser.size} windows of observations has them"
         return replace(verdict, cpu_s=cpu_s, reason=reason)
 
-    def _certified(self, verdict: Verdict, text: str) -> Verdict:
+    def _certified(self, verdict: LeafVerdict, text: str) -> LeafVerdict:
         if not self.with_certificates:
             return verdict
         try:

@@ -25,7 +25,7 @@ from fairweir.game.closed_loop import Comparison, Score, compare, leaf_visits, s
 from fairweir.game.distil import Regrets, Tree, candidates, fit, last_components, regrets
 from fairweir.game.export import controller_document, controller_text
 from fairweir.game.labels import FOLDER, Labels
-from fairweir.game.proofs import Prover, Verdict
+from fairweir.game.proofs import LeafVerdict, Prover
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Labelled, Store, sessions
 from fairweir.game.ties import decide_ties
@@ -96,7 +96,7 @@ class Synthesis:
     labelled: dict[str, int]
     document: dict[str, Any]
     visits: dict[int, int] = field(repr=False, default_factory=dict)
-    verdicts: tuple[Verdict, ...] = field(repr=False, default=())
+    verdicts: tuple[LeafVerdict, ...] = field(repr=False, default=())
 
     @property
     def closed(self) -> Comparison:
@@ -281,7 +281,7 @@ class Workshop:
         policy = None if document is None else _core.GameController(controller_text(document))
         return score(self.query, played, policy, workers=self.workers, progress=lambda a, b: self.report(words, a, b))
 
-    def _prove(self, document: dict[str, Any]) -> list[Verdict]:
+    def _prove(self, document: dict[str, Any]) -> list[LeafVerdict]:
         from fairweir.game.claims import default_claims
         from fairweir.game.realise import Realiser
 
@@ -298,7 +298,7 @@ def _silent(done: int, total: int) -> None:
     """Report nothing: one of many closed loops that take a moment."""
 
 
-def _proof(verdict: Verdict) -> dict[str, Any]:
+def _proof(verdict: LeafVerdict) -> dict[str, Any]:
     """Return a verdict for a controller file; a vacuous claim counts as unknown."""
     outcome, detail = verdict.outcome.value, verdict.reason
     if outcome == "vacuous":

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fairweir.guard.challenges import CHALLENGES, Case, Published
 from fairweir.guard.evaluate import Play, Shares
 from fairweir.guard.treatments import Treatment
+from fairweir.judging.outcome import Outcome, combine
 
 RESAMPLES: Final = 2_000
 """Of the bootstrap over configurations."""
@@ -35,7 +36,7 @@ class Measures:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TreatmentResult:
     """One treatment of one challenge.
 
     Attributes
@@ -59,9 +60,14 @@ class Verdict:
             return self.gain_interval[0] > 0.0
         return min(self.gain_percent, self.utilization_percent) >= -HARM_PERCENT
 
+    @property
+    def verdict(self) -> Outcome:
+        """Of the claim; a gain that is not significant fails it."""
+        return Outcome.HOLDS if self.holds else Outcome.FAILS
+
 
 @dataclass(frozen=True)
-class Outcome:
+class ChallengeResult:
     """Results of one challenge.
 
     Attributes
@@ -73,7 +79,7 @@ class Outcome:
 
     challenge: str
     without: Measures
-    verdicts: list[Verdict]
+    verdicts: list[TreatmentResult]
     fair_incumbents: float
     fair_newcomers: float
     incomplete: int
@@ -83,7 +89,12 @@ class Outcome:
     @property
     def holds(self) -> bool:
         """Whether all its claims hold."""
-        return all(verdict.holds for verdict in self.verdicts)
+        return self.verdict is not Outcome.FAILS
+
+    @property
+    def verdict(self) -> Outcome:
+        """Of all its claims together."""
+        return combine(verdict.verdict for verdict in self.verdicts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part of ``fairweir guard evaluate --json`` about it."""
@@ -97,7 +108,9 @@ class Outcome:
         }
 
 
-def sum_up(challenge: str, plays: Mapping[Case, Sequence[Play]], shares: Mapping[Play, Shares]) -> Outcome | None:
+def sum_up(
+    challenge: str, plays: Mapping[Case, Sequence[Play]], shares: Mapping[Play, Shares]
+) -> ChallengeResult | None:
     """Summarise one challenge; None if no configuration has been run completely.
 
     Parameters
@@ -118,11 +131,11 @@ def sum_up(challenge: str, plays: Mapping[Case, Sequence[Play]], shares: Mapping
     is_by_flow = CHALLENGES[challenge].among == "flows"
     flows = np.array([case.counts if is_by_flow else (1, 1) for case in cases], float)
     fair = np.median(flows / flows.sum(axis=1, keepdims=True), axis=0)
-    return Outcome(
+    return ChallengeResult(
         challenge,
         without,
         [
-            Verdict(
+            TreatmentResult(
                 treatment.name,
                 measured,
                 _percent(measured.median_jain, without.median_jain),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from fairweir.guard.outcome import Outcome
+    from fairweir.guard.outcome import ChallengeResult
 
 COLUMN_INCHES: Final = 3.2
 HEIGHT_INCHES: Final = 5.8
@@ -24,7 +24,9 @@ HEIGHT_INCHES: Final = 5.8
 _DASHES: Final = ("--", "-", "-.", ":")
 
 
-def save_distributions(outcomes: Sequence[Outcome], path: Path, on_kernel: Sequence[Outcome] = ()) -> None:
+def save_distributions(
+    outcomes: Sequence[ChallengeResult], path: Path, on_kernel: Sequence[ChallengeResult] = ()
+) -> None:
     """Write :func:`distributions` as .png, .svg or .pdf.
 
     Raises
@@ -34,7 +36,7 @@ def save_distributions(outcomes: Sequence[Outcome], path: Path, on_kernel: Seque
     save_figure(distributions(outcomes, on_kernel), path)
 
 
-def distributions(outcomes: Sequence[Outcome], on_kernel: Sequence[Outcome] = ()) -> Figure:
+def distributions(outcomes: Sequence[ChallengeResult], on_kernel: Sequence[ChallengeResult] = ()) -> Figure:
     """Draw the share of configurations up to each JFI and utilisation: a column a challenge, a line a treatment.
 
     Parameters

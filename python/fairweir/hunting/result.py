@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.digits import plain
-from fairweir.judging.outcome import Interval
+from fairweir.judging.outcome import Interval, Outcome
 from fairweir.scenario.dumbbell import ScenarioDict
 
 if TYPE_CHECKING:
@@ -99,6 +99,14 @@ class HuntResult(_Model):
     def found(self) -> bool:
         """Return whether there is a confirmed scenario whose ratio exceeds the bound."""
         return self.outcome in ("starvation", "bounded-unfairness")
+
+    @property
+    def verdict(self) -> Outcome:
+        """Of the claim that no jitter on one of the flows starves a flow; a CCA that fails to run fails."""
+        if self.outcome in ("starvation", "failed"):
+            return Outcome.FAILS
+        is_open = self.outcome == "bounded-unfairness" or self.budget_exhausted
+        return Outcome.UNKNOWN if is_open else Outcome.HOLDS
 
     @property
     def text(self) -> str:

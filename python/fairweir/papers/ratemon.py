@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairweir.guard.challenges import LINUX, draw
 from fairweir.guard.evaluate import Kept, Play, evaluate
-from fairweir.guard.outcome import HARM_PERCENT, Outcome, Verdict, sum_up
+from fairweir.guard.outcome import HARM_PERCENT, ChallengeResult, TreatmentResult, sum_up
 from fairweir.guard.treatments import treatments
 from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
@@ -26,7 +26,7 @@ _TABLE_1: Final = "the report's table 1, 30 configurations, 100 s, in the simula
 _TOLD: Final = f"{_TABLE_1}the classifier knows the link's rate and the number of flows: the most that one could do"
 
 
-def play_challenges(names: tuple[str, ...], archive: Archive) -> list[Outcome]:
+def play_challenges(names: tuple[str, ...], archive: Archive) -> list[ChallengeResult]:
     """Run challenges in the simulator, except for stored ones; a failed one has no outcome."""
     plays = {
         name: {
@@ -159,7 +159,7 @@ def _computation(names: tuple[str, ...], archive: Archive, *, with_newcomers: bo
     return Computation(numbers, draw_all)
 
 
-def _number(outcome: Outcome, verdict: Verdict) -> Number:
+def _number(outcome: ChallengeResult, verdict: TreatmentResult) -> Number:
     published = verdict.published
     where = f"{outcome.challenge}, {verdict.treatment}"
     without, held = outcome.without.median_jain, verdict.measures.median_jain
@@ -173,7 +173,7 @@ def _number(outcome: Outcome, verdict: Verdict) -> Number:
     return Number(where, "nothing changes", reading, worse, Bound(at_least=-HARM_PERCENT), published.words, why)
 
 
-def _newcomers(outcome: Outcome, verdict: Verdict) -> Number:
+def _newcomers(outcome: ChallengeResult, verdict: TreatmentResult) -> Number:
     fair = outcome.fair_newcomers
     before, after = abs(outcome.without.newcomers - fair), abs(verdict.measures.newcomers - fair)
     return Number(

@@ -54,7 +54,7 @@ class Failed(Generic[Job]):
     ok: Literal[False] = False
 
 
-Outcome = Done[Job, Result] | Failed[Job]
+Ended = Done[Job, Result] | Failed[Job]
 
 
 def default_workers() -> int:

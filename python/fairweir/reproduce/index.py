@@ -23,9 +23,9 @@ from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 from fairweir.reproduce.experiment import known_ids
 
-Verdict = Literal["runs", "lacks", "missing", "not reproducible", "illustration"]
+Status = Literal["runs", "lacks", "missing", "not reproducible", "illustration"]
 
-SAYS: dict[Verdict, str] = {
+SAYS: dict[Status, str] = {
     "runs": "reproduced, by an experiment or a command",
     "lacks": "needs hardware, data or text that is not available",
     "missing": "could be reproduced, and is not yet",
@@ -54,7 +54,7 @@ class Row(_Table):
     ----------
     paper : str, a Paper's id
     item : str, as printed: "figure 2.1"
-    verdict : Verdict; in the file, of an item that no experiment names
+    verdict : Status; in the file, of an item that no experiment names
     by : list of str, ids of experiments, or commands; in the file the commands alone
     why : str; why nothing reproduces it, or what is omitted
     """
@@ -63,7 +63,7 @@ class Row(_Table):
     item: str
     shows: str = Field(min_length=1)
     kind: Literal["experiment", "computed", "theorem", "diagram"]
-    verdict: Verdict = "runs"
+    verdict: Status = "runs"
     by: list[str] = []
     why: str = ""
 
@@ -94,7 +94,7 @@ class Index(_Table):
     paper: list[Paper]
     row: list[Row]
 
-    def counts(self) -> Counter[tuple[str, Verdict]]:
+    def counts(self) -> Counter[tuple[str, Status]]:
         """Number of rows of a paper with a verdict."""
         return Counter((row.paper, row.verdict) for row in self.row)
 

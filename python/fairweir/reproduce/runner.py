@@ -12,8 +12,7 @@ from fairweir import __version__
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.filenames import slug
 from fairweir.judging.outcome import Outcome
-from fairweir.play.batch import Archive, Task, play_all, spread_starts
-from fairweir.play.batch import Outcome as Played
+from fairweir.play.batch import Archive, Played, Task, play_all, spread_starts
 from fairweir.play.run import World
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, Setting

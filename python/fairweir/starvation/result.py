@@ -148,7 +148,7 @@ class Starvation(_Model):
     """File stem -> scenario that shows it."""
 
     @property
-    def outcome(self) -> Outcome:
+    def verdict(self) -> Outcome:
         """Of the claim that no jitter up to `jitter_ms` starves a flow."""
         if self.word == "needs-more-jitter" and self.hunt is not None and self.hunt.found:
             return Outcome.UNKNOWN

@@ -12,7 +12,7 @@ from typing import Any, Final
 from fairweir import __version__
 from fairweir.documents.atomic_write import append_line
 from fairweir.judging.interval import Scale, interval
-from fairweir.judging.outcome import Interval
+from fairweir.judging.outcome import Interval, Outcome
 from fairweir.play.pool import Done, Failed, map_jobs
 from fairweir.video.play import Session, play
 from fairweir.video.scenario import VideoScenario
@@ -82,6 +82,11 @@ class Bar:
     def holds(self) -> bool:
         """Return whether the whole interval is on the right side."""
         return self.measured.hi <= self.bound if self.is_upper else self.measured.lo >= self.bound
+
+    @property
+    def verdict(self) -> Outcome:
+        """Of the claim that a sender meets the bar; an interval that straddles it does not."""
+        return Outcome.HOLDS if self.holds else Outcome.FAILS
 
     def to_dict(self) -> dict[str, Any]:
         """Return the bar as JSON has it."""

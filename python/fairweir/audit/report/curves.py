@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from fairweir.audit.exhibits.family import Reference
-    from fairweir.audit.results import Axis, Curve, ExhibitResult, FamilyResult, Point
+    from fairweir.audit.results import Axis, ClaimResult, Curve, FamilyResult, Point
 
 TICK_CHARACTERS = 8
 """Of a category's name on one line, with six categories in a figure of a third of the page."""
@@ -35,7 +35,7 @@ class CcaCurve:
 
 
 def metric_figures(
-    family: FamilyResult, results: Sequence[tuple[int, str, FamilyResult]], exhibits: Iterable[ExhibitResult]
+    family: FamilyResult, results: Sequence[tuple[int, str, FamilyResult]], exhibits: Iterable[ClaimResult]
 ) -> dict[str, Figure]:
     """Draw a figure for every metric that `family` measured.
 

@@ -20,7 +20,7 @@ from fairweir.show.figure import Figure, slug
 from fairweir.show.word import Word
 
 if TYPE_CHECKING:
-    from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult
+    from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, FamilyResult
 
 FIGURES_AT_ONCE: Final = 3
 """Metrics that are not claimed on are folded away, unless a section would show fewer figures than fill a row."""
@@ -84,7 +84,7 @@ def _family_section(
 
 
 def _split(
-    curves: dict[str, Figure], exhibits: list[ExhibitResult], family: FamilyResult
+    curves: dict[str, Figure], exhibits: list[ClaimResult], family: FamilyResult
 ) -> tuple[list[Figure], list[Figure]]:
     """Split figures into visible and collapsed ones."""
     claimed = {e.metric for e in exhibits}

@@ -14,7 +14,7 @@ from fairweir.show.word import Word
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fairweir.audit.results import AuditResults, CcaResults, Change, Comparison, ExhibitResult, FamilyResult, Fault
+    from fairweir.audit.results import AuditResults, CcaResults, Change, ClaimResult, Comparison, FamilyResult, Fault
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Evidence:
     """One claim about one CCA, with its evidence; also a cell of the matrix."""
 
     cca: str
-    exhibit: ExhibitResult
+    exhibit: ClaimResult
 
     @property
     def anchor(self) -> str:

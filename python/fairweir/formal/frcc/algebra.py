@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import sympy as sp
 
-from fairweir.formal.lemmas.result import About, LemmaResult, Outcome
+from fairweir.formal.lemmas.result import About, LemmaResult, ProofOutcome
 
 X, N_T, R, THETA, ALPHA, N_G, GAMMA_D = sp.symbols("x N_T R theta alpha N_G gamma_D", positive=True)
 SOLVER: Final = f"sympy {sp.__version__}"
@@ -63,7 +63,7 @@ class Identity:
     claim: str
     left: Any
     right: Any
-    expects: Outcome = Outcome.PROVED
+    expects: ProofOutcome = ProofOutcome.PROVED
     note: str = ""
 
     def check(self) -> LemmaResult:
@@ -71,7 +71,9 @@ class Identity:
         began_s = time.process_time()
         is_zero = sp.simplify(self.left - self.right) == 0
         agrees = all(self._agrees_at(random.Random(seed)) for seed in range(POINTS))  # noqa: S311
-        outcome = (Outcome.PROVED if is_zero else Outcome.REFUTED) if is_zero == agrees else Outcome.UNKNOWN
+        outcome = (
+            (ProofOutcome.PROVED if is_zero else ProofOutcome.REFUTED) if is_zero == agrees else ProofOutcome.UNKNOWN
+        )
         spent_s = time.process_time() - began_s
         return LemmaResult(
             self.name,

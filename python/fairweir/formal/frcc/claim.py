@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairweir.formal.lemmas.result import About, Outcome
+from fairweir.formal.lemmas.result import About, ProofOutcome
 from fairweir.formal.solving.solve import Question
 
 
@@ -22,7 +22,7 @@ class Claim:
     claim: str
     ask: Callable[[], Question]
     about: About
-    expects: Outcome = Outcome.PROVED
+    expects: ProofOutcome = ProofOutcome.PROVED
     note: str = ""
 
     def question(self) -> Question:

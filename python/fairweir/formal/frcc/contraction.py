@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairweir.formal.frcc.claim import Claim
-from fairweir.formal.lemmas.result import About, Outcome
+from fairweir.formal.lemmas.result import About, ProofOutcome
 from fairweir.formal.solving.solve import Question
 
 
@@ -29,7 +29,7 @@ def inequalities() -> list[Claim]:
             "alternate update: theta N_G > R makes |N_T' - N_G| < |N_T - N_G|",
             lambda: _alternate_shrinks(of_state=False),
             About.LOGIC,
-            expects=Outcome.REFUTED,
+            expects=ProofOutcome.REFUTED,
             note="the published condition is on the state and is not kept; the condition on the network does not make "
             "every step shorter, but N_T converges all the same (C.2 repaired)",
         ),

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fairweir.formal.frcc.encoding import Round, constraints, unknowns
 from fairweir.formal.frcc.jittery import PROVED, Jitter
 from fairweir.formal.lemmas.result import About, Constant
-from fairweir.formal.solving.solve import Outcome, Question
+from fairweir.formal.solving.solve import ProofOutcome, Question
 
 Condition = Callable[[Round], Any]
 FLOWS: Final = (0, 1)
@@ -64,7 +64,7 @@ class Lemma:
     name, claim : str
     given, then : function from Round to a condition
     jitter : Jitter
-    expects : Outcome; refuted for controls and for printed errors
+    expects : ProofOutcome; refuted for controls and for printed errors
     constants : its constants, ours and the published ones
     note : str
     """
@@ -74,7 +74,7 @@ class Lemma:
     given: Condition
     then: Condition
     jitter: Jitter = PROVED
-    expects: Outcome = Outcome.PROVED
+    expects: ProofOutcome = ProofOutcome.PROVED
     constants: tuple[Constant, ...] = field(default=())
     note: str = ""
 

@@ -12,7 +12,7 @@ from typing import Final
 from fairweir.formal.frcc.main_check import escapes, sample
 from fairweir.formal.frcc.main_rule import THESIS, Assumed, Errors, after_round, factor, printed_factor
 from fairweir.formal.frcc.main_update import Case, attractor
-from fairweir.formal.lemmas.result import About, LemmaResult, Outcome
+from fairweir.formal.lemmas.result import About, LemmaResult, ProofOutcome
 
 Cwnd = list[Fraction]
 #: Rounds after which a control that still holds is abandoned.
@@ -38,10 +38,10 @@ class Control:
     def check(self) -> LemmaResult:
         """Return the result of the claim: refuted by an exact run, or unknown."""
         how = self.broken()
-        outcome = Outcome.UNKNOWN if how is None else Outcome.REFUTED
+        outcome = ProofOutcome.UNKNOWN if how is None else ProofOutcome.REFUTED
         note = f"{self.note}: {how}" if how else f"{self.note}; no run was found that breaks it"
         return LemmaResult(
-            self.name, self.claim, outcome, Outcome.REFUTED, solver="exact run", note=note, about=About.CCA
+            self.name, self.claim, outcome, ProofOutcome.REFUTED, solver="exact run", note=note, about=About.CCA
         )
 
 

@@ -26,7 +26,7 @@ from fairweir.formal.frcc.main_rule import THESIS, Assumed
 from fairweir.formal.frcc.main_update import Attractor, Case, attractor
 from fairweir.formal.frcc.suite import check
 from fairweir.formal.lemmas.inquiry import UNCHECKED, weakest_check
-from fairweir.formal.lemmas.result import About, Constant, LemmaResult, Outcome
+from fairweir.formal.lemmas.result import About, Constant, LemmaResult, ProofOutcome
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 
 KERNEL: Final = replace(THESIS, slowest=Fraction(196, 256), fastest=Fraction(332, 256))
@@ -158,9 +158,9 @@ def _altogether(ranges: list[Case], results: list[LemmaResult]) -> LemmaResult:
     low, high, flows = ranges[0].r_low, ranges[-1].r_high, ranges[0].flows
     adjoin = all(a.r_high == b.r_low for a, b in itertools.pairwise(ranges))
     outcomes = {result.outcome for result in results}
-    outcome = Outcome.REFUTED if Outcome.REFUTED in outcomes else Outcome.UNKNOWN
-    if adjoin and outcomes == {Outcome.PROVED}:
-        outcome = Outcome.PROVED
+    outcome = ProofOutcome.REFUTED if ProofOutcome.REFUTED in outcomes else ProofOutcome.UNKNOWN
+    if adjoin and outcomes == {ProofOutcome.PROVED}:
+        outcome = ProofOutcome.PROVED
     worst = max((Fraction(c.ours) for r in results for c in r.constants if c.name == RATIO), default=None)
     return LemmaResult(
         f"all R/theta {_span(low, high)}",
@@ -221,7 +221,7 @@ def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attracto
         return LemmaResult(
             name,
             unit,
-            Outcome.UNKNOWN,
+            ProofOutcome.UNKNOWN,
             solver="cells",
             cpu_s=time.process_time() - started,
             note=found,
@@ -239,11 +239,11 @@ def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attracto
         Constant("ratio by hand", _up(facts.hand_worst_ratio)),
         Constant("N_T", f"[{math.floor(facts.n_t[0] * 100) / 100:.2f}, {_up(facts.n_t[1])}]"),
     )
-    outcome, note = Outcome.PROVED, ""
+    outcome, note = ProofOutcome.PROVED, ""
     if escape is not None:
-        outcome, note = Outcome.REFUTED, f"a round leaves the cells: {escape}"
+        outcome, note = ProofOutcome.REFUTED, f"a round leaves the cells: {escape}"
     elif runs.strays:
-        outcome, note = Outcome.REFUTED, f"{runs.strays} of {runs.rounds} rounds at random leave the cells"
+        outcome, note = ProofOutcome.REFUTED, f"{runs.strays} of {runs.rounds} rounds at random leave the cells"
     claim = f"no flow has more than {_up(facts.worst_ratio)} times another's rate"
     cpu_s = time.process_time() - started
     return LemmaResult(
@@ -279,7 +279,7 @@ def _recalled(name: str, path: Path, question: str, cells: Path | None) -> Lemma
         raise NotBelievedError(f"{path} was changed, or was not written by this installation")
     if document["question"] != question:
         raise NotBelievedError(f"{path} answers another question")
-    if cells is not None and document["outcome"] != Outcome.UNKNOWN.value:
+    if cells is not None and document["outcome"] != ProofOutcome.UNKNOWN.value:
         text = sealed.read_text(cells)
         if hashlib.sha256(text.encode()).hexdigest() != document["cells"]:
             raise NotBelievedError(f"{cells} was changed, or was not written by this installation")
@@ -287,7 +287,7 @@ def _recalled(name: str, path: Path, question: str, cells: Path | None) -> Lemma
     return LemmaResult(
         name,
         document["claim"],
-        Outcome(document["outcome"]),
+        ProofOutcome(document["outcome"]),
         constants=tuple(Constant(c["name"], c["ours"]) for c in document["constants"]),
         solver=document["solver"],
         cpu_s=document["cpu_s"],

@@ -14,7 +14,7 @@ from fairweir.formal.frcc.jittery import AS_THE_TEXT_HAS_IT, EITHER, KERNEL, PRO
 from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma, Range
 from fairweir.formal.frcc.rounds import no_jump
 from fairweir.formal.lemmas.result import Constant
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 
 #: Values in the published code for C.7, tighter than the printed ones.
 IN_THE_CODE: Final = replace(PUBLISHED, n_t_low=Fraction(45, 100), n_t_high=Fraction(266, 100))
@@ -200,4 +200,4 @@ def _ends(within: Range) -> str:
 
 
 def _wrong(lemma: Lemma, note: str) -> Lemma:
-    return replace(lemma, expects=Outcome.REFUTED, note=note)
+    return replace(lemma, expects=ProofOutcome.REFUTED, note=note)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from fairweir.formal.frcc.claim import Claim
 from fairweir.formal.frcc.jittery import Jitter
 from fairweir.formal.frcc.lemmas import Lemma, Range
-from fairweir.formal.lemmas.result import About, Outcome
+from fairweir.formal.lemmas.result import About, ProofOutcome
 from fairweir.formal.solving.solve import Question
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def seams(name: str, within: Range) -> list[Claim]:
             "N_T in the band: N_C out of range falls by sigma or comes in, from C.6 and C.7 alone",
             lambda: _n_c_falls_in_band(within, with_c8=False),
             About.LOGIC,
-            expects=Outcome.REFUTED,
+            expects=ProofOutcome.REFUTED,
             note="a control: the seams rest on the lemmas",
         ),
     ]

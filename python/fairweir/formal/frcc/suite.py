@@ -19,7 +19,7 @@ from fairweir.formal.frcc.contraction import inequalities
 from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma
 from fairweir.formal.frcc.replay import replay
 from fairweir.formal.frcc.rounds import seams
-from fairweir.formal.lemmas.result import LemmaResult, Outcome
+from fairweir.formal.lemmas.result import LemmaResult, ProofOutcome
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solving.solve import ask
 from fairweir.formal.solving.solvers import Budget
@@ -91,12 +91,12 @@ def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) 
     question = step.question()
     answer = ask(question, Budget(cpu_s=budget_s))
     outcome, note = answer.outcome, step.note
-    if outcome in (Outcome.UNKNOWN, Outcome.VACUOUS):
+    if outcome in (ProofOutcome.UNKNOWN, ProofOutcome.VACUOUS):
         note = answer.reason
-    elif outcome is Outcome.REFUTED and isinstance(step, Lemma):
+    elif outcome is ProofOutcome.REFUTED and isinstance(step, Lemma):
         played = replay(step, answer.values)
         if played is None:
-            outcome, note = Outcome.UNKNOWN, "the solver's counterexample does not replay"
+            outcome, note = ProofOutcome.UNKNOWN, "the solver's counterexample does not replay"
         else:
             note = ": ".join(filter(None, [note, str(played)]))
     files: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.lemmas.view import FIXED
 from fairweir.formal.models import MODELS
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 10
 #: The maximum buffer in the lemmas, BDP; longer queues require longer traces.
@@ -80,7 +80,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     half = system.S[system.grid.last] >= Fraction(1, 2) * (system.grid.span - system.grid.jitter)
     in_flight = Constant("L - Ld <=", "C(R+D) + MSS", "C(R+D) + MSS")
 
-    def within(packets: int, expects: Outcome) -> Inquiry:
+    def within(packets: int, expects: ProofOutcome) -> Inquiry:
         words = f"cwnd within {packets} more MSS throughout"
         name = f"window on the way, {packets} MSS"
         return inquire_bound(system, name, STEADY, words, bounded(system, packets), expects=expects)
@@ -88,13 +88,13 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     inquiries = [
         inquire(system, FALL, limit, falls),
         inquire(system, STAY, limit, objectives=bounded(system)),
-        inquire(system, tight, expects=Outcome.REFUTED),
-        within(EXCESS, Outcome.PROVED),
-        within(EXCESS - 1, Outcome.REFUTED),
+        inquire(system, tight, expects=ProofOutcome.REFUTED),
+        within(EXCESS, ProofOutcome.PROVED),
+        within(EXCESS - 1, ProofOutcome.REFUTED),
         inquire_bound(
             system, "losses in flight, beta = BDP", STEADY, "L - Ld <= C(R+D) + MSS", lossy, in_flight, assumed=one
         ),
-        inquire_bound(system, "utilization", ANYWHERE, "S >= C(T-D)/2", half, expects=Outcome.REFUTED),
+        inquire_bound(system, "utilization", ANYWHERE, "S >= C(T-D)/2", half, expects=ProofOutcome.REFUTED),
     ]
     if request.model not in (None, "ccac"):
         inquiries = elsewhere(inquiries)

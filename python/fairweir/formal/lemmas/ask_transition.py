@@ -6,7 +6,7 @@ import z3
 
 from fairweir.formal.encoding.system import System
 from fairweir.formal.lemmas.inquiry import Inquiry
-from fairweir.formal.lemmas.result import About, Constant, Outcome
+from fairweir.formal.lemmas.result import About, Constant, ProofOutcome
 from fairweir.formal.lemmas.states import Better, Factor, Measure, State, Transition
 from fairweir.formal.lemmas.view import snapshot
 
@@ -20,7 +20,7 @@ def inquire(
     objectives: z3.BoolRef = _MET,
     assumed: tuple[z3.BoolRef, ...] = (),
     name: str = "",
-    expects: Outcome = Outcome.PROVED,
+    expects: ProofOutcome = ProofOutcome.PROVED,
     note: str = "",
 ) -> Inquiry:
     """Ask whether all traces of a system satisfy a transition.
@@ -48,7 +48,7 @@ def inquire_bound(
     bound: z3.BoolRef,
     *constants: Constant,
     assumed: tuple[z3.BoolRef, ...] = (),
-    expects: Outcome = Outcome.PROVED,
+    expects: ProofOutcome = ProofOutcome.PROVED,
     note: str = "",
     about: About = About.CCA,
 ) -> Inquiry:

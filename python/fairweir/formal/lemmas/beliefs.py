@@ -17,7 +17,7 @@ from fairweir.formal.exact import violations
 from fairweir.formal.lemmas.result import About, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.models import MODELS, NETWORKS
-from fairweir.formal.solving.solve import Outcome, Question, ask
+from fairweir.formal.solving.solve import ProofOutcome, Question, ask
 from fairweir.formal.solving.solvers import Budget
 from fairweir.formal.trial import Trial, families_of, try_out
 
@@ -59,12 +59,12 @@ def settle(bound: Bound, budget_s: float) -> LemmaResult:
     system = bound.system
     answer = ask(Question(bound.name, system.assertions(), bound.holds), Budget(cpu_s=budget_s))
     outcome, note = answer.outcome, answer.reason
-    if outcome is Outcome.REFUTED:
+    if outcome is ProofOutcome.REFUTED:
         wrong = violations(Trace.from_values(system, answer.values))
         note = "its trace replays exactly"
         if wrong:
-            outcome, note = Outcome.UNKNOWN, f"the solver's trace does not replay: {wrong[0]}"
-    expects = Outcome.PROVED if bound.is_sound else Outcome.REFUTED
+            outcome, note = ProofOutcome.UNKNOWN, f"the solver's trace does not replay: {wrong[0]}"
+    expects = ProofOutcome.PROVED if bound.is_sound else ProofOutcome.REFUTED
     return LemmaResult(
         bound.name, bound.claim, outcome, expects, (), answer.solver, answer.cpu_s, note, about=About.NETWORK
     )
@@ -123,7 +123,7 @@ def _random(model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender], t
 
 def _of_trial(name: str, trial: Trial, cpu_s: float) -> LemmaResult:
     claim = "each obeys the model and its encoding, and stays in its beliefs"
-    outcome = Outcome.REFUTED if trial.findings else Outcome.PROVED
+    outcome = ProofOutcome.REFUTED if trial.findings else ProofOutcome.PROVED
     note = f"acknowledgements pause in {trial.pauses}" if trial.pauses else ""
     if trial.findings:
         first = trial.findings[0]

@@ -38,7 +38,7 @@ from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.lemmas.view import FIXED
 from fairweir.formal.models import MODELS
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 10
 SOURCE = "thesis 4.2.3"
@@ -182,13 +182,13 @@ def ours(system: System) -> Iterator[Inquiry]:
     above = SERVED + Fraction(2, 100)
     words = f"S >= {float(above):g} C(T-D)"
     bound = serves(system, above)
-    yield inquire_bound(system, "utilization, 2 % more", steady, words, bound, expects=Outcome.REFUTED)
+    yield inquire_bound(system, "utilization, 2 % more", steady, words, bound, expects=ProofOutcome.REFUTED)
 
 
 def as_published(system: System) -> Iterator[Inquiry]:
     """Yield the results for a stale bound that times out for the published code's reasons."""
     factor = Constant("factor", Fraction(19, 10), Fraction(19, 10))
-    probes, refuted = (two_probes(system),), Outcome.REFUTED
+    probes, refuted = (two_probes(system),), ProofOutcome.REFUTED
     on_the_way = z3.And(serves(system, STALE_SERVED), queue_below(system, STALE_QUEUE, 3))
     for words, assumed in (("published time-outs", ()), ("published time-outs, two probes", probes)):
         yield inquire(system, FALL, factor, assumed=assumed, name=f"{FALL.name}, {words}", expects=refuted)

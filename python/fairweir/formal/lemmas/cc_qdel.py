@@ -38,7 +38,7 @@ from fairweir.formal.lemmas.search import Sought, seek_all
 from fairweir.formal.lemmas.stitch import stitch, summary
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.models import MODELS
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 10
 #: Lower limits of the converged range for which the best upper one is looked for: the two trade.
@@ -83,7 +83,7 @@ def ours(system: System) -> Iterator[Inquiry]:
     yield inquire_bound(system, "B.4.7 utilization", steady, words, utilization(system, n.steady), published)
     above = n.steady + Fraction(1, 100)
     words, bound = f"S >= {float(above):g} C(T-D)", utilization(system, above)
-    yield inquire_bound(system, "B.4.7 utilization, 1 % more", steady, words, bound, expects=Outcome.REFUTED)
+    yield inquire_bound(system, "B.4.7 utilization, 1 % more", steady, words, bound, expects=ProofOutcome.REFUTED)
     words = f"queue <= {float(n.queue):g} C(R+D)"
     yield inquire_bound(system, "B.4.7 queue", steady, words, queue_below(system, n.queue), queue)
     words = f"no loss above {system.grid.last} MSS in a step; or rate, queue or bq falls"
@@ -109,8 +109,8 @@ def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inqui
     where : the model in words
     may_pause : may acknowledgements pause on it? Two lemmas need that they do not.
     """
-    n, last, refuted = PUBLISHED, system.grid.last, Outcome.REFUTED
-    needs_steady = refuted if may_pause else Outcome.PROVED
+    n, last, refuted = PUBLISHED, system.grid.last, ProofOutcome.REFUTED
+    needs_steady = refuted if may_pause else ProofOutcome.PROVED
     lemmas = Lemmas(n, loses_none=False)
     objectives = met(system, n)
     with_losses = z3.And(objectives, loss_below(system, 3))
@@ -121,7 +121,7 @@ def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inqui
         inquire(system, lemmas.drain, expects=needs_steady),
     ]
     steady = replace(lemmas.stays_drained.start, name="steady")
-    for u, expects in ((Fraction(83, 100), Outcome.PROVED), (Fraction(89, 100), refuted)):
+    for u, expects in ((Fraction(83, 100), ProofOutcome.PROVED), (Fraction(89, 100), refuted)):
         name, words = f"B.4.7 utilization {float(u):g}", f"S >= {float(u):g} C(T-D)"
         printed.append(inquire_bound(system, name, steady, words, utilization(system, u), expects=expects))
     words, bound = "queue <= 4.4 C(R+D) + 3 MSS", queue_below(system, n.queue, n.queue_packets)

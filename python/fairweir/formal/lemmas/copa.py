@@ -24,7 +24,7 @@ from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.lemmas.view import FIXED
 from fairweir.formal.models import MODELS
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 15
 SOURCE = "CCAC section 6"
@@ -88,10 +88,10 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
         inquire(composing, STAY, window),
         inquire(composing, DRAIN, queue),
         inquire(composing, STEADY, queue, objectives=bounded),
-        inquire(single, rise, expects=Outcome.REFUTED, name="window rises, single link"),
+        inquire(single, rise, expects=ProofOutcome.REFUTED, name="window rises, single link"),
         inquire_bound(
             composing, "utilization", ANYWHERE, "S >= 0.1 C(T-D)", composing.S[points - 1] >= tenth,
-            expects=Outcome.REFUTED,
+            expects=ProofOutcome.REFUTED,
         ),
     ]  # fmt: skip
     if model != "ccac":

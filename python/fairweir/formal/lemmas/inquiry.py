@@ -28,7 +28,7 @@ from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
-from fairweir.formal.solving.solve import Outcome, Question, ask, control
+from fairweir.formal.solving.solve import ProofOutcome, Question, ask, control
 from fairweir.formal.solving.solvers import Budget
 
 #: z3's steps for a certificate: a few times those for the answer that is certified.
@@ -53,7 +53,7 @@ class Inquiry:
     system: System
     given: tuple[z3.BoolRef, ...]
     then: z3.BoolRef
-    expects: Outcome = Outcome.PROVED
+    expects: ProofOutcome = ProofOutcome.PROVED
     constants: tuple[Constant, ...] = ()
     note: str = ""
     about: About = About.CCA
@@ -103,7 +103,7 @@ def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
     SolverError : a solver is missing, or two contradict each other
     """
     blank = LemmaResult(
-        inquiry.name, inquiry.claim, Outcome.UNKNOWN, inquiry.expects, inquiry.constants, about=inquiry.about
+        inquiry.name, inquiry.claim, ProofOutcome.UNKNOWN, inquiry.expects, inquiry.constants, about=inquiry.about
     )
     shelf = None if request.out is None else _Shelf(inquiry, request.out)
     result, doubt = None, ""
@@ -114,7 +114,7 @@ def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
             doubt = f"a kept answer was not believed and the question was asked again: {error}"
     if result is None:
         result = _asked(inquiry, request, blank, shelf)
-    if request.certificate and result.outcome is Outcome.PROVED and result.kept != CERTIFIED:
+    if request.certificate and result.outcome is ProofOutcome.PROVED and result.kept != CERTIFIED:
         result = _certified(result, inquiry, shelf)
     if shelf is not None and (not result.kept or request.certificate) and result.kept != CERTIFIED:
         shelf.keep(result)
@@ -123,14 +123,14 @@ def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
 
 def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf | None) -> LemmaResult:
     found = ask(inquiry.question, Budget(request.budget_s))
-    note = found.reason if found.outcome in (Outcome.UNKNOWN, Outcome.VACUOUS) else ""
+    note = found.reason if found.outcome in (ProofOutcome.UNKNOWN, ProofOutcome.VACUOUS) else ""
     result = replace(blank, outcome=found.outcome, solver=found.solver, cpu_s=found.cpu_s, note=note)
-    if found.outcome is not Outcome.REFUTED:
+    if found.outcome is not ProofOutcome.REFUTED:
         return result
     trace = Trace.from_values(inquiry.system, found.values)
     if wrong := inquiry.objections(trace):
         note = f"the solver's trace does not replay: {wrong[0]} ({len(wrong)} in all)"
-        return replace(result, outcome=Outcome.UNKNOWN, note=note)
+        return replace(result, outcome=ProofOutcome.UNKNOWN, note=note)
     if shelf is None:
         return result
     write_text(shelf.trace, trace.to_json())
@@ -142,7 +142,7 @@ def elsewhere(inquiries: Iterable[Inquiry]) -> list[Inquiry]:
 
     Its controls, and published statements that are wrong on its own model, are not relevant on another.
     """
-    return [inquiry for inquiry in inquiries if inquiry.expects is Outcome.PROVED]
+    return [inquiry for inquiry in inquiries if inquiry.expects is ProofOutcome.PROVED]
 
 
 #: How a stored answer was verified when it was read again.
@@ -170,7 +170,7 @@ class _Shelf:
 
     def keep(self, result: LemmaResult) -> None:
         """Store a settled answer, sealed."""
-        if result.outcome not in (Outcome.PROVED, Outcome.REFUTED):
+        if result.outcome not in (ProofOutcome.PROVED, ProofOutcome.REFUTED):
             return
         document = {
             "question": self.fingerprint,
@@ -196,12 +196,12 @@ class _Shelf:
             raise NotBelievedError(f"{self.path} is damaged")
         known = replace(blank, solver=solver, cpu_s=float(cpu_s))
         match document.get("outcome"):
-            case Outcome.REFUTED.value:
+            case ProofOutcome.REFUTED.value:
                 self._judge()
                 if not sealed.is_sealed(document):
                     known = replace(blank, solver="exact judge")
-                return replace(known, outcome=Outcome.REFUTED, kept=JUDGED, files=(str(self.trace),))
-            case Outcome.PROVED.value:
+                return replace(known, outcome=ProofOutcome.REFUTED, kept=JUDGED, files=(str(self.trace),))
+            case ProofOutcome.PROVED.value:
                 return self._proof(known, budget, document)
         raise NotBelievedError(f"{self.path} is damaged: no such outcome")
 
@@ -231,16 +231,16 @@ class _Shelf:
             if not is_sealed:
                 # A certificate shows that the lemma holds, not that it is not vacuous: a seal or the controls do.
                 # Solver and cost cannot be verified.
-                if (found := control(self.inquiry.question, budget)).outcome is not Outcome.PROVED:
+                if (found := control(self.inquiry.question, budget)).outcome is not ProofOutcome.PROVED:
                     raise NotBelievedError(f"{self.path}: {found.reason}")
                 known = replace(known, solver="checkers", cpu_s=0.0)
             files = (str(asked), str(proof))
             note = f"certificate of {steps} steps, checked again"
-            return replace(known, outcome=Outcome.PROVED, kept=CERTIFIED, files=files, note=note)
+            return replace(known, outcome=ProofOutcome.PROVED, kept=CERTIFIED, files=files, note=note)
         if not is_sealed:
             raise NotBelievedError(f"{self.path} was changed, or was not written by this installation")
         note = f"kept, {UNCHECKED}: an earlier run's proof without a certificate"
-        return replace(known, outcome=Outcome.PROVED, kept=UNCHECKED, note=note)
+        return replace(known, outcome=ProofOutcome.PROVED, kept=UNCHECKED, note=note)
 
 
 #: Names within a certificate's folder.

@@ -8,9 +8,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 
-__all__ = ["About", "Constant", "LemmaResult", "Outcome", "conclude"]
+__all__ = ["About", "Constant", "LemmaResult", "ProofOutcome", "conclude"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class LemmaResult:
     ----------
     name : str, short, as "2.1 range"
     claim : str, the statement in words or symbols, with its numbers
-    outcome : Outcome
+    outcome : ProofOutcome
     about : About
     expects : the outcome under which the suite stands; a negative control or a published statement known to be wrong
         expects ``refuted``
@@ -74,8 +74,8 @@ class LemmaResult:
 
     name: str
     claim: str
-    outcome: Outcome
-    expects: Outcome = Outcome.PROVED
+    outcome: ProofOutcome
+    expects: ProofOutcome = ProofOutcome.PROVED
     constants: tuple[Constant, ...] = ()
     solver: str = ""
     cpu_s: float = 0.0
@@ -87,7 +87,7 @@ class LemmaResult:
     @property
     def stands(self) -> bool:
         """Did the solver answer as the suite needs it? ``unknown`` and ``vacuous`` never do."""
-        return self.outcome is self.expects and self.outcome in (Outcome.PROVED, Outcome.REFUTED)
+        return self.outcome is self.expects and self.outcome in (ProofOutcome.PROVED, ProofOutcome.REFUTED)
 
     def document(self) -> dict[str, Any]:
         """Return the result as JSON holds it."""
@@ -107,19 +107,19 @@ class LemmaResult:
         }
 
 
-def conclude(results: Iterable[LemmaResult]) -> Outcome:
+def conclude(results: Iterable[LemmaResult]) -> ProofOutcome:
     """Return the outcome of a whole suite.
 
     Returns
     -------
-    Outcome : ``vacuous`` if a lemma is; else ``refuted`` if one has another result than the suite needs; else
+    ProofOutcome : ``vacuous`` if a lemma is; else ``refuted`` if one has another result than the suite needs; else
         ``unknown`` if one was not settled, or if there is none; else ``proved``
     """
     found = list(results)
-    if any(result.outcome is Outcome.VACUOUS for result in found):
-        return Outcome.VACUOUS
-    if any(not result.stands and result.outcome is not Outcome.UNKNOWN for result in found):
-        return Outcome.REFUTED
+    if any(result.outcome is ProofOutcome.VACUOUS for result in found):
+        return ProofOutcome.VACUOUS
+    if any(not result.stands and result.outcome is not ProofOutcome.UNKNOWN for result in found):
+        return ProofOutcome.REFUTED
     if not found or any(not result.stands for result in found):
-        return Outcome.UNKNOWN
-    return Outcome.PROVED
+        return ProofOutcome.UNKNOWN
+    return ProofOutcome.PROVED

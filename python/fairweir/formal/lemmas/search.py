@@ -14,7 +14,7 @@ from fractions import Fraction
 from fairweir.formal.lemmas.inquiry import Inquiry, answer, weakest_check
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 
 #: Questions asked at the same time; each is already a race of two solvers.
 AT_ONCE = 1
@@ -40,7 +40,7 @@ class Found:
 
 
 def best(
-    ask: Callable[[Fraction], Outcome], weakest: Fraction, strongest: Fraction, step: Fraction, at_once: int = 1
+    ask: Callable[[Fraction], ProofOutcome], weakest: Fraction, strongest: Fraction, step: Fraction, at_once: int = 1
 ) -> Found:
     """Search the values from `weakest` to `strongest` in steps.
 
@@ -63,9 +63,9 @@ def best(
         asked: list[int] = sorted({0, count})
         while asked:
             for i, outcome in zip(asked, pool.map(lambda i: ask(values[i]), asked), strict=True):
-                if outcome is Outcome.PROVED:
+                if outcome is ProofOutcome.PROVED:
                     proved = max(proved, i)
-                elif outcome is Outcome.REFUTED:
+                elif outcome is ProofOutcome.REFUTED:
                     refuted = min(refuted, i)
                 else:
                     unknown.add(i)
@@ -107,7 +107,7 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
     """Search one constant; ``proved`` if some value was, with the next value that was refuted in the note."""
     spent: list[LemmaResult] = []
 
-    def ask(value: Fraction) -> Outcome:
+    def ask(value: Fraction) -> ProofOutcome:
         spent.append(answer(sought.lemma(value), request))
         return spent[-1].outcome
 
@@ -118,7 +118,7 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
     note = f"refuted from {refuted} on; {len(spent)} questions"
     how = weakest_check(spent)
     if found.proved is None:
-        outcome = Outcome.REFUTED if found.refuted == sought.weakest else Outcome.UNKNOWN
+        outcome = ProofOutcome.REFUTED if found.refuted == sought.weakest else ProofOutcome.UNKNOWN
         return LemmaResult(
             sought.name, "no value proved", outcome, solver=solvers, cpu_s=cpu_s, note=note, about=About.CCA
         )
@@ -127,7 +127,7 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
     return LemmaResult(
         sought.name,
         claim,
-        Outcome.PROVED,
+        ProofOutcome.PROVED,
         constants=(constant,),
         solver=solvers,
         cpu_s=cpu_s,

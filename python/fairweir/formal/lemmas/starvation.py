@@ -20,7 +20,7 @@ from fairweir.formal.lemmas.inquiry import Inquiry, answer_all
 from fairweir.formal.lemmas.result import Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.models import MODELS
-from fairweir.formal.solving.solve import Outcome
+from fairweir.formal.solving.solve import ProofOutcome
 
 #: Points of the questions: AIMD's ten R of the paper, 11 points, are not settled within two CPU minutes.
 AIMD_POINTS = 7
@@ -74,8 +74,8 @@ def fair(system: System, ratio: int) -> z3.BoolRef:
     return second < ratio * first
 
 
-def _inquiry(system: System, name: str, ratio: int, expects: Outcome, *further: z3.BoolRef) -> Inquiry:
-    constant = Constant("ratio", f"{'<' if expects is Outcome.PROVED else '>='} {ratio}")
+def _inquiry(system: System, name: str, ratio: int, expects: ProofOutcome, *further: z3.BoolRef) -> Inquiry:
+    constant = Constant("ratio", f"{'<' if expects is ProofOutcome.PROVED else '>='} {ratio}")
     given = (*periodic(system), busy(system), *further)
     claim = f"periodic, link at least half used ⟹ S_2 < {ratio} S_1"
     return Inquiry(f"{name}, {ratio}", claim, system, given, fair(system, ratio), expects, (constant,))
@@ -89,9 +89,9 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     expo = build("expo", "cbr-delay", Buffer.INFINITE, points)
     vegas = build("vegas_like", "cbr-delay", Buffer.INFINITE, points)
     inquiries = [
-        _inquiry(aimd, "AIMD, 1 BDP of buffer", AIMD_RATIO, Outcome.PROVED, bdp),
-        _inquiry(expo, "exponential curve", EXPO_RATIO, Outcome.PROVED),
-        _inquiry(expo, "exponential curve", EXPO_REACHED, Outcome.REFUTED),
-        *(_inquiry(vegas, "Vegas-like", ratio, Outcome.REFUTED) for ratio in VEGAS_REACHED),
+        _inquiry(aimd, "AIMD, 1 BDP of buffer", AIMD_RATIO, ProofOutcome.PROVED, bdp),
+        _inquiry(expo, "exponential curve", EXPO_RATIO, ProofOutcome.PROVED),
+        _inquiry(expo, "exponential curve", EXPO_REACHED, ProofOutcome.REFUTED),
+        *(_inquiry(vegas, "Vegas-like", ratio, ProofOutcome.REFUTED) for ratio in VEGAS_REACHED),
     ]
     return answer_all(inquiries, request, on_progress)

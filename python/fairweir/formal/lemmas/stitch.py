@@ -24,7 +24,7 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.formal.lemmas.result import About, LemmaResult, Outcome
+from fairweir.formal.lemmas.result import About, LemmaResult, ProofOutcome
 from fairweir.formal.lemmas.states import Factor, Measure, Snapshot, State, Transition
 
 #: A solver's steps for one check; they are a few dozen linear constraints each.
@@ -93,7 +93,7 @@ def summary(checks: Sequence[Check]) -> list[LemmaResult]:
     for name, meaning in _MEANINGS.items():
         own = [check for check in checks if check.name == name]
         gaps = [f"gap in {check.phase}: {check.gap}" for check in own if check.gap]
-        outcome = Outcome.UNKNOWN if gaps else Outcome.PROVED
+        outcome = ProofOutcome.UNKNOWN if gaps else ProofOutcome.PROVED
         cpu_s = sum(check.cpu_s for check in own)
         note = "; ".join(gaps)
         results.append(

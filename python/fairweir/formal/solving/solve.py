@@ -27,6 +27,7 @@ from fairweir.documents.results import results_folder
 from fairweir.errors import SolverError
 from fairweir.formal.solving.smtlib import Value, assert_all, declared, values
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, Reply, Satisfiable, SolverName, race, version
+from fairweir.judging.outcome import Outcome
 
 if TYPE_CHECKING:
     import z3
@@ -41,7 +42,7 @@ NO_SENDER = (
 )
 
 
-class Outcome(StrEnum):
+class ProofOutcome(StrEnum):
     """Result of a claim about a model."""
 
     PROVED = "proved"
@@ -49,6 +50,11 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
     VACUOUS = "vacuous"
     """It holds, but is empty: no sender can violate it, or the assumptions contradict each other."""
+
+    @property
+    def verdict(self) -> Outcome:
+        """Of the claim; one that is empty says nothing."""
+        return {"proved": Outcome.HOLDS, "refuted": Outcome.FAILS}.get(self.value, Outcome.UNKNOWN)
 
 
 class VacuousError(SolverError):
@@ -94,7 +100,7 @@ class Answer:
 
     Attributes
     ----------
-    outcome : Outcome
+    outcome : ProofOutcome
     values : dict from constant to exact value, of a refutation; else empty
     solver : str, who answered, with version
     cpu_s : float, CPU seconds of all solvers together, control included
@@ -103,7 +109,7 @@ class Answer:
     control_cpu_s : float, the part that the controls took
     """
 
-    outcome: Outcome
+    outcome: ProofOutcome
     values: Mapping[str, Value] = field(default_factory=dict, repr=False)
     solver: str = ""
     cpu_s: float = 0.0
@@ -236,9 +242,9 @@ def ask(
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
     found = check_text(text, budget, solvers, until)
     if found.verdict is Satisfiable.SAT:
-        return Answer(Outcome.REFUTED, found.values, found.solver, found.cpu_s, found.reason, fingerprint)
+        return Answer(ProofOutcome.REFUTED, found.values, found.solver, found.cpu_s, found.reason, fingerprint)
     if found.verdict is Satisfiable.UNKNOWN:
-        return Answer(Outcome.UNKNOWN, cpu_s=found.cpu_s, reason=found.reason, fingerprint=fingerprint)
+        return Answer(ProofOutcome.UNKNOWN, cpu_s=found.cpu_s, reason=found.reason, fingerprint=fingerprint)
     checked = control(question, budget, solvers)
     reason = "; ".join(filter(None, [checked.reason, found.reason]))
     cpu_s = found.cpu_s + checked.cpu_s
@@ -274,16 +280,16 @@ def control(question: Question, budget: Budget | None = None, solvers: Sequence[
     return Answer(outcome, solver=checks[-1].solver, cpu_s=sum(check.cpu_s for check in checks), reason=reason)
 
 
-def _controlled(controls: Sequence[Check]) -> tuple[Outcome, str]:
+def _controlled(controls: Sequence[Check]) -> tuple[ProofOutcome, str]:
     """Return the result of the controls of a claim that holds: the assumptions, then any sender."""
     last = controls[-1]
     if last.verdict is Satisfiable.SAT:
-        return Outcome.PROVED, ""
+        return ProofOutcome.PROVED, ""
     if len(controls) == 1:
-        return Outcome.UNKNOWN, "no trace is known that satisfies the assumptions"
+        return ProofOutcome.UNKNOWN, "no trace is known that satisfies the assumptions"
     if last.verdict is Satisfiable.UNSAT:
-        return Outcome.VACUOUS, NO_SENDER
-    return Outcome.UNKNOWN, "it holds, but it is not known whether any sender could violate it"
+        return ProofOutcome.VACUOUS, NO_SENDER
+    return ProofOutcome.UNKNOWN, "it holds, but it is not known whether any sender could violate it"
 
 
 def _values(reply: Reply, text: str) -> dict[str, Value]:
