@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from pydantic import BaseModel
 
 from fairweir import _core
-from fairweir.cli.main import main
 from fairweir.play.run import run
 from fairweir.scenario import elements, links, model
 from fairweir.scenario.model import Scenario
@@ -112,16 +110,6 @@ def test_scenarios_on_the_page_are_scenarios() -> None:
     assert blocks
     for block in blocks:
         run(Scenario.from_toml(block, source=str(PAGE)))
-
-
-def test_commands_on_the_page_work_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
-    assert len(lines) > 4
-    for line in lines:
-        assert main(shlex.split(line)[1:]) == 0, line
-    assert (tmp_path / "rate-steps.svg").is_file()
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
