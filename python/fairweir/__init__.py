@@ -13,7 +13,7 @@ from fairweir.errors import CcaError, ConfigError, ControllerError, FairweirErro
 
 if TYPE_CHECKING:
     from fairweir.audit.runner import run_audit
-    from fairweir.formal.verify import verify
+    from fairweir.formal.verdicts.verify import verify
     from fairweir.judging.outcome import Outcome
     from fairweir.play.run import Run, run
     from fairweir.play.sweep import Sweep, sweep
@@ -60,7 +60,7 @@ _HOMES: Final = {
     "run": "play.run",
     "run_audit": "audit.runner",
     "sweep": "play.sweep",
-    "verify": "formal.verify",
+    "verify": "formal.verdicts.verify",
 }
 
 

@@ -191,7 +191,7 @@ QUESTIONS = "fairweir.guard.examination.questions"
 EXAMINE = "fairweir.guard.examination.examine"
 AIMD = "fairweir.formal.lemmas.aimd.run"
 SYNTH = "fairweir.synth.cegis.search"
-VERIFY = "fairweir.formal.verify.verify"
+VERIFY = "fairweir.formal.verdicts.verify.verify"
 
 EFFECTS: dict[str, dict[str, Effect]] = {
     "contract derive": {

@@ -12,9 +12,9 @@ from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.senders import Sender
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.lemmas.beliefs import settle
+from fairweir.formal.lemmas.trial import make
 from fairweir.formal.models import MODELS
 from fairweir.formal.solving.solve import ProofOutcome
-from fairweir.formal.trial import make
 
 ALONE = (Sender.RATE,)
 

@@ -11,17 +11,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairweir.errors import ConfigError
-from fairweir.formal.claim_syntax import parse_assumption, parse_claim
-from fairweir.formal.claims import Joined
-from fairweir.formal.comparisons import parse_comparison
+from fairweir.formal.claims.claim import Joined
+from fairweir.formal.claims.comparisons import parse_comparison
+from fairweir.formal.claims.syntax import parse_assumption, parse_claim
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.properties import PROPERTIES
-from fairweir.formal.evidence import gather
 from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.formal.solving.solvers import Budget
-from fairweir.formal.subjects import find_subject
-from fairweir.formal.verify import Case, verify
+from fairweir.formal.verdicts.evidence import gather
+from fairweir.formal.verdicts.subjects import find_subject
+from fairweir.formal.verdicts.verify import Case, verify
 
 PROVED, REFUTED, VACUOUS = ProofOutcome.PROVED, ProofOutcome.REFUTED, ProofOutcome.VACUOUS
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from fairweir.formal.frcc import maps
-from fairweir.formal.frcc.fluid import Network, NoFixedPointError, one_link, parking_lot, shares_of_one_link
 from fairweir.formal.frcc.jittery import PROVED, STATED, State, any_bend, step
 from fairweir.formal.frcc.lemmas import PUBLISHED
 from fairweir.papers.thesis import region
+from fairweir.papers.thesis.frcc_fluid import Network, NoFixedPointError, one_link, parking_lot, shares_of_one_link
 from fairweir.papers.thesis.frcc_packets import on_one_link, on_parking_lot, play
 from fairweir.papers.thesis.portraits import after
 from fairweir.papers.thesis.ratios import (
@@ -98,7 +98,7 @@ def test_equal_rtprops_over_hops_are_not_equal_rtts() -> None:
 
 
 def test_windows_without_fixed_point_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairweir.formal.frcc.fluid._ROUNDS", 3)
+    monkeypatch.setattr("fairweir.papers.thesis.frcc_fluid._ROUNDS", 3)
     with pytest.raises(NoFixedPointError, match="do not rest in 3 rounds"):
         one_link([4, 256]).fixed_point()
 

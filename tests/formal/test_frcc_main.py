@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairweir.errors import ConfigError
-from fairweir.formal.frcc import main_suite
 from fairweir.formal.frcc.claim import Claim
-from fairweir.formal.frcc.main_check import escapes, play, sample
-from fairweir.formal.frcc.main_controls import controls, fair
-from fairweir.formal.frcc.main_hand import lemmas
-from fairweir.formal.frcc.main_rule import THESIS, Errors, after_round, factor, printed_factor
-from fairweir.formal.frcc.main_update import UNRANKED, Attractor, Case, attractor
+from fairweir.formal.frcc.main import suite as main_suite
+from fairweir.formal.frcc.main.check import escapes, play, sample
+from fairweir.formal.frcc.main.controls import controls, fair
+from fairweir.formal.frcc.main.hand import lemmas
+from fairweir.formal.frcc.main.rule import THESIS, Errors, after_round, factor, printed_factor
+from fairweir.formal.frcc.main.update import UNRANKED, Attractor, Case, attractor
 from fairweir.formal.frcc.suite import check
 from fairweir.formal.lemmas.result import LemmaResult, ProofOutcome, conclude
 from fairweir.formal.lemmas.suites import Progress, Request

@@ -21,8 +21,8 @@ from fairweir.formal.encoding.system import Sender, System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import sample, violations
 from fairweir.formal.exact.believe import believe, first_values
+from fairweir.formal.lemmas.trial import families_of, make, try_out
 from fairweir.formal.models import MODELS
-from fairweir.formal.trial import families_of, make, try_out
 
 POINTS = 6
 NAMES = ("ideal", "cbr-delay", "ccac")

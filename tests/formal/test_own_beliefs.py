@@ -16,20 +16,20 @@ from fairweir.ccas.rule import Rule
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Start, Terms, families, soundness
 from fairweir.formal.beliefs.family import USUAL, Family
-from fairweir.formal.claim_syntax import parse_claim
+from fairweir.formal.claims.syntax import parse_claim
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Bit, System
 from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact import beliefs as exact
 from fairweir.formal.exact.beliefs import BeliefDefinition
+from fairweir.formal.lemmas.trial import try_out
 from fairweir.formal.models import MODELS
 from fairweir.formal.models.model import Model
 from fairweir.formal.solving.solve import ProofOutcome, Question, ask
 from fairweir.formal.solving.solvers import Budget
-from fairweir.formal.subjects import of_rule
-from fairweir.formal.trial import try_out
-from fairweir.formal.verify import Case, verify
+from fairweir.formal.verdicts.subjects import of_rule
+from fairweir.formal.verdicts.verify import Case, verify
 
 
 class Peak(Family):

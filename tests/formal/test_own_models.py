@@ -13,17 +13,17 @@ import pytest
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.formal import models
-from fairweir.formal.claim_syntax import parse_claim
+from fairweir.formal.claims.syntax import parse_claim
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
-from fairweir.formal.evidence import gather
 from fairweir.formal.exact import networks
 from fairweir.formal.models import MODELS, NETWORKS
 from fairweir.formal.models.new import write_model
 from fairweir.formal.models.user import find_model
 from fairweir.formal.solving.solve import ProofOutcome
-from fairweir.formal.subjects import find_subject
-from fairweir.formal.verify import Case, verify
+from fairweir.formal.verdicts.evidence import gather
+from fairweir.formal.verdicts.subjects import find_subject
+from fairweir.formal.verdicts.verify import Case, verify
 
 #: Serves what has come at once: nothing ever waits.
 DUMMY = '''

@@ -23,7 +23,7 @@ from fairweir.formal.encoding.senders import Sender
 from fairweir.formal.encoding.system import Acks
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
-from fairweir.formal.handmade import HANDMADE
+from fairweir.formal.hand_encoded import HAND_ENCODED
 from fairweir.formal.lemmas import aimd, cc_probe_slow, cc_qdel, starvation
 from fairweir.formal.lemmas import inquiry as inquiry_module
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
@@ -37,7 +37,7 @@ from fairweir.formal.lemmas.stitch import stitch, summary
 from fairweir.formal.lemmas.suites import SUITES, Request, find
 from fairweir.formal.lemmas.view import snapshot
 from fairweir.formal.models import MODELS
-from fairweir.formal.packets import scenario_of
+from fairweir.formal.replay.packets import scenario_of
 from fairweir.formal.solving.solve import Answer, ProofOutcome, Question, VacuousError, ask
 from fairweir.formal.solving.solvers import Budget
 from fairweir.play.run import run
@@ -131,7 +131,7 @@ def test_aimd_is_proved_and_its_refutations_satisfy_the_definition(tmp_path: Pat
     assert len(traces) == 3
     for path in traces:
         trace = Trace.load(path)
-        assert [*violations(trace), *HANDMADE["aimd"].violations(trace)] == []
+        assert [*violations(trace), *HAND_ENCODED["aimd"].violations(trace)] == []
 
 
 def lemma(expects: ProofOutcome = ProofOutcome.PROVED) -> Inquiry:
@@ -366,7 +366,7 @@ def test_jitter_starves_a_vegas_like_flow_for_as_long_as_it_lasts() -> None:
     found = ask(Question("starved", assumed, starvation.fair(system, 100)), Budget(20))
     assert found.outcome is ProofOutcome.REFUTED
     trace = Trace.from_values(system, found.values)
-    cca = HANDMADE["vegas_like"]
+    cca = HAND_ENCODED["vegas_like"]
     assert [*violations(trace), *cca.violations(trace, 0), *cca.violations(trace, 1)] == []
     starved, fed = (flow.S[-1] - flow.S[0] for flow in trace.flows)
     assert fed >= 100 * starved

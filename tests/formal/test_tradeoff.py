@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.formal.tradeoff import Allowance, min_time, ramp, rounds_to
+from fairweir.formal.lemmas.tradeoff import Allowance, min_time, ramp, rounds_to
 from fairweir.judging.summary import OverTime
 from fairweir.papers.catalogue import computed_entries
 from fairweir.papers.thesis.frontier import OPENS_S, RTPROP_MS, Prober, packets_per_r, read_climb
@@ -97,7 +97,7 @@ def test_invalid_questions_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None
         rounds_to([20.0], Allowance("1"), 0.0, 1.0)
     with pytest.raises(ConfigError, match="rates do not ascend"):
         rounds_to([20.0, 10.0], Allowance("1"), 1.0, 1.0)
-    monkeypatch.setattr("fairweir.formal.tradeoff.MAX_ROUNDS", 100)
+    monkeypatch.setattr("fairweir.formal.lemmas.tradeoff.MAX_ROUNDS", 100)
     with pytest.raises(ConfigError, match="does not lead from 1 to 1000 packets per R in 100 round trips"):
         rounds_to([1000.0], Allowance("1"), 1.0, 1.0)
 

@@ -13,19 +13,19 @@ from fairweir.cli.main import main
 from fairweir.errors import ConfigError, InvariantError
 from fairweir.formal.certificates.certificate import Certificate
 from fairweir.formal.certificates.checker import check, read
-from fairweir.formal.claim_syntax import parse_assumption, parse_claim
+from fairweir.formal.claims.measure import Curves
+from fairweir.formal.claims.syntax import parse_assumption, parse_claim
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.demands import LARGE_LOSS
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.trace import Trace
-from fairweir.formal.evidence import claim_stem, gather, keep
-from fairweir.formal.measure import Curves
 from fairweir.formal.models import MODELS
-from fairweir.formal.packets import R_MS, curves_of, scenario_of
+from fairweir.formal.replay.packets import R_MS, curves_of, scenario_of
 from fairweir.formal.solving.solve import Prepared, ProofOutcome
 from fairweir.formal.solving.solvers import Budget, Satisfiable
-from fairweir.formal.subjects import find_subject
-from fairweir.formal.verify import Case, judge, verify
+from fairweir.formal.verdicts.evidence import claim_stem, gather, keep
+from fairweir.formal.verdicts.subjects import find_subject
+from fairweir.formal.verdicts.verify import Case, judge, verify
 from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 

@@ -19,7 +19,7 @@ from fairweir.cli.main import main
 from fairweir.documents.arguments import enum_parameters, words_for_enums
 from fairweir.errors import CcaError, ConfigError
 from fairweir.formal.beliefs import Expiry
-from fairweir.formal.subjects import find_subject
+from fairweir.formal.verdicts.subjects import find_subject
 from fairweir.judging.interval import Scale, interval
 from fairweir.judging.outcome import combine
 from fairweir.play.run import run
@@ -58,9 +58,9 @@ PUBLIC = dict(_public())
 def test_the_functions_that_take_words_are_found() -> None:
     assert {
         "fairweir.audit.runner.run_audit",
-        "fairweir.formal.subjects.find_subject",
+        "fairweir.formal.verdicts.subjects.find_subject",
         "fairweir.formal.solving.solve.ask",
-        "fairweir.formal.verify.verify",
+        "fairweir.formal.verdicts.verify.verify",
         "fairweir.judging.interval.interval",
         "fairweir.judging.outcome.combine",
     } <= set(PUBLIC)

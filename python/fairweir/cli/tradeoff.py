@@ -10,7 +10,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.values import read
-from fairweir.formal.tradeoff import Allowance, min_time, rounds_to
+from fairweir.formal.lemmas.tradeoff import Allowance, min_time, rounds_to
 from fairweir.units import Bytes, Duration, Rate
 
 NO_BOUND = "no bound exists without a buffer or a delay"

@@ -23,9 +23,9 @@ from fairweir.errors import ConfigError
 from fairweir.formal.solving.solvers import Budget, Race, SolverName
 
 if TYPE_CHECKING:
-    from fairweir.formal.claims import Claim
-    from fairweir.formal.evidence import Evidence
-    from fairweir.formal.verify import Case, Verification
+    from fairweir.formal.claims.claim import Claim
+    from fairweir.formal.verdicts.evidence import Evidence
+    from fairweir.formal.verdicts.verify import Case, Verification
 
 
 def verify(
@@ -114,9 +114,9 @@ def verify(
             def on_step(doing: str, case: Case = case) -> None:
                 report(f"{case.claim.text}: {doing}")
 
-            from fairweir.formal.evidence import gather
-            from fairweir.formal.evidence import keep as keep_files
-            from fairweir.formal.verify import verify as answer
+            from fairweir.formal.verdicts.evidence import gather
+            from fairweir.formal.verdicts.evidence import keep as keep_files
+            from fairweir.formal.verdicts.verify import verify as answer
 
             found = answer(case, spend, solver or list(SolverName), Race.ALL if both else Race.FIRST, on_step)
             on_step("certificate" if found.trace is None else "packets")
@@ -152,12 +152,12 @@ def _cases(
 ) -> list[Case]:
     """Parse the command line's words."""
     from fairweir.formal.beliefs import Expiry, Start
-    from fairweir.formal.claim_syntax import parse_assumption, parse_claim, parse_number
+    from fairweir.formal.claims.syntax import parse_assumption, parse_claim, parse_number
     from fairweir.formal.encoding.buffers import Buffer
     from fairweir.formal.encoding.grid import Grid
     from fairweir.formal.models.user import find_model
-    from fairweir.formal.subjects import find_subject
-    from fairweir.formal.verify import Case
+    from fairweir.formal.verdicts.subjects import find_subject
+    from fairweir.formal.verdicts.verify import Case
 
     def one_of(value: str, known: list[str], what: str, key: str) -> str:
         if value not in known:
@@ -175,7 +175,7 @@ def _cases(
 
 
 def _folder(case: Case) -> str:
-    from fairweir.formal.evidence import claim_stem
+    from fairweir.formal.verdicts.evidence import claim_stem
 
     return f"{case.subject.name}-{case.model}-{claim_stem(case.claim)}"
 
@@ -240,14 +240,14 @@ def _numbers(claim: Claim, value: Fraction | None, shown: Mapping[str, Fraction]
 
 def show_list(as_json: bool) -> None:
     """Print the CCAs, models and claims available for verification."""
-    from fairweir.formal.claim_syntax import DEMANDS
-    from fairweir.formal.claims import INVARIANT, INVARIANT_MEANING
-    from fairweir.formal.comparisons import FIXED, FLOW, PATH
+    from fairweir.formal.claims.claim import INVARIANT, INVARIANT_MEANING
+    from fairweir.formal.claims.comparisons import FIXED, FLOW, PATH
+    from fairweir.formal.claims.syntax import DEMANDS
     from fairweir.formal.encoding.buffers import Buffer
     from fairweir.formal.encoding.properties import PROPERTIES
-    from fairweir.formal.handmade import HANDMADE
+    from fairweir.formal.hand_encoded import HAND_ENCODED
     from fairweir.formal.models import MODELS
-    from fairweir.formal.subjects import rule_names
+    from fairweir.formal.verdicts.subjects import rule_names
 
     quantities = {**PATH, **FLOW, **FIXED}
     if as_json:
@@ -260,7 +260,7 @@ def show_list(as_json: bool) -> None:
             }
             for name, one in PROPERTIES.items()
         }
-        ccas = {"rules": rule_names(), "by_hand": list(HANDMADE)}
+        ccas = {"rules": rule_names(), "by_hand": list(HAND_ENCODED)}
         buffers = [str(buffer) for buffer in Buffer]
         invariant = {"meaning": INVARIANT_MEANING, "demands": dict(DEMANDS)}
         document = {"ccas": ccas, "models": list(MODELS), "buffers": buffers, "properties": rows}
@@ -268,7 +268,7 @@ def show_list(as_json: bool) -> None:
         return
     table = Table(box=None, show_header=False)
     table.add_row("rules", ", ".join(rule_names()))
-    table.add_row("by hand", ", ".join(HANDMADE))
+    table.add_row("by hand", ", ".join(HAND_ENCODED))
     table.add_row("models", ", ".join(MODELS))
     table.add_row("buffers", ", ".join(Buffer))
     claims = Table("property, default", "bounds", box=None, header_style="bold")

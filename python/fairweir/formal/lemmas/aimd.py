@@ -14,7 +14,7 @@ import z3
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import System
-from fairweir.formal.handmade import HANDMADE
+from fairweir.formal.hand_encoded import HAND_ENCODED
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.inquiry import Inquiry, answer_all, elsewhere
 from fairweir.formal.lemmas.result import Constant, LemmaResult
@@ -50,7 +50,7 @@ EXCESS = 2
 
 def build(points: int, model: str = "ccac") -> System:
     """Return AIMD on CCAC, or another model, with any buffer up to the largest."""
-    cca = HANDMADE["aimd"]
+    cca = HAND_ENCODED["aimd"]
     system = MODELS[model].build(Grid(points), Buffer.ARBITRARY, (cca.sender,))
     cca.encode(system)
     system.assume("buffer of the suite", z3.Real("beta") <= LARGEST_BUFFER)

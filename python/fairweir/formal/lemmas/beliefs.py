@@ -16,10 +16,10 @@ from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
 from fairweir.formal.lemmas.result import About, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
+from fairweir.formal.lemmas.trial import Trial, families_of, try_out
 from fairweir.formal.models import MODELS, NETWORKS
 from fairweir.formal.solving.solve import ProofOutcome, Question, ask
 from fairweir.formal.solving.solvers import Budget
-from fairweir.formal.trial import Trial, families_of, try_out
 
 #: Default points of a trace: C_U needs intervals above D, and the result of a probe is known after two R.
 POINTS = 7

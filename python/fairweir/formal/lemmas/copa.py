@@ -15,7 +15,7 @@ import z3
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import System
-from fairweir.formal.handmade import HANDMADE
+from fairweir.formal.hand_encoded import HAND_ENCODED
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.inquiry import answer_all, elsewhere
 from fairweir.formal.lemmas.result import Constant, LemmaResult
@@ -59,7 +59,7 @@ def build(points: int, *, composes: bool, model: str = "ccac") -> System:
     composes : tokens may be wasted when no bytes wait for one, so that two links in series are one; otherwise only when
         no bytes wait at all
     """
-    cca = HANDMADE["copa_like"]
+    cca = HAND_ENCODED["copa_like"]
     system = MODELS[model].build(Grid(points), Buffer.INFINITE, (cca.sender,))
     cca.encode(system)
     if not composes:

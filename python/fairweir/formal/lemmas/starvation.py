@@ -15,7 +15,7 @@ import z3
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Flow, System
-from fairweir.formal.handmade import HANDMADE
+from fairweir.formal.hand_encoded import HAND_ENCODED
 from fairweir.formal.lemmas.inquiry import Inquiry, answer_all
 from fairweir.formal.lemmas.result import Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Request
@@ -35,7 +35,7 @@ BUSY = Fraction(1, 2)
 
 def build(cca: str, model: str, buffer: Buffer, points: int) -> System:
     """Return two flows of one kind."""
-    subject = HANDMADE[cca]
+    subject = HAND_ENCODED[cca]
     system = MODELS[model].build(Grid(points), buffer, (subject.sender, subject.sender))
     for flow in range(2):
         subject.encode(system, flow)

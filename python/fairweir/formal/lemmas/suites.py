@@ -136,14 +136,14 @@ _ALL: tuple[Suite, ...] = (
         "frcc-main",
         "FRCC's main cwnd update on the jittery link, 2 flows, R/theta up to 20: bounded throughput ratio; controls",
         "beyond thesis 7.5.3 (assumption 6), D.3.4",
-        "fairweir.formal.frcc.main_suite:two_flows",
+        "fairweir.formal.frcc.main.suite:two_flows",
         frozenset({"search", "certificate"}),
     ),
     Suite(
         "frcc-main-3",
         "the same for 3 flows, R/theta from 0.5 to 4",
         "beyond thesis 7.5.3 (assumption 6, N_G = 2), D.3.4",
-        "fairweir.formal.frcc.main_suite:three_flows",
+        "fairweir.formal.frcc.main.suite:three_flows",
         frozenset({"search", "certificate"}),
     ),
 )

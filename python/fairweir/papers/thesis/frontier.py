@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fairweir.formal.tradeoff import Allowance, min_time, rounds_to
+from fairweir.formal.lemmas.tradeoff import Allowance, min_time, rounds_to
 from fairweir.judging.summary import OverTime
 from fairweir.play.batch import Archive, Played, Task, play_all
 from fairweir.reproduce.computed import Computation, Number, computed

@@ -9,7 +9,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
-from fairweir.formal.frcc.fluid import THETA_MS, parking_lot
+from fairweir.papers.thesis.frcc_fluid import THETA_MS, parking_lot
 from fairweir.papers.thesis.frcc_packets import Played, on_one_link, on_parking_lot, play
 from fairweir.papers.thesis.ratios import ratio_at_rest
 from fairweir.reproduce.computed import Computation, Number, computed

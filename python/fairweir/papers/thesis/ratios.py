@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fairweir.formal.frcc.fluid import Network, one_link, parking_lot
+from fairweir.papers.thesis.frcc_fluid import Network, one_link, parking_lot
 from fairweir.papers.thesis.frcc_packets import Played, on_one_link, on_parking_lot, play
 from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound

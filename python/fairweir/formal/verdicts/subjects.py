@@ -19,7 +19,7 @@ from fairweir.formal.encoding.system import Sender, System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import Violation
 from fairweir.formal.exact.senders import decisions
-from fairweir.formal.handmade import HANDMADE, HandmadeCca
+from fairweir.formal.hand_encoded import HAND_ENCODED, HandEncodedCca
 from fairweir.formal.models import MODELS
 
 
@@ -72,7 +72,7 @@ def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
     return Subject(rule.name, rule.summary, Sender.RATE, encode, judged, f"{words[start]}, {ends[expiry]}")
 
 
-def of_handmade(cca: HandmadeCca) -> Subject:
+def of_hand_encoded(cca: HandEncodedCca) -> Subject:
     """Return a CCA that was encoded by hand as a subject."""
 
     def encode(system: System, flow: int) -> None:
@@ -94,10 +94,10 @@ def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Ex
     ------
     ConfigError : no such CCA, or a file that is not a rule
     """
-    if name in HANDMADE:
+    if name in HAND_ENCODED:
         if start is not Start.CONSISTENT or expiry is not Expiry.NEVER:
             raise ConfigError(f"`{name}` has no beliefs, so none can be stale", key="--beliefs")
-        return of_handmade(HANDMADE[name])
+        return of_hand_encoded(HAND_ENCODED[name])
     if not name.endswith(".toml") and name not in rule_names():
         raise ConfigError(f"no such CCA to verify: `{name}`", hint=f"{_meant(name)}; or write the path of a rule file")
     return of_rule(Rule.load(find_rule(name)), start, expiry)
@@ -120,8 +120,8 @@ def _meant(name: str) -> str:
     """Return a hint for an unknown name: its representative, a close name, or all names."""
     stand_in = STANDS_FOR.get(re.sub(r"[^a-z0-9]", "", name.lower()))
     if stand_in is not None:
-        return f"use `{stand_in}` in its place: {HANDMADE[stand_in].source}"
-    known = [*rule_names(), *HANDMADE]
+        return f"use `{stand_in}` in its place: {HAND_ENCODED[stand_in].source}"
+    known = [*rule_names(), *HAND_ENCODED]
     if name in algorithms():
         return f"it can be simulated, but only rules and hand-encoded CCAs can be verified: {', '.join(known)}"
     return did_you_mean(name, known)

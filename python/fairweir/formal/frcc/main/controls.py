@@ -9,9 +9,9 @@ from fractions import Fraction
 from itertools import product
 from typing import Final
 
-from fairweir.formal.frcc.main_check import escapes, sample
-from fairweir.formal.frcc.main_rule import THESIS, Assumed, Errors, after_round, factor, printed_factor
-from fairweir.formal.frcc.main_update import Case, attractor
+from fairweir.formal.frcc.main.check import escapes, sample
+from fairweir.formal.frcc.main.rule import THESIS, Assumed, Errors, after_round, factor, printed_factor
+from fairweir.formal.frcc.main.update import Case, attractor
 from fairweir.formal.lemmas.result import About, LemmaResult, ProofOutcome
 
 Cwnd = list[Fraction]

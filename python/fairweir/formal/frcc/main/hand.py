@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairweir.formal.frcc.claim import Claim
-from fairweir.formal.frcc.main_rule import THESIS, Assumed
+from fairweir.formal.frcc.main.rule import THESIS, Assumed
 from fairweir.formal.lemmas.result import About
 from fairweir.formal.solving.solve import Question
 

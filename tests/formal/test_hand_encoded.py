@@ -14,16 +14,16 @@ from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact import violations
-from fairweir.formal.handmade import HANDMADE, HandmadeCca
+from fairweir.formal.hand_encoded import HAND_ENCODED, HandEncodedCca
 from fairweir.formal.models import MODELS
 from fairweir.formal.solving.solve import ProofOutcome, Question, ask
 from fairweir.formal.solving.solvers import Budget
 
 POINTS = 7
-ALL = sorted(HANDMADE)
+ALL = sorted(HAND_ENCODED)
 
 
-def alone(cca: HandmadeCca, model: str = "ccac", buffer: Buffer = Buffer.ARBITRARY) -> System:
+def alone(cca: HandEncodedCca, model: str = "ccac", buffer: Buffer = Buffer.ARBITRARY) -> System:
     system = MODELS[model].build(Grid(POINTS), buffer, (cca.sender,))
     cca.encode(system)
     return system
@@ -45,7 +45,7 @@ def changed(trace: Trace, column: str, t: int, by: Fraction) -> Trace:
 
 @pytest.mark.parametrize("name", ALL)
 def test_traces_of_the_encoding_satisfy_the_definition(name: str) -> None:
-    cca = HANDMADE[name]
+    cca = HAND_ENCODED[name]
     system = alone(cca)
     last = system.grid.last
     own = system.flows[0]
@@ -57,7 +57,7 @@ def test_traces_of_the_encoding_satisfy_the_definition(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_definition_finds_what_is_changed(name: str) -> None:
-    cca = HANDMADE[name]
+    cca = HAND_ENCODED[name]
     trace = made(alone(cca))
     column = "rate" if name == "expo" else "cwnd"
     for t in range(1, POINTS):
@@ -67,7 +67,7 @@ def test_the_definition_finds_what_is_changed(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["aimd", "vegas_like", "expo"])
 def test_the_encoding_admits_no_other_window_or_rate(name: str) -> None:
-    cca = HANDMADE[name]
+    cca = HAND_ENCODED[name]
     system = alone(cca)
     trace = made(system)
     own = system.flows[0]
@@ -88,7 +88,7 @@ def test_the_encoding_admits_no_other_window_or_rate(name: str) -> None:
 
 
 def test_aimd_answers_one_loss_in_a_window() -> None:
-    cca = HANDMADE["aimd"]
+    cca = HAND_ENCODED["aimd"]
     system = alone(cca)
     own = system.flows[0]
     lost_twice = [system.L[1] > system.L[0], system.L[2] > system.L[1]]
@@ -98,16 +98,16 @@ def test_aimd_answers_one_loss_in_a_window() -> None:
 
 
 def test_encodings_that_do_not_exist_are_rejected() -> None:
-    fine = MODELS["ccac"].build(Grid(5, per_r=2), Buffer.INFINITE, (HANDMADE["vegas_like"].sender,))
+    fine = MODELS["ccac"].build(Grid(5, per_r=2), Buffer.INFINITE, (HAND_ENCODED["vegas_like"].sender,))
     with pytest.raises(ConfigError, match="one step per R"):
-        HANDMADE["vegas_like"].encode(fine)
-    jittery = MODELS["ccac"].build(Grid(5, jitter=Fraction(2)), Buffer.INFINITE, (HANDMADE["copa_like"].sender,))
+        HAND_ENCODED["vegas_like"].encode(fine)
+    jittery = MODELS["ccac"].build(Grid(5, jitter=Fraction(2)), Buffer.INFINITE, (HAND_ENCODED["copa_like"].sender,))
     with pytest.raises(ConfigError, match="a jitter of 1 R: `2`"):
-        HANDMADE["copa_like"].encode(jittery)
+        HAND_ENCODED["copa_like"].encode(jittery)
 
 
 def test_evaluated_constraints_agree_with_the_definition() -> None:
-    cca = HANDMADE["bbr_like"]
+    cca = HAND_ENCODED["bbr_like"]
     system = alone(cca)
     trace = made(system)
     group = {name: found for name, found in system.groups.items() if name.startswith("bbr_like")}

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
+from fairweir.formal.claims.measure import Curves
 from fairweir.formal.encoding.trace import Trace
-from fairweir.formal.measure import Curves
 
 if TYPE_CHECKING:
     import z3

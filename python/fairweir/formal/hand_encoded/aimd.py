@@ -18,7 +18,7 @@ import z3
 from fairweir.formal.encoding.system import Sender, System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Report, Violation
-from fairweir.formal.handmade.cca import ELSE, bind, choose, remember
+from fairweir.formal.hand_encoded.cca import ELSE, bind, choose, remember
 
 
 @dataclass(frozen=True)

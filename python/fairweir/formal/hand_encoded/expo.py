@@ -19,7 +19,7 @@ import z3
 from fairweir.formal.encoding.system import Sender, System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Report, Violation
-from fairweir.formal.handmade.cca import bind, need_whole_steps, remember
+from fairweir.formal.hand_encoded.cca import bind, need_whole_steps, remember
 
 #: s: the unfairness that the curve tolerates for one D of ambiguity.
 RATIO = 2

@@ -13,7 +13,7 @@ from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Violation
 
 
-class HandmadeCca(Protocol):
+class HandEncodedCca(Protocol):
     """An algorithm with state of its own, which no rule over beliefs can express.
 
     Attributes
@@ -56,7 +56,7 @@ def remember(system: System, flow: int, *names: str) -> list[Curve]:
     return columns
 
 
-def bind(system: System, flow: int, cca: HandmadeCca, constraints: list[z3.BoolRef]) -> list[z3.BoolRef]:
+def bind(system: System, flow: int, cca: HandEncodedCca, constraints: list[z3.BoolRef]) -> list[z3.BoolRef]:
     """Add an algorithm's constraints to the system, and give them."""
     system.decide(f"{cca.name} {flow}", lambda trace: cca.violations(trace, flow), *constraints)
     return constraints

@@ -19,11 +19,11 @@ from fairweir import __version__, _core
 from fairweir.documents import sealed
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.sealed import NotBelievedError
-from fairweir.formal.frcc.main_check import escapes, play, sample
-from fairweir.formal.frcc.main_controls import controls
-from fairweir.formal.frcc.main_hand import lemmas
-from fairweir.formal.frcc.main_rule import THESIS, Assumed
-from fairweir.formal.frcc.main_update import Attractor, Case, attractor
+from fairweir.formal.frcc.main.check import escapes, play, sample
+from fairweir.formal.frcc.main.controls import controls
+from fairweir.formal.frcc.main.hand import lemmas
+from fairweir.formal.frcc.main.rule import THESIS, Assumed
+from fairweir.formal.frcc.main.update import Attractor, Case, attractor
 from fairweir.formal.frcc.suite import check
 from fairweir.formal.lemmas.inquiry import UNCHECKED, weakest_check
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult, ProofOutcome

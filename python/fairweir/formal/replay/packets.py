@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fairweir.errors import ConfigError
+from fairweir.formal.claims.measure import Curves
 from fairweir.formal.encoding.trace import Trace
-from fairweir.formal.measure import Curves
 from fairweir.formal.models import MODELS
 from fairweir.scenario.model import Scenario
 

@@ -20,7 +20,7 @@ import z3
 from fairweir.formal.encoding.system import Sender, System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Report, Violation
-from fairweir.formal.handmade.cca import bind, need_whole_steps
+from fairweir.formal.hand_encoded.cca import bind, need_whole_steps
 
 
 @dataclass(frozen=True)

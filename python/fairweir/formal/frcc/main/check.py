@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from fairweir.formal.frcc.main_rule import Assumed, Errors, after_round, corners
-from fairweir.formal.frcc.main_update import Attractor, Case
+from fairweir.formal.frcc.main.rule import Assumed, Errors, after_round, corners
+from fairweir.formal.frcc.main.update import Attractor, Case
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,15 @@ from typing import Any
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import SolverError
 from fairweir.formal.certificates.certificate import Certificate, certify, save
-from fairweir.formal.claims import Bound, Claim
+from fairweir.formal.claims.claim import Bound, Claim
+from fairweir.formal.claims.measure import Curves
 from fairweir.formal.encoding.trace import Trace
-from fairweir.formal.measure import Curves
 from fairweir.formal.models import MODELS
 from fairweir.formal.models.user import UserModel
-from fairweir.formal.packets import Replay, curves_of, scenario_of
-from fairweir.formal.picture import save_picture
+from fairweir.formal.replay.packets import Replay, curves_of, scenario_of
+from fairweir.formal.replay.picture import save_picture
 from fairweir.formal.solving.solve import ProofOutcome
-from fairweir.formal.verify import Verification
+from fairweir.formal.verdicts.verify import Verification
 from fairweir.play.run import Run, run
 
 #: Characters of a claim in the name of a folder.

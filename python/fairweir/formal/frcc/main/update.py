@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any, Final, Literal
 
 from fairweir import _core
-from fairweir.formal.frcc.main_rule import THESIS, Assumed, Number
+from fairweir.formal.frcc.main.rule import THESIS, Assumed, Number
 
 UNRANKED: Final = 2**32 - 1
 

@@ -1,4 +1,4 @@
-"""Claims about every trace, and assumptions; :mod:`fairweir.formal.claim_syntax` parses them.
+"""Claims about every trace, and assumptions; :mod:`fairweir.formal.claims.syntax` parses them.
 
 A claim is encoded for solvers, and judged by definition on a trace, or on packets where they show all that it reads.
 """
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Start
 from fairweir.formal.beliefs.families import FAMILIES
-from fairweir.formal.comparisons import Comparison
+from fairweir.formal.claims.comparisons import Comparison
+from fairweir.formal.claims.measure import MEASURES, Curves
 from fairweir.formal.encoding.demands import Demands, LargeLoss
 from fairweir.formal.encoding.properties import PROPERTIES
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.invariant import keeps
-from fairweir.formal.measure import MEASURES, Curves
 
 if TYPE_CHECKING:
     import z3

@@ -19,7 +19,7 @@ import z3
 from fairweir.formal.encoding.system import Curve, Sender, System, is_max
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Report, Violation
-from fairweir.formal.handmade.cca import bind, need_whole_steps, remember
+from fairweir.formal.hand_encoded.cca import bind, need_whole_steps, remember
 
 GAINS = (Fraction(5, 4), Fraction(4, 5), Fraction(1), Fraction(1))
 #: Number of rates, one per R, of which the maximum is used.

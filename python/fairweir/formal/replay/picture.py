@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairweir.formal.measure import Curves
+from fairweir.formal.claims.measure import Curves
 from fairweir.show import style
 from fairweir.show.plots import check_plot_path, save_figure
 

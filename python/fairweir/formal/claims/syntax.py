@@ -2,7 +2,7 @@
 
 ``utilization>=0.5``, ``queue<=22/5``: a property with its bound. ``invariant(utilization>=3/10, large-loss=always)``:
 the synthesis invariant with other demands. ``bq@end <= bq@0 - 1/2``: quantities at sample points
-(:mod:`fairweir.formal.comparisons`). ``CLAIM or CLAIM``, ``CLAIM and CLAIM``; ``and`` binds tighter.
+(:mod:`fairweir.formal.claims.comparisons`). ``CLAIM or CLAIM``, ``CLAIM and CLAIM``; ``and`` binds tighter.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Final
 
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.formal.claims import INVARIANT, KEY, Assumption, AtPoints, Bound, Claim, Invariant, Joined
-from fairweir.formal.comparisons import FIXED, parse_comparison
+from fairweir.formal.claims.claim import INVARIANT, KEY, Assumption, AtPoints, Bound, Claim, Invariant, Joined
+from fairweir.formal.claims.comparisons import FIXED, parse_comparison
 from fairweir.formal.encoding.demands import QUEUE_PACKETS, Demands, LargeLoss
 from fairweir.formal.encoding.properties import PROPERTIES
 

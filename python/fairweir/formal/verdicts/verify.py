@@ -1,8 +1,8 @@
 """From a CCA, a model and a claim to a verdict with its evidence (``fairweir verify``).
 
 A refutation is a trace: it is judged again by :mod:`fairweir.formal.exact`, which shares nothing with the encoding, and
-then run packet by packet in the simulator (:mod:`fairweir.formal.packets`). If the claim can be violated by a margin,
-such a trace is shown, so that the packet size does not obscure the violation.
+then run packet by packet in the simulator (:mod:`fairweir.formal.replay.packets`). If the claim can be violated by a
+margin, such a trace is shown, so that the packet size does not obscure the violation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 
 from fairweir.documents.arguments import member, one_of, words_for_enums
 from fairweir.errors import InvariantError
-from fairweir.formal.claims import Assumption, Bound, Claim, parts
+from fairweir.formal.claims.claim import Assumption, Bound, Claim, parts
 from fairweir.formal.encoding.buffers import Buffer, min_size
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Acks, System
@@ -24,7 +24,7 @@ from fairweir.formal.models import MODELS
 from fairweir.formal.models.user import UserModel, find_model
 from fairweir.formal.solving.solve import Answer, ProofOutcome, Question, VacuousError, ask, control
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, SolverName
-from fairweir.formal.subjects import Subject
+from fairweir.formal.verdicts.subjects import Subject
 
 #: By which parts of its bound a claim is tried to be broken, the largest first.
 MARGINS = (Fraction(1, 2), Fraction(1, 5), Fraction(1, 20))

@@ -1,0 +1,1 @@
+"""Claims about traces: bounds, comparisons at sample points, the invariant; how the command line writes them."""
