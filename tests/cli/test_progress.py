@@ -8,7 +8,7 @@ import pytest
 from tests.summaries import filled
 
 from fairweir.cli.progress import meter, on_played
-from fairweir.play.batch import Played, Task
+from fairweir.play.batch import Task, TaskResult
 from fairweir.scenario.dumbbell import dumbbell
 
 
@@ -21,9 +21,9 @@ def test_an_interruption_prints_where_finished_work_is(capsys: pytest.CaptureFix
 def test_a_failed_run_is_reported_and_the_bar_moves_within_its_part(capsys: pytest.CaptureFixture[str]) -> None:
     task = Task(dumbbell("reno", name="pair"))
     with meter("work") as report:
-        on_played(report, start=0.5)(task, Played(None, "it looped"), 1.0, 2.0)
+        on_played(report, start=0.5)(task, TaskResult(None, "it looped"), 1.0, 2.0)
         assert report.bar.tasks[0].completed == pytest.approx(0.75)
-        on_played(report, name=lambda _: "mine")(task, Played(filled({}), ""), 2.0, 2.0)
+        on_played(report, name=lambda _: "mine")(task, TaskResult(filled({}), ""), 2.0, 2.0)
         assert report.bar.tasks[0].completed == pytest.approx(1.0)
     assert capsys.readouterr().err.splitlines() == ["pair, sim: it looped"]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.starving import PAIR
 from tests.summaries import filled
 
 import fairweir
@@ -29,22 +30,13 @@ from fairweir.scenario.dumbbell import dumbbell
 from fairweir.starvation import certificate as certificate_file
 from fairweir.starvation.certify import certify
 from fairweir.starvation.question import Question
-from fairweir.starvation.result import Pair, Starvation
+from fairweir.starvation.result import Starvation
 from fairweir.synth.archive import FINDINGS
 from fairweir.units import Duration
 from fairweir.video.evaluate import SESSIONS, Kept
 from fairweir.video.play import Session
 
 PACKAGE = Path(fairweir.__file__).parent
-PAIR = Pair(
-    slow_mbps=3.0,
-    fast_mbps=40.0,
-    slow_throughput_mbps=3.0,
-    fast_throughput_mbps=40.0,
-    case=2,
-    standing_ms=0.0,
-    d_ms=16.0,
-)
 #: Modules that write in other ways, and why that is safe.
 EXCEPTIONS = {
     "documents/atomic_write.py": "the writer",

@@ -26,11 +26,13 @@ from fairweir.explain.table import split_small
 from fairweir.game.page import render as render_synthesis
 from fairweir.game.query import GameQuery
 from fairweir.game.synthesis import Workshop
+from fairweir.judging.outcome import Interval
 from fairweir.play.run import run
 from fairweir.play.simulate import Capture
 from fairweir.scenario.dumbbell import dumbbell
 from fairweir.scenario.overrides import apply
-from fairweir.video.page import write_session
+from fairweir.video.evaluate import Bar, Evaluation
+from fairweir.video.page import write_evaluation, write_session
 from fairweir.video.play import play
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
@@ -152,6 +154,17 @@ def test_a_page_is_no_wider_than_a_phone(kind: str, opened: OpenPage, results: A
     shown_page.page.locator(".plot:visible").first.scroll_into_view_if_needed()
     shown_page.wait_for(".plot.js-plotly-plot")
     assert shown_page.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_word_of_a_row_is_not_broken_on_a_phone(opened: OpenPage, tmp_path: Path) -> None:
+    measured = Interval(value=123.45, lo=120.0, hi=126.0)
+    bars = [Bar("fixed", "published", "talking-head-x264", "delay p95, ms", 150.0, measured, is_upper=True)]
+    path = write_evaluation(Evaluation([], bars, []), tmp_path / "evaluation.html")
+    shown = opened(path.read_text(encoding="utf-8"), 400, 900)
+    row = shown.page.locator("tbody th[scope=row]", has_text="fixed").first
+    lines = "e => { const r = document.createRange(); r.selectNodeContents(e); return r.getClientRects().length }"
+    assert row.evaluate(lines) == 1
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def test_an_error_on_the_console_is_seen(opened: OpenPage) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
+from tests.starving import PAIR
 
 from fairweir.cli.starve import check_file
 from fairweir.errors import ConfigError
@@ -23,18 +24,7 @@ from fairweir.starvation.certify import NoCertificateError, certify, summary
 from fairweir.starvation.check import check
 from fairweir.starvation.question import Question
 from fairweir.starvation.replay import replay
-from fairweir.starvation.result import Pair
 from fairweir.units import Duration, Rate
-
-PAIR = Pair(
-    slow_mbps=3.0,
-    fast_mbps=40.0,
-    slow_throughput_mbps=3.0,
-    fast_throughput_mbps=40.0,
-    case=2,
-    standing_ms=0.0,
-    d_ms=16.0,
-)
 
 
 def quietly(what: str, part: float) -> None:

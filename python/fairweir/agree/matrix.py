@@ -14,7 +14,7 @@ from fairweir.agree.compare import Cell, Standing, compare
 from fairweir.agree.known import Difference, annotate
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
-from fairweir.play.batch import Archive, Played, Task, play_all, spread_starts
+from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
 from fairweir.scenario.model import Scenario
 
 CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
@@ -108,7 +108,7 @@ def agree(
     known: Sequence[Difference] = (),
     archive: Archive | None = None,
     workers: int | None = None,
-    on_done: Callable[[Task, Played, float, float], object] | None = None,
+    on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> Agreement:
     """Run every controller in every scenario in both worlds, and compare.
 
@@ -156,7 +156,7 @@ def agree(
     )
 
 
-def _cell(cca: str, scenario: str, sims: Sequence[Played], kernels: Sequence[Played]) -> Cell:
+def _cell(cca: str, scenario: str, sims: Sequence[TaskResult], kernels: Sequence[TaskResult]) -> Cell:
     for world, outcomes in (("sim", sims), ("kernel", kernels)):
         failure = next((o.failure for o in outcomes if o.summary is None), None)
         if failure is not None:

@@ -13,7 +13,7 @@ from fairweir.cli import output
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from fairweir.play.batch import Played, Task
+    from fairweir.play.batch import Task, TaskResult
 
 #: Maximum characters of a description; longer ones would displace the bar.
 _WORDS = 48
@@ -59,7 +59,7 @@ def meter(
 
 def on_played(
     report: Meter, *, start: float = 0.0, end: float = 1.0, name: Callable[[Task], str] | None = None
-) -> Callable[[Task, Played, float, float], None]:
+) -> Callable[[Task, TaskResult, float, float], None]:
     """Return the callback of `batch.play_all` for each run: it moves the bar from `start` to `end`, and reports
     failures.
 
@@ -68,7 +68,7 @@ def on_played(
     name : names a failed run; default its scenario and world
     """
 
-    def reported(played: Task, outcome: Played, done: float, total: float) -> None:
+    def reported(played: Task, outcome: TaskResult, done: float, total: float) -> None:
         report(f"{played.world}: {played.scenario.name}", start + (end - start) * done / total)
         if problem := outcome.failure or outcome.not_judged:
             what = name(played) if name is not None else f"{played.scenario.name}, {played.world}"

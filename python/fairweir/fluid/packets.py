@@ -22,7 +22,7 @@ from fairweir.errors import ConfigError
 from fairweir.judging.interval import Scale, interval
 from fairweir.judging.metrics import RATIO_CEILING
 from fairweir.judging.outcome import Interval
-from fairweir.play.batch import Archive, Played, Task, play_all, spread_starts
+from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
 from fairweir.play.run import World
 from fairweir.scenario.dumbbell import PACKET
 from fairweir.scenario.model import Scenario
@@ -117,7 +117,7 @@ def run_packets(
     runs: Mapping[World, int],
     archive: Archive,
     workers: int | None = None,
-    on_done: Callable[[Task, Played, float, float], object] | None = None,
+    on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> list[PacketRuns]:
     """Run packets at each wbar.
 
@@ -143,7 +143,7 @@ def run_packets(
     return [_beside(*setting, [outcomes[task.key] for task in tasks]) for setting, tasks in plan.items()]
 
 
-def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[Played]) -> PacketRuns:
+def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[TaskResult]) -> PacketRuns:
     troubles = (outcome.failure or outcome.not_judged for outcome in outcomes)
     summaries = [o.summary for o in outcomes if o.summary is not None and not o.not_judged]
     shares = [[flow.throughput_mbps for flow in summary.flows] for summary in summaries]

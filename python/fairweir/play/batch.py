@@ -57,7 +57,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Played:
+class TaskResult:
     """Result of a task.
 
     Attributes
@@ -139,8 +139,8 @@ def play_all(
     *,
     workers: int | None = None,
     timeout_s: float = 600.0,
-    on_done: Callable[[Task, Played, float, float], object] | None = None,
-) -> dict[str, Played]:
+    on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
+) -> dict[str, TaskResult]:
     """Run tasks, except for those whose outcome is stored: first all simulations, then kernel runs.
 
     Parameters
@@ -152,7 +152,7 @@ def play_all(
 
     Returns
     -------
-    dict from a task's key to its Played
+    dict from a task's key to its TaskResult
 
     Raises
     ------
@@ -163,11 +163,11 @@ def play_all(
     if any(task.world == "kernel" for task in unique):
         kernel.find_helper()
         kernel.need_root("the kernel world")
-    outcomes: dict[str, Played] = {}
+    outcomes: dict[str, TaskResult] = {}
     total = sum(map(_work_s, unique))
     done = 0.0
 
-    def settle(task: Task, outcome: Played) -> None:
+    def settle(task: Task, outcome: TaskResult) -> None:
         nonlocal done
         done += _work_s(task)
         outcomes[task.key] = outcome
@@ -182,14 +182,14 @@ def play_all(
         if kept is None:
             missing.append(task)
         else:
-            settle(task, Played(kept))
+            settle(task, TaskResult(kept))
     simulations = [task for task in missing if task.world == "sim"]
     map_jobs(
         play,
         simulations,
         workers=workers,
         timeout_s=timeout_s,
-        on_done=lambda o: settle(o.job, Played(o.value) if isinstance(o, Done) else Played(None, o.reason)),
+        on_done=lambda o: settle(o.job, TaskResult(o.value) if isinstance(o, Done) else TaskResult(None, o.reason)),
     )
     for task in missing:
         if task.world == "kernel":
@@ -197,13 +197,13 @@ def play_all(
     return outcomes
 
 
-def _on_kernel(task: Task) -> Played:
+def _on_kernel(task: Task) -> TaskResult:
     """Run on the kernel; a late run is repeated, because its cause may have passed."""
     for _ in range(1 + LATE_RETRIES):
         try:
-            outcome = Played(_play_kernel(task))
+            outcome = TaskResult(_play_kernel(task))
         except FairweirError as error:
-            return Played(None, str(error))
+            return TaskResult(None, str(error))
         if not outcome.not_judged:
             break
     return outcome

@@ -12,7 +12,7 @@ from fairweir import __version__
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.filenames import slug
 from fairweir.judging.outcome import Outcome
-from fairweir.play.batch import Archive, Played, Task, play_all, spread_starts
+from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
 from fairweir.play.run import World
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, Setting
@@ -62,7 +62,7 @@ def reproduce(
     archive: Archive | None = None,
     pictures: Path | None = None,
     workers: int | None = None,
-    on_done: Callable[[Task, Played, float, float], object] | None = None,
+    on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
     on_compute: Callable[[Computed], object] | None = None,
 ) -> Reproduction:
     """Run experiments and judge their checks; then the computed entries.
@@ -136,7 +136,7 @@ def _tasks(experiment: Experiment, setting: Setting, pictures: Path | None) -> l
     ]
 
 
-def _trouble(played: Played) -> str:
+def _trouble(played: TaskResult) -> str:
     return played.failure or (f"not judged: {played.not_judged}" if played.not_judged else "")
 
 

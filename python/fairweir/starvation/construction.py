@@ -12,7 +12,7 @@ from fairweir.hunting.space import Space
 from fairweir.judging.interval import Scale, interval
 from fairweir.judging.metrics import RATIO_CEILING
 from fairweir.judging.summary import Summary
-from fairweir.play.batch import Archive, Played, Task, play_all
+from fairweir.play.batch import Archive, Task, TaskResult, play_all
 from fairweir.play.measure import on_all_cores
 from fairweir.scenario.dumbbell import cca_name
 from fairweir.scenario.model import Scenario
@@ -119,7 +119,7 @@ class Player:
         self._workers = workers
         self._on_progress = on_progress or (lambda what, part: None)
 
-    def play(self, what: str, documents: Sequence[links.Document]) -> list[Played]:
+    def play(self, what: str, documents: Sequence[links.Document]) -> list[TaskResult]:
         """Run scenarios; `what` describes them for the progress."""
         tasks = [Task(Scenario.from_dict(document, source="starve")) for document in documents]
         outcomes = play_all(
@@ -152,7 +152,7 @@ def _points(question: Question, rates: Sequence[Rate], duration: Duration, playe
     return [_point(rate, question.rtprop, duration, *outcomes[2 * i : 2 * i + 2]) for i, rate in enumerate(rates)]
 
 
-def _point(rate: Rate, rtprop: Duration, duration: Duration, half: Played, quarter: Played) -> Point:
+def _point(rate: Rate, rtprop: Duration, duration: Duration, half: TaskResult, quarter: TaskResult) -> Point:
     place = {"rate_mbps": rate.mbps, "rtprop_ms": rtprop.ms, "duration_s": duration.s}
     if half.summary is None or quarter.summary is None:
         return Point(**place, fault=half.failure or quarter.failure)

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairweir.formal.lemmas.tradeoff import Allowance, min_time, rounds_to
 from fairweir.judging.summary import OverTime
-from fairweir.play.batch import Archive, Played, Task, play_all
+from fairweir.play.batch import Archive, Task, TaskResult, play_all
 from fairweir.reproduce.computed import Computation, Number, computed
 from fairweir.reproduce.experiment import Bound
 from fairweir.scenario.model import Scenario
@@ -169,7 +169,7 @@ Climbs = dict[Prober, list[Climb | None]]
 def climb_all(archive: Archive, probers: Sequence[Prober] = (*CONSTANT, *IN_PROPORTION)) -> Climbs:
     """Run each prober on each link; None for a run that failed."""
     tasks = {(prober, mbps): prober.task(mbps) for prober in probers for mbps in RATES_MBPS}
-    outcomes: dict[str, Played] = play_all(tasks.values(), archive)
+    outcomes: dict[str, TaskResult] = play_all(tasks.values(), archive)
     found: Climbs = {}
     for (prober, mbps), task in tasks.items():
         summary = outcomes[task.key].summary
