@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * cc_qdel: sends at twice the rate the link surely has until there surely is a queue, then at half of it
+ * cc_qdel: sends at twice the lower bound on the link rate until a queue is certain, then at half of it
  *
  *	if qdel_L > 0: 1/2 C_L
  *	else: 2 C_L

@@ -41,7 +41,7 @@ CC_PARAMS(copa, COPA_PARAMS);
 #define COPA_MAX_CWND (1ULL << 26)
 /* Rounds in one direction before v doubles (paper). */
 #define COPA_TIMEOUT 3
-/* Mode decisions consider this many srtt, and call the queue nearly empty below this part of its swing. */
+/* Mode decisions consider this many srtt, and call the queue nearly empty below this fraction of its range. */
 #define COPA_MODE_RTTS 4
 #define COPA_NEARLY_EMPTY 10
 #define COPA_NO_RTT 0xffffffffU

@@ -11,12 +11,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 #: Comments and strings of Rust and C, a line at a time.
 TEXT = re.compile(r'(?:(?:^|\s)(?://|/\*)|^\s*\*\s).*|"(?:[^"\\]|\\.)*"')
-#: Files with the phrases on purpose: the style table, and entries of the past.
-EXEMPT = re.compile(r"^CONTRIBUTING\.md$|^CHANGELOG\.md$")
+#: Files with the phrases on purpose: the style table, entries of the past, and the list itself.
+EXEMPT = re.compile(r"^CONTRIBUTING\.md$|^CHANGELOG\.md$|^tests/docs/phrases\.toml$")
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield texts with line numbers: comments and strings of code, all lines of pages."""
+    """Yield texts with line numbers: comments and strings of code, all lines of pages and TOML files."""
     source = path.read_text("utf-8")
     if path.suffix == ".py":
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -24,12 +24,13 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
                 yield from enumerate(token.string.split("\n"), token.start[0])
         return
     for number, line in enumerate(source.split("\n"), 1):
-        yield number, line if path.suffix == ".md" else " ".join(TEXT.findall(line))
+        yield number, line if path.suffix in (".md", ".toml") else " ".join(TEXT.findall(line))
 
 
 def test_no_phrase_is_used_for_which_the_field_has_a_term() -> None:
     terms = tomllib.loads(Path(__file__).with_name("phrases.toml").read_text("utf-8"))
-    listed = subprocess.check_output(["git", "ls-files", "*.md", "*.py", "*.rs", "*.c", "*.h"], cwd=ROOT, text=True)
+    kinds = ["*.md", "*.py", "*.rs", "*.c", "*.h", "*.toml"]
+    listed = subprocess.check_output(["git", "ls-files", *kinds], cwd=ROOT, text=True)
     found = []
     for name in (name for name in listed.split() if not EXEMPT.search(name) and (ROOT / name).is_file()):
         for number, text in texts(ROOT / name):

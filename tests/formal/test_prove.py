@@ -201,7 +201,7 @@ def test_a_stored_answer_that_was_edited_is_asked_again(
     again = answer(lemma(of), Request(out=tmp_path))
     assert len(asked) == 2
     assert (again.outcome, again.kept) == (of, "")
-    assert "a kept answer was not believed and the question was asked again" in again.note
+    assert "a stored result was rejected and the question was asked again" in again.note
     assert why in again.note
     assert answer(lemma(of), Request(out=tmp_path)).kept
 
@@ -221,7 +221,7 @@ def test_a_stored_trace_is_judged_again(tmp_path: Path, monkeypatch: pytest.Monk
         file.write_text(good.model_copy(update=changes).to_json())
         again = answer(lemma(ProofOutcome.REFUTED), Request(out=tmp_path))
         assert (again.outcome, again.kept) == (ProofOutcome.REFUTED, "")
-        assert "a kept answer was not believed" in again.note
+        assert "a stored result was rejected" in again.note
     assert len(asked) == 1 + len(forged)
     answer(lemma(ProofOutcome.REFUTED), Request(out=tmp_path))
     assert len(asked) == 1 + len(forged)
@@ -266,7 +266,7 @@ def test_stored_answers_that_checkers_reject_are_rejected(
     file.write_bytes(edit(file.read_bytes()))
     again = answer(lemma(), Request(out=tmp_path))
     assert (again.outcome, again.kept) == (ProofOutcome.PROVED, "")
-    assert "a kept answer was not believed" in again.note
+    assert "a stored result was rejected" in again.note
 
 
 def test_a_stored_certificate_is_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

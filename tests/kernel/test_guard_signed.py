@@ -38,7 +38,7 @@ def signed(peer: str) -> socket.socket:
 
 
 def test_a_signed_transfer_passes_untouched(lab: Lab, cap: Path) -> None:
-    """The least window of the cap would be 3 kB: a single changed header and the sender drops the ACK."""
+    """The minimum window of the cap would be 3 kB: a single changed header and the sender drops the ACK."""
     received: list[bytes] = []
     listener = lab.receiver.within(lambda: signed(SENDER))
     listener.bind((RECEIVER, PORT))

@@ -43,7 +43,7 @@ def test_statements_are_made_of_every_link_and_sender(tmp_path: Path) -> None:
     assert {one.bound.at_least for one in made.numbers} == {6.0, 2.0, 0.0}
     # The reason why no sender can be better is given, and does not justify being far worse.
     reasons = [one for one in made.numbers if one.why]
-    assert any("frames a second" in one.why for one in reasons)
+    assert any("frames per second" in one.why for one in reasons)
     assert all(one.value is not None and one.value > -1 for one in reasons)
     far = [one for one in made.numbers if one.claim == "frame rate higher" and (one.value or 0) < -0.5]
     assert all(one.why == "" for one in far)

@@ -14,7 +14,7 @@ use crate::window::Window;
 /// Bounds of a belief.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bounds {
-    /// Capacity, in packets a step.
+    /// Capacity, in packets per step.
     pub c: Range,
     /// Buffer, in packets.
     pub b: Range,
@@ -30,7 +30,7 @@ pub struct Bounds {
 /// A link of the belief.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// Capacity, in packets a step.
+    /// Capacity, in packets per step.
     pub c: f64,
     /// Buffer, in packets.
     pub b: f64,

@@ -8,7 +8,7 @@ use crate::window::{Observation, POINTS, Window};
 /// A jittery link of constant capacity with a finite buffer, fed a step at a time.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Capacity, in packets a step.
+    /// Capacity, in packets per step.
     pub c: f64,
     /// Buffer, in packets.
     pub b: f64,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Two amounts in packets, or two rates in packets a step, are the same when they differ by less. Comparisons of
+/// Two amounts in packets, or two rates in packets per step, are the same when they differ by less. Comparisons of
 /// observations use it on both sides: at the extremes of jitter capacity is determined exactly, and rounding must not
 /// make a belief empty.
 pub const EPS: f64 = 1e-6;
@@ -50,7 +50,7 @@ impl Range {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkModel {
-    /// Capacity C, in packets a step.
+    /// Capacity C, in packets per step.
     pub c: Range,
     /// Buffer B, in packets: maximum waiting beyond those served within the step.
     pub b: Range,

@@ -40,7 +40,7 @@ fn a_window_of_the_model_is_believed_whole() {
 
 #[test]
 fn after_a_change_of_rate_fewer_points_count() {
-    // 10 packets a step, then 4: both busy.
+    // 10 packets per step, then 4: both busy.
     let w = window(&[(20.0, 10.0), (40.0, 20.0), (60.0, 30.0), (80.0, 34.0), (100.0, 38.0), (120.0, 42.0)], 140.0);
     let model = LinkModel::default();
     assert_eq!(exact_bounds(&w, &model), None);

@@ -7,7 +7,7 @@ use crate::map::{Extent, Map, Part};
 use std::array;
 use std::ops::Range;
 
-/// One update at a time; each flow updates once a round, the adversary picks who is next.
+/// One update at a time; each flow updates once per round, the adversary picks who is next.
 ///
 /// A state also contains which flows have yet to update in the round, so there is one copy of the cells for each such
 /// nonempty set: copy `k` has the flows whose bits are set in `k + 1`. The last copy is the start of a round.

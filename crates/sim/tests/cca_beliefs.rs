@@ -187,7 +187,7 @@ fn cc_probe_slow_follows_a_rising_rate_linearly_and_a_falling_one_exponentially(
         let up = changing_link("cc_probe_slow", json!({"k": k}), [24, 48, 96]);
         let slope = (mean_rate(&up, 54, 58) - mean_rate(&up, 44, 48)) / 10.0;
         let theory = 5.0 * 0.012 / (0.08 * (k + 1.0)) / (0.08 * (k + 2.0));
-        println!("cc_probe_slow, k = {k}, rising: {slope:.2} Mbps a second, at most {theory:.2}");
+        println!("cc_probe_slow, k = {k}, rising: {slope:.2} Mbps per second, at most {theory:.2}");
         assert!((least..=most).contains(&(slope / theory)), "{slope} {theory}");
     }
     let down = changing_link("cc_probe_slow", Value::Null, [96, 48, 24]);

@@ -57,7 +57,7 @@ fn one_flow_swings_by_four_packets() {
         let outcome = play(mbps, vec![informed(mbps, 50)]);
         let rtt = outcome.summary.flows[0].rtt_ms;
         let swing_pkts = (rtt.max - rtt.min) * mbps as f64 / 12.0;
-        println!("{mbps} Mbps: swing {swing_pkts:.2} packets");
+        println!("{mbps} Mbps: range {swing_pkts:.2} packets");
         assert!((3.5..4.6).contains(&swing_pkts), "{mbps} Mbps: {swing_pkts}");
     }
 }

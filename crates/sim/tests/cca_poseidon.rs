@@ -35,6 +35,6 @@ fn a_step_that_is_large_for_the_rtt_swings() {
         rtt.max - rtt.min
     };
     let (small, large) = (swing_ms(0.1), swing_ms(0.4));
-    println!("RTT swings by {small:.1} ms with m 0.1, by {large:.1} ms with m 0.4");
+    println!("range of the RTT {small:.1} ms with m 0.1, {large:.1} ms with m 0.4");
     assert!(small < 1.0 && large > 10.0);
 }

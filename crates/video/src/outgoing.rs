@@ -202,7 +202,7 @@ impl Outgoing {
         delay.saturating_sub(min_rtt)
     }
 
-    /// Sets the pacer's rate, full packets a second.
+    /// Sets the pacer's rate, full packets per second.
     pub fn set_pacing(&mut self, rate: f64) {
         self.pacer.rate = rate;
     }

@@ -120,7 +120,7 @@ const RULES: &str = r#"{"kind": "rules"}"#;
 
 #[test]
 fn rules_meet_the_bars_of_delay_and_frame_rate() {
-    // The bars of p95: 110, 120, 140 and 110 ms at 29 frames a second or more.
+    // The bars of p95: 110, 120, 140 and 110 ms at 29 frames per second or more.
     for (spec, max_ms) in [
         (LinkSpec::fixed(3), 110.0),
         (LinkSpec::varying(), 120.0),

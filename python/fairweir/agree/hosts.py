@@ -1,6 +1,6 @@
 """Hosts that stall occasionally, as real ones do: without noise a simulator errs in which flow learns the rtprop.
 
-A stall drains queues that would otherwise stand for ever, and late flows learn the true rtprop (Vegas, FRCC); it also
+A stall drains queues that would otherwise be permanent, and late flows learn the true rtprop (Vegas, FRCC); it also
 breaks the synchronisation of flows that lock each other out.
 """
 
@@ -25,7 +25,7 @@ _US = Duration.from_us(1)
 
 
 def stall(scenario: Scenario, seed: int, length: str = STALL) -> Scenario:
-    """Return the scenario in which the receiving hosts hold data for up to `length` once a second, all flows at once.
+    """Return the scenario in which the receiving hosts hold data for up to `length` once per second, all flows at once.
 
     Parameters
     ----------

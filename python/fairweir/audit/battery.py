@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PYTHON_MAX_PACKETS = 4_000_000
-"""A Python class handles some 300 thousand ACKs a second: a longer run takes more than a quarter of a minute."""
+"""A Python class handles some 300 thousand ACKs per second: a longer run takes more than a quarter of a minute."""
 
 
 @dataclass(frozen=True)

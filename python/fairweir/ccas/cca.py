@@ -51,7 +51,7 @@ class Cca:
         raise NotImplementedError(f"{type(self).__name__} needs a method on_ack(self, ack)")
 
     def on_loss(self, loss: _core.Loss) -> None:
-        """Handle the start of a loss episode: once for each recovery, ECN reaction (once a round), timeout."""
+        """Handle the start of a loss episode: once for each recovery, ECN reaction (once per round), timeout."""
         raise NotImplementedError(f"{type(self).__name__} needs a method on_loss(self, loss)")
 
     def on_recovered(self, ack: _core.Ack) -> None:

@@ -102,7 +102,7 @@ class Instead(StrEnum):
 
 @dataclass(frozen=True)
 class LinkRange:
-    """Which links there may be: rates in packets a step, buffers in packets."""
+    """Which links there may be: rates in packets per step, buffers in packets."""
 
     c: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
     b: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))

@@ -9,9 +9,9 @@ C_L        C_L, lower bound on the rate   data/time
 C_U        C_U, upper bound on the rate   data/time
 C_L_lambda C_{L,lambda}, of CBR-delay     data/time
 alpha      alpha_R = MSS/R                data/time
-qdel_L     qdel_L, least queueing delay   time
+qdel_L     qdel_L, min queueing delay     time
 R          R, propagation delay           time
-q_U        q_U, most bytes in the queue   data
+q_U        q_U, max bytes in the queue    data
 MSS        MSS = alpha R                  data
 ========== ============================== ==========
 

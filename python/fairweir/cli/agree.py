@@ -39,7 +39,7 @@ def agree(
     quick: Annotated[bool, typer.Option("--quick", help="Every fourth scenario, fewer seeds.")] = False,
     runs: Annotated[int, typer.Option(min=1, max=100, help="Runs of each cell on the kernel.")] = 1,
     stall: Annotated[
-        str, typer.Option(metavar="TIME", help="Simulated hosts stall for TIME once a second; 0ms disables it.")
+        str, typer.Option(metavar="TIME", help="Simulated hosts stall for TIME once per second; 0ms disables it.")
     ] = hosts.STALL,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Store results here; finished runs found here are reused.")

@@ -49,7 +49,7 @@ def tradeoff(
     if as_json:
         output.print_json({"from_pkts": c_0, "to_pkts": c, "buffer_r": buffer_r, "bounds": rows})
         return
-    table = Table("f(C), packets", f"at {goal}", "F^-1(C), round trips", "least time", box=None, header_style="bold")
+    table = Table("f(C), packets", f"at {goal}", "F^-1(C), round trips", "minimum time", box=None, header_style="bold")
     for row in rows:
         table.add_row(
             row["allowance"], f"{row['lost_pkts_at_goal']:.3g}", f"{row['rounds']:,}", f"{row['min_s']:.3g} s"

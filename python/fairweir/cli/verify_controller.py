@@ -232,7 +232,7 @@ def details(verdict: LeafVerdict, path: str, kept: dict[tuple[int, str], Path]) 
 def _words(refutation: Refutation) -> list[str]:
     n = {name: f"{float(value):.4g}" for name, value in refutation.shown().items()}
     return [
-        f"the observations allow C from {n['min_c']} to {n['max_c']} packets a step, a queue of up to {n['max_q']}, "
+        f"the observations allow C from {n['min_c']} to {n['max_c']} packets per step, a queue of up to {n['max_q']}, "
         f"and {n['safe_rate']} packets at no risk",
         f"sent: {n['rate']} packets, {n['message']} of them frames; next target {n['encode']}",
         f"on the link with C = {n['c']}, B = {n['b']}: queue {n['queue']}, {n['loss']} lost, "

@@ -215,7 +215,7 @@ def play(
 
     Parameters
     ----------
-    c, b : of the link, packets a step and packets
+    c, b : of the link, packets per step and packets
     hastes : jitter at each point, as of :meth:`RunningLink.step`
     factors : ratio of a batch's size to its target, by the step in which it is encoded; default 1
     """

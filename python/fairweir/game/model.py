@@ -228,7 +228,7 @@ def explains(path: Path, window: Terms, links: LinkRange, *, to_next: bool = Tru
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a belief set allows; packets, and packets a step.
+    """What a belief set allows; packets, and packets per step.
 
     Attributes
     ----------

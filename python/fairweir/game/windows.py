@@ -14,7 +14,7 @@ from fractions import Fraction
 from fairweir.ccas.controller_file import LinkRange
 from fairweir.game.model import Bounds, Window, bounds
 
-#: Rates are multiples of this, packets a step, so that they are the same numbers in doubles.
+#: Rates are multiples of this, packets per step, so that they are the same numbers in doubles.
 GRAIN = Fraction(1, 8)
 BoundsOf = Callable[[Window, LinkRange], Bounds | None]
 

@@ -27,7 +27,7 @@ from fairweir.scenario.dumbbell import Cca, cca_name
 from fairweir.units import Duration
 
 PACKET_BUDGET = 150_000_000
-"""About 15 s on two cores for controllers that the simulator runs at ten million packets a second and core."""
+"""About 15 s on two cores for controllers that the simulator runs at ten million packets per second and core."""
 
 PYTHON_PACKET_BUDGET = 10_000_000
 """The same for Python classes, which are called for every ACK."""

@@ -214,8 +214,8 @@ def is_guarded() -> bool:
 def _become_worker(tether: Connection, has_time_limit: bool, parcel: class_objects.Parcel) -> None:
     """Leave Ctrl-C to the parent, which ends its workers, and stdout to its result.
 
-    A worker that replaces a dead one while the pool closes is missed by it, and would wait for jobs for ever, with the
-    command's output open.
+    A worker that replaces a dead one while the pool closes is missed by it, and would wait for jobs permanently, with
+    the command's output open.
     """
     global _is_worker, _is_guarded
     _is_worker, _is_guarded = True, has_time_limit

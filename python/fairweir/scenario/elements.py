@@ -26,7 +26,7 @@ from fairweir.units import Bytes, Duration
 
 Side = Literal["data", "acks"]
 
-#: Bytes/s; the FRCC paper's scripts (docs/derivations.md): 32 opportunities of 1504 bytes a millisecond.
+#: Bytes/s; the FRCC paper's scripts (docs/derivations.md): 32 opportunities of 1504 bytes per millisecond.
 PAPER_BURST_RATE = (Bytes(32 * 1504) / Duration.from_ms(1)).bytes_per_s
 
 

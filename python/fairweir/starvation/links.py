@@ -21,7 +21,7 @@ SCAN = Duration.from_s(100)
 SHARED = Duration.from_s(60)
 WARM_UP_RATES = 10.0
 """Rate factor of the shared link during the warm-up, so that it has no queue at the end of it: the flows would fill
-the link, and a queue would stand for ever.
+the link, and a queue would be permanent.
 """
 US = Duration.from_us(1)
 MIN_INITIAL_PKTS = 10

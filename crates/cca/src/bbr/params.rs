@@ -14,7 +14,7 @@ pub struct Params {
     /// alpha is three send quanta as in the kernel, at least `quanta_pkts`: a quantum is the data paced in 1 ms, at
     /// least two packets (one below 1.2 Mbps), at most 127.
     pub send_quanta: bool,
-    /// cwnd is an even number of packets, for receivers that acknowledge every other one.
+    /// cwnd is an even number of packets, for receivers that acknowledge every second one.
     pub round_to_even: bool,
     /// Packets that ACKs deliver at once in excess of the bandwidth are added to cwnd.
     pub ack_aggregation: bool,

@@ -167,7 +167,7 @@ mod tests {
     fn a_slow_link_is_seen_with_its_rate_and_its_queue() {
         let mut seen = Observations::default();
         for t in 0..700 {
-            // 10 packets a step offered, 5 served.
+            // 10 packets per step offered, 5 served.
             if t % 5 == 0 {
                 seen.on_send(ms(t));
             }

@@ -216,7 +216,7 @@ fn fault_9_a_target_is_bounded_by_what_arrives() {
     assert!((held.expect("a target") / (1.3 * 12.112) - 1.0).abs() < 0.02, "grown as far as it may: {held:?}");
 }
 
-/// Above its target at first, then below it for ever.
+/// Above its target at first, then permanently below it.
 #[derive(Debug, Default)]
 struct HoldThenBelow(std::sync::atomic::AtomicU32);
 

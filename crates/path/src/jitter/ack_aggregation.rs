@@ -38,7 +38,7 @@ pub struct AckAggregationConfig {
     pub opportunity: Bytes,
 }
 
-/// 32 opportunities of 1504 bytes a millisecond.
+/// 32 opportunities of 1504 bytes per millisecond.
 fn default_burst_rate() -> Rate {
     Rate::from_bytes_per_sec(32 * 1504 * 1000)
 }

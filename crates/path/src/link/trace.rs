@@ -139,7 +139,7 @@ impl LinkSpec for TraceConfig {
     }
 }
 
-/// The opportunities of a trace, repeated for ever.
+/// The opportunities of a trace, repeated without end.
 #[derive(Clone, Debug)]
 struct Repeated {
     times: Vec<u64>,

@@ -8,7 +8,7 @@ pub(super) const MAX_OUTSTANDING: u64 = 1 << 22;
 pub(super) struct SendWindow {
     /// The controller's decision, bytes.
     pub(super) cwnd: u64,
-    /// `cwnd` in whole packets, at least one: with a smaller window the flow would stop for ever.
+    /// `cwnd` in whole packets, at least one: with a smaller window the flow would stop permanently.
     pub(super) cwnd_pkts: u64,
     /// The receiver's window, packets.
     pub(super) rwnd: u64,

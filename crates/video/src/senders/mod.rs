@@ -145,7 +145,7 @@ pub enum SenderConfig {
     Salsify {},
     /// Syntra's per-frame frame with rules by hand.
     Rules(SyntraConfig),
-    /// Syntra's published controller, once a step.
+    /// Syntra's published controller, once per step.
     Published(SyntraConfig),
     /// Syntra's per-frame frame with a controller file.
     Tree {
@@ -204,7 +204,7 @@ pub const SENDERS: [(&str, &str); 9] = [
     ("gcc", "WebRTC's Google congestion control: delay gradient and loss (draft-ietf-rmcat-gcc-02)"),
     ("vegas", "WebRTC's media path with a TCP Vegas window of 10 queued packets"),
     ("salsify", "Salsify: two codings of each frame, the one that fits 100 ms of the link (NSDI'18)"),
-    ("published", "Syntra's published tree: once a step of 50 ms, on batches of frames (thesis 4.5)"),
+    ("published", "Syntra's published tree: once per step of 50 ms, on batches of frames (thesis 4.5)"),
     ("rules", "Syntra frame by frame, with rules by hand"),
     ("tree", "Syntra frame by frame, with a controller file"),
     ("search", "Syntra frame by frame, with a search of the game at every frame"),

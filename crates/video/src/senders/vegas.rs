@@ -42,7 +42,7 @@ impl Vegas {
         }
     }
 
-    /// Full packets a second.
+    /// Full packets per second.
     fn rate(&self, outgoing: &Outgoing) -> f64 {
         let bits = outgoing.sizes.full() * 8.0;
         (self.window / self.delay).min(self.loss.cap() / bits).max(1.0)

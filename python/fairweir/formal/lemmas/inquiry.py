@@ -111,7 +111,7 @@ def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
         try:
             result = shelf.recall(blank, Budget(request.budget_s))
         except NotBelievedError as error:
-            doubt = f"a kept answer was not believed and the question was asked again: {error}"
+            doubt = f"a stored result was rejected and the question was asked again: {error}"
     if result is None:
         result = _asked(inquiry, request, blank, shelf)
     if request.certificate and result.outcome is ProofOutcome.PROVED and result.kept != CERTIFIED:

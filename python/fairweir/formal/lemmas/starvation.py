@@ -1,4 +1,4 @@
-"""Two flows of one kind on one queue: bounds on the unfairness of behaviours that can continue for ever.
+"""Two flows of one kind on one queue: bounds on the unfairness of behaviours that can continue without end.
 
 A trace is periodic if it ends as it began: windows or rates, what each flow has in the network, losses in flight, what
 the algorithm remembers. A property of all such traces holds for all behaviours that repeat with that period. Starvation

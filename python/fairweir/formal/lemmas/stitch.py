@@ -11,7 +11,7 @@ Given phases in the order in which a flow passes them, each with the transition 
 - stay: the last phase is never left, and the objectives hold in it.
 
 Together they imply: from any start, all windows but a bounded number (`windows_without_objectives`) meet the
-objectives, for ever.
+objectives.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ FLOOR_MS: Final = 25.0 + 2 * Duration.from_ns(CODEC_NS).ms
 _SHORTER: Final = "p95 of delay more than 6 times smaller"
 _BETTER: Final = "median SSIM more than 2 dB higher"
 _FASTER: Final = "frame rate higher"
-#: Below these ours is worse than the baseline, whatever the baseline is at: a ratio, dB, frames a second.
+#: Below these ours is worse than the baseline, whatever the baseline is at: a ratio, dB, frames per second.
 _NEAR: Final = {_SHORTER: 0.8, _BETTER: -1.0, _FASTER: -0.5}
 _KEY_MS: Final = "delay_p95_ms"
 
@@ -97,7 +97,7 @@ class Cellular:
 _SETUP: Final = (
     "the numbers of table and figure are not at hand, nor which system each statement is about: delay is compared with "
     "WebRTC's GCC, SSIM with Salsify. Generated talking head, x264 tables of frames, metrics at the receiver for every "
-    "system; `published` is the published tree once a step, `rules` decides at every frame"
+    "system; `published` is the published tree once per step, `rules` decides at every frame"
 )
 #: Means and variation of the order of the three traces'; which are of drives, and cannot be shipped.
 MADE_UP: Final = (
@@ -239,7 +239,7 @@ def _numbers(scenario: VideoScenario, ours: str, by_sender: Mapping[str, Sequenc
         why = _no_better(scenario, theirs)
         found.append(number(_BETTER, what, quality, HIGHER_DB, "more than 2", why))
         frames = _against(mine, theirs, "fps", lambda a, b: a - b, Scale.REAL)
-        what = f"ours less {label}, frames a second"
+        what = f"ours less {label}, frames per second"
         found.append(number(_FASTER, what, frames, 0.0, "higher", _no_faster(scenario, theirs)))
     return found
 
@@ -260,7 +260,7 @@ def _no_shorter(theirs: Sequence[Session]) -> str:
 def _no_faster(scenario: VideoScenario, theirs: Sequence[Session]) -> str:
     """Return why no sender shows more frames, if none can."""
     fps = _mean(theirs, "fps")
-    return f"the baseline shows {fps:.2f} of {scenario.fps:g} frames a second" if fps > 0.995 * scenario.fps else ""
+    return f"the baseline shows {fps:.2f} of {scenario.fps:g} frames per second" if fps > 0.995 * scenario.fps else ""
 
 
 def _no_better(scenario: VideoScenario, theirs: Sequence[Session]) -> str:

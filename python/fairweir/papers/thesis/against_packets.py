@@ -27,9 +27,9 @@ MATCH: Final = "what contracts say matches packets"
 UNDAMPED: Final = canonical(0.5)
 UNDAMPED_FLOWS: Final = 16
 WHY_UNDAMPED: Final = (
-    "an update multiplies a small departure of the rate by 1 - gain s/(R + s)/p, which nears 1 - 2 gain for 1/sqrt(s) "
-    "and long queues: with gain 1 it is all but undamped, and the least delay since the last update is one update old. "
-    "Half a step at a time (gain 0.5), or an update every three RTTs, rests"
+    "an update multiplies a small departure of the rate by 1 - gain s/(R + s)/p, which tends to 1 - 2 gain for "
+    "1/sqrt(s) and long queues. With gain 1 oscillations hardly decay, and the minimum delay since the last update is "
+    "one update old. With gain 0.5, or with an update every three RTTs, the rates converge"
 )
 LABELS: Final[dict[Metric, tuple[str, str]]] = {
     "robustness": ("persistent noise (us)", "throughput, clean / noisy flow"),

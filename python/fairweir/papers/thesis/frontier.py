@@ -73,7 +73,7 @@ class Prober:
         return Allowance(f"2*({self.alpha} + {self.loss_share}*C)" if self.loss_share else f"{2 * self.alpha}")
 
     def duration_s(self, mbps: float) -> int:
-        """Return the time, from the gate's opening, after which it has surely converged."""
+        """Return the time, from the gate's opening, after which it has certainly converged."""
         if self.loss_share:
             return 25
         cycle_s = (self.k + 3.2) * RTPROP_MS / 1e3

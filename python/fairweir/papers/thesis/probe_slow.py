@@ -79,7 +79,7 @@ def _serve(queue: Fraction, sent: Fraction, capacity: Fraction, buffer: Fraction
 
 @computed(
     "thesis-table-4.2",
-    title="cc_probe_slow at rest on two paths that look alike to it",
+    title="equilibrium of cc_probe_slow on two paths that it cannot distinguish",
     source="thesis table 4.2, section 4.2.2",
     published=(
         "a cycle of probe, drain, drain loses alpha on both paths, uses all of the slow one and T*/(T* + D) "

@@ -26,7 +26,7 @@ Series = Any
 """An array of floats."""
 
 PROBER: Final = "fairweir.papers.thesis.prober:Prober"
-#: 1000 packets a second: a packet is a millisecond.
+#: 1000 packets per second: a packet is a millisecond.
 RATE: Final = "12Mbps"
 _PACKETS_PER_MS: Final = 1.0
 SHARE_MBPS: Final = 6.0
@@ -157,25 +157,25 @@ def trains(_: Archive) -> Computation:
     title="Probes oscillate where rtprops differ",
     source="thesis figure 7.7, FRCC paper figure 10",
     published=(
-        "RTTs swing after a probe and dampen over time; the excess delay without oscillations is not the "
+        "RTTs oscillate after a probe, and the oscillation decays; the excess delay without oscillations is not the "
         "probe's transmission delay"
     ),
-    setup="as thesis-7.6, with rtprops of 20 and 100 ms; at rest windows W_i at rates W_i/(R_i + q) that sum to C",
+    setup="as thesis-7.6, with rtprops of 20 and 100 ms; in equilibrium the rates W_i/(R_i + q) sum to C",
     items=(
         "thesis figure 7.7",
         "frcc figure 10",
     ),
 )
 def oscillations(_: Archive) -> Computation:
-    """Figure 7.7: with different rtprops a probe makes RTTs swing, and leaves more or less than its transmission."""
+    """Figure 7.7: with different rtprops RTTs oscillate after a probe, whose excess delay is not its transmission."""
     probes = {name: _probe(_one_link(rtprops, 0)) for name, rtprops in _PAIRS.items()}
     numbers = []
     for name, probe in probes.items():
         early, late = probe.swing(_FIRST_MS, _FIRST_MS + _SPAN_MS), probe.swing(_LATE_MS, _LATE_MS + _SPAN_MS)
         expected = persistent_excess(*_PAIRS[name])
         numbers += [
-            Number(name, "oscillations dampen over time", "swing of the RTT, late / early", late / early,
-                   Bound(at_most=0.5), "they dampen"),
+            Number(name, "oscillations decay", "range of the RTT, late / early", late / early,
+                   Bound(at_most=0.5), "they decay"),
             Number(name, "the excess delay is not the transmission delay", "settled excess / (E/C)",
                    probe.settled(), Bound(within=0.1), expected),
         ]  # fmt: skip
@@ -194,7 +194,7 @@ def oscillations(_: Archive) -> Computation:
     ),
 )
 def paced(_: Archive) -> Computation:
-    """Figure 7.8: a probe that is sent over an RTT makes smaller swings."""
+    """Figure 7.8: a probe that is paced over an RTT makes smaller oscillations."""
     probes: dict[str, Probe] = {}
     numbers = []
     for name, rtprops in _PAIRS.items():
@@ -202,7 +202,7 @@ def paced(_: Archive) -> Computation:
         abrupt, smooth = _probe(_one_link(rtprops, 0)), _probe(_one_link(rtprops, ramp_ms))
         probes |= {f"{name}, at once": abrupt, f"{name}, over an RTT": smooth}
         numbers.append(
-            Number(name, "pacing reduces oscillations", "swing of the RTT, paced / at once",
+            Number(name, "pacing reduces oscillations", "range of the RTT, paced / unpaced",
                    smooth.swing(_FIRST_MS, _LATE_MS) / abrupt.swing(_FIRST_MS, _LATE_MS), Bound(at_most=0.8), "reduced")
         )  # fmt: skip
     return Computation(numbers, lambda: _draw_probes(probes))
@@ -268,7 +268,7 @@ def aligned_intervals(_: Archive) -> Computation:
 
 
 def persistent_excess(prober_ms: int, other_ms: int) -> float:
-    """Excess delay at rest of a probe, by E/C: windows W_i at rates W_i/(R_i + q) that sum to C."""
+    """Excess delay of a probe in equilibrium, divided by E/C: windows W_i at rates W_i/(R_i + q) that sum to C."""
     rtprops = [prober_ms, other_ms]
     before = _queue_ms(rtprops, [WINDOW_PKTS, WINDOW_PKTS])
     after = _queue_ms(rtprops, [WINDOW_PKTS + EXTRA_PKTS, WINDOW_PKTS])
@@ -287,7 +287,7 @@ def _queue_ms(rtprops_ms: list[int], windows_pkts: list[int]) -> float:
 
 #: The prober's rtprop and the other flow's.
 _PAIRS: Final = {"the short flow probes": [SHORT_MS, LONG_MS], "the long flow probes": [LONG_MS, SHORT_MS]}
-#: Spans over which swings are compared: after the ramp and the burst itself have passed, and two seconds later.
+#: Spans over which oscillations are compared: after the ramp and the burst itself have passed, and two seconds later.
 _FIRST_MS: Final = 400.0
 _LATE_MS: Final = 2400.0
 _SPAN_MS: Final = 400.0

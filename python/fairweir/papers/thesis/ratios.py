@@ -85,7 +85,7 @@ def _root(of: Callable[[float], float], low: float, high: float) -> float:
 
 
 def ratio_at_rest(network: Network) -> float:
-    """Return the last flow's throughput by the first's where rounds of the fluid model rest."""
+    """Return the last flow's throughput divided by the first's in the fluid model's equilibrium."""
     rates, _ = network.fixed_point()
     return float(rates[-1] / rates[0])
 
@@ -183,7 +183,7 @@ def _beside_packets(rtprops_ms: tuple[int, ...], closed: float, played: list[Pla
         Number(
             case,
             f"{RULE}: {closed:.4g}",
-            "ratio at rest in the fluid model, by that",
+            "ratio in the fluid model's equilibrium, divided by that",
             ratio_at_rest(one_link(list(rtprops_ms))) / closed,
             Bound(at_least=1 - 1e-9, at_most=1 + 1e-9),
             BETWEEN_ONE_AND_RTTS,
@@ -230,5 +230,5 @@ def draw() -> Figure:
     left.set(xscale="log", yscale="log", xlabel="RTT of the long flow by the short's", ylabel="throughput ratio")
     right.set(yscale="log", xlabel="hops", ylabel="throughput, short / long")
     figure.legend(loc="outside lower right", ncols=3)
-    figure.suptitle("FRCC at rest; grey: N_T gamma D by RTT from 2⁻⁷ (dark) to 2⁸ (light)")
+    figure.suptitle("FRCC in equilibrium; grey: N_T gamma D by RTT from 2⁻⁷ (dark) to 2⁸ (light)")
     return figure

@@ -24,7 +24,7 @@ pub(crate) struct Observing {
 /// Beliefs from observations, at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
-    /// Bounds of C, B, q and the safe rate, packets and packets a step.
+    /// Bounds of C, B, q and the safe rate, packets and packets per step.
     pub(crate) bounds: Bounds,
     /// The belief with its basis.
     pub(crate) belief: Belief,

@@ -32,7 +32,7 @@ pub(crate) struct Situation {
     pub(crate) standing: f64,
     /// Known to be lost in all, packets.
     pub(crate) lost: f64,
-    /// Delivered of late, packets a step: the mean of the window.
+    /// Delivered of late, packets per step: the mean of the window.
     pub(crate) delivered: f64,
     /// Size of the newest waiting frame, packets; 0 without one.
     pub(crate) newest: f64,
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
     pub(crate) leaf: String,
     /// Total packets, message and repair; at least the message.
     pub(crate) total: f64,
-    /// Rate of the pacer, packets a step.
+    /// Rate of the pacer, packets per step.
     pub(crate) pace: f64,
 }
 

@@ -39,7 +39,7 @@ fn in_steps(s: &Situation, encoding: f64, rate: f64) -> state::Situation {
     state::Situation { state: State { window, frames }, belief, max_c: s.view.held, min_b: s.view.min_b }
 }
 
-/// The size of a frame, packets, where a controller asks for `encode` packets a step; where it asks for none, R.
+/// The size of a frame, packets, where a controller asks for `encode` packets per step; where it asks for none, R.
 fn budget(encode: f64, rate: &WorkingRate, s: &Situation) -> f64 {
     let asked = if encode > 0.0 { encode } else { rate.get() };
     rate.target(s, asked * s.frame_steps)

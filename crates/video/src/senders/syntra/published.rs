@@ -1,4 +1,4 @@
-//! The published controller: the hand-written tree of Syntra's artifact, once a step, on batches of frames (docs/video.md).
+//! The published controller: the hand-written tree of Syntra's artifact, once per step, on batches of frames (docs/video.md).
 //!
 //! **Deviations**: its modes are reached in the order below; a batch that an older waiting one was the reference of is sent
 //! with it or dropped with it, where the artifact rewinds its encoder.

@@ -39,7 +39,7 @@ const LOSSY: Growth = Growth { allowed: 0.05, per_step: 1.003 };
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WorkingRate {
     deep: Growth,
-    /// R, packets a step.
+    /// R, packets per step.
     rate: f64,
     /// Lost in all when R was last reduced for it.
     lost: f64,
@@ -51,7 +51,7 @@ impl WorkingRate {
         WorkingRate { deep, rate: MIN_RATE, lost: 0.0 }
     }
 
-    /// Return R, packets a step.
+    /// Return R, packets per step.
     pub(super) fn get(&self) -> f64 {
         self.rate
     }

@@ -188,7 +188,7 @@ def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaRe
         try:
             return _recalled(name, path, question, cells if request.certificate else None)
         except NotBelievedError as error:
-            doubt = f"a kept answer was not believed and the case was searched again: {error}"
+            doubt = f"a stored result was rejected and the case was searched again: {error}"
     result, found = _prove(name, case, effort)
     files, cells_hash = [str(path)], ""
     if found is not None and request.certificate:

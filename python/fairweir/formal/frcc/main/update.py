@@ -29,7 +29,7 @@ class Case:
     r_low, r_high : R/theta is between them
     flows : int, 2 or 3
     assumed : Assumed
-    schedule : all flows measure, then all update; or one after another, each once a round, in any order
+    schedule : all flows measure, then all update; or one after another, each once per round, in any order
     odds_step : a cell's ratio of rates differs by this fraction
     nt_step : a cell's N_T differs by this much, times N_T above 1
     """
