@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) -> None:
     """Add the beliefs ``beta_L`` and ``beta_U`` (C R) to a flow that has C_L and C_U; sound if it is alone.
 
+    Parameters
+    ----------
+    system : System, with a finite buffer
+    flow : int, its index; it sends by rate and has C_L and C_U
+    start : Start, what the bounds may be at t = 0
+
     Raises
     ------
     ConfigError : the buffer is infinite, the flow may pause, or it has no bounds on C
@@ -54,13 +60,25 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) ->
 
 
 def known_queue(system: System, t: int, flow: int = 0) -> z3.ArithRef:
-    """Return A - L - S of R ago, which is known at t >= R: L(t - R) is Ld(t)."""
+    """Return A - L - S of R ago, which is known at t >= R: L(t - R) is Ld(t).
+
+    Parameters
+    ----------
+    t : int, a point at or after R
+    flow : int, its index
+    """
     own, then = system.flows[flow], t - system.grid.r_steps
     return own.A[then] - own.Ld[t] - own.S[then]
 
 
 def shows_overflow(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether the loss of a step of the trace becomes known at t; the times of older losses are unknown."""
+    """Return whether the loss of a step of the trace becomes known at t; the times of older losses are unknown.
+
+    Parameters
+    ----------
+    t : int, the point
+    flow : int, its index
+    """
     own = system.flows[flow]
     return own.Ld[t] > own.Ld[t - 1] if t > system.grid.r_steps else z3.BoolVal(False)
 

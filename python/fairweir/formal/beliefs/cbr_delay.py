@@ -32,7 +32,13 @@ LARGEST_FALL = Fraction(1, 2)
 
 @words_for_enums
 def reach(grid: Grid, resolution: Resolution) -> Fraction:
-    """Return T* + D, or a step more, in R: a quiet T* has room for C_L_lambda times this, and a probe exceeds it."""
+    """Return T* + D, or a step more, in R: a quiet T* has room for C_L_lambda times this, and a probe exceeds it.
+
+    Parameters
+    ----------
+    grid : Grid
+    resolution : Resolution, of the flow's delays; a step more if they are known to one step only
+    """
     return 1 + grid.jitter + (grid.step if resolution is Resolution.STEP else 0)
 
 
@@ -48,6 +54,14 @@ def attach(
     """Add the beliefs ``C_L_lambda`` (C) and ``q_U`` (C R) to a flow.
 
     ``q_U`` bounds the whole bottleneck queue, so it is only meaningful for a single flow.
+
+    Parameters
+    ----------
+    system : System
+    flow : int, its index; it sends by rate
+    start : Start, what the bounds may be at t = 0
+    expiry : Expiry, when they are recomputed at the last point
+    resolution : Resolution, of the flow's delays
     """
     needs_rate(system.flows[flow].sender)
     stem = flow if len(system.flows) > 1 else None
@@ -83,7 +97,13 @@ def attach(
 
 
 def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether C and beta are among those that C_L_lambda(t) allows."""
+    """Return whether C and beta are among those that C_L_lambda(t) allows.
+
+    Parameters
+    ----------
+    t : int, the point
+    flow : int, its index
+    """
     own = system.flows[flow]
     lower = own.beliefs["C_L_lambda"][t]
     if system.beta is None:
@@ -164,6 +184,11 @@ def contradicted(system: System, flow: int = 0) -> Bit:
 
     If neither, a step's service leaves at most the data sent in the step and the previous q_U, as the jitter is one
     step; and a step loses at most the data that it sends and that is queued, less the guaranteed capacity, C T* + beta.
+
+    Parameters
+    ----------
+    system : System, one step per R, D = R
+    flow : int, its index, with C_L_lambda and q_U
 
     Raises
     ------

@@ -31,7 +31,15 @@ MOVED = z3.Q(11, 10)
 
 @words_for_enums
 def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> None:
-    """Add the beliefs ``C_L`` and ``C_U``, rates in C, to a flow."""
+    """Add the beliefs ``C_L`` and ``C_U``, rates in C, to a flow.
+
+    Parameters
+    ----------
+    system : System
+    flow : int, its index; it sends by rate
+    start : Start, what the bounds may be at t = 0
+    expiry : Expiry, whether they time out at the last point (thesis section 4.1.1.2)
+    """
     needs_rate(system.flows[flow].sender)
     stem = flow if len(system.flows) > 1 else None
     lower, upper = system.reals("C_L", stem), system.reals("C_U", stem)
@@ -65,6 +73,11 @@ def busy_steps(system: System, flow: int) -> list[Bit]:
     """Return per point whether the flow sees that the link was busy in the step before it.
 
     I.e. a delay above D (and the flow always sends), or a loss. An ideal link's sender knows of a loss at once.
+
+    Parameters
+    ----------
+    system : System
+    flow : int, its index
     """
     own = system.flows[flow]
     known = own.L if system.network.knows_losses_at_once else own.Ld
@@ -76,7 +89,13 @@ def busy_steps(system: System, flow: int) -> list[Bit]:
 
 
 def busy_runs(system: System, flow: int) -> list[list[Bit]]:
-    """Return per point t and s < t whether all steps from s to t were busy."""
+    """Return per point t and s < t whether all steps from s to t were busy.
+
+    Parameters
+    ----------
+    system : System
+    flow : int, its index
+    """
     steps = busy_steps(system, flow)
     return [[z3.And(*steps[s + 1 : t + 1]) for s in range(t)] for t in range(system.grid.points)]
 

@@ -22,13 +22,25 @@ def attach(system: System, *, flow: int = 0) -> None:
 
 
 def least(system: System, flow: int = 0) -> Curve:
-    """Return qdel_L at each point: whole steps above D."""
+    """Return qdel_L at each point: whole steps above D.
+
+    Parameters
+    ----------
+    system : System
+    flow : int, its index
+    """
     grid = system.grid
     return [_length(system, bits[grid.d_steps + 1 :]) for bits in system.flows[flow].delay]
 
 
 def most(system: System, flow: int = 0) -> Curve:
-    """Return qdel_U at each point: a byte seen to wait k steps waited less than k + 1."""
+    """Return qdel_U at each point: a byte seen to wait k steps waited less than k + 1.
+
+    Parameters
+    ----------
+    system : System
+    flow : int, its index
+    """
     return [_length(system, bits[1:]) + system.grid.step for bits in system.flows[flow].delay]
 
 

@@ -66,11 +66,24 @@ class Family(ABC):
 
     @abstractmethod
     def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
-        """Return whether no trace of a model with such a buffer violates the bounds."""
+        """Return whether no trace of a model with such a buffer violates the bounds.
+
+        Parameters
+        ----------
+        model : Model, the network
+        buffer : Buffer, at its bottleneck
+        """
 
     @abstractmethod
     def consistent(self, system: System, t: int, flow: int = 0) -> list[Bit]:
-        """Return the conditions that the beliefs admit the network at t."""
+        """Return the conditions that the beliefs admit the network at t.
+
+        Parameters
+        ----------
+        system : System, to which the family is attached
+        t : int, the point
+        flow : int, its index
+        """
 
     def may_end(self, system: System) -> list[Bit]:
         """Return the conditions on the last values of flow 0 that the synthesis invariant adds."""

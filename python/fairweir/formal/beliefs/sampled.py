@@ -35,7 +35,15 @@ class Sampled:
     @classmethod
     @words_for_enums
     def of(cls, model: str, points: int, per_r: int, buffer: Buffer) -> Sampled:
-        """Build a system whose trace has `points` points R apart, with `per_r` steps between two."""
+        """Build a system whose trace has `points` points R apart, with `per_r` steps between two.
+
+        Parameters
+        ----------
+        model : str, of `MODELS`
+        points : int, R apart
+        per_r : int, steps in an R of the finer system
+        buffer : Buffer
+        """
         system = MODELS[model].build(Grid((points - 1) * per_r + 1, per_r), buffer)
         flow = system.flows[0]
         return cls(system, flow.A[::per_r], flow.S[::per_r], flow.L[::per_r])
@@ -55,7 +63,13 @@ class Sampled:
 
 
 def bounds(points: int, per_r: int) -> Iterator[Bound]:
-    """Yield each belief's bound, expected to hold or not."""
+    """Yield each belief's bound, expected to hold or not.
+
+    Parameters
+    ----------
+    points : int, R apart
+    per_r : int, steps in an R of the finer system
+    """
     for buffer in BUFFERS:
         seen = Sampled.of("ccac", points, per_r, buffer)
         yield _bound(seen, per_r, "C_L <= C", max_served(seen), is_sound=True)

@@ -14,7 +14,14 @@ Sample: TypeAlias = tuple[Bit, z3.ArithRef]
 
 
 def is_largest(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample]) -> list[z3.BoolRef]:
-    """Bind value = max(before, the samples that count)."""
+    """Bind value = max(before, the samples that count).
+
+    Parameters
+    ----------
+    value : the belief at a point
+    before : the belief at the point before
+    samples : pairs of a condition and the value that counts under it
+    """
     out, attained = [value >= before], [value <= before]
     for counts, sample in samples:
         out.append(z3.Implies(counts, value >= sample))
@@ -23,7 +30,14 @@ def is_largest(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample
 
 
 def is_minimum(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample]) -> list[z3.BoolRef]:
-    """Bind value = min(before, the samples that count)."""
+    """Bind value = min(before, the samples that count).
+
+    Parameters
+    ----------
+    value : the belief at a point
+    before : the belief at the point before
+    samples : pairs of a condition and the value that counts under it
+    """
     out, attained = [value <= before], [value >= before]
     for counts, sample in samples:
         out.append(z3.Implies(counts, value <= sample))

@@ -49,7 +49,13 @@ def bounds(grid: Grid) -> Iterator[Bound]:
 
 
 def bounds_of(name: str, grid: Grid) -> Iterator[Bound]:
-    """Yield the bounds of a family, for every model and buffer for which it is sound; at the last point."""
+    """Yield the bounds of a family, for every model and buffer for which it is sound; at the last point.
+
+    Parameters
+    ----------
+    name : str, of `FAMILIES`
+    grid : Grid, of the traces
+    """
     family = FAMILIES[name]
     for model, network in NETWORKS.items():
         for variant in family.variants:
@@ -100,7 +106,15 @@ def controls(grid: Grid) -> Iterator[Bound]:
 
 @words_for_enums
 def believing(model: str, grid: Grid, buffer: Buffer, resolution: Resolution | None = None) -> System:
-    """Return a model with a flow that has beliefs: of CBR-delay if a resolution is given, else of CCAC."""
+    """Return a model with a flow that has beliefs: of CBR-delay if a resolution is given, else of CCAC.
+
+    Parameters
+    ----------
+    model : str, of `MODELS`
+    grid : Grid
+    buffer : Buffer
+    resolution : Resolution of CBR-delay's delays; None: the beliefs are C_L and C_U
+    """
     system = MODELS[model].build(grid, buffer)
     if resolution is None:
         ccac.attach(system)

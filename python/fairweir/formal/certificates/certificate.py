@@ -123,7 +123,14 @@ def accept(question: str, lines: Iterable[str]) -> int:
 
 
 def verdict(check: Callable[[str, str], int], question: str, certificate: str) -> int | RejectedError:
-    """Return how many steps a checker accepts, or why it rejects them."""
+    """Return how many steps a checker accepts, or why it rejects them.
+
+    Parameters
+    ----------
+    check : a checker's function from the texts of question and certificate to the number of steps
+    question : str, SMT-LIB 2
+    certificate : str, its text
+    """
     try:
         return check(question, certificate)
     except RejectedError as error:
@@ -384,7 +391,14 @@ def _cpu_s() -> float:
 
 
 def save(certificate: Certificate, question: str, folder: Path) -> tuple[Path, Path]:
-    """Write a question and its certificate, and return their paths; links of these names are replaced."""
+    """Write a question and its certificate, and return their paths; links of these names are replaced.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    question : str, the SMT-LIB text that it is of
+    folder : Path, which must exist
+    """
     query, proof = folder / "question.smt2", folder / "certificate.txt"
     write_text(query, question)
     write_text(proof, "\n".join(certificate.lines) + "\n")

@@ -148,6 +148,11 @@ class Comparison:
         Delays of T steps or more are one number in a trace. A claim must hold for every such length; an assumption is
         satisfied if it is for some.
 
+        Parameters
+        ----------
+        system : System
+        is_assumed : bool, the comparison narrows the traces instead of being claimed of them
+
         Raises
         ------
         ConfigError : the system has no such quantity, flow or point
@@ -200,7 +205,13 @@ class Comparison:
         return found
 
     def holds(self, seen: Trace | Curves, *, is_assumed: bool = False) -> bool | None:
-        """Return whether it holds, by definition; None if packets do not determine it; delays as in :meth:`over`."""
+        """Return whether it holds, by definition; None if packets do not determine it; delays as in :meth:`over`.
+
+        Parameters
+        ----------
+        seen : Trace, or curves of a run in packets
+        is_assumed : bool, as in :meth:`over`
+        """
         for flow in self._flows(_count(seen)):
             values: list[Fraction] = []
             for side in self.sides:

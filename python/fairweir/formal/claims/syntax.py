@@ -157,6 +157,12 @@ def parse_assumption(text: str) -> Assumption:
 def parse_number(word: str, text: str, key: str) -> Fraction:
     """Read an exact number: ``4.4``, ``22/5``.
 
+    Parameters
+    ----------
+    word : str, the number
+    text : str, the whole claim or value, for the message
+    key : str, the option, for the message
+
     Raises
     ------
     ConfigError : not a number

@@ -34,13 +34,25 @@ class Buffer(StrEnum):
 
 @words_for_enums
 def fixed_size(buffer: Buffer, grid: Grid) -> Fraction | None:
-    """Return beta in C R if the buffer determines it, else None."""
+    """Return beta in C R if the buffer determines it, else None.
+
+    Parameters
+    ----------
+    buffer : Buffer
+    grid : Grid, whose D the size depends on
+    """
     return (1 + grid.jitter) / 4 if buffer is Buffer.SMALL else None
 
 
 @words_for_enums
 def min_size(buffer: Buffer, grid: Grid) -> Fraction:
-    """Return the minimum beta in C R; it must also exceed alpha unless it is fixed."""
+    """Return the minimum beta in C R; it must also exceed alpha unless it is fixed.
+
+    Parameters
+    ----------
+    buffer : Buffer
+    grid : Grid, whose D the size depends on
+    """
     return {
         Buffer.INFINITE: Fraction(0),
         Buffer.SMALL: (1 + grid.jitter) / 4,
@@ -51,7 +63,15 @@ def min_size(buffer: Buffer, grid: Grid) -> Fraction:
 
 @words_for_enums
 def admits(buffer: Buffer, grid: Grid, beta: z3.ArithRef, alpha: z3.ArithRef) -> list[z3.BoolRef]:
-    """Return the constraints on beta and alpha, both in C R."""
+    """Return the constraints on beta and alpha, both in C R.
+
+    Parameters
+    ----------
+    buffer : Buffer
+    grid : Grid
+    beta : size, C R
+    alpha : MSS, C R
+    """
     match buffer:
         case Buffer.INFINITE | Buffer.SMALL:
             return []

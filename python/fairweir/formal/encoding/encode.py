@@ -24,6 +24,12 @@ def attach(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
     """Make `flow` of `system` send by `rule`; return the constraints, which are the group ``rule FLOW``.
 
     The flow's beliefs must be attached before.
+
+    Parameters
+    ----------
+    rule : Rule
+    system : System, whose flow has the rule's beliefs
+    flow : int, its index
     """
     constraints = encode(rule, system, flow)
     system.decide(f"rule {flow}", lambda trace: decisions(trace, flow, rule.decide), *constraints)
@@ -35,6 +41,12 @@ def encode(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
 
     Beliefs must be attached to the flow before. The floor rate >= alpha is among the system's own constraints, so only
     the part of max(alpha, expression) that binds from above is stated.
+
+    Parameters
+    ----------
+    rule : Rule
+    system : System, whose flow has the rule's beliefs
+    flow : int, its index
 
     Returns
     -------
@@ -89,7 +101,13 @@ def _condition(condition: Condition, system: System, flow: int, seen: int, looku
 
 
 def linear(form: LinearForm, lookup: Lookup) -> z3.ArithRef:
-    """Return a form over z3's reals; R is 1, so that a rate and the data sent at it in R are the same number."""
+    """Return a form over z3's reals; R is 1, so that a rate and the data sent at it in R are the same number.
+
+    Parameters
+    ----------
+    form : LinearForm, over beliefs and alpha
+    lookup : returns the term of a quantity by its name
+    """
     if not form.terms:
         return z3.RealVal(0)
     return z3.Sum([_scaled(lookup(atom.name) if atom.name else z3.RealVal(1), factor) for atom, factor in form.terms])

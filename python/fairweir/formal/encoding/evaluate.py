@@ -99,6 +99,11 @@ class Evaluator:
 def assignment(system: System, trace: Trace) -> dict[str, Fraction | bool]:
     """Return the values that a trace has for a system's variables.
 
+    Parameters
+    ----------
+    system : System, of the trace's model, grid, senders and beliefs
+    trace : Trace
+
     Raises
     ------
     ValueError : the trace is of another network, or differs from what the system fixes, as S(0) = 0 or Ld(t) = L(t-R)

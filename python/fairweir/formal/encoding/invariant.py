@@ -19,7 +19,13 @@ from fairweir.formal.encoding.system import Bit, System
 
 
 def invariant(system: System, demands: Demands) -> Bit:
-    """Return the invariant of a single flow with attached beliefs."""
+    """Return the invariant of a single flow with attached beliefs.
+
+    Parameters
+    ----------
+    system : System, with one flow and its beliefs
+    demands : Demands, the constants (docs/formal/synthesis.md)
+    """
     families = [FAMILIES[name] for name in system.flows[0].attached]
     improves = _improves(system, families)
     # The family attached last decides what a rule reads.
@@ -38,7 +44,13 @@ def invariant(system: System, demands: Demands) -> Bit:
 
 
 def necessary(system: System, demands: Demands) -> Bit:
-    """Each objective holds, or the quantity that violates it moves in the right direction."""
+    """Each objective holds, or the quantity that violates it moves in the right direction.
+
+    Parameters
+    ----------
+    system : System, with one flow
+    demands : Demands, the constants
+    """
     down = went_down(system)
     parts = [
         z3.Or(properties.utilization(system, demands.utilization), went_up(system)),
@@ -65,7 +77,13 @@ def went_down(system: System) -> Bit:
 
 
 def objectives(system: System, demands: Demands) -> Bit:
-    """All steady-state objectives, with no excuse."""
+    """All steady-state objectives, with no excuse.
+
+    Parameters
+    ----------
+    system : System, with one flow
+    demands : Demands, the constants
+    """
     return z3.And(
         properties.utilization(system, demands.utilization),
         properties.queue(system, demands.queue),

@@ -57,35 +57,72 @@ class Property:
 
 
 def utilization(system: System, bound: Fraction = UTILIZATION) -> Bit:
-    """S(T) - S(0) >= bound C (T - D): T steps of which D may be lost to jitter."""
+    """S(T) - S(0) >= bound C (T - D): T steps of which D may be lost to jitter.
+
+    Parameters
+    ----------
+    system : System
+    bound : part of C
+    """
     return system.S[system.grid.last] - system.S[0] >= bound * (system.grid.span - system.grid.jitter)
 
 
 def queue(system: System, bound: Fraction = QUEUE) -> Bit:
-    """A - L - S <= bound C (R + D) + 3 alpha at every point but the first."""
+    """A - L - S <= bound C (R + D) + 3 alpha at every point but the first.
+
+    Parameters
+    ----------
+    system : System
+    bound : in C (R + D)
+    """
     most = bound * (1 + system.grid.jitter) + QUEUE_PACKETS * system.alpha
     return z3.And(*(system.queue(t) <= most for t in range(1, system.grid.points)))
 
 
 def inflight(system: System, bound: Fraction = Fraction(5)) -> Bit:
-    """A - Ld - S <= bound C (R + D) at every point but the first, all flows together."""
+    """A - Ld - S <= bound C (R + D) at every point but the first, all flows together.
+
+    Parameters
+    ----------
+    system : System
+    bound : in C (R + D)
+    """
     most = bound * (1 + system.grid.jitter)
     return z3.And(*(system.A[t] - system.Ld[t] - system.S[t] <= most for t in range(1, system.grid.points)))
 
 
 def bottleneck_queue(system: System, bound: Fraction = Fraction(33, 10)) -> Bit:
-    """A - L - TA <= bound C (R + D) at the last point (lemma B.4.5)."""
+    """A - L - TA <= bound C (R + D) at the last point (lemma B.4.5).
+
+    Parameters
+    ----------
+    system : System
+    bound : in C (R + D)
+    """
     return system.bottleneck_queue(system.grid.last) <= bound * (1 + system.grid.jitter)
 
 
 def loss_events(system: System, bound: Fraction | None = None) -> Bit:
-    """At most `bound` steps with losses; the default is one in every second R, plus one."""
+    """At most `bound` steps with losses; the default is one in every second R, plus one.
+
+    Parameters
+    ----------
+    system : System
+    bound : number of steps; None: (T - 1) / 2 + 1 R
+    """
     most = system.grid.span / 2 + 1 if bound is None else bound
     return count_at_most(_losses(system), int(most))
 
 
 def large_losses(system: System, bound: Fraction = Fraction(0), packets: Fraction = Fraction(LARGE_LOSS)) -> Bit:
-    """At most `bound` steps that lose more than `packets` alpha (thesis section 4.2.1: 3 MSS)."""
+    """At most `bound` steps that lose more than `packets` alpha (thesis section 4.2.1: 3 MSS).
+
+    Parameters
+    ----------
+    system : System
+    bound : number of steps
+    packets : alpha; a step that loses more is counted
+    """
     return count_at_most(_losses(system, packets * system.alpha), int(bound))
 
 
@@ -98,6 +135,11 @@ def loss_amount(system: System, bound: Fraction | None = None) -> Bit:
 
 def share(system: System, bound: Fraction = Fraction(1, 10)) -> Bit:
     """Each flow's bytes served are at least `bound` of the largest flow's (bounded unfairness).
+
+    Parameters
+    ----------
+    system : System, with several flows
+    bound : part of the largest flow's bytes
 
     Raises
     ------
@@ -226,7 +268,13 @@ def _losses(system: System, size: z3.ArithRef | None = None) -> list[Bit]:
 
 
 def count_at_most(bits: list[Bit], most: int) -> Bit:
-    """At most that many of the bits are true, in propositional logic, which every solver supports."""
+    """At most that many of the bits are true, in propositional logic, which every solver supports.
+
+    Parameters
+    ----------
+    bits : the conditions
+    most : int, how many may be true
+    """
     if len(bits) <= most:
         return z3.BoolVal(True)
     if most == 0:

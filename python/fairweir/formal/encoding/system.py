@@ -138,7 +138,14 @@ class System:
         self.groups.setdefault(group, []).extend(constraints)
 
     def decide(self, group: str, judge: Judge, *constraints: z3.BoolRef) -> None:
-        """Add a named group that defines the decisions of a flow's CCA, with the definition that judges traces."""
+        """Add a named group that defines the decisions of a flow's CCA, with the definition that judges traces.
+
+        Parameters
+        ----------
+        group : str, the name
+        judge : finds where a trace differs from the decisions, without the encoding
+        constraints : for the solvers
+        """
         self.decided[group] = judge
         self.require(group, *constraints)
 
@@ -159,15 +166,36 @@ class System:
         return [constraint for name, group in self.groups.items() if name not in self.decided for constraint in group]
 
     def reals(self, symbol: str, flow: int | None = None) -> list[z3.ArithRef]:
-        """Make a real variable per point: ``S_0 S_1 ...``, or ``S.1_0 ...`` for a flow among several."""
+        """Make a real variable per point: ``S_0 S_1 ...``, or ``S.1_0 ...`` for a flow among several.
+
+        Parameters
+        ----------
+        symbol : str, the paper's
+        flow : int, its index among several; None: the flow is alone, or the variable is the network's
+        """
         return [self.real(symbol, t, flow) for t in range(self.grid.points)]
 
     def real(self, symbol: str, t: int, flow: int | None = None) -> z3.ArithRef:
-        """Make a real variable for one point."""
+        """Make a real variable for one point.
+
+        Parameters
+        ----------
+        symbol : str, the paper's
+        t : int, the point
+        flow : as in :meth:`reals`
+        """
         return z3.Real(f"{self._stem(symbol, flow)}_{t}")
 
     def bits(self, symbol: str, t: int, count: int, flow: int | None = None) -> list[Bit]:
-        """Create Booleans for one point, ``G_3_1 G_3_2 ...``, after a first one that is true."""
+        """Create Booleans for one point, ``G_3_1 G_3_2 ...``, after a first one that is true.
+
+        Parameters
+        ----------
+        symbol : str
+        t : int, the point
+        count : int, how many besides the first
+        flow : as in :meth:`reals`
+        """
         return [z3.BoolVal(True)] + [z3.Bool(f"{self._stem(symbol, flow)}_{t}_{k}") for k in range(1, count + 1)]
 
     def accepted(self, t: int) -> z3.ArithRef:
@@ -183,14 +211,28 @@ class System:
         return self.accepted(t) - self.TA[t]
 
     def qdel_l_above(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
-        """Return whether qdel_L(t) > bound, in R: a single Boolean, as delays are in whole steps."""
+        """Return whether qdel_L(t) > bound, in R: a single Boolean, as delays are in whole steps.
+
+        Parameters
+        ----------
+        t : int, the point
+        bound : R
+        flow : int, its index
+        """
         steps = Fraction(bound) * self.grid.per_r
         if steps < 0:
             return z3.BoolVal(True)
         return self._delay_at_least(t, self.grid.d_steps + int(steps) + 1, flow)
 
     def qdel_l_at_least(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
-        """Return whether qdel_L(t) >= bound, in R."""
+        """Return whether qdel_L(t) >= bound, in R.
+
+        Parameters
+        ----------
+        t : int, the point
+        bound : R
+        flow : int, its index
+        """
         steps = -(-Fraction(bound) * self.grid.per_r // 1)
         return z3.BoolVal(True) if steps <= 0 else self._delay_at_least(t, self.grid.d_steps + int(steps), flow)
 

@@ -92,17 +92,35 @@ class Trace(BaseModel):
 
     @classmethod
     def from_values(cls, system: System, values: Mapping[str, Fraction | bool]) -> Self:
-        """Read a solver's values, by the variables' names; those it left out may be anything, and become 0 or false."""
+        """Read a solver's values, by the variables' names; those it left out may be anything, and become 0 or false.
+
+        Parameters
+        ----------
+        system : System, whose variables they are
+        values : by variable
+        """
         return cls.read(system, lambda term: _value(term, values))
 
     @classmethod
     def from_model(cls, system: System, model: z3.ModelRef) -> Self:
-        """Read z3's model, completed."""
+        """Read z3's model, completed.
+
+        Parameters
+        ----------
+        system : System, whose variables it assigns
+        model : of z3's solver
+        """
         return cls.read(system, lambda term: _constant(model.eval(term, model_completion=True)))
 
     @classmethod
     def read(cls, system: System, value: Callable[[z3.ExprRef], Fraction | bool]) -> Self:
-        """Evaluate all columns."""
+        """Evaluate all columns.
+
+        Parameters
+        ----------
+        system : System, whose columns are evaluated
+        value : returns the value of a term of z3
+        """
 
         def exact(term: z3.ExprRef) -> Fraction:
             return Fraction(value(term))
@@ -156,7 +174,13 @@ class Trace(BaseModel):
 
     @classmethod
     def from_json(cls, text: str, source: str | None = None) -> Self:
-        """Parse a file's text; errors as for :meth:`load`."""
+        """Parse a file's text; errors as for :meth:`load`.
+
+        Parameters
+        ----------
+        text : str, JSON
+        source : str, the file, for messages
+        """
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:

@@ -14,7 +14,13 @@ from fairweir.formal.exact.senders import min_qdelay
 
 
 def belief_violations(trace: Trace, index: int) -> Iterator[Violation]:
-    """Check every belief that was attached to a flow, recomputed from its first value."""
+    """Check every belief that was attached to a flow, recomputed from its first value.
+
+    Parameters
+    ----------
+    trace : Trace
+    index : int, of the flow
+    """
     flow, report = trace.flows[index], Report(index)
     for attached, terms in flow.attached.items():
         family = beliefs_named(attached)
@@ -48,13 +54,30 @@ def believe(trace: Trace, index: int, family: str, terms: Terms, first: Values) 
 
 
 def first_values(trace: Trace, family: str, terms: Terms, random: Random) -> dict[str, Fraction]:
-    """Draw values at t = 0 that the terms admit: consistent with the network, or any."""
+    """Draw values at t = 0 that the terms admit: consistent with the network, or any.
+
+    Parameters
+    ----------
+    trace : Trace
+    family : str, its name
+    terms : Terms
+    random : Random, the source of the draw
+    """
     part = Fraction(random.randint(0, 8), 8)
     return beliefs_named(family).first_values(trace, terms, part, random)
 
 
 def is_consistent(trace: Trace, family: str, terms: Terms, values: Values, t: int) -> bool:
-    """Return whether the trace's network is consistent with a family's values at t."""
+    """Return whether the trace's network is consistent with a family's values at t.
+
+    Parameters
+    ----------
+    trace : Trace
+    family : str, its name
+    terms : Terms, under which it is attached
+    values : at t, by belief
+    t : int, the point
+    """
     return beliefs_named(family).is_consistent(trace, terms, values, t)
 
 

@@ -57,7 +57,14 @@ class History:
         return sent * self.grid.step, sent, Fraction(1)
 
     def by_window(self, flow: int, cwnd: Fraction, sender: Sender) -> tuple[Fraction, Fraction, Fraction]:
-        """Return the same for a window; before the first feedback nothing is sent."""
+        """Return the same for a window; before the first feedback nothing is sent.
+
+        Parameters
+        ----------
+        flow : int, its index
+        cwnd : C R, above alpha
+        sender : Sender, by window, paced or not
+        """
         own, back, window = self.flows[flow], self.grid.r_steps, cwnd + self.alpha
         t = len(self.tokens)
         rate = Fraction(self._random.randint(1, 24), 8)
@@ -138,7 +145,12 @@ class History:
             own.left.append(total)
 
     def between(self, low: Fraction, high: Fraction) -> Fraction:
-        """Draw from an interval, its ends more often than not."""
+        """Draw from an interval, its ends more often than not.
+
+        Parameters
+        ----------
+        low, high : ends of the interval
+        """
         return low + (high - low) * self._random.choice([ZERO, ZERO, Fraction(1), Fraction(1), *_INNER])
 
 

@@ -13,7 +13,13 @@ from fairweir.formal.exact.networks import definition_of
 
 
 def keeps(trace: Trace, asked: Demands) -> bool:
-    """Return whether a trace of one flow satisfies the invariant."""
+    """Return whether a trace of one flow satisfies the invariant.
+
+    Parameters
+    ----------
+    trace : Trace
+    asked : Demands, the constants
+    """
     flow, last = trace.flows[0], trace.grid.last
     own = flow.beliefs
     shrinks = _shrinks(trace)

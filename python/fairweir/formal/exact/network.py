@@ -37,7 +37,13 @@ def path(trace: Trace) -> Iterator[Violation]:
 
 
 def losses(trace: Trace, beta: Fraction) -> Iterator[Violation]:
-    """Check that exactly the overflow of the buffer is lost."""
+    """Check that exactly the overflow of the buffer is lost.
+
+    Parameters
+    ----------
+    trace : Trace
+    beta : size of the buffer, C R
+    """
     yield from NETWORK.unless(trace.bottleneck_queue(0) <= beta, "buffer", 0, "the queue is longer than the buffer")
     if trace.grid.r_steps == 1:
         undetected = sum((flow.L[0] - flow.Ld[0] for flow in trace.flows), ZERO)
@@ -63,7 +69,13 @@ def order(trace: Trace) -> Iterator[Violation]:
 
 
 def flow_violations(trace: Trace, index: int) -> Iterator[Violation]:
-    """Check a flow's curves: their origin, that they rise, and when losses are detected."""
+    """Check a flow's curves: their origin, that they rise, and when losses are detected.
+
+    Parameters
+    ----------
+    trace : Trace
+    index : int, of the flow
+    """
     flow, report = trace.flows[index], Report(index)
     accepted = tuple(flow.accepted(t) for t in range(-trace.grid.points, trace.grid.points))
     for name, curve in (("A", flow.A), ("S", flow.S), ("L", flow.L), ("Ld", flow.Ld), ("A - L", accepted)):
@@ -107,12 +119,25 @@ def delays(trace: Trace, flow: FlowTrace, report: Report) -> Iterator[Violation]
 
 
 def age(flow: FlowTrace, t: int, points: int) -> int:
-    """Return the age at t, in whole steps, at most T, of the last byte served."""
+    """Return the age at t, in whole steps, at most T, of the last byte served.
+
+    Parameters
+    ----------
+    flow : FlowTrace
+    t : int, the point
+    points : int, T, the maximum
+    """
     return max(k for k in range(points + 1) if flow.S[t] <= flow.accepted(t - k) or k == 0)
 
 
 def possible(trace: Trace, steps: int) -> bool:
-    """Return whether a byte can wait that long: at most beta / C + D, and a step more if its flow may pause."""
+    """Return whether a byte can wait that long: at most beta / C + D, and a step more if its flow may pause.
+
+    Parameters
+    ----------
+    trace : Trace
+    steps : int, a delay
+    """
     if trace.beta is None:
         return True
     pauses = len(trace.flows) > 1 or trace.flows[0].sender != "rate"

@@ -37,18 +37,45 @@ class Report:
     flow: int | None = None
 
     def unless(self, holds: bool, rule: str, t: int, text: str) -> Iterator[Violation]:
-        """Yield a violation unless the rule holds."""
+        """Yield a violation unless the rule holds.
+
+        Parameters
+        ----------
+        holds : bool, the condition
+        rule : str, name of the condition
+        t : int, the point
+        text : str, what is wrong there
+        """
         if not holds:
             yield Violation(rule, t, self.flow, text)
 
     def equal(self, name: str, found: Fraction, expected: Fraction, rule: str, t: int) -> Iterator[Violation]:
-        """Yield a violation unless both are the same."""
+        """Yield a violation unless both are the same.
+
+        Parameters
+        ----------
+        name : str, of the quantity
+        found : its value
+        expected : what it must be
+        rule : str, name of the condition
+        t : int, the point
+        """
         yield from self.unless(found == expected, rule, t, f"{name} is {found}, should be {expected}")
 
     def within(
         self, name: str, low: Fraction, found: Fraction, high: Fraction, rule: str, t: int
     ) -> Iterator[Violation]:
-        """Yield a violation unless `found` lies between the two."""
+        """Yield a violation unless `found` lies between the two.
+
+        Parameters
+        ----------
+        name : str, of the quantity
+        low : minimum
+        found : its value
+        high : maximum
+        rule : str, name of the condition
+        t : int, the point
+        """
         yield from self.unless(low <= found <= high, rule, t, f"{name} is {found}, should be in [{low}, {high}]")
 
 
@@ -57,7 +84,14 @@ NETWORK = Report()
 
 
 def rising(curve: tuple[Fraction, ...], name: str, report: Report) -> Iterator[Violation]:
-    """Check that a curve never falls."""
+    """Check that a curve never falls.
+
+    Parameters
+    ----------
+    curve : a value per point
+    name : str, of the curve
+    report : Report, of its flow or the network
+    """
     for t in range(1, len(curve)):
         yield from report.unless(
             curve[t] >= curve[t - 1], "curves", t, f"{name} falls from {curve[t - 1]} to {curve[t]}"

@@ -54,7 +54,13 @@ def sample(
 
 
 def mixed(random: Random, steps: int) -> list[Fraction]:
-    """Return rates that change occasionally, of one kind each time."""
+    """Return rates that change occasionally, of one kind each time.
+
+    Parameters
+    ----------
+    random : Random, the source of the draw
+    steps : int, how many rates, C
+    """
     out: list[Fraction] = []
     top = Fraction(random.choice([1, 2, 3, 6]))
     while len(out) < steps:

@@ -14,7 +14,13 @@ Decider = Callable[[Mapping[str, Fraction]], Fraction]
 
 
 def arrivals(trace: Trace, index: int) -> Iterator[Violation]:
-    """Check A against rate and cwnd."""
+    """Check A against rate and cwnd.
+
+    Parameters
+    ----------
+    trace : Trace
+    index : int, of the flow
+    """
     flow, report, grid = trace.flows[index], Report(index), trace.grid
     for name, column in (("rate", flow.rate), ("cwnd", flow.cwnd)):
         for t, value in enumerate(column):
@@ -38,7 +44,14 @@ def _allowed(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
 
 
 def decisions(trace: Trace, index: int, decide: Decider) -> Iterator[Violation]:
-    """Check the rate at every point from t = R on against the rule, on the beliefs of one R before."""
+    """Check the rate at every point from t = R on against the rule, on the beliefs of one R before.
+
+    Parameters
+    ----------
+    trace : Trace
+    index : int, of the flow
+    decide : from the beliefs of one R before to a rate, C
+    """
     flow, report, back = trace.flows[index], Report(index), trace.grid.r_steps
     for t in range(back, trace.grid.points):
         seen = {name: column[t - back] for name, column in flow.beliefs.items()}
@@ -47,5 +60,12 @@ def decisions(trace: Trace, index: int, decide: Decider) -> Iterator[Violation]:
 
 
 def min_qdelay(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
-    """Return qdel_L, R: the delay seen less D, if that is positive."""
+    """Return qdel_L, R: the delay seen less D, if that is positive.
+
+    Parameters
+    ----------
+    trace : Trace
+    flow : FlowTrace, of it
+    t : int, the point
+    """
     return max(0, flow.delay[t] - trace.grid.d_steps) * trace.grid.step

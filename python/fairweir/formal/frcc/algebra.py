@@ -28,12 +28,24 @@ Update = Callable[[Any, Any], Any]
 
 
 def main_update(n_c: Any, n_t: Any) -> Any:
-    """Algorithm 1, line 7."""
+    """Algorithm 1, line 7.
+
+    Parameters
+    ----------
+    n_c : estimated number of flows by rate, N_C
+    n_t : the same by delay, N_T
+    """
     return (R + THETA * n_c) / (R + THETA * n_t)
 
 
 def alternate_update(n_c: Any, n_t: Any) -> Any:
-    """Algorithm 1, line 6."""
+    """Algorithm 1, line 6.
+
+    Parameters
+    ----------
+    n_c : estimated number of flows by rate, N_C
+    n_t : the same by delay, N_T
+    """
     return n_c / n_t
 
 

@@ -82,7 +82,15 @@ def possible(jitter: Jitter, seen: Round, *, any_sender: bool = False) -> list[A
 
 
 def factor_rule(jitter: Jitter, share: Any, n_t: Any, factor: Any) -> list[Any]:
-    """Return the conditions on the factor of a flow with that share."""
+    """Return the conditions on the factor of a flow with that share.
+
+    Parameters
+    ----------
+    jitter : Jitter, the maximum errors
+    share : of the link
+    n_t : N_T before the round
+    factor : of the flow's window
+    """
     probe_error = jitter.excess_error / jitter.gamma
     most = jitter.rate_high * (n_t + jitter.delay_error) * share + probe_error
     least = jitter.rate_low * n_t * share - probe_error
@@ -103,10 +111,23 @@ def unknowns() -> Round:
 
 
 def seen(state: State, factors: tuple[Any, Any]) -> Round:
-    """Return a round with given numbers."""
+    """Return a round with given numbers.
+
+    Parameters
+    ----------
+    state : State, before the round
+    factors : of both flows' windows
+    """
     return Round(state.shares, state.n_t, state.r, factors)
 
 
 def constraints(jitter: Jitter, of: Round, *, any_sender: bool = False) -> list[z3.BoolRef]:
-    """Return :func:`possible` for the solver."""
+    """Return :func:`possible` for the solver.
+
+    Parameters
+    ----------
+    jitter : Jitter, the maximum errors
+    of : Round, of unknowns
+    any_sender : as in :func:`possible`
+    """
     return list(possible(jitter, of, any_sender=any_sender))

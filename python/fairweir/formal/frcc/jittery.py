@@ -89,7 +89,15 @@ class Bend:
 
 
 def factor(jitter: Jitter, share: Fraction, n_t: Fraction, bend: Bend) -> Fraction:
-    """Return target cwnd by cwnd (alternate update): Algorithm 1, line by line."""
+    """Return target cwnd by cwnd (alternate update): Algorithm 1, line by line.
+
+    Parameters
+    ----------
+    jitter : Jitter, FRCC's constants
+    share : of the link, in (0, 1)
+    n_t : true N_T
+    bend : Bend, errors of the flow's estimates
+    """
     throughput = share * bend.rate
     seen_n_t = n_t + bend.delay
     probe_by_d = jitter.gamma * seen_n_t * throughput
@@ -102,7 +110,14 @@ def factor(jitter: Jitter, share: Fraction, n_t: Fraction, bend: Bend) -> Fracti
 
 
 def step(jitter: Jitter, state: State, bends: tuple[Bend, Bend]) -> State:
-    """Return the state after both flows have measured and updated (alternate update, synchronous, no collisions)."""
+    """Return the state after both flows have measured and updated (alternate update, synchronous, no collisions).
+
+    Parameters
+    ----------
+    jitter : Jitter, FRCC's constants
+    state : State, before the round
+    bends : Bend, errors of each flow's estimates
+    """
     rtt = state.r + state.n_t
     windows = [
         share * rtt * factor(jitter, share, state.n_t, bend) for share, bend in zip(state.shares, bends, strict=True)
@@ -115,6 +130,13 @@ def bend_for(jitter: Jitter, share: Fraction, n_t: Fraction, wanted: Fraction) -
 
     From the errors with the largest factor to those with the smallest, one error after another moves between its
     extremes; in between the inverse factor is linear, so the solution is exact.
+
+    Parameters
+    ----------
+    jitter : Jitter, maximum errors
+    share : of the link, in (0, 1)
+    n_t : true N_T
+    wanted : factor of the window
     """
     corners = [
         Bend(jitter.rate_low, Fraction(0), -jitter.excess_error),
@@ -149,7 +171,13 @@ def _by_floor(n_t: Fraction) -> Any:
 
 
 def any_bend(jitter: Jitter, dice: random.Random) -> Bend:
-    """Draw errors, ends more often than not: extremes are where lemmas break."""
+    """Draw errors, ends more often than not: extremes are where lemmas break.
+
+    Parameters
+    ----------
+    jitter : Jitter, maximum errors
+    dice : Random, the source of the draw
+    """
 
     def between(low: Fraction, high: Fraction) -> Fraction:
         where = dice.choice([Fraction(0), Fraction(1), Fraction(dice.randrange(101), 100)])

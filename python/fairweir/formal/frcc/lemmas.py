@@ -93,7 +93,13 @@ class Lemma:
 
 
 def unless(premise: Any, conclusion: Any) -> Any:
-    """Return the implication of `conclusion` by a premise that is given negated."""
+    """Return the implication of `conclusion` by a premise that is given negated.
+
+    Parameters
+    ----------
+    premise : condition of a lemma, negated
+    conclusion : condition of a lemma
+    """
     return premise | conclusion
 
 
@@ -196,7 +202,13 @@ def all_in(within: Range) -> Condition:
 
 
 def moves_on(within: Range, n_t_moves: Callable[[Range], Condition] = n_t_improves) -> Condition:
-    """C.8's conclusion: all is in range, or something outside improves and nothing degrades."""
+    """C.8's conclusion: all is in range, or something outside improves and nothing degrades.
+
+    Parameters
+    ----------
+    within : Range, the lemma's constants
+    n_t_moves : from the constants to the condition that N_T, out of its range, improves
+    """
     return lambda at: (
         (n_c_after_in(within)(at) & n_t_after_in(within)(at))
         | ((n_c_improves(within)(at) | n_t_moves(within)(at)) & none_degrades(within)(at))

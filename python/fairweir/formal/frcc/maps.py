@@ -73,7 +73,13 @@ def second_sees_both(path: Path, n_c: Any, n_t: Any) -> State:
 
 
 def next_state(path: Path, window1: Any, window2: Any) -> State:
-    """Return the state that windows lead to (paper eq. C.1), in units of the link rate times time."""
+    """Return the state that windows lead to (paper eq. C.1), in units of the link rate times time.
+
+    Parameters
+    ----------
+    path : Path
+    window1, window2 : cwnd of both flows, link rate times the unit of time of `path`
+    """
     total = window1 + window2
     return total / window1, (total - path.r) / path.theta
 

@@ -21,7 +21,15 @@ IN_THE_CODE: Final = replace(PUBLISHED, n_t_low=Fraction(45, 100), n_t_high=Frac
 
 
 def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Lemma]:
-    """C.6: N_C stays in its range whatever N_T, and N_T in its whatever N_C."""
+    """C.6: N_C stays in its range whatever N_T, and N_T in its whatever N_C.
+
+    Parameters
+    ----------
+    name : str, of the theorem
+    jitter : Jitter, maximum errors
+    within : Range, the lemma's constants
+    note : str, for the table
+    """
     return [
         Lemma(
             f"{name} N_C",
@@ -55,7 +63,14 @@ def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Le
 
 
 def converges(name: str, jitter: Jitter, within: Range) -> list[Lemma]:
-    """C.7: N_T outside its range moves towards it by sigma per round, or into it, and not across."""
+    """C.7: N_T outside its range moves towards it by sigma per round, or into it, and not across.
+
+    Parameters
+    ----------
+    name : str, of the theorem
+    jitter : Jitter, maximum errors
+    within : Range, the lemma's constants
+    """
     low, high, sigma = number(within.n_t_low), number(within.n_t_high), number(within.sigma)
     return [
         Lemma(
@@ -76,7 +91,14 @@ def converges(name: str, jitter: Jitter, within: Range) -> list[Lemma]:
 
 
 def moves(name: str, jitter: Jitter, within: Range) -> Lemma:
-    """C.8: out of range, something improves and nothing degrades."""
+    """C.8: out of range, something improves and nothing degrades.
+
+    Parameters
+    ----------
+    name : str, of the theorem
+    jitter : Jitter, maximum errors
+    within : Range, the lemma's constants
+    """
     band = f"[{number(within.band_low)}, {number(within.band_high)}]"
     return Lemma(
         name,

@@ -30,7 +30,14 @@ if TYPE_CHECKING:
 
 
 def no_jump(name: str, jitter: Jitter, within: Range) -> Lemma:
-    """N_C above its range does not fall below it in one round."""
+    """N_C above its range does not fall below it in one round.
+
+    Parameters
+    ----------
+    name : str, of the theorem
+    jitter : Jitter, maximum errors
+    within : Range, the lemma's constants
+    """
     return Lemma(
         f"{name}: no jump",
         f"N_C above {float(within.n_c_high):g} is at least {float(within.n_c_low):.4g} after a round",
@@ -44,7 +51,13 @@ def no_jump(name: str, jitter: Jitter, within: Range) -> Lemma:
 
 
 def seams(name: str, within: Range) -> list[Claim]:
-    """Return the steps for the lemmas with these constants."""
+    """Return the steps for the lemmas with these constants.
+
+    Parameters
+    ----------
+    name : str, of the theorem
+    within : Range, the lemmas' constants
+    """
     return [
         Claim(
             f"{name}: N_T comes in",
@@ -145,7 +158,13 @@ def _n_c_falls_in_band(within: Range, *, with_c8: bool = True) -> Question:
 
 
 def steps_of(sigma: Fraction, ratio: Fraction) -> int:
-    """Return the maximum number of steps by a factor of `sigma` needed to pass `ratio`."""
+    """Return the maximum number of steps by a factor of `sigma` needed to pass `ratio`.
+
+    Parameters
+    ----------
+    sigma : factor of a step, above 1
+    ratio : of the values at the ends
+    """
     count = max(0, math.ceil(math.log(ratio) / math.log(sigma)) - 2)
     while sigma**count < ratio:
         count += 1
@@ -159,7 +178,14 @@ def rounds_to_band(within: Range) -> int:
 
 
 def max_rounds(within: Range, n_c: Fraction, n_t: Fraction) -> int:
-    """Return the maximum number of rounds until all is in range, from N_C of the smaller flow and N_T."""
+    """Return the maximum number of rounds until all is in range, from N_C of the smaller flow and N_T.
+
+    Parameters
+    ----------
+    within : Range, the lemmas' constants
+    n_c : N_C at first, of the flow with the smaller window
+    n_t : N_T at first
+    """
     apart = max(within.n_t_low / n_t, n_t / within.n_t_high, Fraction(1))
     falls = steps_of(within.sigma, max(n_c / within.n_c_high, Fraction(1)))
     return steps_of(within.sigma, apart) + falls * (rounds_to_band(within) + 1)

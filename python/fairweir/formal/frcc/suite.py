@@ -71,7 +71,14 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def settle(step: Step, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
-    """Check a step: by algebra, or by the solvers."""
+    """Check a step: by algebra, or by the solvers.
+
+    Parameters
+    ----------
+    step : Lemma or Claim
+    budget_s : float, CPU seconds
+    out : Path, folder of the questions; None: store nothing
+    """
     return step.check() if isinstance(step, Identity) else check(step, budget_s, out)
 
 

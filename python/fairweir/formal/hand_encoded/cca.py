@@ -39,17 +39,35 @@ class HandEncodedCca(Protocol):
 
         Its state becomes columns of ``flow.beliefs``; at the start it is any that some past may lead to.
 
+        Parameters
+        ----------
+        system : System, whose flow has the CCA's :attr:`sender`
+        flow : int, its index
+
         Raises
         ------
         ConfigError : the encoding does not exist for the system's grid
         """
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Check a trace's columns by the algorithm's definition, without the encoding."""
+        """Check a trace's columns by the algorithm's definition, without the encoding.
+
+        Parameters
+        ----------
+        trace : Trace, with the CCA's state in its beliefs
+        flow : int, its index
+        """
 
 
 def remember(system: System, flow: int, *names: str) -> list[Curve]:
-    """Create columns for an algorithm's state, and add them to the flow's beliefs."""
+    """Create columns for an algorithm's state, and add them to the flow's beliefs.
+
+    Parameters
+    ----------
+    system : System
+    flow : int, its index
+    names : of the state's variables; a column each
+    """
     index = flow if len(system.flows) > 1 else None
     columns: list[Curve] = [system.reals(name, index) for name in names]
     system.flows[flow].beliefs |= dict(zip(names, columns, strict=True))
@@ -57,7 +75,15 @@ def remember(system: System, flow: int, *names: str) -> list[Curve]:
 
 
 def bind(system: System, flow: int, cca: HandEncodedCca, constraints: list[z3.BoolRef]) -> list[z3.BoolRef]:
-    """Add an algorithm's constraints to the system, and give them."""
+    """Add an algorithm's constraints to the system, and give them.
+
+    Parameters
+    ----------
+    system : System
+    flow : int, its index
+    cca : judges the flow in traces
+    constraints : of its decisions
+    """
     system.decide(f"{cca.name} {flow}", lambda trace: cca.violations(trace, flow), *constraints)
     return constraints
 

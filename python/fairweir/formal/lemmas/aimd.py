@@ -49,7 +49,13 @@ EXCESS = 2
 
 
 def build(points: int, model: str = "ccac") -> System:
-    """Return AIMD on CCAC, or another model, with any buffer up to the largest."""
+    """Return AIMD on CCAC, or another model, with any buffer up to the largest.
+
+    Parameters
+    ----------
+    points : int, T
+    model : str, of `MODELS`
+    """
     cca = HAND_ENCODED["aimd"]
     system = MODELS[model].build(Grid(points), Buffer.ARBITRARY, (cca.sender,))
     cca.encode(system)
@@ -58,13 +64,25 @@ def build(points: int, model: str = "ccac") -> System:
 
 
 def bounded(system: System, packets: int = EXCESS) -> z3.BoolRef:
-    """The window never exceeds that of the steady state by more than that many packets."""
+    """The window never exceeds that of the steady state by more than that many packets.
+
+    Parameters
+    ----------
+    system : System, of one flow
+    packets : alpha
+    """
     most = 2 + z3.Real("beta") + (1 + packets) * system.alpha
     return z3.And(*(cwnd <= most for cwnd in system.flows[0].cwnd))
 
 
 def undetected_below(system: System, bound: z3.ArithRef) -> z3.BoolRef:
-    """Losses not yet known, from t = 2 R on."""
+    """Losses not yet known, from t = 2 R on.
+
+    Parameters
+    ----------
+    system : System
+    bound : C R
+    """
     return z3.And(*(system.L[t] - system.Ld[t] <= bound for t in range(2, system.grid.points)))
 
 

@@ -127,7 +127,14 @@ PLAN = Plan(
 
 
 def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION, model: str = "cbr-delay") -> System:
-    """Return the rule on CBR-delay, with beliefs that may be stale at the start and time out at the end."""
+    """Return the rule on CBR-delay, with beliefs that may be stale at the start and time out at the end.
+
+    Parameters
+    ----------
+    points : int, T
+    expiry : Expiry, of the beliefs at the last point
+    model : str, of `MODELS`
+    """
     system = MODELS[model].build(Grid(points), Buffer.ARBITRARY)
     cbr_delay.attach(system, start=Start.ANY, expiry=expiry)
     attach(Rule.load(RULES / "cc_probe_slow_3.toml"), system)
@@ -197,5 +204,11 @@ def as_published(system: System) -> Iterator[Inquiry]:
 
 
 def serves(system: System, least: Fraction) -> z3.BoolRef:
-    """The utilization over a whole window is at least this."""
+    """The utilization over a whole window is at least this.
+
+    Parameters
+    ----------
+    system : System
+    least : part of C
+    """
     return system.S[system.grid.last] >= least * (system.grid.span - system.grid.jitter)

@@ -46,7 +46,13 @@ LEAST = (Fraction(60, 100), Fraction(67, 100), Fraction(69, 100), Fraction(70, 1
 
 
 def build(model: str, points: int) -> System:
-    """Return cc_qdel on a model, with beliefs that may be stale at the start and time out at the end."""
+    """Return cc_qdel on a model, with beliefs that may be stale at the start and time out at the end.
+
+    Parameters
+    ----------
+    model : str, of `MODELS`
+    points : int, T
+    """
     system = MODELS[model].build(Grid(points), Buffer.LARGE)
     beliefs.attach(system, start=Start.ANY, expiry=Expiry.AT_END)
     attach(Rule.load(RULES / "cc_qdel.toml"), system)
@@ -54,7 +60,13 @@ def build(model: str, points: int) -> System:
 
 
 def met(system: System, n: Numbers) -> z3.BoolRef:
-    """Return whether a whole window meets the objectives: utilization and queue."""
+    """Return whether a whole window meets the objectives: utilization and queue.
+
+    Parameters
+    ----------
+    system : System
+    n : Numbers, the constants of the steady state
+    """
     return z3.And(utilization(system, n.under_way), queue_below(system, n.queue, n.queue_packets))
 
 

@@ -97,6 +97,11 @@ class Inquiry:
 def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
     """Ask, or use the folder's answer if it can be verified.
 
+    Parameters
+    ----------
+    inquiry : Inquiry
+    request : Request, with the budget and the folder of answers
+
     Raises
     ------
     VacuousError : the assumptions contradict each other
@@ -250,7 +255,15 @@ QUESTION, PROOF = "question.smt2", "certificate.txt"
 def answer_all(
     inquiries: Sequence[Inquiry], request: Request, on_progress: OnProgress, more: int = 0
 ) -> list[LemmaResult]:
-    """Ask one after another; `more` is the number of later lines of the table."""
+    """Ask one after another; `more` is the number of later lines of the table.
+
+    Parameters
+    ----------
+    inquiries : in the order of the table
+    request : Request
+    on_progress : called before and after each
+    more : int, later lines of the table, for the total
+    """
     results = []
     total = len(inquiries) + more
     for i, inquiry in enumerate(inquiries):

@@ -104,7 +104,13 @@ class Sought:
 
 
 def seek(sought: Sought, request: Request) -> LemmaResult:
-    """Search one constant; ``proved`` if some value was, with the next value that was refuted in the note."""
+    """Search one constant; ``proved`` if some value was, with the next value that was refuted in the note.
+
+    Parameters
+    ----------
+    sought : the constant, its lemma, and the values to try
+    request : Request, with the budget per question
+    """
     spent: list[LemmaResult] = []
 
     def ask(value: Fraction) -> ProofOutcome:

@@ -34,7 +34,15 @@ BUSY = Fraction(1, 2)
 
 
 def build(cca: str, model: str, buffer: Buffer, points: int) -> System:
-    """Return two flows of one kind."""
+    """Return two flows of one kind.
+
+    Parameters
+    ----------
+    cca : str, of `HAND_ENCODED`
+    model : str, of `MODELS`
+    buffer : Buffer
+    points : int, T
+    """
     subject = HAND_ENCODED[cca]
     system = MODELS[model].build(Grid(points), buffer, (subject.sender, subject.sender))
     for flow in range(2):
@@ -69,7 +77,13 @@ def busy(system: System) -> z3.BoolRef:
 
 
 def fair(system: System, ratio: int) -> z3.BoolRef:
-    """The second flow gets less than `ratio` times the first one's throughput."""
+    """The second flow gets less than `ratio` times the first one's throughput.
+
+    Parameters
+    ----------
+    system : System, of two flows
+    ratio : of their throughputs
+    """
     first, second = (flow.S[system.grid.last] for flow in system.flows)
     return second < ratio * first
 

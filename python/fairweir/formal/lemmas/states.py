@@ -90,7 +90,12 @@ class Measure:
     strict: bool = False
 
     def improves(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Return the constraint that it improves by its step."""
+        """Return the constraint that it improves by its step.
+
+        Parameters
+        ----------
+        before, after : quantities by name at the first and the last point of a window
+        """
         old, new = self.value(before), self.value(after)
         if isinstance(self.step, Factor):
             by = z3.Q(self.step.by.numerator, self.step.by.denominator)
@@ -101,7 +106,12 @@ class Measure:
         return low < high if self.strict else low <= high
 
     def is_no_worse(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Return the constraint that it does not worsen."""
+        """Return the constraint that it does not worsen.
+
+        Parameters
+        ----------
+        before, after : as in :meth:`improves`
+        """
         old, new = self.value(before), self.value(after)
         return new >= old if self.better is Better.UP else new <= old
 
@@ -118,11 +128,21 @@ class Progress:
     measures: tuple[Measure, ...]
 
     def made(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Return the constraint that there is progress."""
+        """Return the constraint that there is progress.
+
+        Parameters
+        ----------
+        before, after : quantities by name at the first and the last point of a window
+        """
         return z3.And(z3.Or(*(m.improves(before, after) for m in self.measures)), self.kept(before, after))
 
     def kept(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Return the constraint that no progress is lost."""
+        """Return the constraint that no progress is lost.
+
+        Parameters
+        ----------
+        before, after : as in :meth:`made`
+        """
         return z3.And(*(m.is_no_worse(before, after) for m in self.measures))
 
 

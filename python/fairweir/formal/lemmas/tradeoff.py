@@ -156,6 +156,13 @@ def min_time(rate: float, allowance: Allowance, start: float, buffer: float) -> 
 
     A CCA may lose packets, and so learn the rate, once F(k + 1) > C (B.2.1, step 4): not before F^-1(C) - 1 round
     trips, each of R + beta_s.
+
+    Parameters
+    ----------
+    rate : the link's, packets per R
+    allowance : the packets that may be lost, by the rate that is believed
+    start : rate that is believed at first, packets per R
+    buffer : beta_s, R
     """
     rounds = rounds_to([rate], allowance, start, buffer)[0]
     return max(rounds - 1, 0) * (1 + buffer)

@@ -55,7 +55,13 @@ class Trial:
 
 @words_for_enums
 def families_of(model: str, buffer: Buffer) -> tuple[str, ...]:
-    """Return the beliefs that are sound on a model with such a buffer, in an order in which they can be attached."""
+    """Return the beliefs that are sound on a model with such a buffer, in an order in which they can be attached.
+
+    Parameters
+    ----------
+    model : str, of `MODELS`
+    buffer : Buffer
+    """
     return tuple(name for name, family in FAMILIES.items() if family.is_sound_on(MODELS[model], buffer))
 
 
@@ -80,7 +86,16 @@ def try_out(system: System, seeds: Sequence[int]) -> Trial:
 
 @words_for_enums
 def make(model: str, grid: Grid, buffer: Buffer, seed: int, senders: Sequence[Sender]) -> Trace:
-    """Make a random trace, with beliefs if its flow is alone and never pauses."""
+    """Make a random trace, with beliefs if its flow is alone and never pauses.
+
+    Parameters
+    ----------
+    model : str, of `MODELS`, with random traces
+    grid : Grid
+    buffer : Buffer
+    seed : int; the same one makes the same trace
+    senders : constraint on each flow's arrivals
+    """
     trace = sample(model, grid, buffer, seed, senders=senders)
     if len(senders) > 1 or senders[0] is not Sender.RATE:
         return trace

@@ -18,6 +18,12 @@ def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
     known to be lost; ``undetected``: losses not yet known; ``cwnd``, ``rate``: the flow's; its beliefs under their own
     names; ``shows``: 1 if its delay shows the queue (:func:`delay_shows_queue`), else 0; ``alpha``;
     ``beta``.
+
+    Parameters
+    ----------
+    system : System
+    t : int, the point
+    flow : int, its index
     """
     own = system.flows[flow]
     seen = {
@@ -43,6 +49,12 @@ def delay_shows_queue(system: System, t: int, flow: int = 0) -> z3.BoolRef:
     If the bytes served last waited less than k + 1 steps, then the queued data was sent in those steps, and in those of
     D in which service may have paused since: queue <= 2 C (k + 1 + D). Delays of almost the whole trace are not
     informative.
+
+    Parameters
+    ----------
+    system : System
+    t : int, the point
+    flow : int, its index
     """
     grid = system.grid
     bits = system.flows[flow].delay[t]

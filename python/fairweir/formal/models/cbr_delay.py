@@ -47,6 +47,12 @@ def jitter(system: System, left: Curve, served: Curve) -> list[z3.BoolRef]:
     """Return the delay: data that left the queue is served at once or up to D later.
 
     The past of a flow's bytes before the trace is bounded by C per step.
+
+    Parameters
+    ----------
+    system : System
+    left : bytes out of the queue, C R
+    served : S of the flow, C R
     """
     steps, rate, out = system.grid.d_steps, system.grid.step, []
     for t in range(system.grid.points):

@@ -16,6 +16,12 @@ def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.Bool
 
     When its service moves at t, the delay is the waiting time of the last byte served; otherwise it is the previous
     one.
+
+    Parameters
+    ----------
+    system : System
+    flow : Flow, of it
+    index : int, of the flow among several; None: it is alone
     """
     points, jitter = system.grid.points, system.grid.d_steps
     flow.past = [system.real("past", t, index) for t in range(1, points + 1)]
@@ -50,6 +56,11 @@ def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
     """Return, per point, how long the first byte that is served in the step up to it has waited.
 
     The byte after S(t-1) had arrived k steps before t if S(t-1) < A(t-k) - L(t-k).
+
+    Parameters
+    ----------
+    system : System
+    flow : Flow, of it
     """
     points = system.grid.points
     none = [z3.BoolVal(True)] + [z3.BoolVal(False)] * points

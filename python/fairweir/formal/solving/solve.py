@@ -178,6 +178,13 @@ class Prepared:
     ) -> Check:
         """Can these and `further` assertions be met together?
 
+        Parameters
+        ----------
+        further : assertions besides the prepared ones
+        budget : Budget, of each solver
+        solvers : which are asked
+        until : Race, whether the first answer counts or all are compared
+
         Raises
         ------
         SolverError : a solver is missing, does not understand, or two contradict each other
@@ -193,6 +200,13 @@ def check_text(
     until: Race = Race.FIRST,
 ) -> Check:
     """Run the solvers on a text of :meth:`Prepared.script`.
+
+    Parameters
+    ----------
+    text : SMT-LIB 2
+    budget : Budget, of each solver
+    solvers : which are asked
+    until : Race, whether the first answer counts or all are compared
 
     Raises
     ------
@@ -254,6 +268,12 @@ def ask(
 @words_for_enums
 def control(question: Question, budget: Budget | None = None, solvers: Sequence[SolverName] = ALL_SOLVERS) -> Answer:
     """Check the controls of a claim that holds.
+
+    Parameters
+    ----------
+    question : Question, whose claim is proved
+    budget : Budget, of each solver
+    solvers : which are asked
 
     Returns
     -------

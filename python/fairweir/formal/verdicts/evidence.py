@@ -63,6 +63,12 @@ class Played:
 def play(found: Verification, trace: Trace, name: str) -> Played:
     """Run a refutation's trace in the simulator.
 
+    Parameters
+    ----------
+    found : Verification, a refutation
+    trace : Trace, that is run
+    name : str, of the scenario
+
     Raises
     ------
     ConfigError : it cannot be run
@@ -143,6 +149,12 @@ def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int
     """Run a refutation, certify a proof.
 
     A proof without certificate remains a proof; the evidence has the reason.
+
+    Parameters
+    ----------
+    found : Verification
+    with_certificate : bool, certify a proof
+    z3_steps : int, z3's budget for the certificate; None: unlimited
     """
     if found.trace is not None and MODELS[found.case.model].packets is None:
         reason = f"the model `{found.case.model}` names no elements of the simulator (`packets`)"
@@ -158,7 +170,13 @@ def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int
 
 
 def keep(evidence: Evidence, folder: Path) -> list[Path]:
-    """Write everything to a folder, and return the paths."""
+    """Write everything to a folder, and return the paths.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    folder : Path, which is made if needed
+    """
     folder.mkdir(parents=True, exist_ok=True)
     found, case = evidence.found, evidence.found.case
     question = case.question(case.claim).negated()

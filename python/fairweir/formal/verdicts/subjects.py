@@ -46,7 +46,14 @@ class Subject:
 
 @words_for_enums
 def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
-    """Return a rule as a subject, with its beliefs at the start and the end of a trace."""
+    """Return a rule as a subject, with its beliefs at the start and the end of a trace.
+
+    Parameters
+    ----------
+    rule : Rule
+    start : Start, what its beliefs may be at t = 0
+    expiry : Expiry, whether they time out at the last point
+    """
 
     def encode(system: System, flow: int) -> None:
         family = FAMILIES[rule.beliefs.name]

@@ -213,6 +213,11 @@ def _proved(case: Case, answer: Answer, budget: Budget, solvers: Sequence[Solver
 def judge(case: Case, trace: Trace) -> Fraction | None:
     """Replay a trace exactly, and return the number by which it violates the claim; None if there is no single one.
 
+    Parameters
+    ----------
+    case : Case
+    trace : Trace, a solver's
+
     Raises
     ------
     InvariantError : it does not break the claim, or is not a trace of the model

@@ -30,15 +30,37 @@ class BeliefDefinition(ABC):
 
     @abstractmethod
     def columns(self, trace: Trace, flow: FlowTrace, terms: Terms, first: Values) -> Columns:
-        """Return the beliefs of a flow at every point, from their first values on."""
+        """Return the beliefs of a flow at every point, from their first values on.
+
+        Parameters
+        ----------
+        trace : Trace, whose network the flow is in
+        flow : FlowTrace
+        terms : Terms, at the start and the end
+        first : the values at t = 0, by belief
+        """
 
     @abstractmethod
     def may_start(self, trace: Trace, first: Values) -> bool:
-        """Return whether the values are possible at t = 0, stale ones included."""
+        """Return whether the values are possible at t = 0, stale ones included.
+
+        Parameters
+        ----------
+        trace : Trace
+        first : the values at t = 0, by belief
+        """
 
     @abstractmethod
     def is_consistent(self, trace: Trace, terms: Terms, values: Values, t: int) -> bool:
-        """Return whether the trace's network is consistent with the values at t."""
+        """Return whether the trace's network is consistent with the values at t.
+
+        Parameters
+        ----------
+        trace : Trace
+        terms : Terms, under which the beliefs are attached
+        values : at t, by belief; C, or C R
+        t : int, the point
+        """
 
     def first_values(self, trace: Trace, terms: Terms, part: Fraction, random: Random) -> dict[str, Fraction]:
         """Draw values at t = 0 that the terms admit: consistent with the network, or any.

@@ -20,7 +20,15 @@ def is_busy(trace: Trace, flow: FlowTrace, t: int) -> bool:
 
 
 def is_loaded(trace: Trace, flow: FlowTrace, t: int, steps: int) -> bool:
-    """Return whether the first byte served in the step up to t had waited longer than that, or there was a loss."""
+    """Return whether the first byte served in the step up to t had waited longer than that, or there was a loss.
+
+    Parameters
+    ----------
+    trace : Trace
+    flow : FlowTrace, of it
+    t : int, the point at the end of the step
+    steps : int, the wait that is not exceeded
+    """
     is_served, sends = flow.S[t] > flow.S[t - 1], flow.A[t] > flow.A[t - 1]
     # The byte after S(t-1) is older than that if it had arrived by t - steps - 1.
     is_old = steps < trace.grid.points and flow.accepted(t - steps - 1) > flow.S[t - 1]

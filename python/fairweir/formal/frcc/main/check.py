@@ -42,6 +42,12 @@ def escapes(attractor: Attractor, assumed: Assumed, cells: list[int]) -> Iterato
 
     For rounds in which all flows update at once. From a cell of rank 0 it must end in one of rank 0; from others, in a
     lower rank, unless it leaves the bounds that every run satisfies.
+
+    Parameters
+    ----------
+    attractor : Attractor
+    assumed : Assumed, FRCC's constants and maximum errors
+    cells : their numbers, of the first copy
     """
     for cell in cells:
         rank = attractor.rank[cell]
@@ -56,7 +62,14 @@ def escapes(attractor: Attractor, assumed: Assumed, cells: list[int]) -> Iterato
 
 
 def sample(attractor: Attractor, number: int, dice: random.Random) -> list[int]:
-    """Draw cells: half on the border of the attractor, the others from all that have a rank."""
+    """Draw cells: half on the border of the attractor, the others from all that have a rank.
+
+    Parameters
+    ----------
+    attractor : Attractor
+    number : int, of cells
+    dice : Random, the source of the draw
+    """
     ranked = attractor.found.region_cells
     border = attractor.border()
     drawn = dice.sample(border, min(number // 2, len(border)))
@@ -88,7 +101,15 @@ HAIR = 1e-9
 
 
 def play(attractor: Attractor, rounds: int, dice: random.Random, *, restart_every: int = 5_000) -> Runs:
-    """Run rounds from random states, with some flows' estimates biased down and some up for a few rounds at a time."""
+    """Run rounds from random states, with some flows' estimates biased down and some up for a few rounds at a time.
+
+    Parameters
+    ----------
+    attractor : Attractor
+    rounds : int, in all runs together
+    dice : Random, the source of states and errors
+    restart_every : int, rounds of a run
+    """
     assumed = attractor.case.assumed
     case = attractor.case
     worst, strays, latest = 1.0, 0, 0

@@ -82,12 +82,26 @@ def controls() -> list[Control]:
 
 
 def fair(r: Fraction, flows: int = 2) -> Cwnd:
-    """Return the fixed point on the ideal link: N_T = N_C = n."""
+    """Return the fixed point on the ideal link: N_T = N_C = n.
+
+    Parameters
+    ----------
+    r : R/theta
+    flows : int, n
+    """
     return [(r + flows) / flows] * flows
 
 
 def lead(assumed: Assumed, cwnd: Cwnd, r: Fraction, score: Callable[[Cwnd], Fraction]) -> Iterator[Cwnd]:
-    """Run rounds exactly, each flow's estimate biased up or down, whichever maximises `score`."""
+    """Run rounds exactly, each flow's estimate biased up or down, whichever maximises `score`.
+
+    Parameters
+    ----------
+    assumed : Assumed, FRCC's constants and maximum errors
+    cwnd : of all flows at first, C theta
+    r : R/theta
+    score : of the windows after a round; the errors with the largest are taken
+    """
     push = Errors(Fraction(0), assumed.rate_under, -assumed.excess)
     hold = Errors(assumed.nt_over, assumed.rate_over, assumed.excess)
     for _ in range(TIMEOUT):

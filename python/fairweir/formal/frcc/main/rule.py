@@ -59,7 +59,16 @@ class Errors:
 
 
 def wanted(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Errors) -> Number | None:
-    """Return target cwnd / cwnd before any clamp; None if unbounded (N_T = 0, excess delay <= 0)."""
+    """Return target cwnd / cwnd before any clamp; None if unbounded (N_T = 0, excess delay <= 0).
+
+    Parameters
+    ----------
+    assumed : Assumed, FRCC's constants and maximum errors
+    share : of the link, in (0, 1)
+    n_t : true N_T
+    r : R/theta
+    errors : Errors, of the flow's estimates
+    """
     seen = n_t + errors.n_t
     if seen <= 0:
         return None
@@ -72,13 +81,23 @@ def wanted(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Erro
 
 
 def factor(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Errors) -> Number:
-    """Return cwnd' by cwnd: Algorithm 2 with the main update (line 7) and the kernel's clamps."""
+    """Return cwnd' by cwnd: Algorithm 2 with the main update (line 7) and the kernel's clamps.
+
+    Parameters
+    ----------
+    assumed, share, n_t, r, errors : as in :func:`wanted`
+    """
     target = wanted(assumed, share, n_t, r, errors)
     return assumed.fastest if target is None else min(max(target, assumed.slowest), assumed.fastest)
 
 
 def printed_factor(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Errors) -> Number:
-    """Return cwnd' by cwnd as Algorithm 2 is printed: line 5 clamps the estimate of N_C, then line 7."""
+    """Return cwnd' by cwnd as Algorithm 2 is printed: line 5 clamps the estimate of N_C, then line 7.
+
+    Parameters
+    ----------
+    assumed, share, n_t, r, errors : as in :func:`wanted`
+    """
     seen = n_t + errors.n_t
     if seen <= 0:
         return assumed.fastest
@@ -90,14 +109,29 @@ def printed_factor(assumed: Assumed, share: Number, n_t: Number, r: Number, erro
 def after_round(
     assumed: Assumed, cwnd: Sequence[Number], r: Number, errors: Sequence[Errors], rule: Any = factor
 ) -> list[Number]:
-    """Return all flows' cwnd after a round: all measure, then all update."""
+    """Return all flows' cwnd after a round: all measure, then all update.
+
+    Parameters
+    ----------
+    assumed : Assumed, FRCC's constants and maximum errors
+    cwnd : of all flows, C theta
+    r : R/theta
+    errors : of each flow's estimates
+    rule : returns a flow's cwnd' / cwnd, as :func:`factor`
+    """
     total = sum(cwnd)
     n_t = max(total - r, 0)
     return [w * rule(assumed, w / total, n_t, r, e) for w, e in zip(cwnd, errors, strict=True)]
 
 
 def corners(assumed: Assumed, n_t: Number) -> list[Errors]:
-    """Return the errors at the ends of their ranges: bounds are tight there, or where N_C starts to leave 1."""
+    """Return the errors at the ends of their ranges: bounds are tight there, or where N_C starts to leave 1.
+
+    Parameters
+    ----------
+    assumed : Assumed, the maximum errors
+    n_t : true N_T, below which no error takes it under 0
+    """
     lowest = -min(assumed.nt_under, n_t)
     return [
         Errors(delay, rate, excess)

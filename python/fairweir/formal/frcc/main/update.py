@@ -99,7 +99,13 @@ class Attractor:
         return int(len(self.rank) - copy)
 
     def cells_at(self, cwnd: Sequence[Number], r: Number) -> Iterator[int]:
-        """Yield the cells that contain this state at the start of a round; several on a border, none outside."""
+        """Yield the cells that contain this state at the start of a round; several on a border, none outside.
+
+        Parameters
+        ----------
+        cwnd : of all flows, C theta
+        r : R/theta
+        """
         axes = [_cells(self.n_t, sum(cwnd) - r), *(_cells(self.odds, w / cwnd[-1]) for w in cwnd[:-1])]
         for indices in product(*axes):
             number = indices[0]
@@ -108,7 +114,13 @@ class Attractor:
             yield self.start + number
 
     def rank_at(self, cwnd: Sequence[Number], r: Number) -> int | None:
-        """Return the minimum rank of the cells that contain this state; None if it is in no ranked cell."""
+        """Return the minimum rank of the cells that contain this state; None if it is in no ranked cell.
+
+        Parameters
+        ----------
+        cwnd : of all flows, C theta
+        r : R/theta
+        """
         ranks = [rank for cell in self.cells_at(cwnd, r) if (rank := self.rank[cell]) != UNRANKED]
         return min(ranks, default=None)
 
@@ -156,6 +168,11 @@ def _cells(borders: list[float], x: Number) -> range:
 
 def attractor(case: Case, on_progress: Callable[[int], object] | None = None) -> Attractor | str:
     """Find the attractor of a case; a text with the reason if there is none.
+
+    Parameters
+    ----------
+    case : Case, the range of R/theta, the errors and the size of the cells
+    on_progress : called now and then with the number of settled cells
 
     Raises
     ------
