@@ -36,9 +36,9 @@ WORDS: Final = {
 #: What labels come from, by the beginning of a source's name.
 SOURCES: Final = {
     "search": "closed loops of the search with occasional random actions",
-    "random": "situations all over the model",
+    "random": "random situations of the whole model",
     "round": "closed loops of the tree fitted to all labels so far (dataset aggregation)",
-    "held": "sessions of their own, for zero regret only",
+    "held": "separate sessions, used for zero regret only",
 }
 
 
@@ -200,7 +200,7 @@ def _figure(found: Synthesis) -> Figure:
     chosen = {"type": "line", "xref": "x", "x0": leaves, "x1": leaves, "yref": "paper", "y0": 0, "y1": 1}
     return Figure(
         id="candidates-by-leaves",
-        title="What larger trees gain",
+        title="Results of larger trees",
         caption=f"Vertical line: the chosen tree, {leaves} leaves.",
         data=data,
         layout={
