@@ -157,7 +157,7 @@ def _flow(
 
 
 def play(one: Case, directory: Path) -> Path:
-    """Write a case's capture into a directory, unless it is there already; an interrupted measurement goes on."""
+    """Write a case's capture into a directory, unless it is there already; an interrupted measurement resumes."""
     target = directory / f"{one.name}.pcap"
     if target.exists():
         return target

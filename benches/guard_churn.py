@@ -49,7 +49,7 @@ def status() -> dict[str, Any]:
 
 
 async def churn(minutes: float) -> list[dict[str, Any]]:
-    """Open flows at the rate until the time is over; what the daemon said meanwhile."""
+    """Open flows at the rate until the time is over; return the daemon's output."""
     server = await asyncio.start_server(serve, "127.0.0.1", PORT, backlog=1024)
     rows: list[dict[str, Any]] = []
     tasks: set[asyncio.Task[None]] = set()
@@ -88,7 +88,7 @@ async def churn(minutes: float) -> list[dict[str, Any]]:
 
 @contextmanager
 def guarding() -> Iterator[None]:
-    """A daemon on the loopback device; killed at the end, whatever happens."""
+    """A daemon on the loopback device; killed at the end in any case."""
     words = [str(find_daemon()), "run", "--interface", "lo", "--policy", "service"]
     child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     try:

@@ -42,7 +42,7 @@ def _asserted(*parts: str) -> str:
 
 
 def texts() -> dict[str, tuple[str, str]]:
-    """Return questions and certificates by what they are heavy with."""
+    """Return questions and certificates by the resource that they use most."""
     booleans = "".join(f"(declare-fun p{i} () Bool)" for i in range(9000))
     clause = f"(assert (or {' '.join(f'p{i}' for i in range(9000))}))"
     denied = "".join(f"(assert (not p{i}))" for i in range(1, 9000))

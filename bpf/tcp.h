@@ -199,7 +199,7 @@ static __always_inline u32 tcp_reno_undo_cwnd(struct sock *sk)
 
 /*
  * Whether snd_ssthresh must be ssthresh() of `prior_cwnd`, the window at the last episode's start. A kernel may skip a
- * BPF program, and then uses whatever was on the stack as its return value (docs/kernel-world.md). It skips all
+ * BPF program, and then returns the previous content of the stack (docs/kernel-world.md). It skips all
  * programs of that ACK, so set_state() and the following ACKs repeat the calculation of ssthresh(). The kernel sets
  * both fields before the state, and neither again before the episode ends; in Loss without a prior_ssthresh the path's
  * MTU has shrunk, and ssthresh() was not called. Outside of episodes a skipped call is only detected by an impossible

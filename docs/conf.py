@@ -22,7 +22,7 @@ smartquotes = False
 default_role = "literal"
 
 # A link to a page or an anchor that is missing is an error, and so is one to a name of the facade; types of other
-# packages and of rooms inside this one are no links.
+# packages and of rooms inside this one are not links.
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(?!fairweir\.)[\w.\[\], ]*"), ("py:.*", r"fairweir\.\w+\..*")]
 myst_enable_extensions = ["colon_fence"]

@@ -155,7 +155,7 @@ def mistakes(refutation: Refutation, core: _core.GameController) -> list[str]:
     row = b"".join(_bytes(float(features[feature])) for feature in FEATURES)
     leaf = int.from_bytes(core.leaves(row), "little")
     if leaf != refutation.leaf:
-        found.append(f"{name}: crates/game comes to node {leaf}")
+        found.append(f"{name}: crates/game reaches node {leaf}")
     return found
 
 

@@ -48,7 +48,7 @@ class Taken:
     m, r0 : min C, and the rate that no link of the belief set loses anything of
     source : what the belief rests on
     leaf : index of the leaf's node
-    played : what the link made of it; None: no link was played
+    played : result of the link; None: no link was simulated
     """
 
     features: tuple[float, ...]

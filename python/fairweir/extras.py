@@ -1,4 +1,4 @@
-"""What is installed apart from the core, and how an error says what to install."""
+"""Extras: installed packages in addition to the core, and the error that names a missing extra."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def test_list_json(call: Call) -> None:
 
 @pytest.mark.parametrize("words", [["list"], ["doctor"]])
 def test_no_markup_is_shown_as_text(call: Call, words: list[str]) -> None:
-    # An extra of the package, as in fairweir[video], is no markup.
+    # An extra of the package, as in fairweir[video], is not markup.
     assert not re.search(r"(?<!fairweir)\[/?[a-z]+\]", call(*words).out)
 
 

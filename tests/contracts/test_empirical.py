@@ -54,7 +54,7 @@ def vegas(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[F
 
 
 def reno(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
-    """Take cwnd = sqrt(3 / 2p), with a queue that is three quarters of a BDP deep whatever the rate."""
+    """Take cwnd = sqrt(3 / 2p), with a queue that is three quarters of a BDP deep at any rate."""
     rtt, rate = 1.75 * rtprop, capacity / n
     window = rate * rtt / 12.0
     return [saw(rate, 0.75 * rtprop, rtprop, 1.5 / window**2 * dice.uniform(0.9, 1.1)) for _ in range(n)]
@@ -67,7 +67,7 @@ def bbr(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flo
 
 
 def frcc(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
-    """Delay counts flows, whatever the capacity."""
+    """Delay counts flows, at any capacity."""
     return [saw(capacity / n * dice.uniform(0.95, 1.05), 10.0 * n + 5.0, rtprop) for _ in range(n)]
 
 

@@ -128,7 +128,7 @@ def test_the_checker_runs_alone(narrow_belief: tuple[str, Certificate], tmp_path
 #: Certificates for satisfiable questions; atoms are numbered from 2 on, clauses of the assertions too.
 FORGED = {
     "a negative factor": ([x <= 1, x <= 2], ["f 4 -2 -3 0 1 -1", "r 5 0 2 3 4"], "a factor is negative"),
-    "0 <= 0 as a contradiction": ([x <= 1, x >= 1], ["f 4 -2 3 0 1 1", "r 5 0 2 3 4"], "0 <= 0 is no contradiction"),
+    "0 <= 0 as a contradiction": ([x <= 1, x >= 1], ["f 4 -2 3 0 1 1", "r 5 0 2 3 4"], "0 <= 0 is not a contradiction"),
     "an atom by another number": ([x <= 1], ["a 9 le 0 x 1", "r 5 0 2"], "not an atom with the number 3"),
     "an atom that is not normal": ([x <= 1], ["a 3 le 0 x 2", "r 5 0 2"], "not in normal form"),
     "a clause that is there": ([x <= 1], ["r 2 2 0 2"], "not a step: a clause with the number 3"),

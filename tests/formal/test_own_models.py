@@ -137,7 +137,7 @@ def test_encoding_and_judge_of_the_skeleton_agree(tmp_path: Path, buffer: Buffer
         ("system.S[t] == system.accepted(t)", "1 / 0", r"`constrain` fails: ZeroDivisionError.*mine.py, line \d+"),
         ("system.S[t] == system.accepted(t)", "exit(3)", r"`constrain` fails: SystemExit: 3 \(mine.py, line \d+"),
         ("system.S[t] == system.accepted(t)", "True", "`constrain` adds `True` to group `service`"),
-        ("system.S[t] == system.accepted(t)", "system.S[t]", "which is no constraint of z3"),
+        ("system.S[t] == system.accepted(t)", "system.S[t]", "which is not a constraint of z3"),
         ("        for t in range(system", "        system.TA = [1]\n        for t in range(system", "sets `system.TA`"),
         ("        for t, served", "        raise KeyError(3)\n        for t, served", "`violations` fails: KeyError"),
         ("yield from NETWORK.equal", "yield ", "`violations` returns `\\('S', "),

@@ -300,7 +300,7 @@ def test_a_stored_certificate_is_checked_again(tmp_path: Path, monkeypatch: pyte
 def test_random_edits_of_a_folder_never_make_a_proof(
     is_sealed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lemma that is wrong stays refuted, whatever is done to its stored answer."""
+    """A lemma that is wrong stays refuted after any change of its stored answer."""
     wrong = lemma(ProofOutcome.REFUTED)
     answer(wrong, Request(out=tmp_path))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -71,7 +71,7 @@ def test_every_public_function_takes_the_text_of_an_enum_and_refuses_other_words
     function = PUBLIC[name]
     parameters = inspect.signature(function).parameters
     for argument, (_, is_many) in enum_parameters(function).items():
-        # All that stands before the wrong word is never looked at.
+        # The text before the wrong word is never examined.
         others = {other: None for other, one in parameters.items() if one.default is one.empty and other != argument}
         with pytest.raises(ConfigError, match=f"^{argument} cannot be `nonsense`") as caught:
             function(**others, **{argument: ["nonsense"] if is_many else "nonsense"})

@@ -91,7 +91,7 @@ def test_suggestions() -> None:
     assert did_you_mean("cubik", ["cubic", "bbr"]) == "did you mean `cubic`?"
     assert did_you_mean("polic", ["policer-shallow", "random"]) == "did you mean `policer-shallow`?"
     assert did_you_mean("CUBIC", ["Cubic"]) == "did you mean `Cubic`?"
-    # One letter in two is no likeness: `reno` is not `expo` misspelt.
+    # One letter in two is not a similarity: `reno` is not `expo` misspelt.
     assert did_you_mean("reno", ["aimd", "expo"]) == "known are aimd, expo"
     assert did_you_mean("", ["aimd"]) == "known are aimd"
 

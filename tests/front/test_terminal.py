@@ -19,7 +19,7 @@ from fairweir.cli.terminal import escape
         ("\x9b31m\x85", "\\x9b31m\\x85"),  # C1: CSI in one character, next line
         ("user\u202egpj.exe\u2066\u200f", "user\\u202egpj.exe\\u2066\\u200f"),
         ("a\u2028b\u2029c\u00a0d\ufeff", "a\\u2028b\\u2029c\\xa0d\\ufeff"),
-        ("\udc1b", "\\udc1b"),  # a byte of a file's name that is no UTF-8
+        ("\udc1b", "\\udc1b"),  # a byte of a file's name that is not UTF-8
         ("\U000e0041", "\\U000e0041"),  # an invisible tag character
     ],
 )

@@ -89,7 +89,7 @@ def test_fast_bounds_have_the_same_capacity_and_are_never_wider() -> None:
     ],
 )
 def test_windows_that_cannot_be_are_rejected(change: dict[str, Any], key: str) -> None:
-    """One error with the key, whatever is wrong."""
+    """One error with the key, for any fault."""
     for function in (_core.game_bounds, _core.game_believe):
         with pytest.raises(ConfigError) as wrong:
             function(json.dumps([WINDOW | change]))

@@ -29,7 +29,7 @@ def document(name: str = "bulk") -> dict[str, Any]:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every value in a document that is no container."""
+    """Every value in a document that is not a container."""
     if isinstance(value, dict):
         for key, one in value.items():
             yield from places(one, (*path, key))

@@ -26,7 +26,7 @@ SHIELD: list[dict[str, Any]] = [
     {"unless": "message <= R0", "do": "hold"},
     {"cap": "rate", "at": {"M": 3, "Q": -1}},
 ]
-#: The second leaf sends everything at three steps' worth, whatever the buffer.
+#: The second leaf sends everything at three steps' worth, for any buffer.
 BAD: dict[str, Any] = {
     "format": "fairweir-tree-1", "name": "bad", "kind": "video", "query": "none", "query_sha256": "",
     "version": "0.1.0", "step": "50ms", "points": 6, "model": {"c": [1, 200], "b": [1, 200]},

@@ -22,7 +22,7 @@ from fairweir.units import Duration
 
 LENGTH = Duration.from_s(8)
 ORIGIN = {"mix": "reno-cubic", "runs": 10, "duration_s": LENGTH.s, "seed": 1}
-#: near, whatever a flow does
+#: near, for any behaviour of a flow
 NEAR = {"trained_on": ORIGIN, "features": ["rtt_us"], "baseline": [0.0, 1.0, 0.0], "trees": []}
 
 

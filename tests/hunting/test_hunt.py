@@ -237,7 +237,7 @@ def test_every_kind_makes_a_scenario_that_runs(kind: str) -> None:
 
 
 def test_vegas_starves_in_the_simulator_and_the_file_replays(tmp_path: Path) -> None:
-    """Three packets at 24 Mbps are 1.5 ms: to be taken for seven times slower costs some 10 ms of jitter."""
+    """Three packets at 24 Mbps are 1.5 ms: to appear seven times slower costs some 10 ms of jitter."""
     space = Space(
         kinds=("virtual-link",),
         rates=(Rate.from_mbps(24),),

@@ -326,7 +326,7 @@ def test_it_ends_with_its_device(lab: Lab, cap: Path) -> None:
     child = lab.guard(lab.receiver, "v0", "--config", str(cap))
     lab.receiver.sh("ip link set v0 down; ip link set v0 up")
     time.sleep(1.2)
-    assert child.poll() is None, "down and up is no end"
+    assert child.poll() is None, "down and up is not an end"
     lab.receiver.sh("ip link del v0")
     assert child.wait(10) == 2
     assert child.stderr is not None

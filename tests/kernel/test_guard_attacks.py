@@ -1,4 +1,4 @@
-"""Attackers that would lift a policy from outside: the receiver's daemon keeps a flow to its rate meanwhile."""
+"""Attackers that would lift a policy from outside: the receiver's daemon limits a flow to its rate meanwhile."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ LOSS = 0.003
 #: A flow may miss its cap by a quarter. Two segments an RTT are more than 23 Mbit/s below 1 ms.
 TOLERANCE = 0.25
 WARMUP_S = 1.0
-#: Seconds. A relay, or a daemon, that was so late is no path below 1 ms.
+#: Seconds. A relay, or a daemon, that was so late is not a path below 1 ms.
 LATE_S = 0.1
 
 

@@ -147,7 +147,7 @@ def test_metrics_are_served_whatever_clients_do(lab: Lab, cap: Path, tmp_path: P
         clients[2].sendall(b"GET /metrics HT")
         return clients
 
-    # Decisions go on: a flow that comes now is held, and the socket of `status` answers.
+    # Decisions continue: a flow that comes now is held, and the socket of `status` answers.
     clients = lab.receiver.within(hostile)
     connection = lab.connect("10.9.1.2")
     send_until(is_held, connection)

@@ -54,7 +54,7 @@ def arrows(package: Path) -> dict[str, set[str]]:
 
 
 def rooms(found: Arrows) -> dict[str, set[str]]:
-    """Return what every room imports from others; the facade, which imports from anywhere, is no room."""
+    """Return what every room imports from others; the facade, which imports from anywhere, is not a room."""
     room = {name: name.partition(".")[0] for name in found}
     joined: dict[str, set[str]] = {one: set() for one in room.values() if one}
     for name, others in found.items():

@@ -1,4 +1,4 @@
-"""Cases of the verifier's question: together they are the question, and an unknown one is no proof."""
+"""Cases of the verifier's question: together they are the question, and an unknown one is not a proof."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_statements_are_made_of_every_link_and_sender(tmp_path: Path) -> None:
     assert all(one.value is not None and one.value > -1 for one in reasons)
     far = [one for one in made.numbers if one.claim == "frame rate higher" and (one.value or 0) < -0.5]
     assert all(one.why == "" for one in far)
-    # A constant ceiling is no reason on a link that varies.
+    # A constant ceiling is not a reason on a link that varies.
     quality = of[f"{slow.name}, rules", "median SSIM more than 2 dB higher", "ours less Salsify's, dB"]
     assert quality.why == ""
     # Finished sessions are stored, and found again.

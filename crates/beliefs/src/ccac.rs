@@ -38,7 +38,7 @@ pub struct CcacBelief {
     pub max_frames: Option<[u32; 2]>,
     /// R, ns.
     pub rtprop_ns: Interval,
-    /// beta, bytes; losses are taken for overflows of the queue, unless that contradicts itself.
+    /// beta, bytes; losses are treated as overflows of the queue, unless that is contradictory.
     pub buffer_bytes: Interval,
 }
 

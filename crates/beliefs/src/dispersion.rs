@@ -1,7 +1,7 @@
 //! Dispersion: how far a link spreads packets that enter it back to back.
 //!
 //! Two packets that reach a queue together leave it separated by the transmission time of the second: bytes / C,
-//! whatever the queue before them and however it is shared (packet pairs, Keshav 1991). Other traffic can only come
+//! for any queue before them and any sharing of it (packet pairs, Keshav 1991). Other traffic can only come
 //! between them in the little time between their arrivals; when it starts or stops using the link, a flow's rate
 //! changes but the spread does not. When the link's rate changes, both do.
 //!

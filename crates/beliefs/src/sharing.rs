@@ -1,7 +1,7 @@
 //! Finds flows that share a bottleneck, and merges their record into that of one sender.
 //!
 //! Packets that enter one FIFO at the same time wait equally long. So at equal send times the RTTs of two flows that
-//! share a queue differ by the difference of their propagation delays, whatever the queue; for flows that do not, the
+//! share a queue differ by the difference of their propagation delays, for any queue; for flows that do not, the
 //! two queues differ as well. After subtracting the difference, the flows' packets are one arrival process, and their
 //! acknowledgements one service: all that is inferred for one flow (thesis sections 4.1.1 and A.2) then holds for the
 //! link. Propagation is assumed to be after the queue, as in the CBR-delay model.

@@ -52,7 +52,7 @@ pub struct QuicEvent {
     pub frame: u64,
     /// Index of the trace, one per connection, from 0.
     pub trace: usize,
-    /// ns since 1970, or since whatever the trace counts from.
+    /// ns since 1970, or since the trace's origin.
     pub time_ns: u64,
     /// The event.
     pub what: QuicWhat,

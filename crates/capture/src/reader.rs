@@ -222,7 +222,7 @@ fn packet_of(
 fn time_of(interface: Interface, units: u64) -> Time {
     let ns = i128::from(units) * i128::from(NANOS_PER_SEC) / i128::from(interface.per_second);
     let ns = ns + i128::from(interface.offset_s) * i128::from(NANOS_PER_SEC);
-    // `Time::NEVER` is no time
+    // `Time::NEVER` is not a time
     Time::from_nanos(ns.clamp(0, i128::from(u64::MAX - 1)) as u64)
 }
 

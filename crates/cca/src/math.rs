@@ -7,7 +7,7 @@ const LN_2_HI: f64 = 6.931_471_803_691_238e-1;
 const LN_2_LO: f64 = 1.908_214_929_270_587_7e-10;
 /// Above this, exp overflows.
 const EXP_MAX: f64 = 709.0;
-/// Below this, exp is taken for zero: its value would be subnormal.
+/// Below this, exp is treated as zero: its value would be subnormal.
 const EXP_MIN: f64 = -708.0;
 /// Taylor terms of exp on |r| <= ln(2)/2: the first one left out is below 1e-17.
 const EXP_TERMS: u32 = 14;

@@ -15,9 +15,9 @@
 //!                                                              u does not rise: back to the rate before
 //! ```
 //!
-//! **Source**: Dong et al., "PCC: Re-architecting congestion control for consistent high performance", NSDI 2015, §2 and
-//! §3; the starting phase's 3/4, the floor of two packets an RTT and the cwnd follow the authors' kernel modules; the
-//! initial rate of 512 kbps too.
+//! **Source**: Dong et al., "PCC: Re-architecting congestion control for consistent high performance", NSDI 2015, §2
+//! and §3; the starting phase's 3/4, the floor of two packets an RTT and the cwnd follow the authors' kernel modules;
+//! the initial rate of 512 kbps too.
 //!
 //! **Deviations**: after an interval of STARTING or ADJUSTING the sender waits at the same rate for feedback (as the
 //! kernel modules do) instead of starting the next one without feedback. In STARTING, x (1 - L) is replaced by the
@@ -380,7 +380,7 @@ mod tests {
         allegro.sender.srtt = Dur::from_millis(40);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut cx = Context { now: Time::ZERO, rng: &mut rng };
-        // The application has half a Mbps to send, whatever the rate.
+        // The application has half a Mbps to send, at any rate.
         let report = |allegro: &PccAllegro| Report {
             target: allegro.sender.rate,
             rate_mbps: 0.5,

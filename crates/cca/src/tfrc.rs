@@ -194,7 +194,7 @@ impl Tfrc {
         if self.rate == 0.0 || !self.history.begins_event(sent, Dur::from_secs_f64(self.rtt)) {
             return;
         }
-        // RFC 5348 §6.3.1: packets sent while the rate doubled are no evidence of the rate that the path sustains
+        // RFC 5348 §6.3.1: packets sent while the rate doubled do not prove the rate that the path sustains
         let reached = if self.received() < MAX_RATE { self.received() } else { self.rate / 2.0 };
         let first = 1.0 / loss_rate(reached * self.rtt / self.mss);
         self.history.begin_event(sent, first);

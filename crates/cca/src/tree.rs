@@ -201,7 +201,7 @@ impl Controller for TreeControl {
         if loss.cause == Cause::Timeout
             && let Some(grant) = &mut self.grant
         {
-            // Whatever was granted was granted to a path that answered.
+            // The grant was based on a path that answered.
             grant.left = grant.left.min(1);
         }
     }

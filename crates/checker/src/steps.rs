@@ -82,7 +82,7 @@ impl Cut {
         }
         let total = sum(&parts, &mut self.work)?;
         let order = constant(&total).ok_or("the variables do not cancel")?.sign();
-        ensure(order.is_gt() || (order.is_eq() && is_strict), "the sum is no contradiction")
+        ensure(order.is_gt() || (order.is_eq() && is_strict), "the sum is not a contradiction")
     }
 
     /// Checks that the clauses named lead from the negated clause to a contradiction, a literal at a time.

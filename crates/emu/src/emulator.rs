@@ -26,7 +26,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
 
-/// Packets read from a device before the clock is looked at again.
+/// Packets read from a device before the clock is read again.
 const READ_BATCH: usize = 16;
 /// Options of the emulator.
 #[derive(Clone, Debug, Default)]

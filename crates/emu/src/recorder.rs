@@ -6,7 +6,7 @@ use crate::relay::Relay;
 use fairweir_scenario::{Config, HEADER_BYTES, Histogram, HopCounts, LinkSummary, mbps};
 use fairweir_units::{Dur, Time};
 
-/// Everything that a run's record is made of but the emulation's accuracy.
+/// All parts of a run's record except the emulation's accuracy.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     warmup: Time,

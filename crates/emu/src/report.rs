@@ -57,7 +57,7 @@ impl Document<'_> {
         let (spec, measured, connection) =
             (&self.config.flows[index], &self.measured.flows[index], &self.sent.flows[index]);
         let completed_at = measured.last_delivered.filter(|_| connection.is_complete);
-        // The handshake before the first data is no time in which it could have sent.
+        // The handshake before the first data does not count as time for sending.
         let began = measured.first_sent.unwrap_or(spec.start);
         let from = (Time::ZERO + self.config.warmup).max(began);
         let until = self.measured.end.min(spec.stop.unwrap_or(Time::NEVER)).min(completed_at.unwrap_or(Time::NEVER));

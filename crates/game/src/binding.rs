@@ -54,7 +54,7 @@ pub struct Binding {
 }
 
 impl Fact {
-    /// The points of the window that this constraint is made of.
+    /// The points of the window in this constraint.
     fn points(self) -> [Option<u8>; 2] {
         match self {
             Fact::ModelC | Fact::ModelB => [None, None],

@@ -125,8 +125,8 @@ fn widen(range: &mut Range, by: Range) {
     range.max = range.max.max(by.max);
 }
 
-/// What a bound of K is: from below by what was accepted, from above by a loss; point 0 is the model or the first
-/// point.
+/// The fact behind a bound of K: from below by accepted packets, from above by a loss; point 0 is the model or the
+/// first point.
 fn fact_of_buffer(lower: u8, lower_is_model: bool, upper: u8) -> Fact {
     match (lower_is_model, upper) {
         (true, 0) => Fact::ModelB,

@@ -147,8 +147,7 @@ mod terms {
     }
 }
 
-/// Rounding is shifted by this share of a quantum, so that sums that lie halfway fall to one side whatever their last
-/// bit.
+/// Rounding is shifted by this share of a quantum, so that sums that lie halfway fall to one side for any last bit.
 const HALFWAY: f64 = 1e-6;
 
 impl Component {

@@ -133,9 +133,8 @@ pub struct Branch {
     ends: Option<Ends>,
     /// Links of the window's own belief.
     own: Links<Last>,
-    /// Links of the network's moves: what the search's root allows as well. The same whatever arrives next, so all
-    /// actions that lead here share them.
-    /// Boxed, since most branches have no moves and all are copied.
+    /// Links of the network's moves: what the search's root allows as well. They do not depend on the next arrivals, so
+    /// all actions that lead here share them. Boxed, since most branches have no moves and all are copied.
     moves: OnceCell<Box<Links<Mover>>>,
 }
 

@@ -1,8 +1,8 @@
 //! The search: the controller's best action against every move of the network, some steps ahead (alpha-beta).
 //!
-//! Each step is a move of the controller (an action) and one of the network: an observation that a link of the belief may
-//! cause, and, as a second adversary, how large the encoder's batches become. Values are compared component by component
-//! ([`crate::objective`]); among equal actions the first of the query's list is taken.
+//! Each step is a move of the controller (an action) and one of the network: an observation that a link of the belief
+//! may cause, and, as a second adversary, how large the encoder's batches become. Values are compared component by
+//! component ([`crate::objective`]); among equal actions the first of the query's list is taken.
 
 use crate::action::Action;
 use crate::bounds_fast::{Bounds, Within};
@@ -108,8 +108,8 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Prepare a search; `None` if no link of `model` explains the state's window. `bounds` are those of the belief: actions of
-    /// the root are made from them, so they should be exact.
+    /// Prepare a search; `None` if no link of `model` explains the state's window. `bounds` are those of the belief:
+    /// actions of the root are made from them, so they should be exact.
     pub fn new(
         query: &'a Query,
         model: &LinkModel,
@@ -172,14 +172,15 @@ impl<'a> Search<'a> {
         Decision { template: best.1.template, action: best.1.action, value: best.0, nodes: self.nodes }
     }
 
-    /// Return every action of the root with its exact value, in the query's order: the regrets that trees are fitted to.
+    /// Return every action of the root with its exact value, in the query's order: the regrets that trees are fitted
+    /// to.
     pub fn decide_all(&mut self) -> Vec<Judged> {
         let root = self.root.clone();
         let node = self.node(&root);
         self.judge(&node)
     }
 
-    /// Return, for each template of the query, its value; templates that come to the same action have the same.
+    /// Return, for each template of the query, its value; templates with the same action have the same value.
     pub fn values(&mut self) -> Vec<Value> {
         let judged = self.decide_all();
         let (a, waiting) = (amounts(&self.start.bounds), self.frames.sizes());

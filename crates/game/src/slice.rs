@@ -87,7 +87,7 @@ fn losses(w: &Window) -> impl Iterator<Item = usize> {
     (1..w.visible.max(1)).filter(|&t| w.has_loss_at(t))
 }
 
-/// What a window allows at one capacity, whatever the buffer: input of every computation about buffers at that
+/// The values that a window allows at one capacity, for any buffer: input of every computation about buffers at that
 /// capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtCapacity {
@@ -120,8 +120,8 @@ impl AtCapacity {
         Some(AtCapacity { c, chain, served })
     }
 
-    /// The I\[0\] and the buffers that explain the window, which has to be the one that this was made of; `None` if
-    /// there are none.
+    /// The I\[0\] and the buffers that explain the window, which must be the one from which this was computed; `None`
+    /// if there are none.
     pub fn slice(&self, w: &Window, model: &LinkModel) -> Option<Slice> {
         let AtCapacity { c, chain: m, served: Range { min: mut lo, max: mut hi } } = *self;
         let (k_min, k_max) = (c + model.b.min, c + model.b.max);

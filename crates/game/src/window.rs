@@ -5,10 +5,11 @@ use crate::replay::Trajectory;
 /// Points of a window (thesis 4.5 and its artifact look six steps back).
 pub const POINTS: usize = 6;
 
-/// Observations at the points 0 to `len` - 1, a step apart, the latest last; amounts in packets since the connection began.
+/// Observations at the points 0 to `len` - 1, a step apart, the latest last; amounts in packets since the connection
+/// began.
 ///
-/// `sent[t]` belongs to `delivered[t]`: it is what had been sent one RTprop before the time of `delivered[t]`, so that a
-/// link without queue and jitter delivers `delivered[t] == sent[t]`.
+/// `sent[t]` belongs to `delivered[t]`: it is what had been sent one RTprop before the time of `delivered[t]`, so that
+/// a link without queue and jitter delivers `delivered[t] == sent[t]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// Number of points, 1 to [`POINTS`].
@@ -19,7 +20,8 @@ pub struct Window {
     pub delivered: [f64; POINTS],
     /// L: cumulative packets lost; known for points below `visible` only.
     pub lost: [f64; POINTS],
-    /// Points whose losses are known: all packets sent by then were delivered or are lost. That is S\[len-1\] >= A\[t\] - L\[t\].
+    /// Points whose losses are known: all packets sent by then were delivered or are lost. That is S\[len-1\] >= A\[t\]
+    /// - L\[t\].
     pub visible: usize,
     /// Losses known at or before the point before the window: L\[0\] is at least this.
     pub lost_before: f64,
@@ -121,8 +123,8 @@ impl Window {
         Some(cut)
     }
 
-    /// The observation that a link on this trajectory causes when it has delivered `delivered` at the next point: losses
-    /// are seen at every point whose accepted packets have all been delivered.
+    /// The observation that a link on this trajectory causes when it has delivered `delivered` at the next point:
+    /// losses are seen at every point whose accepted packets have all been delivered.
     pub fn observe(&self, link: &Trajectory, delivered: f64) -> Observation {
         let mut new = Observation { delivered, visible: self.visible, lost: [0.0; POINTS + 1] };
         new.lost[..self.visible].copy_from_slice(&self.lost[..self.visible]);
@@ -132,7 +134,7 @@ impl Window {
                 break;
             }
             let sent = if t < self.len { self.sent[t] } else { self.sent_next };
-            // Rounding of an accepted amount is no loss.
+            // Rounding of an accepted amount is not a loss.
             let lost = sent - link.accepted[t];
             known = if lost > known + crate::EPS { lost } else { known };
             new.lost[t] = known;

@@ -129,7 +129,7 @@ fn the_decision_is_the_first_of_the_best_of_all_actions() {
         let first = all.iter().find(|j| j.value == best).unwrap();
         assert_eq!((decision.value, decision.template, decision.action), (best, first.template, first.action));
         ties += all.iter().filter(|j| j.value == best).count() - 1;
-        // Every template has the value of what it comes to.
+        // Every template has the value of its action.
         let values = s.search(&query).unwrap().values();
         assert_eq!(values.len(), query.actions.0.len());
         assert!(all.iter().all(|j| values[j.template] == j.value));
@@ -187,7 +187,7 @@ fn away_from_the_models_bounds_the_game_is_scale_free() {
 
 #[test]
 fn the_encoder_is_an_adversary() {
-    // A batch for which 10 packets were asked, on a belief that can lose whatever is above 12.
+    // A batch for which 10 packets were asked, on a belief that can lose every packet above 12.
     let mut query = Query { depth: 3, ..query("conference") };
     let random = &mut ChaCha8Rng::seed_from_u64(8);
     let mut different = 0;

@@ -4,7 +4,7 @@
 //! so a window shrinks by no more than has been acknowledged since. Windows come in units of 2^scale bytes, and what is
 //! kept of a promise is rounded up to them. An ACK that acknowledges less than a unit rounds down instead, which moves
 //! the edge back by less than a unit (RFC 7323 §2.4 requires senders to bear that): rounded up, the windows of a sender
-//! whose segments are small would never shrink, whatever the policy.
+//! whose segments are small would never shrink, for any policy.
 //!
 //! Where two segments an RTT are more than the rate, a window cannot hold it. A [`Pace`] then limits how fast the right
 //! edge moves: a token bucket (as a virtual clock: ITU-T I.371's GCRA) that fills at the rate and is spent by what is
@@ -110,7 +110,7 @@ impl Promise {
     }
 
     /// The window for a departing ACK (neither SYN, whose window has no scale, nor RST) that had `window`: never above
-    /// it, as the host has no more room; towards `target`, whatever its pace, or as it was if there is none.
+    /// it, as the host has no more buffer; towards `target` at any pace, or unchanged without a target.
     pub fn advertise(&mut self, ack: u32, window: u16, target: Option<WindowTarget>) -> u16 {
         let Kept { edge, units: least, .. } = self.kept(ack, window);
         let units = target.map_or(u64::from(window), |target| target.units(target.bytes, self.scale).max(least));

@@ -167,7 +167,7 @@ fn verify_server(device: &Device, server: Uid, owner: Uid) -> Result<(), GuardEr
 fn exchange(mut stream: UnixStream, question: &str) -> io::Result<String> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    // One line, whatever the question contains.
+    // One line for any question.
     stream.write_all(format!("{}\n", question.replace(['\n', '\r'], " ")).as_bytes())?;
     let mut answer = String::new();
     (&stream).take(LONGEST_ANSWER).read_to_string(&mut answer)?;

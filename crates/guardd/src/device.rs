@@ -61,7 +61,7 @@ fn kind_of(name: &str) -> Result<u16, GuardError> {
     let socket = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).during(what)?;
     // SAFETY: all zeroes are a valid request.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays zero; longer names are no devices'.
+    // The last byte stays zero; no device has a longer name.
     for (place, byte) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
         *place = byte as libc::c_char;
     }

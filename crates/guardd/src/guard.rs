@@ -128,7 +128,7 @@ impl Guard {
         })
     }
 
-    /// Sends their last ACK once more to the senders that have waited for a larger window long enough.
+    /// Sends the last ACK again to senders that have waited long enough for a larger window.
     ///
     /// # Errors
     /// If the kernel's maps cannot be read.

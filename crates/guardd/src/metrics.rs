@@ -102,7 +102,7 @@ pub fn render(status: &Status) -> String {
             status.table.refused_bytes,
         ),
         ("authenticated_acks_total", "ACKs signed by TCP-AO or TCP-MD5, not modified.", kernel.authenticated),
-        ("renewed_acks_total", "ACKs sent once more, with a larger window.", kernel.renewed),
+        ("renewed_acks_total", "ACKs sent again with a larger window.", kernel.renewed),
         ("beyond_window_packets_total", "Packets dropped because their senders ignore the window.", kernel.beyond),
     ] {
         family(name, "counter", help, &mut std::iter::once((String::new(), value as f64)));

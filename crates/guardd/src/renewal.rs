@@ -38,7 +38,7 @@ fn finish_tcp(tcp: &mut [u8], next_seq: u32) {
     tcp[4..8].copy_from_slice(&next_seq.to_be_bytes());
     tcp[13] &= !WITHOUT_FLAGS;
     tcp[18..20].fill(0);
-    // Repeated blocks would be taken for segments that arrived twice (RFC 2883).
+    // Repeated blocks would mean segments that arrived twice (RFC 2883).
     let mut options = &mut tcp[TCP_HEADER..];
     while let [kind, ..] = *options {
         let length = match (kind, options.get(1)) {

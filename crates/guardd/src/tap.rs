@@ -131,7 +131,7 @@ impl Programs {
         unsafe { BorrowedFd::borrow_raw(self.waits.epoll_fd()) }
     }
 
-    /// Sends the last ACK of `flow` once more, if its sender waits for a larger window; the program at the device
+    /// Sends the last ACK of `flow` again, if its sender waits for a larger window; the program at the device
     /// decides how large that is.
     ///
     /// # Errors
@@ -150,7 +150,7 @@ impl Programs {
 
     fn send(&self, frame: &[u8]) -> Result<(), GuardError> {
         let input = ProgramInput { data_in: Some(frame), repeat: 1, ..ProgramInput::default() };
-        self.skeleton.progs.guard_renew.test_run(input).map_err(bpf).during(|| "send an ACK once more".into())?;
+        self.skeleton.progs.guard_renew.test_run(input).map_err(bpf).during(|| "send an ACK again".into())?;
         Ok(())
     }
 
@@ -222,8 +222,8 @@ impl Programs {
         }
     }
 
-    /// Runs the program of `direction` on `frame` (with an Ethernet header), `repeat` times, without sending; also returns
-    /// the time of each run.
+    /// Runs the program of `direction` on `frame` (with an Ethernet header), `repeat` times, without sending; also
+    /// returns the time of each run.
     ///
     /// # Errors
     /// If the kernel refuses the frame.

@@ -221,7 +221,7 @@ fn a_syn_of_the_host_begins_anew() {
     // User space has learnt it; the promise is that of the new connection, far below the previous one's.
     programs.hold(&key, target, Some(0)).unwrap();
     assert_eq!((ack(900_000), ack(950_000)), (60_000, 10_000));
-    // Its SYN was not seen: a value beyond any window is no promise.
+    // Its SYN was not seen: a value above any window is not a promise.
     assert_eq!((ack(0x9000_0000), ack(0x9000_0000 + 50_000)), (60_000, 10_000));
 }
 

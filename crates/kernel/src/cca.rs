@@ -92,7 +92,7 @@ impl Cca {
     /// inherit those of the listener.
     ///
     /// # Errors
-    /// If the algorithm refuses them, or `fd` is no TCP socket.
+    /// If the algorithm refuses them, or `fd` is not a TCP socket.
     pub fn set_params(&self, fd: BorrowedFd<'_>, params: &Value) -> Result<(), KernelError> {
         let words = self.compiled.source.param_words(params)?;
         let Some(map) = self.compiled.layout.of_flow.as_ref().and_then(|name| self.map(name)) else { return Ok(()) };

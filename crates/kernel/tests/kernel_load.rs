@@ -100,7 +100,7 @@ fn parameters_and_names_that_cannot_be_are_rejected() {
     assert!(matches!(wrong, KernelError::Params { .. }), "{wrong}");
     let cca = Cca::load(&compiled, &Value::Null).expect("it loads");
     let file = tempfile::tempfile().expect("a file");
-    assert!(cca.set_params(std::os::fd::AsFd::as_fd(&file), &json!({"weight": 2})).is_err(), "a file is no socket");
+    assert!(cca.set_params(std::os::fd::AsFd::as_fd(&file), &json!({"weight": 2})).is_err(), "a file is not a socket");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! algorithm's private state is that of the native build. So a difference in a decision or in the state is detected at
 //! the hook that caused it.
 //!
-//! Linux calls hooks before init, since a SYN is acknowledged before the connection is established, and once more after
+//! Linux calls hooks before init, since a SYN is acknowledged before the connection is established, and again after
 //! clearing the private state of a connection that is reset. Those calls are counted, not compared; the private state
 //! that they leave is taken from init's record.
 

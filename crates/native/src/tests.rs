@@ -165,7 +165,7 @@ fn a_timeout_sets_cwnd_to_what_is_in_flight_plus_one_and_reduces_once() {
     assert_eq!(hand.cwnd(), 2, "slow start in Loss");
 }
 
-/// Returns value of a call that was skipped: whatever was on the stack.
+/// Return value of a skipped call: the previous content of the stack.
 unsafe extern "C" fn skipped_ssthresh(_: *mut TcpSock) -> u32 {
     0x8110_410b
 }

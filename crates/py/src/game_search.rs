@@ -90,7 +90,7 @@ impl GameController {
     fn leaves<'py>(&self, py: Python<'py>, rows: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let width = COUNT * 8;
         if !rows.len().is_multiple_of(width) {
-            let reason = format!("{} bytes are no rows of {COUNT} features of 8 bytes", rows.len());
+            let reason = format!("{} bytes are not rows of {COUNT} features of 8 bytes", rows.len());
             return Err(PyValueError::new_err(reason));
         }
         let leaves: Vec<u8> = py.detach(|| {

@@ -21,7 +21,7 @@ from fairweir.judging.summary import Summary
 
 #: Share of a throughput's scale, and of an RTT, by which the worlds may differ.
 TOLERANCE = 0.10
-#: ms by which mean RTTs may differ whatever they are: timers and the emulator's own lateness.
+#: ms by which mean RTTs may differ at any value: timers and the emulator's own lateness.
 RTT_SLACK_MS = 2.0
 
 

@@ -162,7 +162,7 @@ def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
 
 @dataclass(frozen=True)
 class Showing:
-    """A scenario found by a search, to be run once more for its time series."""
+    """A scenario found by a search, to be run again for its time series."""
 
     subject: Subject
     place: Place

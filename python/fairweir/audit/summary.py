@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fairweir.audit.results import AuditResults, CcaResults, Comparison
 
-#: Characters that Markdown would take for markup, or that would end a table's cell.
+#: Characters that are markup in Markdown, or that would end a table's cell.
 _MARKUP = str.maketrans({character: f"\\{character}" for character in "\\`*_|<>[]"} | {"\n": " "})
 
 

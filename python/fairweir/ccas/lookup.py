@@ -62,7 +62,7 @@ def is_bpf_source(name: str) -> bool:
 
 
 def is_rule(name: str) -> bool:
-    """Return whether `name` is the path of a rule, or the name of a shipped rule that is no built-in controller."""
+    """Return whether `name` is the path of a rule, or the name of a shipped rule that is not a built-in controller."""
     return name.endswith(".toml") or (name not in algorithms() and name in shipped.by_name("rules"))
 
 

@@ -1,4 +1,4 @@
-"""Which commands there are and what each is for, without importing any of them, which takes seconds."""
+"""Names and summaries of the commands, without importing their modules, which takes seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``contract derive`` and ``contract open-loop`` share: subjects, options, and how contracts are printed."""
+"""Common parts of ``contract derive`` and ``contract open-loop``: subjects, options, and output of contracts."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _rules() -> list[dict[str, Any]]:
 
 
 def _controllers() -> list[dict[str, Any]]:
-    """Return the controller files with what they decide on, their size, and what is proved of them."""
+    """Return the controller files with their decisions, size and proved claims."""
     from fairweir.ccas.controller_file import Controller, Kind, has_own_proofs, read
 
     rows = []

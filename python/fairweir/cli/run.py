@@ -153,7 +153,7 @@ def show(record: Run) -> None:
 
 
 def kernel_lines(summary: Summary) -> list[str]:
-    """Return what a kernel run has besides the tables: lateness, the cost of controllers, and their replay."""
+    """Return the additional lines of a kernel run: lateness, the cost of controllers, and their replay."""
     lines = [lateness(summary.emulator)] if summary.emulator is not None else []
     for cca, hooks in summary.document.get("cost", {}).items():
         means = [f"{hook} {row['ns'] / row['calls']:.0f} ns" for hook, row in hooks.items() if row["calls"]]

@@ -129,7 +129,7 @@ def check_file(path: Path, *, replays: bool, as_json: bool) -> None:
 
     Raises
     ------
-    ConfigError : it is no such file
+    ConfigError : it is not a certificate file
     typer.Exit : with 1, something is not true
     """
     certificate = read(path)

@@ -121,7 +121,7 @@ class Place:
     crowds: tuple[FlowGroup, ...]
 
     def exact(self, follower: Follower) -> FixedPoint:
-        """Return where the flows rest if packets are no matter."""
+        """Return the fixed point of the flows if the granularity of packets does not matter."""
         return fixed_point(follower.f, self.crowds, CAPACITY_GBPS)
 
     def reading(self, follower: Follower) -> Callable[[FixedPoint], float]:

@@ -1,9 +1,9 @@
 """Contracts in open loop: a single flow on an underused link observes a prescribed statistic and converges to a rate.
 
-Its delay or its loss rate is constant, whatever it sends. A CCA with a contract f converges to f(s), from below and
-from above; one that responds to another signal diverges, falls to zero, or ends where it began. There is no queue, no
-other flow and no cycle: closed-loop runs (`contracts/empirical.py`) show the rates that flows get, this shows the rates
-that they choose.
+Its delay or its loss rate is constant, for any rate that it sends. A CCA with a contract f converges to f(s), from
+below and from above; one that responds to another signal diverges, falls to zero, or ends where it began. There is no
+queue, no other flow and no cycle: closed-loop runs (`contracts/empirical.py`) show the rates that flows get, this shows
+the rates that they choose.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _steps(first: Duration, until: str, then: Duration) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Settled:
-    """Where the runs for one value ended.
+    """Results of the runs for one value.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> C
 
 
 def _flags(held: Held, rests: Sequence[Settled]) -> list[str]:
-    """Return where there is no fixed point, and why, once per reason."""
+    """Return the values without a fixed point, grouped by reason."""
     reasons: dict[str, list[float]] = {}
     for rest in rests:
         if rest.why_not:

@@ -56,7 +56,7 @@ class ContractResult(_Model):
     cca: str
     outcome: Literal["contract", "none", "failed"]
     reason: str
-    """Why there is no contract, or why runs failed; otherwise the quality of the fit."""
+    """Reason why there is no contract or runs failed; otherwise the quality of the fit."""
     best: Candidate | None = None
     """The contract; if there is none, the best fit."""
     smallest_error: Candidate | None = None
@@ -66,7 +66,7 @@ class ContractResult(_Model):
     bootstrap over runs.
     """
     power_exponent: Interval | None = None
-    """Of the plain power law on the same points, whatever the shape: comparable between CCAs and with Table 5.1."""
+    """Of the plain power law on the same points, for any shape: comparable between CCAs and with Table 5.1."""
     exponent_of: str = ""
     """Family that `exponent` belongs to."""
     intervals: dict[str, Interval] = Field(default_factory=dict)

@@ -26,7 +26,7 @@ LOOKS = 4
 """Samples of the window in an rtprop: few CCAs decide more often."""
 
 MIN_TURNINGS = 10
-"""Of each kind; fewer are no cycle."""
+"""Of each kind; fewer are not a cycle."""
 
 
 def watch(scenario: ScenarioDict) -> Summary:

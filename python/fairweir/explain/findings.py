@@ -73,7 +73,7 @@ def limited_by(facts: dict[str, Any]) -> str:
     reported = [
         f"{LIMITS[word].name} {share:.0%}" for word, share in shares(facts["limits"]).items() if share >= MIN_SHARE
     ]
-    return ", ".join(reported) or "not told"
+    return ", ".join(reported) or "not reported"
 
 
 def duration_s(facts: dict[str, Any]) -> float:

@@ -100,7 +100,7 @@ DRAINS: Final = (1, 2, 3)
 SORTS: Final = {
     "decodable": Sort(
         Fraction(0),
-        "whatever is lost, the frames of the step can be decoded: loss <= rate - message (any k packets of n do)",
+        "for any loss, the frames of the step can be decoded: loss <= rate - message (any k packets of n do)",
         _decodable,
         (Kind.VIDEO,),
     ),

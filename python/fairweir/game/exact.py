@@ -1,4 +1,4 @@
-"""A controller's decision and a link's step in exact fractions: they judge what solvers found."""
+"""A controller's decision and a link's step in exact fractions: they check the results of solvers."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def play(window: Window, link: Link, rate: Fraction) -> Played:
 def _unexplained(
     window: Window, link: Link, accepted: Sequence[Fraction], served: Sequence[Fraction], lost: Sequence[Fraction]
 ) -> str:
-    """Return what a window has that a link would not have shown; nothing if it explains all of it."""
+    """Return the observations of a window that a link does not explain; empty if it explains all."""
     first, last = window.delivered[0], window.delivered[-1]
     known = [window.lost_before, *window.lost[: window.visible]]
     if any(

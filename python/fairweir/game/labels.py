@@ -2,7 +2,7 @@
 
 A unit of work is a session with the labels of its situations, or some random situations with theirs. Each is stored
 when it is done, under the SHA-256 of everything that it depends on: the game, the horizon, the session, the tree that
-plays it, and the compiled module. An interrupted synthesis goes on at the unit where it stopped; one with more sessions
+plays it, and the compiled module. An interrupted synthesis resumes at the unit where it stopped; one with more sessions
 or with other trees labels only what is new.
 """
 

@@ -1,4 +1,4 @@
-"""What proofs of controllers take from the model, proved from its equations.
+"""Properties of the model that proofs of controllers use, proved from its equations.
 
 Claims of leaves (:mod:`fairweir.game.claims`) are about one step at a link of the belief set, of which they use that
 the queue is within the buffer, and what a step loses and leaves waiting. A bound on the queue is a bound on latency.
@@ -118,7 +118,7 @@ def _queue_within_buffer(visible: int) -> Question:
 
 
 def _running() -> tuple[z3.ArithRef, z3.ArithRef, z3.ArithRef, z3.ArithRef, list[z3.BoolRef]]:
-    """Return C, B, N and I of a link in any state, and what holds of them."""
+    """Return C, B, N and I of a link in any state, and their properties."""
     import z3
 
     c, b, accepted, served = (z3.Real(name) for name in ("C", "B", "N_0", "I_0"))

@@ -34,7 +34,7 @@ BOUND_STEPS: Final = 200_000_000
 
 @dataclass(frozen=True)
 class Window:
-    """What a controller observed at its latest points, cumulative packets; oldest first.
+    """Observations of a controller at its latest points, cumulative packets; oldest first.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Terms:
         )  # fmt: skip
 
     def orderly(self) -> list[z3.BoolRef]:
-        """Return what every window obeys: cumulative counts do not fall, and nothing is delivered that was not sent."""
+        """Return the constraints on every window: counts do not fall, and only sent packets are delivered."""
         rising = [*zip(self.sent, [*self.sent[1:], self.sent_next], strict=True)]
         rising += itertools.pairwise(self.delivered)
         known = [self.lost_before, *self.lost[: self.visible]]

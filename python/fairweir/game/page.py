@@ -183,7 +183,7 @@ def _candidate(found: Synthesis, one: Any) -> tuple[str, ...]:
 
 
 def _figure(found: Synthesis) -> Figure:
-    """Draw zero regret and closed loops over the number of leaves: what a larger tree gains."""
+    """Draw zero regret and closed loops over the number of leaves: the gain of a larger tree."""
     curves = [("zero regret", [one.free for one in found.candidates])]
     curves += [(f"{key} / search", [getattr(one.closed, key) for one in found.candidates]) for key in _ratios(found)]
     xs = [one.tree.leaves for one in found.candidates]

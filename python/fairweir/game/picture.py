@@ -56,7 +56,7 @@ def rows_of(controller: Controller, visits: Mapping[int, int]) -> list[Row]:
 
     Parameters
     ----------
-    visits : how often each leaf was come to, by its node
+    visits : how often each leaf was reached, by its node
     """
     passed = list(map(float, (visits.get(index, 0) for index in range(len(controller.nodes)))))
     for index, node in reversed(list(enumerate(controller.nodes))):

@@ -1,9 +1,9 @@
-"""Proof of a controller, leaf by leaf: does every claim hold at every link of every belief set that comes to the leaf?
+"""Proof of a controller, leaf by leaf: does every claim hold at every link of every belief set that reaches the leaf?
 
 A claim of a leaf is ``proved`` if its negation is unsatisfiable under the conditions of the path, what is known of
 belief sets, and the shield; comparisons may be off by what doubles may be. Before that, two controls must be
-satisfiable: some state comes to the leaf at all, and some other action breaks the claim there; otherwise it is
-``vacuous``. A claim is ``refuted`` only if a window of observations was found whose belief set comes to the leaf, with
+satisfiable: some state reaches the leaf, and some other action violates the claim there; otherwise it is
+``vacuous``. A claim is ``refuted`` only if a window of observations was found whose belief set reaches the leaf, with
 a link of that set on which the claim is broken (:mod:`fairweir.game.realise`); else it is ``unknown``, with the
 features that break it.
 """
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 #: By how much of M a claim is demanded to be broken in a refutation, the largest first: a replay shows more than a
 #: hair.
 MARGINS: Final = (Fraction(1, 4), Fraction(1, 20), Fraction(1, 1000))
-NOT_REACHED: Final = "no state comes to this leaf: the conditions on its path contradict each other"
+NOT_REACHED: Final = "no state reaches this leaf: the conditions on its path contradict each other"
 EDGE: Final = "it can be broken only where a comparison is decided by rounding"
 
 
 @dataclass(frozen=True)
 class LeafVerdict:
-    """What became of a claim of a leaf.
+    """Result of a claim about a leaf.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Asked:
         return self.state.facts(self.controller)
 
     def reached(self, tolerance: Fraction = Fraction(0)) -> list[z3.BoolRef]:
-        """Return the assertions that a state comes to this leaf."""
+        """Return the assertions that a state reaches this leaf."""
         return [*self.facts, *on_path(self.state, self.path, tolerance)]
 
     def acted(self, tolerance: Fraction = Fraction(0)) -> tuple[Step, list[z3.BoolRef]]:
@@ -142,7 +142,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Prover:
-    """How leaves are proved.
+    """Options of proving leaves.
 
     Attributes
     ----------

@@ -37,12 +37,12 @@ _HINT: Final = "docs/formal/game.md describes queries; queries/game has examples
 
 
 class _Table(BaseModel):
-    # Strict: `true` and "0.5" are no numbers.
+    # Strict: `true` and "0.5" are not numbers.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Sampling(_Table):
-    """Where the search is asked for its decisions.
+    """Sampling of the search's decisions.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class _Tables(BaseModel):
 
 @dataclass(frozen=True)
 class GameQuery:
-    """What is synthesised: a game, and how a tree is made of its decisions.
+    """The subject of a synthesis: a game, and how a tree is fitted to its decisions.
 
     Attributes
     ----------

@@ -101,7 +101,7 @@ def judge(controller: Controller, leaf: int, claim: Claim, situation: Situation,
 
     Raises
     ------
-    InvariantError : the tree comes to another leaf, the link does not explain the window, or the claim holds there
+    InvariantError : the tree reaches another leaf, the link does not explain the window, or the claim holds there
     """
     found, act = decide(controller, situation)
     if found != leaf:
@@ -250,7 +250,7 @@ def load(path: str | Path) -> Refutation:
 
     Raises
     ------
-    ConfigError : it is no refutation
+    ConfigError : it is not a refutation
     InvariantError : it does not show what it claims
     """
     return parse(parse_json(read(path), str(path)), str(path))

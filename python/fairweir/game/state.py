@@ -1,7 +1,7 @@
 """What a controller may find when it decides, as terms of the solvers: belief set, features, and what waits to be sent.
 
 Amounts are in units of M = min C of the belief set, so that the thresholds of a tree are constants; ``packet`` is 1/M.
-A belief set enters by what its features say of it. The set itself is any set of links (C, B, q), q the queue at the
+A belief set is described by its features. The set itself is any set of links (C, B, q), q the queue at the
 next point, with those minima and maxima: some link attains each of them (`witnesses`), and no link is beyond them, the
 true one among them. The set of the witnesses alone has these features, so nothing is left out that the features
 determine.
@@ -68,7 +68,7 @@ class State:
     ----------
     m : M in the unit of the amounts: 1 if that is M itself
     features : by name; amounts in that unit
-    truth : the link as it is
+    truth : the true link
     witnesses : links that attain min C, max q, the safe rate and min C + B
     """
 
@@ -103,7 +103,7 @@ class State:
         return total(self.features, form)
 
     def facts(self, controller: Controller) -> list[z3.BoolRef]:
-        """Return what holds of every state in which a controller decides."""
+        """Return the constraints on every state in which a controller decides."""
         return [*self._beliefs(controller.links), *self.waits(controller.kind)]
 
     def _beliefs(self, links: LinkRange) -> list[z3.BoolRef]:
@@ -129,7 +129,7 @@ class State:
         )  # fmt: skip
         for mine, feature in attained:
             held += [mine <= feature + tolerance, mine >= feature - tolerance]
-        # While converged, max C may be older than the belief set (it is held), so it is no bound on the true C.
+        # While converged, max C may be older than the belief set (it is held), so it does not bound the true C.
         return [*held, f["max_c"] >= 1 - tolerance]
 
     @words_for_enums

@@ -1,7 +1,7 @@
 """Decision synthesis, from a query to a proved tree: sample, label by search, fit, aggregate, choose, prove.
 
 Labels, fits and closed loops are deterministic: the same query gives the same tree on any number of threads. Finished
-labels are stored, so that an interrupted synthesis goes on.
+labels are stored, so that an interrupted synthesis resumes.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def figure_3(archive: Archive) -> Computation:
     source="starvation paper, theorem 1, appendix A",
     published=(
         "with jitter of any D above 2 delta_max some network gives one of two flows s times the other's "
-        "throughput, whatever s"
+        "throughput, for any s"
     ),
     setup="s = 10, Rm = 40 ms, rates up to 100 Mbps; the shared queue empty (case 2) and standing (case 1)",
     items=("starvation theorem 1",),

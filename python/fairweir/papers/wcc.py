@@ -31,7 +31,7 @@ RADIUS_WBARS: Final = (PUBLISHED_WBAR, 7.0, 10.0, 20.0)
 PACKET_WBARS: Final = (20.0, 50.0, 100.0, 200.0, 500.0)
 NOISES: Final = (1.0, 4.0)
 _ONE_LOSS: Final = (
-    "the fluid loses every packet of an RTT, so that windows fall to nearly nothing whatever the decrease; packets "
+    "the fluid loses every packet of an RTT, so that windows fall to nearly zero for any decrease; packets "
     "lose about one each, and mean windows at the same instants are as (4 a1 - 1)/(4 a2 - 1): 7/3 for weights 2 and "
     "1, 19/3 for 5 and 1"
 )

@@ -220,7 +220,7 @@ def _decode(columns: Mapping[str, str]) -> Columns:
 
 
 def _call(words: Sequence[str], text: str, limit_s: float, on_progress: Callable[[float], object] | None) -> Any:
-    """Run the helper to its end, whatever that is, and give its document."""
+    """Run the helper until it exits, and return its document."""
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(  # noqa: S603
             words,

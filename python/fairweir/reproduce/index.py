@@ -1,7 +1,7 @@
 """Coverage of every figure, table and theorem of the papers: ``index.toml``, read and checked.
 
 A row names the commands (``fairweir prove frcc``) that reproduce it, or the reason why nothing does. Experiments and
-computed entries name their items themselves; an item that one of them names runs, whatever its row says.
+computed entries name their items themselves; an item that one of them names runs, also if its row says otherwise.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ PAPER_BURST_RATE = (Bytes(32 * 1504) / Duration.from_ms(1)).bytes_per_s
 
 
 class Table(BaseModel):
-    """A table of a scenario file: unknown keys are errors, and texts are never taken for numbers."""
+    """A table of a scenario file: unknown keys are errors, and texts are never read as numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 

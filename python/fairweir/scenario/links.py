@@ -176,7 +176,7 @@ class Link(Table):
         }
 
     def nominal_rate(self, base: dict[str, Any]) -> int:
-        """Return the rate, bytes/s, that BDPs are made of: a trace's mean, the largest of steps.
+        """Return the rate, bytes/s, that defines a BDP: a trace's mean, the maximum of steps.
 
         Parameters
         ----------

@@ -132,7 +132,7 @@ class Player:
 
 
 def scan(question: Question, player: Player) -> list[Point]:
-    """Run one flow on ideal links; those where the RTT does not settle once more, for longer."""
+    """Run one flow on ideal links; repeat those where the RTT does not settle, for longer."""
     rates = scanned_rates(question.lowest, question.highest, question.ratio)
     points = _points(question, rates, links.SCAN, player)
     again = [Rate.from_mbps(p.rate_mbps) for p in points if not p.settles and not p.fault]

@@ -1,7 +1,7 @@
 """The construction's three scenarios: an ideal link, a shared one, and one that a single flow underuses.
 
 A virtual link is jitter that holds each packet for as long as a private link would: if it needs between 0 and D, the
-flow observes exactly that link, whatever the CCA does (docs/derivations.md). So no state has to be cloned: flows
+flow observes exactly that link, for any CCA (docs/derivations.md). So no state has to be cloned: flows
 converge on their virtual links before the warm-up ends, and D applies only afterwards, as the theorem's flows begin in
 their converged states.
 """

@@ -1,6 +1,6 @@
 """The search: candidates are proposed, refuted by traces that kill others with them, or found to hold (figure 4.1).
 
-It ends when no candidate is left. Which candidates are looked at depends on the order in which answers come, and so on
+It ends when no candidate is left. The examined candidates depend on the order of the answers, and so on
 the number of workers; which classes have a solution does not, nor which member stands for a class: the one with the
 smallest constants that holds.
 """

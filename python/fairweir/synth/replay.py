@@ -1,4 +1,4 @@
-"""A counterexample once more, in exact fractions and without a solver: is it a trace, and does it break the invariant?
+"""Check of a counterexample in exact fractions, without a solver: it is a trace, and violates the invariant.
 
 The claim is that of :mod:`fairweir.formal.encoding.invariant`, stated by definition in
 :mod:`fairweir.formal.exact.invariant`; network, beliefs and decisions are judged by :mod:`fairweir.formal.exact`.

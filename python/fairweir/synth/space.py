@@ -24,7 +24,7 @@ Candidate = tuple[int, ...]
 #: Common properties of a class: the coefficients of beliefs in each condition and rate.
 ClassKey = tuple[int, ...]
 
-#: Atoms that are no beliefs: a class leaves their coefficients open (thesis section 4.2.1, "Templates and solutions").
+#: Atoms that are not beliefs: a class leaves their coefficients open (thesis section 4.2.1, "Templates and solutions").
 _CONSTANTS = ("alpha", "")
 
 

@@ -130,7 +130,7 @@ class Survivors:
         return int(found[0]) if len(found) else None
 
     def at_most(self) -> int:
-        """Return a bound on the candidates left, from the roots' conditions as last looked at."""
+        """Return a bound on the candidates left, from the roots' conditions when last examined."""
         return sum(self._at_most)
 
     def count(self) -> int:

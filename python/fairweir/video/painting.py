@@ -19,7 +19,7 @@ LINE_HEIGHT = 14
 
 @dataclass
 class Canvas:
-    """A picture in the making: luma, and both colours at half the resolution; 0 to 255, 128 is no colour."""
+    """A picture in the making: luma, and both colours at half the resolution; 0 to 255, 128 is neutral."""
 
     y: Floats
     u: Floats

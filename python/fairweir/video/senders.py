@@ -113,7 +113,7 @@ class Sender:
 
             path = shipped.find("controllers", self.argument)
             text = _read(path)
-            # What is no controller is refused by crates/video, with the place.
+            # crates/video rejects invalid controllers, with the place.
             try:
                 document = json.loads(text)
             except (ValueError, RecursionError):

@@ -58,7 +58,7 @@ class Table:
 
     Attributes
     ----------
-    content, codec, encoder : what was encoded, by what
+    content, codec, encoder : the content and the encoder
     seed : of the content
     width, height, fps : of the video, pixels and frames per second
     qps : quantisers, best quality first

@@ -137,7 +137,7 @@ fn a_closed_window_is_the_receivers_until_it_opens() {
     record.data(0, 0, MSS, false);
     record.ack(RTT, mss, 0);
     record.ack(50 * RTT, mss, WIDE);
-    // a probe meanwhile is no data
+    // a probe meanwhile is not data
     record.data(20 * RTT, mss - 1, 1, false);
     for n in 1..40 {
         record.data(50 * RTT + 5_000, n * mss, MSS, false);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     proptest! {
-        /// What `crates/game` demands of windows that come from files holds of every one from here.
+        /// Every window satisfies the conditions that `crates/game` checks for windows from files.
         #[test]
         fn every_window_is_consistent(
             events in prop::collection::vec((0..4u8, 0..40u64, 1..4u64), 1..400), step in 1..90u64, rtprop in 1..90u64,

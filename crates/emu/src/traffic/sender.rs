@@ -128,8 +128,8 @@ impl<'a> Senders<'a> {
 
     /// Sends until the timeline ends, or `stop` is set.
     ///
-    /// # Errors If a socket cannot be created, or its congestion control is rejected. A broken connection is no error;
-    /// the record contains it.
+    /// # Errors If a socket cannot be created, or its congestion control is rejected. A broken connection is not an
+    /// error; the record contains it.
     pub fn run(mut self, stop: &AtomicBool) -> Result<SenderRecord, SenderError> {
         let mut events = [EpollEvent::empty(); 64];
         while !stop.load(Ordering::Relaxed) {

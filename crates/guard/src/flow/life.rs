@@ -295,7 +295,7 @@ mod tests {
     }
 
     proptest! {
-        /// As long as the host acknowledges data, whatever else arrives changes nothing.
+        /// As long as the host acknowledges data, other arrivals change nothing.
         #[test]
         fn nothing_that_arrives_ends_a_flow(forged in proptest::collection::vec(
             (any::<u8>(), prop_oneof![7_000u32..40_000, any::<u32>()], any::<u32>(), 0u32..3_000, any::<bool>()), 1..60

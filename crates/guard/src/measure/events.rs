@@ -66,7 +66,7 @@ impl LossEvents {
         self.starts.iter().copied()
     }
 
-    /// The rate over the last `n` intervals, when the flow has come to `place` segments; unknown before the first.
+    /// The rate over the last `n` intervals, when the flow has received `place` segments; unknown before the first.
     pub fn rate(&self, place: u64, n: usize) -> Option<f64> {
         let open = place.saturating_sub(self.current.map_or(0, |(_, from)| from)) as f64;
         let (mut with_open, mut total) = (open, 1.0);

@@ -1,7 +1,7 @@
 //! Losses, seen as holes in sequence space.
 //!
-//! A hole counts as lost when three segments after it have arrived (RFC 5348 §5.1), so small reordering is no loss. A
-//! hole filled before that is dropped.
+//! A hole counts as lost when three segments after it have arrived (RFC 5348 §5.1), so small reordering is not a loss.
+//! A hole filled before that is dropped.
 
 use fairweir_tcp::sequence::distance;
 use fairweir_units::Time;

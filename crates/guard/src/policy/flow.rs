@@ -8,7 +8,7 @@
 //! ```
 //!
 //! On an idle path (no loss in the window, an RTT of less than `idle` = 1.05 times the least) every flow counts as
-//! below: without a queue no flow harms others, whatever its class.
+//! below: without a queue no flow of any class harms others.
 //!
 //! A flow that was never above is never limited. A decision is based on the classes of all rows since the last one (the
 //! most frequent, ties to the worse), and comes once per 8 minimum RTTs and an RTT: what throughput is measured over,

@@ -13,7 +13,7 @@
 //!
 //! A flow that begins to send counts from the next decision on. Until then it may have an equal share: the targets of
 //! greedy flows plus the use of the others never exceed the rate, and neither do the targets of all idle flows
-//! together, whichever of them resume at once. The targets of all that count never exceed twice the rate.
+//! together, for any number of flows that resume at once. The targets of all that count never exceed twice the rate.
 
 use super::{Decision, View};
 use crate::features::{Feature, WindowStat};

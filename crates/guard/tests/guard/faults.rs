@@ -260,7 +260,7 @@ fn fault_10_what_is_shipped_loads_and_decides() {
 fn clock_jumps_harm_no_measurement() {
     let mut peer = Peer::new(key(1), 20 * MS);
     let mut packets: Vec<Packet> = (0..500).flat_map(|i| peer.exchange(1_000 * MS + i * MS, 1)).collect();
-    // An hour back in the middle; timestamps go on.
+    // An hour back in the middle; timestamps continue.
     let hour = Dur::from_secs(3_600);
     for packet in &mut packets {
         packet.at += hour;

@@ -73,7 +73,7 @@ fn a_service_grows_by_a_segment_an_rtt_and_halves_at_a_loss_as_one_reno_flow() {
     }
     // What arrives within an RTT: 20 Mbit/s at 21 to 22 ms are 37 segments.
     assert!((windows[0] / 37.0 - 1.0).abs() < 0.1, "{}", windows[0]);
-    // W dW = arrivals, here 172 segments in 100 ms whatever the window is.
+    // W dW = arrivals, here 172 segments in 100 ms for any window.
     for (n, window) in windows[..20].iter().enumerate() {
         let expected = (windows[0].powi(2) + 2.0 * 172.6 * n as f64).sqrt();
         assert!((window / expected - 1.0).abs() < 0.15, "{n}: {window}, {expected}");
@@ -137,7 +137,8 @@ fn capacity_unused_by_an_application_limited_flow_goes_to_the_others() {
     peers[0].1 = 0.5;
     let decisions = play(MATHIS, peers, 20, Some(1000));
     let reno = Model::Mathis.mbps(PAYLOAD, Some(20_000.0), 1e-3).unwrap();
-    // The first may use 1 Mbit/s, twice what it has: the second gets what that leaves, and the first may come back to half.
+    // The first may use 1 Mbit/s, twice what it has: the second gets what that leaves, and the first may come back to
+    // half.
     let [limited, greedy] = [5000, 5001].map(|port| {
         let of_port = decisions.iter().find(|(flow, _)| flow.remote().port() == port);
         of_port.unwrap().1.rate_mbps.unwrap()

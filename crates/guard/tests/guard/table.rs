@@ -131,7 +131,7 @@ fn a_flow_that_is_over_rests_and_is_forgotten_later_and_ids_are_not_reused() {
     table.expire(second(1));
     assert!(table.get(id).is_none() && table.remembers(&key(1)), "it rests: what is held in the kernel stays");
     assert_eq!((table.iter().count(), table.resting()), (0, 1));
-    // It was no FIN after all.
+    // It was not a FIN.
     assert!(table.observe(&data(1_100_000, key(1), 2449)).is_some());
     acknowledge(&mut table, 1_100_005, key(1), 2449 + PAYLOAD);
     let (later, _) = table.iter().next().expect("data move again");

@@ -199,7 +199,7 @@ impl SyntraConfig {
 
 /// Name and summary of every sender.
 pub const SENDERS: [(&str, &str); 9] = [
-    ("fixed", "a fixed rate, whatever happens"),
+    ("fixed", "a fixed rate, without congestion control"),
     ("known", "a sender that knows what the link will carry: what is left to gain by any other"),
     ("gcc", "WebRTC's Google congestion control: delay gradient and loss (draft-ietf-rmcat-gcc-02)"),
     ("vegas", "WebRTC's media path with a TCP Vegas window of 10 queued packets"),

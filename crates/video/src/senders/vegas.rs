@@ -1,11 +1,12 @@
 //! WebRTC's media path over a TCP Vegas window.
 //!
-//! **Source**: the second baseline of Syntra's figure 4: L. Brakmo, S. O'Malley, L. Peterson, "TCP Vegas: new techniques for
-//! congestion detection and avoidance", SIGCOMM 1994, with a target of 10 queued packets, on one-way delays.
+//! **Source**: the second baseline of Syntra's figure 4: L. Brakmo, S. O'Malley, L. Peterson, "TCP Vegas: new
+//! techniques for congestion detection and avoidance", SIGCOMM 1994, with a target of 10 queued packets, on one-way
+//! delays.
 //!
-//! **Deviations**: one packet more or less a round (as TCP Vegas), with the doubling of slow start before the first queue;
-//! losses reduce the rate as WebRTC's loss controller does. One-way delays need no common clock: only their differences
-//! from the minimum count, and the RTT's minimum stands for the base.
+//! **Deviations**: one packet more or less a round (as TCP Vegas), with the doubling of slow start before the first
+//! queue; losses reduce the rate as WebRTC's loss controller does. One-way delays need no common clock: only their
+//! differences from the minimum count, and the RTT's minimum stands for the base.
 
 use super::gcc::LossController;
 use super::{Ack, Coding, Recovery, Sender, send_all};
@@ -73,7 +74,7 @@ impl Sender for Vegas {
             self.is_starting = false;
             self.window = (self.window - ack.size / self.window).max(MIN_WINDOW);
         }
-        // A window that the encoder does not fill is no evidence about the network.
+        // A window that the encoder does not fill reveals nothing about the network.
         let used =
             (outgoing.ledger.in_flight() + outgoing.backlog()) / outgoing.smoothed_rtt().unwrap_or(0.1) * self.delay;
         self.window = self.window.min((4.0 * used).max(QUEUED + MIN_WINDOW));

@@ -15,7 +15,7 @@ FAIR = Threshold(
 BOUNDED = Threshold(
     bound=FRCC_RATIO,
     direction=Direction.AT_MOST,
-    reason="an algorithm exists that provably keeps this ratio under worst-case jitter, whatever the capacity",
+    reason="an algorithm exists that provably keeps this ratio under worst-case jitter, at any capacity",
     source="FRCC theorem 6.2; docs/derivations.md: N_C <= 6.6, so the ratio is at most N_C - 1 = 5.6",
 )
 STARVED = Threshold(

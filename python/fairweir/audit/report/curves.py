@@ -56,7 +56,7 @@ def metric_figures(
             metrics.setdefault(curve.metric, []).append(CcaCurve(cca, index, curve, dodge))
     thresholds: dict[str, Threshold] = {}
     for exhibit in exhibits:
-        # A claim on a curve's exponent has another name than the curve's metric; its bound is no place on the curve.
+        # A claim on a curve's exponent has another name than the curve's metric; its bound is not a value on the curve.
         if exhibit.threshold is not None and exhibit.name.endswith(f".{exhibit.metric}"):
             thresholds.setdefault(exhibit.metric, exhibit.threshold)
     figures = {}

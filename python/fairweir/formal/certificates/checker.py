@@ -208,7 +208,7 @@ def read(text: str, work: float = inf) -> Problem:
 
 
 def _trees(text: str) -> Iterator[Tree]:
-    """Yield the commands. Comments, strings, quoted symbols and keywords are no words here."""
+    """Yield the commands. Comments, strings, quoted symbols and keywords are not words here."""
     stack: list[list[Tree]] = []
     for found in _WORD.finditer(text):
         word = found[0]

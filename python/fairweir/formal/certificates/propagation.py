@@ -1,6 +1,6 @@
-"""Unit propagation that remembers why: which clauses show that a further clause follows.
+"""Unit propagation that records the clauses from which a clause follows.
 
-Two literals of each clause are watched (Moskewicz et al. 2001), so that a clause is looked at only when one of them
+Two literals of each clause are watched (Moskewicz et al. 2001), so that a clause is examined only when one of them
 becomes false.
 """
 

@@ -223,7 +223,7 @@ class Invariant:
         return keeps(seen, self._of(seen))
 
     def weaker(self, margin: Fraction) -> Claim | None:
-        """Return None: a part of it may be violated whatever the bounds are."""
+        """Return None: a part of it may be violated for any bounds."""
         return None
 
     def _of(self, seen: System | Trace) -> Demands:

@@ -1,7 +1,7 @@
 """The variables of one question and the constraints that bind them, in named groups.
 
 Symbols are the thesis' (Table 2.1, Listing A.1); docs/formal/models.md has the table. Curves are cumulative, in C R,
-with the origin at what had been served and detected as lost at t = 0: S(0) = Ld(0) = 0. This is no restriction, as
+with the origin at what had been served and detected as lost at t = 0: S(0) = Ld(0) = 0. This loses no generality, as
 senders, beliefs and properties only depend on differences. With an infinite buffer L and Ld are the constant 0.
 
 Delays are order-encoded: ``delay[t][k]`` says that the bytes served at t waited for k steps or more.
@@ -203,7 +203,7 @@ class System:
         return less(self.A[t], self.L[t])
 
     def queue(self, t: int) -> z3.ArithRef:
-        """Return A - L - S: all bytes that are waiting at t for whatever reason, C R."""
+        """Return A - L - S: all bytes that are waiting at t, for any reason, C R."""
         return self.accepted(t) - self.S[t]
 
     def bottleneck_queue(self, t: int) -> z3.ArithRef:

@@ -26,5 +26,5 @@ class Claim:
     note: str = ""
 
     def question(self) -> Question:
-        """Return what is asked of the solvers."""
+        """Return the question for the solvers."""
         return self.ask()

@@ -14,7 +14,7 @@ def inequalities() -> list[Claim]:
     return [
         Claim(
             "7.5.1 contracts",
-            "main update: 0 <= 1-alpha < 1 and 0 < k < 1, whatever R, theta > 0, N_G >= 1, N_T >= 0, 0 < alpha <= 1",
+            "main update: 0 <= 1-alpha < 1 and 0 < k < 1, for any R, theta > 0, N_G >= 1, N_T >= 0, 0 < alpha <= 1",
             _main_contracts,
             About.LOGIC,
         ),

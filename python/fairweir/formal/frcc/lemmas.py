@@ -55,7 +55,7 @@ PUBLISHED: Final = Range()
 
 @dataclass(frozen=True)
 class Lemma:
-    """Whatever jitter does, does the conclusion follow from the premise?
+    """Return whether the conclusion follows from the premise for any jitter.
 
     By symmetry, the questions only cover rounds in which the first flow does not have the larger share.
 

@@ -21,7 +21,7 @@ IN_THE_CODE: Final = replace(PUBLISHED, n_t_low=Fraction(45, 100), n_t_high=Frac
 
 
 def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Lemma]:
-    """C.6: N_C stays in its range whatever N_T, and N_T in its whatever N_C.
+    """C.6: N_C stays in its range for any N_T, and N_T in its range for any N_C.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Le
     return [
         Lemma(
             f"{name} N_C",
-            f"N_C of both flows at most {number(within.n_c_high)} stays so, whatever N_T",
+            f"N_C of both flows at most {number(within.n_c_high)} stays so, for any N_T",
             of.n_c_in(within),
             of.n_c_after_in(within),
             jitter,
@@ -45,7 +45,7 @@ def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Le
         ),
         Lemma(
             f"{name} N_T, floor",
-            f"N_T in {_ends(within)} stays at least {number(within.n_t_low)}, whatever N_C",
+            f"N_T in {_ends(within)} stays at least {number(within.n_t_low)}, for any N_C",
             of.n_t_in(within),
             lambda at: at.n_t_after >= within.n_t_low,
             jitter,
@@ -53,7 +53,7 @@ def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Le
         ),
         Lemma(
             f"{name} N_T, ceiling",
-            f"N_T in {_ends(within)} stays at most {number(within.n_t_high)}, whatever N_C",
+            f"N_T in {_ends(within)} stays at most {number(within.n_t_high)}, for any N_C",
             of.n_t_in(within),
             lambda at: at.n_t_after <= within.n_t_high,
             jitter,

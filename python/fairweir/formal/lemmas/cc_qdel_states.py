@@ -102,7 +102,7 @@ class Lemmas:
 
     @property
     def sound(self) -> tuple[Transition, Transition]:
-        """A correct bound stays correct, whatever the other is; the thesis has both together, "for any CCA"."""
+        """A correct bound stays correct, for any other bound; the thesis has both together, "for any CCA"."""
         return (
             Transition("B.4.1 C_L sound", SOURCE, LOW_SOUND, ends=(LOW_SOUND,), about=About.NETWORK),
             Transition("B.4.1 C_U sound", SOURCE, HIGH_SOUND, ends=(HIGH_SOUND,), about=About.NETWORK),

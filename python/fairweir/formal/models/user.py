@@ -75,7 +75,7 @@ class UserModel(Model):
         for name, group in system.groups.items():
             for one in group[before.get(name, 0) :]:
                 if not (isinstance(one, z3.ExprRef) and z3.is_bool(one)):
-                    self.fail(f"`constrain` adds `{one!r:.60}` to group `{name}`, which is no constraint of z3")
+                    self.fail(f"`constrain` adds `{one!r:.60}` to group `{name}`, which is not a constraint of z3")
         for noun, curve in (("TA", system.TA), *((f"left[{i}]", curve) for i, curve in enumerate(system.left))):
             if len(curve) != system.grid.points or not all(z3.is_arith(term) for term in curve):
                 self.fail(f"`constrain` sets `system.{noun}` to something else than {system.grid.points} terms of z3")
@@ -93,7 +93,7 @@ class UserModel(Model):
             found = list(self.own.violations(trace))
         for one in found:
             if not isinstance(one, Violation):
-                self.fail(f"`violations` returns `{one!r:.60}`, which is no Violation")
+                self.fail(f"`violations` returns `{one!r:.60}`, which is not a Violation")
         return found
 
     def fail(self, problem: str, hint: str | None = None) -> NoReturn:

@@ -211,7 +211,7 @@ def _proved(case: Case, answer: Answer, budget: Budget, solvers: Sequence[Solver
 
 
 def judge(case: Case, trace: Trace) -> Fraction | None:
-    """Replay a trace exactly, and return the number by which it violates the claim; None if there is no single one.
+    """Replay a trace exactly, and return the number by which it violates the claim; None if there is not exactly one.
 
     Parameters
     ----------

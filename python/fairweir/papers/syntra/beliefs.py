@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     published="the formulas of projections of belief sets are exponentially larger than the network model",
     setup=(
         "z3's qe2 on windows of 2 to 4 points whose losses are all visible; C and B of 1 to 200 packets; held to "
-        "exact bounds in random windows. The published code is for up to 6 points, and not at hand"
+        "exact bounds in random windows. The published code is for up to 6 points, and not available"
     ),
     items=("syntra insight 1",),
 )

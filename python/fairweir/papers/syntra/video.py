@@ -1,6 +1,6 @@
 """What was published of Syntra's video, next to ours: table 1 and figure 4.
 
-The paper's text is not at hand: its public abstract and artifact are. They state that the 95th percentile of delay is
+The paper's text is not available: its public abstract and artifact are. They state that the 95th percentile of delay is
 more than 6 times smaller, the median SSIM more than 2 dB higher, and the frame rate higher; not against which system on
 which link. Delay is compared with WebRTC's GCC, which lets queues grow, quality and frame rate with GCC and Salsify,
 the published system for short delays. Metrics are the receiver's for every system.
@@ -53,7 +53,7 @@ FLOOR_MS: Final = 25.0 + 2 * Duration.from_ns(CODEC_NS).ms
 _SHORTER: Final = "p95 of delay more than 6 times smaller"
 _BETTER: Final = "median SSIM more than 2 dB higher"
 _FASTER: Final = "frame rate higher"
-#: Below these ours is worse than the baseline, whatever the baseline is at: a ratio, dB, frames per second.
+#: Below these ours is worse than the baseline, for any baseline: a ratio, dB, frames per second.
 _NEAR: Final = {_SHORTER: 0.8, _BETTER: -1.0, _FASTER: -0.5}
 _KEY_MS: Final = "delay_p95_ms"
 
@@ -95,7 +95,7 @@ class Cellular:
 
 
 _SETUP: Final = (
-    "the numbers of table and figure are not at hand, nor which system each statement is about: delay is compared with "
+    "the numbers of table and figure are not available, nor the system to which each statement refers: delay is compared with "
     "WebRTC's GCC, SSIM with Salsify. Generated talking head, x264 tables of frames, metrics at the receiver for every "
     "system; `published` is the published tree once per step, `rules` decides at every frame"
 )

@@ -1,4 +1,4 @@
-"""A fixed window that is raised once: FRCC's probe alone, without the rest of it."""
+"""A fixed window that is raised once: FRCC's probe without the rest of FRCC."""
 
 from __future__ import annotations
 

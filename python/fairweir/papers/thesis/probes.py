@@ -46,7 +46,7 @@ WINDOW_PKTS: Final = 100
         "a small range of excess delays is a large range of capacities; for C = 600 only the largest three "
         "probes create more than Delta R of excess delay"
     ),
-    setup="Delta R = 1, probes of a quarter to eight times C Delta R (the figure's are not told)",
+    setup="Delta R = 1, probes of a quarter to eight times C Delta R (the figure's are not published)",
     items=(
         "thesis figure 7.4",
         "frcc figure 7",

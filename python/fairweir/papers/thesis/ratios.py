@@ -1,4 +1,4 @@
-"""Thesis figure 7.16: throughput ratios where FRCC rests, with different rtprops and over several bottlenecks.
+"""Thesis figure 7.16: throughput ratios where FRCC settles, with different rtprops and over several bottlenecks.
 
 The figure's curves, from its equations (thesis section D.4) and in closed form; then the same from rounds of the fluid
 model, which compute the queues, and from packets.

@@ -1,4 +1,4 @@
-"""Thesis figure 7.13: where two FRCC flows go on the jittery link, and the region that they do not leave."""
+"""Thesis figure 7.13: states that two FRCC flows reach on the jittery link, and the region that they do not leave."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def corners(jitter: Jitter, n_c: Any, n_t: Any, r: float = R) -> list[tuple[Any,
     "thesis-7.13",
     title="FRCC's region on the jittery link",
     source="thesis figure 7.13, FRCC paper figure 15",
-    published="two flows go to N_C at most 6.6 and N_T in [0.15, 3.3], whatever jitter does, and stay there",
+    published="two flows go to N_C at most 6.6 and N_T in [0.15, 3.3], for any jitter, and stay there",
     setup=(
         "alternate cwnd update, gamma 4, clamps 0.8 and 1.3, gamma_R 2, theta = Delta_R, R < 2 theta; worst "
-        "jitter at each state of a grid. gamma_R as proved (throughputs taken for more) and as stated (for less)"
+        "jitter at each state of a grid. gamma_R as proved (throughputs overestimated) and as stated (underestimated)"
     ),
     items=(
         "thesis figure 7.13",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NOISE: Final = 0.05
 #: Of the contract 1/(s - b), to the right.
 SHIFTS: Final = (0.0, 0.5, 1.0, 2.0)
-#: Fair shares of 1/s, and delays of 1 - s, at which noise is looked at.
+#: Fair shares of 1/s, and delays of 1 - s, at which noise is examined.
 RATES: Final = (1.0, 4.0, 16.0, 64.0)
 DELAYS: Final = (0.2, 0.5, 0.8, 0.9)
 

@@ -75,6 +75,6 @@ def theorem_7_5_2(archive: Archive) -> Computation:
 def _stands(case: str, claim: str, steps: Sequence[Step]) -> Number:
     results = [settle(step) for step in steps]
     wrong = [result.name for result in results if not result.stands]
-    reading = f"steps of {len(results)} that came out as told"
+    reading = f"steps of {len(results)} with the stated result"
     bound = Bound(at_least=len(results))
     return Number(case, claim, reading, float(len(results) - len(wrong)), bound, "", ", ".join(wrong))

@@ -82,8 +82,8 @@ impl Beliefs {
 
 /// Returns the window of points that ends at `now`.
 ///
-/// `sent` of a point is what had been sent an RTprop before it, whatever the step: what could have been acknowledged by
-/// then.
+/// `sent` of a point is what had been sent an RTprop before it, for any step: the data that could have been
+/// acknowledged by then.
 fn window(ledger: &Ledger, now: Time, step: Dur, rtprop: Dur) -> Window {
     let mut window = Window::fresh();
     window.visible = 0;

@@ -1,7 +1,8 @@
-//! The published controller: the hand-written tree of Syntra's artifact, once per step, on batches of frames (docs/video.md).
+//! The published controller: the hand-written tree of Syntra's artifact, once per step, on batches of frames
+//! (docs/video.md).
 //!
-//! **Deviations**: its modes are reached in the order below; a batch that an older waiting one was the reference of is sent
-//! with it or dropped with it, where the artifact rewinds its encoder.
+//! **Deviations**: its modes are reached in the order below; a batch that an older waiting one was the reference of is
+//! sent with it or dropped with it, where the artifact rewinds its encoder.
 
 use super::beliefs::{Beliefs, View};
 use super::{TailProbe, explained, payload};
@@ -137,7 +138,7 @@ impl Published {
             (message, total) = (message + group.message, total + group.total);
             frames.extend(together);
         }
-        // A drain goes at M; whatever else is handed over is sent within the step.
+        // A drain goes at M; all other packets handed over are sent within the step.
         let m = view.bounds.c.min;
         let rate = if chosen.mode == "drain" { m } else { outgoing.backlog().max(m) };
         outgoing.set_pacing(rate / self.step().as_secs_f64());

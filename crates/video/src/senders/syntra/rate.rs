@@ -1,14 +1,14 @@
 //! The working rate R of a sender of frames: within the belief of C, it falls while packets are queued.
 //!
-//! Observations prove C to be at least min C and allow it to be at most max C. Jitter widens that interval, and a sender at
-//! min C would prove less with every window, since only packets that were sent can be delivered. Inside the interval R
-//! falls slowly while packets are queued, and grows slowly while none are.
+//! Observations prove C to be at least min C and allow it to be at most max C. Jitter widens that interval, and a
+//! sender at min C would prove less with every window, since only packets that were sent can be delivered. Inside the
+//! interval R falls slowly while packets are queued, and grows slowly while none are.
 
 use super::Situation;
 
 /// Minimum rate, packets per step: that of the model.
 const MIN_RATE: f64 = 1.0;
-/// Min C counts up to this multiple of what was delivered of late: a queue that empties in one burst proves no rate.
+/// Min C counts up to this multiple of the recently delivered rate: a queue that empties in one burst proves no rate.
 const AHEAD_OF_DELIVERED: f64 = 2.0;
 /// Change of R per step while packets are queued.
 const DECAY: f64 = 0.98;
@@ -83,8 +83,8 @@ impl WorkingRate {
         }
     }
 
-    /// Return the size of a frame in packets: `budget`, its size on an empty link, minus the excess of packets ahead of it. 0: the
-    /// frame is skipped.
+    /// Return the size of a frame in packets: `budget`, its size on an empty link, minus the excess of packets ahead of
+    /// it. 0: the frame is skipped.
     pub(super) fn target(&self, s: &Situation, budget: f64) -> f64 {
         let ahead = self.ahead(s);
         if ahead > SKIP_STEPS * self.rate {

@@ -35,7 +35,7 @@ class CbrDelay(Definition):
             yield from NETWORK.equal("TA", left[t], total, "queue", t)
 
     def admit(self, history: History, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
-        """Return what the queue has sent: C while it has bytes."""
+        """Return the bytes sent by the queue: C while it is not empty."""
         return min(history.tokens[-1] + history.grid.step, come)
 
     def serve(self, history: History, accepted: Fraction) -> bool:

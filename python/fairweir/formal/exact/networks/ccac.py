@@ -49,5 +49,5 @@ class Ccac(Definition):
         return history.between(least, most)
 
     def serve(self, history: History, accepted: Fraction) -> bool:
-        """Serve what has come and has a token, at the latest D after the token."""
+        """Serve the arrived bytes with tokens, at the latest D after the token."""
         return history.serve_within_jitter(accepted)

@@ -30,9 +30,9 @@ class Ideal(Definition):
             yield from NETWORK.equal("S", served[t], min(served[t - 1] + step, there), "service", t)
 
     def admit(self, history: History, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
-        """Return what the link has capacity for, of what has come."""
+        """Return the arrived bytes for which the link has capacity."""
         return min(history.tokens[-1] + history.grid.step, come)
 
     def serve(self, history: History, accepted: Fraction) -> bool:
-        """Serve what has left the queue."""
+        """Serve the bytes that have left the queue."""
         return history.serve_within_jitter(accepted)

@@ -62,7 +62,7 @@ def controls() -> list[Control]:
         ),
         Control(
             "control: theta = Delta_R/4",
-            "the link is used whatever jitter does (R = theta)",
+            "the link is used for any jitter (R = theta)",
             "a queue of two flows' worth looks like none",
             _idle_link,
         ),
@@ -93,7 +93,7 @@ def fair(r: Fraction, flows: int = 2) -> Cwnd:
 
 
 def lead(assumed: Assumed, cwnd: Cwnd, r: Fraction, score: Callable[[Cwnd], Fraction]) -> Iterator[Cwnd]:
-    """Run rounds exactly, each flow's estimate biased up or down, whichever maximises `score`.
+    """Run rounds exactly, each flow's estimate biased in the direction that maximises `score`.
 
     Parameters
     ----------
