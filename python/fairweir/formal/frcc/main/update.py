@@ -172,7 +172,7 @@ def attractor(case: Case, on_progress: Callable[[int], object] | None = None) ->
     Parameters
     ----------
     case : Case, the range of R/theta, the errors and the size of the cells
-    on_progress : called now and then with the number of settled cells
+    on_progress : called periodically with the number of settled cells
 
     Raises
     ------
