@@ -26,8 +26,8 @@
 #define CC_PROBE_SLOW_PARAMS(P)                                                                                        \
 	P(k_fp, "k", CC_FIXED, CC_FP(1), CC_FP(0.25), CC_FP(64), "length of a probe, in rtprops")                      \
 	P(alpha_pkts, "alpha", CC_PKTS, 5, 1, 10000, "packets in excess of those that certainly fit")  \
-	P(loss_share_fp, "loss_share", CC_FIXED, 0, 0, CC_FP(1), "... and so much of a bandwidth-delay product")       \
-	P(d_fp, "d", CC_FIXED, CC_FP(1), CC_FP(0.01), CC_FP(8), "jitter that is tolerated, in rtprops")
+	P(loss_share_fp, "loss_share", CC_FIXED, 0, 0, CC_FP(1), "additional excess, as a fraction of a BDP")          \
+	P(d_fp, "d", CC_FIXED, CC_FP(1), CC_FP(0.01), CC_FP(8), "tolerated jitter, in rtprops")
 CC_PARAMS(cc_probe_slow, CC_PROBE_SLOW_PARAMS);
 
 static __always_inline struct probe_lengths cc_probe_slow_lengths(const struct cc_probe_slow_params *p)

@@ -24,7 +24,7 @@
 #include "rule.h"
 
 #define CC_QDEL_PARAMS(P) \
-	P(d_fp, "d", CC_FIXED, CC_FP(1), CC_FP(0.01), CC_FP(8), "jitter that is tolerated, in rtprops")
+	P(d_fp, "d", CC_FIXED, CC_FP(1), CC_FP(0.01), CC_FP(8), "tolerated jitter, in rtprops")
 CC_PARAMS(cc_qdel, CC_QDEL_PARAMS);
 CC_STATE_FITS(struct beliefs);
 

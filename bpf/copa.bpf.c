@@ -28,9 +28,9 @@
 #include "window_min.h"
 
 #define COPA_PARAMS(P)                                                                                                 \
-	P(delta_fp, "delta", CC_FIXED, CC_FP(0.5), CC_FP(0.001), CC_FP(10), "1/delta packets queue per flow")          \
+	P(delta_fp, "delta", CC_FIXED, CC_FP(0.5), CC_FP(0.001), CC_FP(10), "1/delta packets are queued per flow")     \
 	P(min_rtt_window_us, "min_rtt_window", CC_US, 10000000, 1000, 2000000000ULL,                                   \
-	  "how long the smallest RTT holds")                                                                           \
+	  "length of the RTT minimum's window")                                                                        \
 	P(mode_switch, "mode_switch", CC_FLAG, 0, 0, 1, "compete with flows that fill the queue")                      \
 	P(code_velocity, "code_velocity", CC_FLAG, 0, 0, 1, "velocity as in the published code, not as in the paper")
 CC_PARAMS(copa, COPA_PARAMS);

@@ -25,9 +25,9 @@
 
 #define EXPO_PARAMS(P)                                                                                                 \
 	P(mu_minus_bytes_per_s, "mu_minus", CC_RATE, 125000, 125, 125000000000ULL, "rate at a queueing delay of rmax") \
-	P(s_fp, "s", CC_FIXED, CC_FP(2), CC_FP(1.01), CC_FP(64), "factor in rate that jitter of d may cost")           \
-	P(d_us, "d", CC_US, 10000, 1, 10000000, "jitter that is tolerated")                                            \
-	P(rmax_us, "rmax", CC_US, 100000, 1, 100000000, "largest queueing delay")                                      \
+	P(s_fp, "s", CC_FIXED, CC_FP(2), CC_FP(1.01), CC_FP(64), "maximum factor in rate from jitter of d")            \
+	P(d_us, "d", CC_US, 10000, 1, 10000000, "tolerated jitter")                                                    \
+	P(rmax_us, "rmax", CC_US, 100000, 1, 100000000, "maximum queueing delay")                                      \
 	P(a_bytes_per_s, "a", CC_RATE, 25000, 1, 125000000000ULL, "increase per rtprop")                               \
 	P(b_fp, "b", CC_FIXED, CC_FP(0.98), CC_FP(0.01), CC_FP(0.999), "factor of a decrease")
 CC_PARAMS(expo, EXPO_PARAMS);

@@ -50,21 +50,21 @@
 
 #define FRCC_PARAMS(P)                                                                                                 \
 	P(theta_us, "theta", CC_US, 10000, 10, 10000000, "queueing delay kept per flow")                               \
-	P(d_us, "d", CC_US, 10000, 10, 10000000, "jitter that is tolerated")                                           \
+	P(d_us, "d", CC_US, 10000, 10, 10000000, "tolerated jitter")                                                   \
 	P(gamma, "gamma", CC_NUMBER, 4, 1, 64, "a probe's excess delay, in d per target flow")                         \
 	P(alpha_fp, "alpha", CC_FIXED, CC_FP(1), CC_FP(0.01), CC_FP(1), "weight of the target in a cwnd update")       \
-	P(delta_h_fp, "delta_h", CC_FIXED, CC_FP(1.296875), CC_FP(1), CC_FP(16), "largest increase of a round")        \
-	P(delta_l_fp, "delta_l", CC_FIXED, CC_FP(1.25), CC_FP(1), CC_FP(16), "largest decrease of a round")            \
+	P(delta_h_fp, "delta_h", CC_FIXED, CC_FP(1.296875), CC_FP(1), CC_FP(16), "maximum increase per round")         \
+	P(delta_l_fp, "delta_l", CC_FIXED, CC_FP(1.25), CC_FP(1), CC_FP(16), "maximum decrease per round")             \
 	P(clamp_flow_count, "clamp_flow_count", CC_FLAG, 0, 0, 1, "clamp N_C (paper), not the target cwnd (kernel)")   \
 	P(skip_negative_excess, "skip_negative_excess", CC_FLAG, 0, 0, 1, "ignore negative excess delays (kernel)")    \
 	P(cumulative_probe, "cumulative_probe", CC_FLAG, 0, 0, 1,                                                      \
 	  "a probe's packets are those below snd_una (kernel)")                                                        \
-	P(min_slots, "min_slots", CC_NUMBER, 6, 2, 250, "fewest slots of a round")                                     \
-	P(max_slots, "max_slots", CC_NUMBER, 20, 2, 250, "most slots of a round")                                      \
-	P(slots_per_flow, "slots_per_flow", CC_NUMBER, 2, 1, 16, "slots of a round per target flow")                   \
-	P(probe_interval_us, "probe_interval", CC_US, 30000000, 0, 3600000000ULL, "between rtprop probes; 0: never")   \
-	P(rmax_us, "rmax", CC_US, 100000, 0, 10000000, "largest rtprop expected of a competitor")                      \
-	P(boot_clock, "boot_clock", CC_FLAG, 0, 0, 1, "time rtprop probes by this host's clock, not by the wall clock")
+	P(min_slots, "min_slots", CC_NUMBER, 6, 2, 250, "minimum slots per round")                                     \
+	P(max_slots, "max_slots", CC_NUMBER, 20, 2, 250, "maximum slots per round")                                    \
+	P(slots_per_flow, "slots_per_flow", CC_NUMBER, 2, 1, 16, "slots per round and target flow")                    \
+	P(probe_interval_us, "probe_interval", CC_US, 30000000, 0, 3600000000ULL, "rtprop probe interval; 0: none")    \
+	P(rmax_us, "rmax", CC_US, 100000, 0, 10000000, "maximum rtprop of competing flows")                            \
+	P(boot_clock, "boot_clock", CC_FLAG, 0, 0, 1, "schedule rtprop probes by the time since boot, not wall time")
 CC_PARAMS(frcc, FRCC_PARAMS);
 
 #define FRCC_MIN_CWND 4U

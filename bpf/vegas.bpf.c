@@ -23,12 +23,12 @@
 #include "tcp.h"
 
 #define VEGAS_PARAMS(P)                                                                                                \
-	P(alpha_pkts, "alpha", CC_PKTS, 2, 0, 1000000, "grow below this many packets in the queue")                      \
-	P(beta_pkts, "beta", CC_PKTS, 4, 0, 1000000, "shrink above this many packets in the queue")                      \
-	P(gamma_pkts, "gamma", CC_PKTS, 1, 0, 1000000, "leave slow start above this many packets in the queue")          \
+	P(alpha_pkts, "alpha", CC_PKTS, 2, 0, 1000000, "increase below this number of packets in the queue")           \
+	P(beta_pkts, "beta", CC_PKTS, 4, 0, 1000000, "decrease above this number of packets in the queue")             \
+	P(gamma_pkts, "gamma", CC_PKTS, 1, 0, 1000000, "end slow start above this number of packets in the queue")     \
 	P(kernel_diff, "kernel_diff", CC_FLAG, 0, 0, 1,                                                                \
-	  "divide by the base RTT, as Linux does, not by the present one")                                             \
-	P(kernel_exit, "kernel_exit", CC_FLAG, 0, 0, 1, "leave slow start with a doubled window, as Linux does")
+	  "divide by the base RTT, as Linux does, not by the round's minimum")                                         \
+	P(kernel_exit, "kernel_exit", CC_FLAG, 0, 0, 1, "end slow start with a doubled window, as Linux does")
 CC_PARAMS(vegas, VEGAS_PARAMS);
 
 /* Fewer samples in a round than this could all be delayed ACKs (Linux). */

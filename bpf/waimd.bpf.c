@@ -22,7 +22,7 @@
 
 #define WAIMD_PARAMS(P)                                                                                                \
 	P(weight_fp, "weight", CC_FIXED, CC_FP(1), CC_FP(0.01), CC_FP(1000),                                           \
-	  "share wanted, relative to a flow of weight 1")
+	  "intended throughput relative to a flow of weight 1")
 CC_PARAMS(waimd, WAIMD_PARAMS);
 
 struct waimd {
