@@ -1,7 +1,8 @@
 """Evidence for congestion control.
 
 ``import fairweir as fw`` has the names of everyday use: ``fw.run(fw.dumbbell(["bbr", "cubic"]))``, ``fw.sweep``,
-``fw.run_audit``, ``fw.verify``. Each loads its part of the package when it is first used.
+``fw.compare``, ``fw.audit("bbr", depth="quick").report("out/")``, ``fw.verify``, ``fw.explain``. Each loads its part of
+the package when it is first used.
 """
 
 from importlib import import_module
@@ -12,10 +13,13 @@ from fairweir.ccas.cca import Cca
 from fairweir.errors import CcaError, ConfigError, ControllerError, FairweirError
 
 if TYPE_CHECKING:
-    from fairweir.audit.runner import run_audit
-    from fairweir.formal.verdicts.verify import verify
+    from fairweir.audit.runner import run_audit as audit
+    from fairweir.explain.explanation import explain
+    from fairweir.formal.verdicts.named import verify
     from fairweir.judging.outcome import Outcome
+    from fairweir.play.compare import compare
     from fairweir.play.run import Run, run
+    from fairweir.play.simulate import Capture
     from fairweir.play.sweep import Sweep, sweep
     from fairweir.scenario.dumbbell import dumbbell
     from fairweir.scenario.model import Scenario
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Ack",
     "Bytes",
+    "Capture",
     "Cca",
     "CcaError",
     "ConfigError",
@@ -40,9 +45,11 @@ __all__ = [
     "Start",
     "Sweep",
     "__version__",
+    "audit",
+    "compare",
     "dumbbell",
+    "explain",
     "run",
-    "run_audit",
     "sweep",
     "verify",
 ]
@@ -50,6 +57,7 @@ __all__ = [
 #: Names that are loaded when they are used, and their modules.
 _HOMES: Final = {
     "Bytes": "units",
+    "Capture": "play.simulate",
     "Duration": "units",
     "Outcome": "judging.outcome",
     "Rate": "units",
@@ -58,14 +66,19 @@ _HOMES: Final = {
     "Sweep": "play.sweep",
     "dumbbell": "scenario.dumbbell",
     "run": "play.run",
-    "run_audit": "audit.runner",
+    "compare": "play.compare",
     "sweep": "play.sweep",
-    "verify": "formal.verdicts.verify",
+    "verify": "formal.verdicts.named",
 }
+
+#: Packages that are functions, too.
+_CALLABLE: Final = {"audit", "explain"}
 
 
 def __getattr__(name: str) -> Any:
     """Return a name of :data:`__all__` from its module."""
+    if name in _CALLABLE:
+        return import_module(f"fairweir.{name}")
     if name in _HOMES:
         return getattr(import_module(f"fairweir.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -108,7 +108,7 @@ def test_an_audit_takes_words() -> None:
         run_audit(["reno"], depth="quik", only=[family])  # type: ignore[arg-type]
     assert caught.value.hint == "did you mean `quick`?"
     # One name alone is not its letters.
-    found = run_audit("reno", depth="quick", only="finite-flows", seeds=2, workers=1)  # type: ignore[arg-type]
+    found = run_audit("reno", depth="quick", only="finite-flows", seeds=2, workers=1)
     assert (found.depth, [cca.cca for cca in found.ccas]) == ("quick", ["reno"])
 
 
@@ -221,7 +221,7 @@ def test_a_record_is_shown_in_a_line() -> None:
 )
 def test_a_name_that_is_no_controller(name: str, message: str, hint: str) -> None:
     with pytest.raises(CcaError) as audited:
-        run_audit([name], depth="quick", workers=1)  # type: ignore[arg-type]
+        run_audit([name], depth="quick", workers=1)
     # No file, no scenario and no key that the user did not write.
     assert (str(audited.value), "frozen" in str(audited.value)) == (message, False)
     assert (audited.value.hint or "").startswith(hint)
@@ -241,7 +241,7 @@ def test_parameters_in_a_name() -> None:
     assert (table.name, table.params) == ("cubic", {"beta": 0.5, "hystart": "off"})
     assert table == dumbbell({"name": "cubic", "beta": 0.5, "hystart": "off"}).flow[0].cca
     assert table == dumbbell('{name="cubic", beta=0.5, hystart="off"}').flow[0].cca
-    found = run_audit(["reno{}", "cubic{beta=0.5}"], depth="quick", only="finite-flows", seeds=2)  # type: ignore[arg-type]
+    found = run_audit(["reno{}", "cubic{beta=0.5}"], depth="quick", only="finite-flows", seeds=2)
     assert [cca.cca for cca in found.ccas] == ["reno{}", "cubic{beta=0.5}"]
     with pytest.raises(CcaError, match=r"unknown field `bta`.*\(cubic\{bta=0.5\}\)$"):
-        run_audit(["cubic{bta=0.5}"], depth="quick", only="finite-flows", seeds=2)  # type: ignore[arg-type]
+        run_audit(["cubic{bta=0.5}"], depth="quick", only="finite-flows", seeds=2)

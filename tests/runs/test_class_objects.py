@@ -76,7 +76,7 @@ def test_a_class_goes_to_the_child_that_plays_c(tmp_path: Path) -> None:
 
 
 def test_an_audit_takes_a_class() -> None:
-    found = run_audit(paced(5.0), depth="quick", only="finite-flows", seeds=2)  # type: ignore[arg-type]
+    found = run_audit(paced(5.0), depth="quick", only="finite-flows", seeds=2)
     assert not found.ccas[0].families[0].faults
 
 

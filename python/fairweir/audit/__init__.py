@@ -4,11 +4,14 @@ from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.results import AuditResults
+from fairweir.callable import make_callable
 
 if TYPE_CHECKING:
     from fairweir.audit.runner import run_audit
 
 __all__ = ["AuditResults", "Depth", "run_audit"]
+
+make_callable(__name__, "fairweir.audit.runner", "run_audit")
 
 
 def __getattr__(name: str) -> object:

@@ -7,16 +7,14 @@ count.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from fairweir.documents.atomic_write import write_text
 from fairweir.judging.outcome import Outcome, Threshold, combine
 from fairweir.show import formats
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FORMAT: Literal["fairweir-audit/1"] = "fairweir-audit/1"
 
@@ -269,6 +267,20 @@ class AuditResults(_Model):
     def verdict(self) -> Outcome:
         """All CCAs together."""
         return combine(c.verdict for c in self.ccas)
+
+    def report(self, folder: str | Path) -> Path:
+        """Write ``report.html``, ``results.json``, ``junit.xml``, ``summary.md`` and failing scenarios.
+
+        Parameters
+        ----------
+        folder : str or Path; created
+        """
+        from fairweir.audit.folder import write_files
+
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        write_files(self, target)
+        return target
 
     def cca(self, name: str) -> CcaResults | None:
         """The results of `name`, if it was audited."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Literal, cast
 
 from fairweir import _core, extras
 from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
@@ -272,7 +272,7 @@ class _Conductor:
 def run_audit(
     ccas: AnyCca | Iterable[AnyCca],
     *,
-    depth: Depth = Depth.DEFAULT,
+    depth: Depth | Literal["quick", "default", "deep"] = Depth.DEFAULT,
     seeds: int | None = None,
     only: Iterable[str] | None = None,
     workers: int | None = None,
@@ -302,6 +302,7 @@ def run_audit(
     InterruptedAuditError : Ctrl-C; holds the finished part
     """
     started = time.perf_counter()
+    depth = Depth(depth)
     listed = [only] if isinstance(only, str) else list(only or ())
     chosen = [text_of(cca) for cca in ([ccas] if isinstance(ccas, (str, type, Mapping)) else ccas)]
     names = [n for n in select(listed) if listed or depth is not Depth.QUICK or n in FAMILIES]

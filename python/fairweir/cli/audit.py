@@ -11,12 +11,10 @@ from typing import Annotated
 import typer
 
 from fairweir.audit.baseline import compare
-from fairweir.audit.evidence import write_evidence
 from fairweir.audit.exhibits.family import Depth
-from fairweir.audit.junit import write_junit
+from fairweir.audit.folder import write_files
 from fairweir.audit.results import AuditResults
 from fairweir.audit.runner import InterruptedAuditError, run_audit
-from fairweir.audit.summary import write_summary
 from fairweir.audit.table import show, show_comparison
 from fairweir.ccas.cca_spec import require
 from fairweir.cli import output
@@ -81,16 +79,14 @@ def audit(
                 on_progress=report,
             )
     except InterruptedAuditError as stop:
-        keep(stop.results, folder)
-        write_report(stop.results, folder)
+        write_files(stop.results, folder)
         output.stderr.print(f"stopped: {stop.results.runs} runs had finished; stored in {folder}/", soft_wrap=True)
         raise KeyboardInterrupt from None
     comparison = None
     if before is not None:
         comparison = compare(before, results, str(baseline))
         results = results.model_copy(update={"comparison": comparison})
-    keep(results, folder)
-    write_report(results, folder)
+    write_files(results, folder)
     if as_json:
         sys.stdout.write(results.for_stdout())
     else:
@@ -107,21 +103,6 @@ def audit(
     is_bad = bool(comparison.worsened) if comparison is not None else results.verdict is Outcome.FAILS
     if is_bad:
         raise typer.Exit(CLAIM_FAILS)
-
-
-def keep(results: AuditResults, folder: Path) -> None:
-    """Write failing scenarios, ``results.json``, ``junit.xml`` and ``summary.md`` to `folder`."""
-    write_evidence(results, folder)
-    results.save(folder / "results.json")
-    write_junit(results, folder / "junit.xml")
-    write_summary(results, folder / "summary.md")
-
-
-def write_report(results: AuditResults, folder: Path) -> None:
-    """Write ``report.html`` to `folder`."""
-    from fairweir.audit import report
-
-    report.write_report(results, folder / "report.html")
 
 
 def _baseline(path: Path, depth: Depth, ccas: list[str]) -> AuditResults:

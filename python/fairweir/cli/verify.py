@@ -18,7 +18,6 @@ from fairweir.cli.progress import meter
 from fairweir.cli.verify_controller import BAD_INPUT, CLAIM_FAILS, COLOURS, SYMBOLS, verify_controller
 from fairweir.documents import shipped
 from fairweir.documents.digits import plain
-from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.formal.solving.solvers import Budget, Race, SolverName
 
@@ -101,10 +100,15 @@ def verify(
             certificate=certificate, out=out, write=write, as_json=as_json,
         )  # fmt: skip
         return
-    cases = _cases(
-        cca, model, properties or ["utilization", "queue"], points, per_r, jitter, buffer, flows, beliefs, timeouts,
-        given or [],
-    )  # fmt: skip
+    from fairweir.formal.verdicts.named import case_of
+
+    cases = [
+        case_of(
+            cca, claim, model=model, points=points, per_r=per_r, jitter=jitter, buffer=buffer, flows=flows,
+            beliefs=beliefs, timeouts=timeouts, given=given or [],
+        )
+        for claim in properties or ["utilization", "queue"]
+    ]  # fmt: skip
     spend = Budget(budget)
     done: list[Evidence] = []
     with meter("verify", counts=True) as report:
@@ -135,43 +139,6 @@ def verify(
         raise typer.Exit(CLAIM_FAILS)
     if any(evidence.uncertified for evidence in done):
         raise typer.Exit(BAD_INPUT)
-
-
-def _cases(
-    cca: str,
-    model: str,
-    properties: list[str],
-    points: int,
-    per_r: int,
-    jitter: str,
-    buffer: str,
-    flows: int,
-    beliefs: str,
-    timeouts: bool,
-    given: list[str],
-) -> list[Case]:
-    """Parse the command line's words."""
-    from fairweir.formal.beliefs import Expiry, Start
-    from fairweir.formal.claims.syntax import parse_assumption, parse_claim, parse_number
-    from fairweir.formal.encoding.buffers import Buffer
-    from fairweir.formal.encoding.grid import Grid
-    from fairweir.formal.models.user import find_model
-    from fairweir.formal.verdicts.subjects import find_subject
-    from fairweir.formal.verdicts.verify import Case
-
-    def one_of(value: str, known: list[str], what: str, key: str) -> str:
-        if value not in known:
-            raise ConfigError(f"no such {what}: `{value}`", key=key, hint=did_you_mean(value, known))
-        return value
-
-    network = find_model(model)
-    name = network.name if network.source else model
-    start = Start(one_of(beliefs, [*Start], "start of beliefs", "--beliefs"))
-    size = Buffer(one_of(buffer, [*Buffer], "buffer", "--buffer"))
-    subject = find_subject(cca, start, Expiry.AT_END if timeouts else Expiry.NEVER)
-    grid = Grid(points, per_r, parse_number(jitter, jitter, "--jitter"))
-    assumptions = tuple(map(parse_assumption, given))
-    return [Case(subject, name, parse_claim(text), grid, size, flows, assumptions) for text in properties]
 
 
 def _folder(case: Case) -> str:

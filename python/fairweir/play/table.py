@@ -209,8 +209,11 @@ class Table:
         return f"<Table of {len(self)} rows: {columns}>"
 
     def _repr_html_(self) -> str:
-        """Return the first rows for a notebook."""
-        first = {name: self[name][:SHOWN_ROWS].tolist() for name in self}
+        return self.to_html()
+
+    def to_html(self, max_rows: int = SHOWN_ROWS) -> str:
+        """Return the first rows as an HTML table."""
+        first = {name: self[name][:max_rows].tolist() for name in self}
         heads = "".join(
             f"<th>{html.escape(name)}<br><small>{html.escape(self.units.get(name, ''))}</small></th>" for name in self
         )
@@ -218,7 +221,7 @@ class Table:
             f"<tr>{''.join(f'<td>{html.escape(_cell(value))}</td>' for value in row)}</tr>"
             for row in zip(*first.values(), strict=True)
         )
-        left = len(self) - SHOWN_ROWS
+        left = len(self) - max_rows
         more = f"<p>and {left} more rows</p>" if left > 0 else ""
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{more}"
 

@@ -1,0 +1,249 @@
+"""Compare two runs, two sweeps, or two controllers on one scenario: differences, with intervals over seeds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairweir.ccas.cca_spec import AnyCca, text_of
+from fairweir.documents.digits import plain
+from fairweir.errors import ConfigError, FairweirError
+from fairweir.judging.interval import Scale, interval
+from fairweir.judging.summary import FlowSummary, LinkSummary, Summary
+from fairweir.play.batch import Archive, Task, play_all, spread_starts
+from fairweir.play.run import Run
+from fairweir.play.sweep import Sweep
+from fairweir.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from fairweir.play.table import Table
+
+OF_A_FLOW: dict[str, tuple[str, Callable[[FlowSummary], float | None]]] = {
+    "throughput": ("Mbit/s", lambda flow: flow.throughput_mbps),
+    "mean RTT": ("ms", lambda flow: flow.rtt_ms.mean),
+    "mean queueing delay": ("ms", lambda flow: flow.qdelay_ms.mean),
+    "loss rate": ("", lambda flow: flow.loss_rate),
+}
+OF_A_LINK: dict[str, tuple[str, Callable[[LinkSummary], float | None]]] = {
+    "utilization": ("", lambda link: link.utilization),
+    "mean wait": ("ms", lambda link: link.queue_ms.mean),
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A quantity on both sides.
+
+    Attributes
+    ----------
+    at : str, settings of a sweep's points, else empty
+    of : str; id of the flow, name of the link, or "all flows"
+    quantity, unit : str
+    first, second : float, means over the runs
+    difference : float, second less first
+    lo, hi : float, the 95 % t-interval of the difference; None with one run on a side
+    """
+
+    at: str
+    of: str
+    quantity: str
+    unit: str
+    first: float
+    second: float
+    difference: float
+    lo: float | None
+    hi: float | None
+
+    @property
+    def is_significant(self) -> bool | None:
+        """Whether the interval excludes 0; None without an interval."""
+        return None if self.lo is None or self.hi is None else not self.lo <= 0.0 <= self.hi
+
+
+@dataclass(frozen=True, repr=False)
+class Differences:
+    """What differs between two sides.
+
+    Attributes
+    ----------
+    names : str and str, of the sides
+    rows : tuple of Difference
+    """
+
+    names: tuple[str, str]
+    rows: tuple[Difference, ...]
+
+    def table(self) -> Table:
+        """Return a row per quantity."""
+        from fairweir.play.table import Table
+
+        fields = ("at", "of", "quantity", "unit", "first", "second", "difference", "lo", "hi")
+        return Table.from_rows([{field: getattr(row, field) for field in fields} for row in self.rows])
+
+    def __repr__(self) -> str:
+        """Return a line per quantity, with the interval of its difference."""
+        lines = [f"{self.names[0]} -> {self.names[1]}"]
+        for row in self.rows:
+            of = f"{row.at}: {row.of}" if row.at else row.of
+            within = "" if row.lo is None or row.hi is None else f" [{row.lo:+.3g}, {row.hi:+.3g}]"
+            values = f"{plain(row.first, 4)} -> {plain(row.second, 4)} {row.unit}".rstrip()
+            lines.append(f"{of}, {row.quantity}: {values} ({row.difference:+.3g}{within})")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html(len(self.rows))
+
+
+Side = Run | Sequence[Run] | Sweep | AnyCca
+
+
+def compare(
+    first: Side,
+    second: Side,
+    *,
+    scenario: Scenario | str | Path | Mapping[str, Any] | None = None,
+    seeds: int = 5,
+    workers: int | None = None,
+) -> Differences:
+    """Compare two runs, two lists of runs, two sweeps, or two controllers on one scenario.
+
+    Parameters
+    ----------
+    first, second : two runs; two lists of runs that differ in the seed; two sweeps, whose points with the same settings
+        apart from ``seed`` are compared; or two controllers, as :func:`fairweir.audit` takes them
+    scenario : Scenario, or an argument of :meth:`Scenario.of`; for controllers: all its flows get the one, then the
+        other
+    seeds : int, runs of each controller; the seed also draws start times
+    workers : int, processes; default one per core
+
+    Returns
+    -------
+    Differences ; flows and links are matched by their position. With the same seeds on both sides the interval is that
+    of the differences of pairs, else that of two means
+
+    Raises
+    ------
+    ConfigError : two different kinds of things, controllers without a scenario, or nothing in common
+    FairweirError : a run of a controller failed
+
+    Examples
+    --------
+    >>> import fairweir as fw
+    >>> link = dict(rate="12Mbps", rtprop="20ms", buffer="4bdp", duration="5s")
+    >>> found = fw.compare(fw.run(fw.dumbbell("reno", **link)), fw.run(fw.dumbbell("vegas", **link)))
+    >>> wait = next(row for row in found.rows if row.quantity == "mean wait")
+    >>> wait.difference < 0
+    True
+    """
+    if isinstance(first, Sweep) and isinstance(second, Sweep):
+        return _of_sweeps(first, second)
+    sides = [_runs(one) for one in (first, second)]
+    if sides[0] is not None and sides[1] is not None:
+        names = [" ".join(dict.fromkeys(run.scenario.name or "run" for run in side)) for side in sides if side]
+        return _differences((names[0], names[1]), "", *([run.summary for run in side] for side in sides if side))
+    if any(side is not None for side in sides) or any(isinstance(one, Sweep) for one in (first, second)):
+        raise ConfigError(
+            f"cannot compare {type(first).__name__} and {type(second).__name__}",
+            hint="compare two runs, two lists of runs, two sweeps or two controllers",
+        )
+    if scenario is None:
+        hint = 'such as `compare("bbr", "cubic", scenario=dumbbell(["reno", "reno"]))`'
+        raise ConfigError("controllers are compared on a scenario", hint=hint, key="scenario")
+    if seeds < 1:
+        raise ConfigError(f"number of seeds must be positive: `{seeds}`", hint="five give an interval", key="seeds")
+    return _of_controllers((text_of(first), text_of(second)), Scenario.of(scenario), seeds, workers)
+
+
+def _runs(side: Side) -> list[Run] | None:
+    if isinstance(side, Run):
+        return [side]
+    if isinstance(side, Sequence) and not isinstance(side, str) and side and all(isinstance(one, Run) for one in side):
+        return list(side)
+    return None
+
+
+def _of_controllers(names: tuple[str, str], scenario: Scenario, seeds: int, workers: int | None) -> Differences:
+    tasks = [
+        [Task(spread_starts(scenario.override({"flow.*.cca": name}), seed)) for seed in range(1, seeds + 1)]
+        for name in names
+    ]
+    outcomes = play_all([task for side in tasks for task in side], Archive(None), workers=workers)
+    sides: list[list[Summary]] = [[], []]
+    for side, found in zip(tasks, sides, strict=True):
+        for task in side:
+            outcome = outcomes[task.key]
+            if outcome.summary is None:
+                raise FairweirError(f"a run failed: {outcome.failure}")
+            found.append(outcome.summary)
+    return _differences(names, "", *sides)
+
+
+def _of_sweeps(first: Sweep, second: Sweep) -> Differences:
+    sides = [_by_settings(one) for one in (first, second)]
+    common = [at for at in sides[0] if at in sides[1]]
+    if not common:
+        raise ConfigError("the sweeps have no point in common", hint="compare sweeps of the same axes and values")
+    rows = [row for at in common for row in _rows(at, sides[0][at], sides[1][at])]
+    return Differences(("first", "second"), tuple(rows))
+
+
+def _by_settings(sweep: Sweep) -> dict[str, list[Summary]]:
+    found: dict[str, list[Summary]] = {}
+    for point in sweep.points:
+        if (summary := sweep.summaries.get(point.key)) is not None:
+            at = ", ".join(
+                f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+                for key, value in point.settings.items()
+                if key != "seed"
+            )
+            found.setdefault(at, []).append(summary)
+    return found
+
+
+def _differences(names: tuple[str, str], at: str, first: list[Summary], second: list[Summary]) -> Differences:
+    return Differences(names, tuple(_rows(at, first, second)))
+
+
+def _rows(at: str, first: list[Summary], second: list[Summary]) -> Iterator[Difference]:
+    seeds = [[summary.seed for summary in side] for side in (first, second)]
+    is_paired = seeds[0] == seeds[1]
+
+    def row(of: str, quantity: str, unit: str, read: Callable[[Summary], float | None]) -> Iterator[Difference]:
+        values = [[read(summary) for summary in side] for side in (first, second)]
+        known = [[value for value in side if value is not None] for side in values]
+        if all(known) and [len(side) for side in known] == [len(side) for side in values]:
+            yield _difference(at, of, quantity, unit, known[0], known[1], is_paired=is_paired)
+
+    yield from row("all flows", "Jain's index", "", lambda summary: summary.jain)
+    yield from row(
+        "all flows", "throughput", "Mbit/s", lambda summary: sum(flow.throughput_mbps for flow in summary.flows)
+    )
+    sides = first[0], second[0]
+    for i in range(min(len(side.flows) for side in sides)):
+        ids = dict.fromkeys(side.flows[i].id for side in sides)
+        for quantity, (unit, of_flow) in OF_A_FLOW.items():
+            yield from row(" / ".join(ids), quantity, unit, lambda s, i=i, read=of_flow: read(s.flows[i]))  # type: ignore[misc]
+    for i in range(min(len(side.links) for side in sides)):
+        link_names = dict.fromkeys(side.links[i].name for side in sides)
+        for quantity, (unit, of_link) in OF_A_LINK.items():
+            yield from row(" / ".join(link_names), quantity, unit, lambda s, i=i, read=of_link: read(s.links[i]))  # type: ignore[misc]
+
+
+def _difference(
+    at: str, of: str, quantity: str, unit: str, first: list[float], second: list[float], *, is_paired: bool
+) -> Difference:
+    means = [math.fsum(side) / len(side) for side in (first, second)]
+    change = means[1] - means[0]
+    lo = hi = None
+    if is_paired and len(first) > 1:
+        found = interval([b - a for a, b in zip(first, second, strict=True)], Scale.REAL)
+        lo, hi = found.lo, found.hi
+    elif len(first) > 1 and len(second) > 1:
+        # Means of independent runs: their half widths add up as the roots of squares do.
+        half = math.hypot(*((one.hi - one.lo) / 2 for one in (interval(side, Scale.REAL) for side in (first, second))))
+        lo, hi = change - half, change + half
+    return Difference(at, of, quantity, unit, means[0], means[1], change, lo, hi)
