@@ -20,7 +20,7 @@ UV_COMPILE := $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --ge
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := build
-.PHONY: build audit test docs wheel check bench format lock doctor clean
+.PHONY: build audit test coverage docs wheel check bench format lock doctor clean
 
 ## build: the command .venv/bin/fairweir, and where they can be built .venv/bin/fairweir-kernel, which plays on
 ## real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
@@ -40,6 +40,14 @@ test: $(VENV)/.core $(VENV)/.kernel $(VENV)/.browser
 docs: $(VENV)/.core
 	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "ready: docs/_build/html/index.html"
+
+## coverage: the part of the Python package's lines that tests run, also in child processes; some tests: ARGS=tests/cli
+coverage: $(VENV)/.core $(VENV)/.kernel $(VENV)/.browser
+	rm -rf target/coverage && mkdir -p target/coverage
+	$(BIN)/coverage run -m pytest -q -n 2 --dist loadfile -m "not kernel" $(ARGS) || true
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	@echo "$$($(BIN)/coverage report --format=total) % of lines; target/coverage/html/index.html shows the others"
 
 ## wheel: dist/, for `pip install`: the core with it, and what else in an extra, as in 'fairweir[formal]'
 wheel: $(VENV)/.packages
