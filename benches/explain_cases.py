@@ -68,7 +68,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What its files are called."""
+        """Names of its files."""
         return f"{self.world}-{self.number:04}"
 
     @property

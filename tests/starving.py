@@ -1,4 +1,4 @@
-"""What tests of certificates of starvation share."""
+"""Common parts of tests of certificates of starvation."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ SAME: Final = 1e-3
 
 @dataclass
 class CampaignResult:
-    """What came of attacks.
+    """Results of attacks.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ _PLACES: Final = {name: place for place, name in enumerate(FEATURES)}
 def closed_loops(
     query: _core.GameQuery, controller: _core.GameController, seed: int, *, steps: int, changes: bool = False
 ) -> Iterator[Taken]:
-    """Yield steps of random links, each played for some 80 steps, until there are so many.
+    """Yield steps of random links, each run for some 80 steps, until `count` are found.
 
     Parameters
     ----------

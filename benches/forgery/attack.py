@@ -25,7 +25,7 @@ POOL = 32
 
 @dataclass
 class Questions:
-    """What one round attacks."""
+    """Targets of one round."""
 
     can_be_met: list[str] = field(default_factory=list)
     proved: list[tuple[str, list[str]]] = field(default_factory=list)
@@ -220,7 +220,7 @@ def place(found: int | RejectedError) -> str:
 
 
 def attack(seed: str, limit: int = ROUND, size: int = POOL) -> Tally:
-    """Play one round: so many attempts, on so many questions of each kind."""
+    """Run one round: a number of attempts on a number of questions of each kind."""
     tally, answers = Tally(), dict[str, z3.CheckSatResult | None]()
     for kind, question, certificate, can_be_met in attempts(random.Random(seed), size):  # noqa: S311 (not a secret)
         if tally.attempts == limit:

@@ -14,7 +14,7 @@ POINTS: Final = 6
 
 @dataclass(frozen=True)
 class Model:
-    """What is assumed of the link, in packets (a step) and steps."""
+    """Assumptions about the link, in packets (per step) and steps."""
 
     c: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
     b: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))

@@ -410,7 +410,7 @@ static __always_inline bool is_outdated(const struct guard_packet *p)
 	return true;
 }
 
-/* User space runs it with the frame of an ACK that is to leave (once more); its window is then decided at the device.
+/* User space runs it with the frame of an ACK that is to leave (again); its window is then decided at the device.
  * */
 SEC("tc")
 int guard_renew(struct __sk_buff *skb)

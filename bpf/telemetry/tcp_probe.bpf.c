@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * A sample of a TCP flow's state at each segment that arrives for it, ACKs above all, whatever its congestion control:
+ * A sample of a TCP flow's state at each segment that arrives for it, mainly ACKs, with any congestion control:
  * the kernel's tracepoint tcp_probe, to a ring buffer. The state is that before the segment is processed.
  */
 #include "tcp.h"

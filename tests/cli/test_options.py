@@ -521,7 +521,7 @@ def functions() -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize(("name", "function"), [pytest.param(*one, id=one[0]) for one in functions()])
 def test_an_option_that_is_not_read_before_a_command_returns_is_rejected_there(name: str, function: Any) -> None:
-    """What a call reads is what stands in the code before its first return: all else must be rejected by one rule."""
+    """A call reads the options in the code before its first return: all else must be rejected by one rule."""
 
     def names(*nodes: ast.AST) -> set[str]:
         return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}

@@ -145,7 +145,7 @@ def test_one_side_is_not_enough(call: Any, keep: Callable[[Frame], bool]) -> Non
 
 
 def qlog_events() -> list[dict[str, Any]]:
-    """What the sender of the same flow over QUIC logs: packets of the same size on the wire, an ACK for two."""
+    """Return the log of a QUIC sender of the same flow: packets of the same size on the wire, an ACK for two."""
     events: list[dict[str, Any]] = []
     for n, (sent_ns, acked_ns) in enumerate(sent_and_acked()):
         header = {"packet_type": "1RTT", "packet_number": n}

@@ -140,7 +140,7 @@ def _writes(call: ast.Call) -> bool:
 
 
 def test_all_files_are_written_by_the_one_writer() -> None:
-    """What opens, saves or names a temporary file elsewhere is listed here, with the reason."""
+    """Other modules that open, save or name temporary files are listed here, with the reason."""
     found = set()
     for path in PACKAGE.rglob("*.py"):
         calls = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))

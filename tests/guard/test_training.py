@@ -76,7 +76,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         "rows": 60,
         "duration_s": 8.0,
         "rounds": 1,
-        "telltales": False,
+        "leaky_features": False,
         "seed": 1,
         "world": "sim",
     }

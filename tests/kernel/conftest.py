@@ -1,4 +1,4 @@
-"""What tests of the receiver's daemon need: namespaces, and reasons where there can be none."""
+"""Fixtures of tests of the receiver's daemon: namespaces, or the reason why there are none."""
 
 from __future__ import annotations
 

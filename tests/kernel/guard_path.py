@@ -203,7 +203,7 @@ def _distance(a: int, b: int) -> int:
 
 
 class Every:
-    """Forge a segment behind a data segment once per so many milliseconds."""
+    """Forge a segment behind a data segment periodically, ms."""
 
     def __init__(self, ms: float, forge: Callable[[Segment], bytes]) -> None:
         self.period, self.forge, self.next = ms / 1e3, forge, 0.0

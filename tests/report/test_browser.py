@@ -104,7 +104,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[OpenPage]:
-    """Open a document as a file, off line, in a window of so many CSS pixels."""
+    """Open a document as a file, off line, in a window of this width in CSS pixels."""
     context = browser.new_context(offline=True)
 
     def opened(document: str, width: int = 1200, height: int = 20_000) -> Opened:

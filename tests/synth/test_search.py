@@ -65,7 +65,7 @@ def test_the_corner_of_cc_qdel_has_two_classes(found: tuple[Search, Path]) -> No
 
 
 def test_every_candidate_is_judged_alike_one_by_one(found: tuple[Search, Path]) -> None:
-    """What the search concludes from a few traces is what the solver says of each candidate."""
+    """The search's conclusions from a few traces equal the solver's answers for each candidate."""
     result, _ = found
     checker = Verifier(query())
     space = query().space

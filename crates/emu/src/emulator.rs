@@ -34,7 +34,7 @@ pub struct EmulatorOptions {
     /// Limit on the 99th percentile of the release error; default: 1 ms or 5 % of the minimum rtprop, whichever is
     /// smaller, but at least 0.2 ms.
     pub budget: Option<Dur>,
-    /// Where the packets' headers go, if anywhere.
+    /// Capture of the packets' headers, if requested.
     pub capture: Option<CaptureTo>,
 }
 

@@ -15,7 +15,7 @@ const DELAYED_ACK_TIMER: Dur = Dur::from_millis(40);
 /// Rejects unsupported scenarios; returns the burst of all flows' segmentation offload, in packets.
 ///
 /// # Errors
-/// See above.
+/// If the scenario is not supported.
 pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
     fairweir_scenario::check(config).map_err(crate::EmuError::from)?;
     if config.duration > LONGEST {
@@ -63,7 +63,7 @@ pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
 /// Rejects scenarios that iperf3 does not support.
 ///
 /// # Errors
-/// See above.
+/// If the scenario is not supported.
 pub(crate) fn check_iperf3(config: &Config) -> Result<(), Refusal> {
     for (index, flow) in config.flows.iter().enumerate() {
         let no = |key: &str, reason: &str| {

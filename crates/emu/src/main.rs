@@ -1,9 +1,9 @@
 //! `fairweir-kernel`: the kernel world as a program of its own, the only part that needs root.
 //!
-//! `run` reads a [`fairweir_scenario::Config`] as JSON from stdin and prints one JSON document (see [`fairweir_emu::world`])
-//! on stdout. The other commands also print one JSON document. Lines `progress 0.25` on stderr report progress. Exit
-//! code 0: success; 2: failure, and the last line on stderr is `{"error": {"message", "key", "hint"}}`; 130:
-//! interrupted.
+//! `run` reads a [`fairweir_scenario::Config`] as JSON from stdin and prints one JSON document (see
+//! [`fairweir_emu::world`]) on stdout. The other commands also print one JSON document. Lines `progress 0.25` on stderr
+//! report progress. Exit code 0: success; 2: failure, and the last line on stderr is `{"error": {"message", "key",
+//! "hint"}}`; 130: interrupted.
 
 use clap::{Parser, Subcommand, ValueEnum};
 use fairweir_emu::doctor;
@@ -119,7 +119,7 @@ struct RunArguments {
     /// Names of senders for the guard, in the format of /etc/hosts
     #[arg(long, value_name = "FILE")]
     guard_hosts: Option<PathBuf>,
-    /// Where the guard writes its decisions
+    /// File for the guard's decisions
     #[arg(long, value_name = "FILE")]
     guard_log: Option<PathBuf>,
     /// When interrupted, print the partial record

@@ -12,7 +12,7 @@ use std::fmt;
 /// A rejected scenario or failed run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// What is wrong.
+    /// The error.
     pub message: String,
     /// The key of the configuration, such as `flows.0.cca`.
     pub key: Option<String>,

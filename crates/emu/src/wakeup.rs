@@ -44,7 +44,7 @@ impl Stop {
 pub(crate) struct Woken {
     /// Packets wait at the first device, and at the second.
     pub(crate) has_packets: [bool; 2],
-    /// How late the timer fired, if it did.
+    /// Lateness of the timer, if it fired.
     pub(crate) late_by: Option<Dur>,
 }
 

@@ -45,7 +45,7 @@ pub enum Fact {
     },
 }
 
-/// Why C is not smaller, or not larger: one constraint, or two that meet.
+/// The constraint, or two that meet, that bounds C from below or above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "Document")]
 pub struct Binding {

@@ -21,9 +21,9 @@ pub struct ExactBounds {
     /// The bounds; where C has a gap, its outer ends.
     #[serde(flatten)]
     pub bounds: Bounds,
-    /// Why C cannot be smaller.
+    /// Constraints that bound C from below.
     pub c_min: Binding,
-    /// Why C cannot be larger.
+    /// Constraints that bound C from above.
     pub c_max: Binding,
     /// The widest gap in the capacities that explain the window, if they are not one interval.
     pub gap: Option<Range>,
@@ -197,7 +197,8 @@ impl<'a> Explorer<'a> {
         let accepted = Fact::Accepted { point: 0 };
         let mut polygon =
             Polygon::rectangle(model.c, Range::new(0.0, at_most.max(0.0)), Fact::ModelC, delivered, accepted);
-        // What was served by the points `jitter` steps before these, of which all but the last are before the window.
+        // The packets served by the points `jitter` steps before these, of which all but the last are before the
+        // window.
         for (k, &by) in self.delivered[..w.len].iter().take(model.jitter + 1).enumerate() {
             let cap = Form::constant(by) + Form::C * (model.jitter - k) as f64;
             if !polygon.keep(cap - Form::SERVED, Fact::JitterEnds { point: k as u8, empty_at: None }) {

@@ -91,11 +91,11 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     let jitter = model.jitter;
     // Quotients with the same divisor are compared by their dividends.
     let largest = |dividends: &mut dyn Iterator<Item = f64>| dividends.fold(f64::NEG_INFINITY, f64::max);
-    // What was delivered at most from k to t was served from k - jitter to t.
+    // Packets delivered from k to t were served from k - jitter to t at the earliest.
     for n in 0..w.len {
         lo = lo.max(largest(&mut (n..w.len).map(|t| s[t] - s[t - n])) / (n + jitter) as f64);
     }
-    // What was accepted by u and what was delivered later.
+    // Packets accepted by u and delivered later.
     let visible = w.visible.min(w.len);
     for n in 1..w.len {
         let ends = n..w.len.min(visible + n);

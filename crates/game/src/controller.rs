@@ -17,7 +17,7 @@ pub const FORMAT: &str = "fairweir-tree-1";
 pub struct ControllerError {
     /// The key, as `nodes[3].at_most`; `.` for the document.
     pub key: String,
-    /// What is wrong with the value.
+    /// The error in the value.
     pub reason: String,
     hint: &'static str,
 }

@@ -78,7 +78,7 @@ pub struct Alternative {
 pub struct Cost {
     /// The component's name.
     pub component: String,
-    /// How much worse.
+    /// Difference in the component's unit.
     pub by: f64,
 }
 

@@ -13,7 +13,7 @@ use crate::window::Window;
 pub struct HeldCapacity {
     /// Steps for which a bound is held.
     pub probe_period: u32,
-    /// How much larger than the held max C min C may be, packets per step, before it contradicts it: 0 where the link
+    /// Tolerance by which min C may exceed the held max C, packets per step, without contradiction: 0 where the link
     /// is a fluid; where packets come whole, a window may count one too many.
     grain: f64,
     max_c: Option<Held>,

@@ -56,7 +56,7 @@ pub struct LinkModel {
     pub b: Range,
     /// Maximum delay of the link's observed service, in whole steps, at least 1: I\[t - jitter\] <= S\[t\] <= I\[t\].
     pub jitter: usize,
-    /// How far from full the buffer may be when a packet is lost, in packets. 0 is the fluid model; 1 admits that a
+    /// Maximum free space of the buffer at a loss, in packets. 0 is the fluid model; 1 admits that a
     /// packet is lost when less than a packet has room.
     pub slack: f64,
 }

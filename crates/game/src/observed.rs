@@ -14,7 +14,7 @@ use crate::window::{POINTS, Window};
 pub struct ObservedError {
     /// The key, as `[3].sent`.
     pub key: String,
-    /// What is wrong with the value.
+    /// The error in the value.
     pub reason: String,
     hint: &'static str,
 }

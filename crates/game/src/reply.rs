@@ -23,7 +23,7 @@ const SAME: f64 = 1e-3;
 /// A move of the network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reply {
-    /// What the sender observes.
+    /// Observation of the sender.
     pub observed: Observation,
     /// Capacity of the link that it is played on, packets per step.
     pub c: f64,

@@ -20,7 +20,7 @@ pub enum Side {
 /// A condition such as `message <= R0`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
-    /// What is compared.
+    /// The compared quantity.
     pub side: Side,
     /// Its limit, packets.
     pub limit: Form,
@@ -92,7 +92,7 @@ pub enum Instead {
 pub enum Rule {
     /// Take another action if the condition fails.
     Unless {
-        /// What must hold.
+        /// The required condition.
         unless: Condition,
         /// The action if it fails.
         instead: Instead,
@@ -104,7 +104,7 @@ pub enum Rule {
     },
 }
 
-/// What can be capped.
+/// Quantities that can be capped.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Capped {

@@ -34,7 +34,7 @@ fn chain(w: &Window, c: f64) -> [f64; POINTS] {
 fn without_buffer(w: &Window, model: &LinkModel, c: f64, m: &[f64; POINTS]) -> Option<Range> {
     let s = &w.delivered;
     let mut served = Range::new(s[0], if w.visible > 0 { w.accepted(0) } else { w.sent[0] - w.lost_before });
-    // What was served by the points `jitter` steps before these, of which all but the last are before the window.
+    // The packets served by the points `jitter` steps before these, of which all but the last are before the window.
     for (k, delivered) in s[..w.len].iter().take(model.jitter + 1).enumerate() {
         served.max = served.max.min(delivered + c * (model.jitter - k) as f64);
     }

@@ -211,7 +211,7 @@ pub struct TreeFault {
     pub node: usize,
     /// Its key, empty for the node itself.
     pub key: &'static str,
-    /// What is wrong.
+    /// The error.
     pub reason: String,
 }
 

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 fn text(name: &str) -> serde_json::Value {
     let path = format!("{}/../../queries/game/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let mut all: toml::Table = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    // What Python reads.
+    // Tables that only Python reads.
     all.remove("sampling");
     all.remove("tree");
     serde_json::to_value(all).unwrap()
@@ -61,7 +61,7 @@ fn found_at(query: &Query) -> (Option<usize>, Option<usize>) {
     (min, rows.iter().position(|r| r.situation.max_c.is_some_and(|c| c <= 30.0)))
 }
 
-/// What may be lost of a probe decides when max C is known, and neither the width of the model nor the horizon.
+/// The tolerated loss of a probe determines when max C is known; the width of the model and the horizon do not.
 #[test]
 fn bulk_finds_a_fixed_link_as_fast_as_its_tolerance_allows() {
     for cap in [200.0, 40_000.0] {

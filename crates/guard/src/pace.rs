@@ -9,10 +9,10 @@
 //! ```
 //!
 //! but for windows rounded up to a unit: less than a unit for each ACK. These are paid for afterwards, as far as they
-//! amount to a quantum at the present rate: a large promise of before the flow was held is used up in so many ACKs that
-//! all of it would stop the flow for seconds, and `policy::Budgets` counts what is delivered anyway. The edge moves by
-//! quanta, as every move that no data cause is an ACK of its own, and as fewer than two segments would wait for the
-//! delayed ACK of their receiver.
+//! amount to a quantum at the present rate: a large promise from before the flow was limited is used up in this number
+//! of ACKs that all of it would stop the flow for seconds, and `policy::Budgets` counts what is delivered anyway. The
+//! edge moves by quanta, as every move that no data cause is an ACK of its own, and as fewer than two segments would
+//! wait for the delayed ACK of their receiver.
 
 use fairweir_units::{Dur, Time};
 

@@ -29,7 +29,7 @@ pub enum TreesError {
     Tree {
         /// Index of the tree, from 0.
         tree: usize,
-        /// What is wrong.
+        /// The error.
         reason: &'static str,
     },
     /// Another number of classes.

@@ -14,7 +14,7 @@ pub struct Check {
     pub name: &'static str,
     /// Whether it is met.
     pub ok: bool,
-    /// What was found.
+    /// The finding.
     pub detail: String,
 }
 

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 pub struct ConfigError {
     /// The key, such as `link.rate` or `points.3.at`.
     pub key: String,
-    /// What is wrong with its value.
+    /// The error in its value.
     pub reason: String,
     /// Valid values.
     pub hint: Cow<'static, str>,

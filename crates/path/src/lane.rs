@@ -75,7 +75,7 @@ impl Lane {
         &self.after
     }
 
-    /// How often elements violated their bounds.
+    /// Number of violated bounds of elements.
     pub fn violations(&self) -> u64 {
         self.before.violations() + self.after.violations()
     }

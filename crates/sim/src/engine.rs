@@ -32,7 +32,7 @@ enum Stream {
     Batch(usize),
 }
 
-/// Where a stage is: hop number `k` of a flow's lane.
+/// Position of a stage: hop number `k` of a flow's lane.
 #[derive(Clone, Copy, Debug)]
 struct StageAt {
     flow: usize,

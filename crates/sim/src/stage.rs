@@ -8,7 +8,7 @@ use crate::watch::Watch;
 use fairweir_path::{Packet, TieKey, Verdict};
 use fairweir_units::Time;
 
-/// Where packets of a stage wait until they enter the hop.
+/// The queue of packets that wait to enter the hop of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// No waiting: they enter when they are sent.

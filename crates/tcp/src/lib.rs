@@ -1,4 +1,4 @@
-//! What TCP's headers say: [`Segment`] with its [`Flags`] and [`Options`], arithmetic of [`sequence`] numbers, and the
+//! Contents of TCP headers: [`Segment`] with its [`Flags`] and [`Options`], arithmetic of [`sequence`] numbers, and the
 //! set of received ranges ([`Intervals`]).
 //!
 //! Captures, the simulator's packets, the emulator's meters and the guard share these types; each tracks flows for a

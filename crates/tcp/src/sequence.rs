@@ -1,6 +1,6 @@
 //! Arithmetic of numbers modulo 2^32: sequence numbers (RFC 9293 §3.4) and timestamps (RFC 7323 §5.2).
 
-/// How far `to` is after `from`; negative if it is before it.
+/// Distance by which `to` is after `from`; negative if it is before it.
 #[inline]
 pub const fn distance(from: u32, to: u32) -> i32 {
     to.wrapping_sub(from) as i32

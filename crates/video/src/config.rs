@@ -11,7 +11,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// How long frames are captured, ns.
+    /// Duration of capturing frames, ns.
     pub duration_ns: Dur,
     /// Frames captured before this do not count, ns.
     #[serde(default)]

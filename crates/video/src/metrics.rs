@@ -22,7 +22,7 @@ pub struct FrameRecord {
     pub message: u32,
     /// Packets sent for its group, message and repair.
     pub total: u32,
-    /// How many frames ago its reference was captured; 0: coded without one.
+    /// Distance to its reference in frames; 0: coded without one.
     pub distance: u32,
     /// SSIM of the picture on display for it, dB: its own, or that of the frame still shown.
     pub ssim_db: f64,

@@ -72,7 +72,7 @@ impl Sizes {
         self.payload + self.header
     }
 
-    /// How many packets `bytes` of payload need.
+    /// Number of packets that `bytes` of payload need.
     pub fn packets(&self, bytes: f64) -> u32 {
         (bytes / self.payload).ceil().max(1.0) as u32
     }

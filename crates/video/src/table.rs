@@ -17,7 +17,7 @@ const MAX_BEYOND: f64 = 2.0;
 pub struct TableError {
     /// The key of the file, such as `bytes[0][3]`.
     pub key: String,
-    /// What is wrong with its value.
+    /// The error in its value.
     pub reason: String,
 }
 

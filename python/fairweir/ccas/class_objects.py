@@ -137,7 +137,7 @@ def _pickled(cls: type[Any]) -> bytes | str:
         cloudpickle.register_pickle_by_value(module)
     try:
         return bytes(cloudpickle.dumps(cls))
-    except Exception as error:  # noqa: BLE001 - whatever a user's class refers to
+    except Exception as error:  # noqa: BLE001 - a user's class may refer to anything
         return f"{type(error).__name__}: {error}"
     finally:
         if by_value:

@@ -75,7 +75,7 @@ _T = TypeVar("_T")
 
 
 class Kind(StrEnum):
-    """What a controller decides."""
+    """Kinds of decisions of a controller."""
 
     VIDEO = "video"
     RATE = "rate"
@@ -92,7 +92,7 @@ class Send(StrEnum):
 
 
 class Instead(StrEnum):
-    """What a guard of the shield does where its comparison fails."""
+    """Action of a guard of the shield if its comparison fails."""
 
     HOLD = "hold"
     SKIP = "skip"
@@ -348,7 +348,7 @@ class _Reader:
     def number(self, value: Any, key: str) -> Fraction:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.fail(f"must be a number: `{_shown(value)}`", key)
-        # Compared as it is: an integer of a thousand digits is no double.
+        # Compared as it is: an integer of a thousand digits is not a double.
         if not (isinstance(value, int) or math.isfinite(value)) or abs(value) > MAX_NUMBER:
             self.fail(f"must be a number between -{MAX_NUMBER:g} and {MAX_NUMBER:g}: `{_shown(value)}`", key)
         return Fraction(value)

@@ -157,7 +157,7 @@ class Setting:
     rtprop : ms
     intercept : where the rate is zero, by s_max, of curves that have an intercept; others decay over s_max / 10
     hops, flows : of the parking lot, and of the dumbbell
-    per_ms : loss or mark rate that is taken for a millisecond
+    per_ms : loss or mark rate that counts as a millisecond
     """
 
     s_min: float = 0.5

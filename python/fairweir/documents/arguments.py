@@ -60,7 +60,7 @@ def words_for_enums(function: Callable[P, R]) -> Callable[P, R]:
 
     Raises
     ------
-    ConfigError : of the decorated function; a word that is no member, or something else
+    ConfigError : of the decorated function; a word that is not a member, or something else
     """
     kinds: dict[str, tuple[type[StrEnum], bool]] | None = None
     names = list(inspect.signature(function).parameters)

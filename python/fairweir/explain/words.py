@@ -85,7 +85,7 @@ def size(count: float) -> str:
 def down(value: float, decimals: int) -> str:
     """Return a number rounded down to that many decimals; negative means tens and hundreds."""
     unit = 10.0**-decimals
-    # a hair of rounding is no reason to go down by a whole digit
+    # a hair of rounding is not a reason to go down by a whole digit
     return _fixed(math.floor(value / unit + 1e-6) * unit, decimals)
 
 

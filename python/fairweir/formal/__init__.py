@@ -5,7 +5,7 @@ Rooms, in the order in which they build on one another:
 encoding : a question's variables and constraints, traces, properties, rules, the synthesis invariant
 exact : models, beliefs, senders and the invariant by definition, in exact fractions: judges traces, draws random ones
 models, beliefs : network models and families of beliefs for solvers, one file each
-hand_encoded : CCAs that are no rules, for solvers and by definition
+hand_encoded : CCAs that are not rules, for solvers and by definition
 solving, certificates : solvers and their answers; proofs that a checker without dependencies accepts
 claims : what a trace is claimed to satisfy, and how the command line writes it
 replay : traces in packets, in the simulator

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Action:
-    """What reaches the queue between the next point and the one after it; in M.
+    """Packets that reach the queue between the next point and the one after it; in M.
 
     Attributes
     ----------

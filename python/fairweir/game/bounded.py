@@ -193,7 +193,7 @@ def check(
     if found.verdict is Satisfiable.UNSAT:
         possible = Prepared(held).check((), budget, solvers)
         if possible.verdict is not Satisfiable.SAT:
-            return Checked(claim, ProofOutcome.VACUOUS, found.cpu_s, found.solver, "no run obeys the assumptions")
+            return Checked(claim, ProofOutcome.VACUOUS, found.cpu_s, found.solver, "no run satisfies the assumptions")
         return Checked(claim, ProofOutcome.PROVED, found.cpu_s + possible.cpu_s, found.solver)
     values = {name: value for name, value in found.values.items() if not isinstance(value, bool)}
     played = play(controller, values["C"], values["B"], _hastes(values, claim.steps), factors=_factors(values, claim))

@@ -111,17 +111,17 @@ SORTS: Final = {
         (Kind.VIDEO,),
     ),
     "queue": Sort(
-        Fraction(2), "the queue after the step is at most so many M, or what is left of it if nothing is sent", _queue
+        Fraction(2), "queue after the step: at most this multiple of M, or the rest of it if nothing is sent", _queue
     ),
-    "loss": Sort(Fraction(1), "the step loses at most so many M", lambda step, bound: step.loss <= bound),
+    "loss": Sort(Fraction(1), "the step loses at most this multiple of M", lambda step, bound: step.loss <= bound),
     "latency": Sort(
-        Fraction(5), "frames that are sent (more than rounding could be) have been delivered so many steps later",
+        Fraction(5), "frames sent (more than rounding) have been delivered this number of steps later",
         _latency,
         (Kind.VIDEO,),
         is_time=True,
     ),
     "encode": Sort(
-        Fraction(3, 2), "the target size of new frames is at most so many M",
+        Fraction(3, 2), "the target size of new frames is at most this multiple of M",
         lambda step, bound: step.action.encode <= bound,
         (Kind.VIDEO,),
     ),

@@ -71,7 +71,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Act:
-    """What is sent in a step, packets; which of the batches, and the target of the next one."""
+    """Decision of a step: packets sent, the batches among them, and the target of the next batch."""
 
     message: Fraction
     rate: Fraction

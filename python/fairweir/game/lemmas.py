@@ -39,7 +39,7 @@ class Lemma:
 
 @dataclass(frozen=True)
 class Proved:
-    """What became of a lemma.
+    """Result of a lemma.
 
     Attributes
     ----------

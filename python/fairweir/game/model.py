@@ -89,7 +89,7 @@ class Terms:
 
     @classmethod
     def unknown(cls, points: int, visible: int, name: str = "") -> Terms:
-        """Return the terms of any window with so many points, of which `visible` show their losses."""
+        """Return the terms of any window with this number of points, of which `visible` show their losses."""
         import z3
 
         def series(letter: str, length: int) -> list[z3.ArithRef]:
@@ -127,7 +127,7 @@ class Path:
 
     @classmethod
     def named(cls, name: str, points: int) -> Path:
-        """Return the unknowns of a path through so many points and the next one."""
+        """Return the unknowns of a path through this number of points and the next one."""
         import z3
 
         return cls(
@@ -228,7 +228,7 @@ def explains(path: Path, window: Terms, links: LinkRange, *, to_next: bool = Tru
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a belief set allows; packets, and packets per step.
+    """Bounds of a belief set; packets, and packets per step.
 
     Attributes
     ----------

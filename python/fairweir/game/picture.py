@@ -24,7 +24,7 @@ _BAR: Final = 110.0
 
 @dataclass(frozen=True)
 class Mark:
-    """What became of the claims of a leaf: ``proved``, ``refuted``, ``unknown`` or ``vacuous``, with words."""
+    """Results of the claims about a leaf: ``proved``, ``refuted``, ``unknown`` or ``vacuous``, with words."""
 
     outcome: str
     symbol: str

@@ -109,7 +109,7 @@ class Asked:
 
     @cached_property
     def facts(self) -> list[z3.BoolRef]:
-        """What is known of every state."""
+        """Constraints on every state."""
         return self.state.facts(self.controller)
 
     def reached(self, tolerance: Fraction = Fraction(0)) -> list[z3.BoolRef]:

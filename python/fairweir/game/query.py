@@ -51,7 +51,7 @@ class Sampling(_Table):
     boxes : random situations that no policy led to
     rounds : of dataset aggregation (DAgger): the tree so far plays, the search says what it would have done
     sessions_per_round : closed loops of the tree in each round
-    every : of a session's steps, one in so many is labelled
+    every : one in this number of a session's steps is labelled
     depth : horizon of the labels in steps; default the query's
     seed : of sessions, situations and what is held out
     """
@@ -168,7 +168,7 @@ class GameQuery:
 
     @property
     def kind(self) -> Kind:
-        """What its controller decides."""
+        """Kind of decisions of its controller."""
         return Kind(self.document["kind"])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a controller may find when it decides, as terms of the solvers: belief set, features, and what waits to be sent.
+"""Inputs of a controller's decision, as terms of the solvers: belief set, features, and what waits to be sent.
 
 Amounts are in units of M = min C of the belief set, so that the thresholds of a tree are constants; ``packet`` is 1/M.
 A belief set is described by its features. The set itself is any set of links (C, B, q), q the queue at the

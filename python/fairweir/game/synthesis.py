@@ -35,12 +35,12 @@ HELD_OUT: Final = 501
 CHOOSING: Final = 701
 TYING: Final = 801
 JUDGING: Final = 901
-#: The best trees in closed loop of each of so many ranges of size have their ties decided by it: a larger tree has more
+#: Number of ranges of size whose best trees in closed loop have their ties decided by it: a larger tree has more
 #: leaves in which to do better.
 FINALISTS: Final = 3
 #: Margin of zero regret that resolving ties must leave: ties are resolved on other situations than those held out.
 FREE_MARGIN: Final = 0.002
-#: Of the sessions on policy, one in so many is held out of training.
+#: One in this number of sessions on policy is held out of training.
 HELD_OUT_PART: Final = 5
 
 #: Quantities measured in a closed loop, with units.

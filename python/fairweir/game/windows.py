@@ -105,7 +105,7 @@ class Example:
 
 
 def examples(count: int, links: LinkRange, points: int, seed: int = 0, bounds_of: BoundsOf = bounds) -> list[Example]:
-    """Return so many windows with their bounds."""
+    """Return `count` windows with their bounds."""
     found: list[Example] = []
     for window in random_windows(seed, links, points):
         if len(found) == count:

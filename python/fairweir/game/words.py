@@ -43,7 +43,7 @@ _FLAG: Final = "0 or 1"
 
 @dataclass(frozen=True)
 class Range:
-    """What conditions leave of a form: more than `above` and at most `at_most`."""
+    """Range of a form under conditions: more than `above` and at most `at_most`."""
 
     form: Form
     above: float = -math.inf

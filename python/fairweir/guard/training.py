@@ -56,7 +56,7 @@ class Plan:
     def origin(self) -> dict[str, Any]:
         """The record of the runs in a forest's file, sufficient to draw them again."""
         of_runs = {"mix": self.mix, "runs": self.runs, "rows": self.rows, "duration_s": self.duration.s}
-        how = {"rounds": self.rounds, "telltales": self.leaky_features, "seed": self.seed, "world": self.world}
+        how = {"rounds": self.rounds, "leaky_features": self.leaky_features, "seed": self.seed, "world": self.world}
         return {**of_runs, **how}
 
     @property

@@ -1,1 +1,1 @@
-"""What measurements amount to: metrics of a run, intervals of a mean, the outcome of a claim."""
+"""Judgement of measurements: metrics of a run, intervals of a mean, the outcome of a claim."""

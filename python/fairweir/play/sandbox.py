@@ -168,7 +168,7 @@ def serve(fd: int) -> None:
             played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), watching)
     except FairweirError as error:
         parent.send(_Tidings("failed", error))
-    except Exception as error:  # noqa: BLE001 - the parent raises it, whatever its type
+    except Exception as error:  # noqa: BLE001 - the parent raises every type
         parent.send(_Tidings("failed", RuntimeError(describe_exception(error))))
     else:
         parent.send(_Tidings("done", played))

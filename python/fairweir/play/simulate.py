@@ -34,7 +34,7 @@ class Capture:
 
 @dataclass(frozen=True)
 class Watching:
-    """What is recorded of a run's packets.
+    """Options of recording a run's packets.
 
     Attributes
     ----------

@@ -159,7 +159,7 @@ class Experiment(_Table):
     title: str = Field(min_length=1)
     source: str = Field(min_length=1)
     items: list[str] = []
-    """What it reproduces, as "thesis figure 2.1": a paper's id and an item of it in the index."""
+    """The reproduced item, such as "thesis figure 2.1": a paper's id and an item of it in the index."""
     published: str = Field(min_length=1)
     setup: str = ""
     seeds: int = Field(default=3, ge=2, le=100)

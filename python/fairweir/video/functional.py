@@ -56,7 +56,7 @@ class Predicted:
 
     @property
     def sent(self) -> bytes:
-        """What the receiver needs besides the reference."""
+        """Data that the receiver needs in addition to the reference."""
         return self.data or self.key_frame
 
     def shown(self) -> Frame:

@@ -69,7 +69,7 @@ fn too_much_loss_while_probing_bounds_inflight() {
         }
     });
     assert!(hi < 420.0, "{hi}");
-    assert!((gain - 0.91).abs() < 0.01, "the probe goes on at {gain}");
+    assert!((gain - 0.91).abs() < 0.01, "the probe continues at {gain}");
 }
 
 #[test]

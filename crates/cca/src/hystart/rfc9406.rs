@@ -2,7 +2,7 @@
 //!
 //! Per round of slow start record the minimum RTT. When it exceeds the last round's by a threshold, grow at a quarter
 //! of the speed (conservative slow start) for some rounds; if the RTT falls back meanwhile, the rise was noise and slow
-//! start goes on; otherwise slow start is over.
+//! start continues; otherwise slow start is over.
 //!
 //! **Source**: RFC 9406 §4.2. **Deviations**: none for unpaced senders (the cap of 8 packets per ACK applies).
 

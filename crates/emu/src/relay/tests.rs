@@ -282,7 +282,7 @@ fn until(end: Time, mut arrived: Vec<(Time, u32, u64, Direction)>) -> Vec<(Time,
     arrived
 }
 
-/// What the relay delivers of `sent` in the first 1.4 s.
+/// Deliveries of the relay of `sent` in the first 1.4 s.
 fn relayed_as_seen(config: &Config, sent: &mut [(Time, u32, u64, Direction)]) -> Vec<(Time, u32, u64, bool)> {
     let mut relay = Relay::new(config);
     // Stable: those sent at the same time stay in the order in which they were sent.

@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(then(&[fin, covered]), (Phase::Open, true), "no more data; we may still send");
         assert_eq!(then(&[fin, sent(FIN, 1_000, 8_001)]), (Phase::Closed, true));
         assert_eq!(then(&[sent(FIN, 1_000, 8_000), fin, sent(ACK, 1_001, 8_001)]), (Phase::Closed, true));
-        assert_eq!(then(&[sent(FIN, 1_000, 8_000)]), (Phase::Open, false), "the peer may go on");
+        assert_eq!(then(&[sent(FIN, 1_000, 8_000)]), (Phase::Open, false), "the peer may continue");
         assert_eq!(then(&[fin, covered, sent(ACK, 1_000, 9_448)]), (Phase::Open, false), "it was a byte of data");
         for forged in [7_500, 8_500, 9_000, 900_000_000] {
             let data = received(ACK, 8_000, 1_000, 1_448);

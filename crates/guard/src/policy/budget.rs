@@ -27,8 +27,8 @@ const RECOVERY: Dur = Dur::from_millis(500);
 const MAX_SHARE: f64 = 1.1;
 /// Minimum share of the rate of a flow with an overdrawn budget.
 const MIN_PACE: f64 = 0.1;
-/// What is saved for bursts, of the rate; and one window, as arrivals come by windows. It also makes up for rounding,
-/// delayed ACKs and samples of the RTT that are below its mean.
+/// Credit for bursts, in time at the rate, in addition to one window, as arrivals come by windows. It also makes up for
+/// rounding, delayed ACKs and samples of the RTT that are below its mean.
 const CREDIT: Dur = Dur::from_millis(100);
 /// More is not remembered, of the rate.
 const MAX_DEBT: Dur = Dur::from_secs(2);

@@ -86,7 +86,7 @@ impl Peer {
     }
 }
 
-/// Senders at steady rates, Mbit/s of payload; of all their segments every so many-th is lost.
+/// Senders at steady rates, Mbit/s of payload; each loses segments periodically.
 pub struct Senders {
     pub peers: Vec<(Peer, f64)>,
     pub lose_every: Option<u64>,

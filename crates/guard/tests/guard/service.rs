@@ -19,7 +19,7 @@ fn decide(policies: &mut Policies, table: &Table) -> Vec<(FlowKey, Decision)> {
     decisions.into_iter().map(|(id, decision)| (*table.get(id).unwrap().key(), decision)).collect()
 }
 
-/// Decides every 100 ms for `seconds` in which `peers` send with a loss every so many segments.
+/// Decides every 100 ms for `seconds` in which `peers` send with periodic losses.
 fn play(toml: &str, peers: Vec<(Peer, f64)>, seconds: u64, lose_every: Option<u64>) -> Vec<(FlowKey, Decision)> {
     let (mut policies, mut table) = policies(toml);
     let mut senders = Senders::new(peers, lose_every);
@@ -71,7 +71,7 @@ fn a_service_grows_by_a_segment_an_rtt_and_halves_at_a_loss_as_one_reno_flow() {
         };
         windows.push(service_mbps * 21.5e3 / 8.0 / f64::from(PAYLOAD));
     }
-    // What arrives within an RTT: 20 Mbit/s at 21 to 22 ms are 37 segments.
+    // Arrivals within an RTT: 20 Mbit/s at 21 to 22 ms are 37 segments.
     assert!((windows[0] / 37.0 - 1.0).abs() < 0.1, "{}", windows[0]);
     // W dW = arrivals, here 172 segments in 100 ms for any window.
     for (n, window) in windows[..20].iter().enumerate() {

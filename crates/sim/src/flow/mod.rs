@@ -85,7 +85,7 @@ impl FlowStats {
 #[derive(Clone, Debug)]
 pub(crate) struct Misbehaviour(pub(crate) String);
 
-/// What the sender has read of the receiver's state ([`crate::item::AckItem`]).
+/// The receiver's state as read by the sender ([`crate::item::AckItem`]).
 #[derive(Debug, Default)]
 struct SeenAcks {
     log: u32,

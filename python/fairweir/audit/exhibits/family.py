@@ -79,7 +79,7 @@ class Reading:
 
 
 class View(StrEnum):
-    """What the axis of a metric shows."""
+    """Quantity on the axis of a metric."""
 
     SPREAD = "spread"
     """From 0 on; logarithmic if the values spread."""

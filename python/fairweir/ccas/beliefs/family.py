@@ -27,7 +27,7 @@ class Kernel:
     Attributes
     ----------
     header : str, of `bpf/`, which computes them
-    floor : str, C; the rate below which a flow never sends: a packet in R, whatever alpha a flow is given
+    floor : str, C; the rate below which a flow never sends: a packet in R, for any alpha of a flow
     arguments : str, C; the parameters of the decision
     atoms : per quantity and power of R that it is multiplied by: the name of its variable, and its value in C
     """

@@ -489,7 +489,7 @@ def check_farkas(problem: Problem, scaled: list[tuple[Constraint, Fraction]]) ->
     if any(total.values()):
         raise RejectedError("Farkas: the variables do not cancel")
     if bound > 0 or (bound == 0 and not is_strict):
-        raise RejectedError(f"Farkas: 0 {'<' if is_strict else '<='} {bound} is no contradiction")
+        raise RejectedError(f"Farkas: 0 {'<' if is_strict else '<='} {bound} is not a contradiction")
 
 
 def check_propagation(clause: Clause, reasons: list[Clause]) -> None:

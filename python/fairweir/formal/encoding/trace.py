@@ -187,7 +187,7 @@ class Trace(BaseModel):
             raise explain(error, cls, _raw(text), source) from error
 
     def is_of(self, system: System) -> bool:
-        """Is this a trace of the system's network, with its senders and beliefs attached as there?
+        """Return whether this is a trace of the system's network, with the same senders and beliefs.
 
         The trace's own header selects the definitions that judge it, so a trace of another network may satisfy all of
         them and still be irrelevant for this one.

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class Definition(ABC):
-    """What a link may do with the bytes that its queue accepts; losses, delays and the order of flows follow.
+    """Behaviour that a link may have for the bytes that its queue accepts; losses, delays and the order of flows
+    follow.
 
     Attributes
     ----------

@@ -67,7 +67,7 @@ class Round:
 
 
 def possible(jitter: Jitter, seen: Round, *, any_sender: bool = False) -> list[Any]:
-    """Return the conditions on a round that jitter can bring about.
+    """Return the conditions on a round that jitter can cause.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ def _random(model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender], t
 
 
 def _of_trial(name: str, trial: Trial, cpu_s: float) -> LemmaResult:
-    claim = "each obeys the model and its encoding, and stays in its beliefs"
+    claim = "each satisfies the model and its encoding, and its beliefs"
     outcome = ProofOutcome.REFUTED if trial.findings else ProofOutcome.PROVED
     note = f"acknowledgements pause in {trial.pauses}" if trial.pauses else ""
     if trial.findings:

@@ -96,8 +96,8 @@ class Cellular:
 
 _SETUP: Final = (
     "the numbers of table and figure are not available, nor the system to which each statement refers: delay is "
-    "compared with WebRTC's GCC, SSIM with Salsify. Generated talking head, x264 tables of frames, metrics at the receiver for every "
-    "system; `published` is the published tree once per step, `rules` decides at every frame"
+    "compared with WebRTC's GCC, SSIM with Salsify. Generated talking head, x264 tables of frames, metrics at the "
+    "receiver for every system; `published` is the published tree once per step, `rules` decides at every frame"
 )
 #: Means and variation of the order of the three traces'; which are of drives, and cannot be shipped.
 MADE_UP: Final = (

@@ -23,7 +23,7 @@ const MAX_EXCESS: f64 = 15.0;
 /// The threshold adapts for at most this long at a time, ms.
 const MAX_ADAPT_MS: f64 = 100.0;
 
-/// How fast the threshold follows the estimate, per ms (draft, section 5.4: K_u and K_d).
+/// Gains by which the threshold follows the estimate, per ms (draft, section 5.4: K_u and K_d).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gains {
     /// Towards a larger estimate.

@@ -1,8 +1,8 @@
 //! Syntra: joint rate and congestion control from beliefs (thesis 4.5).
 //!
-//! The published controller decides once per step of 50 ms, on batches of frames: a frame waits half a step on average and is
-//! then paced over a step. Here a frame is sent as soon as it is coded, within the step's budget. The [`Decide`]r chooses the
-//! frames to send, the rate and the next target.
+//! The published controller decides once per step of 50 ms, on batches of frames: a frame waits half a step on average
+//! and is then paced over a step. Here a frame is sent as soon as it is coded, within the step's budget. The
+//! [`Decide`]r chooses the frames to send, the rate and the next target.
 
 pub(crate) mod beliefs;
 pub(crate) mod planned;
@@ -32,7 +32,7 @@ pub(crate) struct Situation {
     pub(crate) standing: f64,
     /// Known to be lost in all, packets.
     pub(crate) lost: f64,
-    /// Delivered of late, packets per step: the mean of the window.
+    /// Recently delivered, packets per step: the mean of the window.
     pub(crate) delivered: f64,
     /// Size of the newest waiting frame, packets; 0 without one.
     pub(crate) newest: f64,
@@ -147,8 +147,8 @@ fn payload(outgoing: &Outgoing, amount: f64) -> f64 {
     amount * sizes.full() - (amount - 1e-9).ceil().max(1.0) * sizes.header
 }
 
-/// When all was sent and nothing follows, one packet more of the last group shows losses at the tail (as RFC 8985's tail loss
-/// probe does): one until something is acknowledged, or for a while.
+/// When all was sent and nothing follows, one packet more of the last group shows losses at the tail (as RFC 8985's
+/// tail loss probe does): one until something is acknowledged, or for a while.
 #[derive(Debug, Default)]
 struct TailProbe {
     /// Time when it was sent, unless data was acknowledged since.

@@ -24,7 +24,7 @@ const SPARE: f64 = 3.0;
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Move {
     mode: &'static str,
-    /// How many batches each group takes, and its repair in packets.
+    /// Number of batches in each group, and its repair in packets.
     groups: Vec<(usize, f64)>,
     /// Whether frames are coded in the next step.
     encodes: bool,

@@ -13,7 +13,7 @@ from fairweir.formal.exact.beliefs.ccac import Ccac
 from fairweir.formal.exact.beliefs.definition import BeliefDefinition, Columns, Values
 
 #: By name; :func:`fairweir.formal.beliefs.families.register` adds to it. The last one that a flow has decides for the
-#: synthesis invariant what stale beliefs are, in whatever order a trace lists them.
+#: synthesis invariant what stale beliefs are, in any order in a trace.
 _DEFINITIONS: dict[str, BeliefDefinition] = {one.name: one for one in (BufferSize(), Ccac(), CbrDelay())}
 
 

@@ -17,7 +17,7 @@ Values = Mapping[str, Fraction]
 
 
 class BeliefDefinition(ABC):
-    """What a flow believes, from what it sees.
+    """Beliefs of a flow, from its observations.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a flow can see of a step: that the link was busy, loaded, or lost bytes."""
+"""Observations of a flow in a step: that the link was busy, loaded, or lost bytes."""
 
 from __future__ import annotations
 
