@@ -195,3 +195,30 @@ def test_the_definitions_of_shipped_models_import_neither_solver_nor_encoding() 
     for path in files:
         for name in imported(path):
             assert not name.startswith(("z3", "fairweir.formal.models", "fairweir.formal.solving")), path
+
+
+def test_no_code_compares_the_name_of_a_model() -> None:
+    """What follows from a model stands on it; suites of lemmas and the options of the shipped one are about one."""
+    names = "|".join(NETWORKS)
+    compared = re.compile(rf"""(==|!=|\bin\b|startswith)\s*\(?["'](?:{names})["']""")
+    files = [path for path in Path("python/fairweir").rglob("*.py") if "lemmas" not in path.parts]
+    assert [path for path in files if compared.search(path.read_text()) and path.stem != "buffer"] == []
+
+
+def test_a_trace_that_its_elements_cannot_play_keeps_its_verdict(tmp_path: Path) -> None:
+    """TA may fall: no link of the simulator has a negative rate."""
+    text = DUMMY.replace("import Model", "import Model, PacketPath").replace(
+        "    has_jitter", "    packets = PacketPath(varies=True, delays=False)\n    has_jitter"
+    )
+    falls = "        system.TA = system.reals('TA')\n        system.require('t', system.TA[2] < system.TA[1] - 1)\n"
+    where = write(tmp_path, text.replace("        for t in range(system", f"{falls}        for t in range(system"))
+    evidence = gather(verify(case(where, "utilization>=1.5")))
+    assert evidence.played is None
+    assert evidence.unplayed.startswith("the elements that `dummy` names do not fit: ")
+
+
+def test_an_option_without_effect_on_a_users_model_is_an_error(call: Call, tmp_path: Path) -> None:
+    write(tmp_path, DUMMY)
+    code, _, refusal = call("verify", "cc_qdel", "--model", "mine.py:Dummy", "--jitter", "2")
+    assert code == 2
+    assert "--jitter has no effect with --model mine.py:Dummy" in refusal

@@ -126,7 +126,11 @@ def find_model(name: str) -> Model:
         if name.endswith(".py"):
             hint = f"name the class too: `{name}:Mine`"
         raise ConfigError(f"no such model: `{name}`", key=_OPTION, hint=hint)
-    model = UserModel(_instance(name), name)
+    own = _instance(name)
+    known = MODELS.get(own.name)
+    if isinstance(known, UserModel) and type(known.own) is type(own):
+        return known
+    model = UserModel(own, name)
     _check_facts(model)
     _try_out(model)
     register(model)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from fairweir.documents.atomic_write import write_text
-from fairweir.errors import SolverError
+from fairweir.errors import ConfigError, SolverError
 from fairweir.formal.certificates.certificate import Certificate, certify, save
 from fairweir.formal.claims.claim import Bound, Claim
 from fairweir.formal.claims.measure import Curves
@@ -156,11 +156,18 @@ def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int
     with_certificate : bool, certify a proof
     z3_steps : int, z3's budget for the certificate; None: unlimited
     """
-    if found.trace is not None and MODELS[found.case.model].packets is None:
-        reason = f"the model `{found.case.model}` names no elements of the simulator (`packets`)"
-        return Evidence(found, unplayed=reason)
     if found.trace is not None:
-        return Evidence(found, played=play(found, found.trace, _stem(found)))
+        model = MODELS[found.case.model]
+        if model.packets is None:
+            reason = f"the model `{model.name}` names no elements of the simulator (`packets`)"
+            return Evidence(found, unplayed=reason)
+        try:
+            return Evidence(found, played=play(found, found.trace, _stem(found)))
+        except ConfigError as error:
+            if not isinstance(model, UserModel):
+                raise
+            # A user's model may have behaviour that its elements do not: the verdict stands without them.
+            return Evidence(found, unplayed=f"the elements that `{model.name}` names do not fit: {error.message}")
     if not with_certificate or found.outcome is not ProofOutcome.PROVED:
         return Evidence(found)
     try:

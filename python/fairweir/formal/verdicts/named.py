@@ -52,6 +52,8 @@ def case_of(
     ConfigError : a name or text that is unknown; names the option
     """
     network = find_model(model)
+    if network.source and not network.has_jitter and str(jitter) != "1":
+        raise ConfigError(f"--jitter has no effect with --model {model}", key="--jitter", hint="its link has no jitter")
     start = Start(_one_of(beliefs, [*Start], "start of beliefs", "--beliefs"))
     size = Buffer(_one_of(buffer, [*Buffer], "buffer", "--buffer"))
     subject = find_subject(cca, start, Expiry.AT_END if timeouts else Expiry.NEVER)
