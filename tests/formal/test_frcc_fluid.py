@@ -146,7 +146,7 @@ def test_no_round_leaves_the_corners_of_the_figure(jitter: Any) -> None:
 def test_the_region_of_figure_7_13_is_reached_to_its_edge() -> None:
     numbers = {(number.case, number.claim): number for number in region.jittery_link(Archive(None)).numbers}
     assert numbers["gamma_R as proved", "N_C stays in its range"].value == pytest.approx(float(PUBLISHED.n_c_high))
-    ceiling = numbers["gamma_R as stated", "N_T stays below its ceiling"].value
+    ceiling = numbers["gamma_R as stated", "N_T stays below its upper bound"].value
     assert ceiling is not None
     assert 5.8 < ceiling < 5.9
 

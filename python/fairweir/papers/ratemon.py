@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 CONFIGURATIONS: Final = 30
 SEED: Final = 1
 _TABLE_1: Final = "the report's table 1, 30 configurations, 100 s, in the simulator; "
-_TOLD: Final = f"{_TABLE_1}the classifier knows the link's rate and the number of flows: the most that one could do"
+_TOLD: Final = (
+    f"{_TABLE_1}the classifier knows the link rate and the number of flows, so this is the policy's best case"
+)
 
 
 def play_challenges(names: tuple[str, ...], archive: Archive) -> list[ChallengeResult]:
@@ -43,9 +45,9 @@ def play_challenges(names: tuple[str, ...], archive: Archive) -> list[ChallengeR
 
 @computed(
     "ratemon-figure-7",
-    title="A service of many flows against one of one",
+    title="A service with many flows against a service with one flow",
     source="cooperative rate control report, figure 7, section 6.1.1",
-    published="ServicePolicy: median JFI between services +23.9 %, utilisation as it was at the median",
+    published="ServicePolicy: median JFI between services +23.9 %, median utilisation unchanged",
     setup=f"{_TABLE_1}policy `service`",
     items=("ratemon figure 7",),
 )
@@ -84,7 +86,10 @@ def figure_9(archive: Archive) -> Computation:
     "ratemon-figure-10",
     title="BBR among Cubic flows",
     source="cooperative rate control report, figure 10, section 6.2.1",
-    published="FlowPolicy: median JFI 0.51 to 0.94; BBR's median part of the link 48.4 % to 12.9 %, 14.3 % is fair",
+    published=(
+        "FlowPolicy: median JFI from 0.51 to 0.94; BBR's median share of the link from 48.4 % to 12.9 %, where 14.3 "
+        "% is fair"
+    ),
     setup=_TOLD,
     items=("ratemon figure 10",),
 )
@@ -95,9 +100,9 @@ def figure_10(archive: Archive) -> Computation:
 
 @computed(
     "ratemon-figure-11",
-    title="Many flows of each of Linux's CCAs against one of Cubic",
+    title="Many flows of each of Linux's CCAs against one Cubic flow",
     source="cooperative rate control report, figure 11, section 6.2.2",
-    published="JFI gains with all of them, also those that the model was not trained on",
+    published="JFI rises for all of them, also for those that the model was not trained on",
     setup=_TOLD,
     items=("ratemon figure 11",),
 )
@@ -110,7 +115,7 @@ def figure_11(archive: Archive) -> Computation:
     "ratemon-figure-12",
     title="HighSpeed among Cubic flows",
     source="cooperative rate control report, figure 12, section 6.2.2",
-    published="HighSpeed claims less than Cubic; with FlowPolicy it has its fair share, 2.1 times what it had",
+    published="HighSpeed gets less than Cubic; with FlowPolicy it gets its fair share, 2.1 times as much",
     setup=_TOLD,
     items=("ratemon figure 12",),
 )
@@ -121,9 +126,12 @@ def figure_12(archive: Archive) -> Computation:
 
 @computed(
     "ratemon-table-2",
-    title="Guards at some receivers only",
+    title="Guards at only some receivers",
     source="cooperative rate control report, table 2, section 6.2.5",
-    published="median JFI 0.68 without, 0.66 if incumbents alone are guarded, 0.84 if the newcomer is, 0.87 all",
+    published=(
+        "median JFI 0.68 without guards, 0.66 with a guard for incumbents only, 0.84 with one for the newcomer, 0.87 "
+        "with guards for all"
+    ),
     setup=_TOLD,
     items=("ratemon table 2",),
 )
@@ -134,9 +142,12 @@ def table_2(archive: Archive) -> Computation:
 
 @computed(
     "ratemon-6.2.4",
-    title="Flows that applications limit",
+    title="App-limited flows",
     source="cooperative rate control report, section 6.2.4",
-    published="no change if all are limited, JFI stays 0.93 if the newcomer is, 0.40 to 0.57 if the incumbents are",
+    published=(
+        "no change if all flows are app-limited; JFI stays at 0.93 if the newcomer is, and rises from 0.40 to 0.57 "
+        "if the incumbents are"
+    ),
     setup=_TOLD,
     items=("ratemon figure 10",),
 )
@@ -166,11 +177,11 @@ def _number(outcome: ChallengeResult, verdict: TreatmentResult) -> Number:
     why = f"medians {without:.3f} > {held:.3f}; utilisation {verdict.utilization_percent:+.1f} %"
     if published.claim == "gains":
         low, _ = verdict.gain_interval
-        reading = "gain of the median JFI, %, lower end of 95 %"
+        reading = "gain of the median JFI, %, lower end of the 95 % interval"
         return Number(where, "shares become more equal", reading, low, Bound(at_least=0.0), published.words, why)
     worse = min(verdict.gain_percent, verdict.utilization_percent)
-    reading = "change of the median JFI or utilisation, %, whichever is worse"
-    return Number(where, "nothing changes", reading, worse, Bound(at_least=-HARM_PERCENT), published.words, why)
+    reading = "the worse of the changes of the median JFI and of the median utilisation, %"
+    return Number(where, "no change", reading, worse, Bound(at_least=-HARM_PERCENT), published.words, why)
 
 
 def _newcomers(outcome: ChallengeResult, verdict: TreatmentResult) -> Number:
@@ -178,9 +189,9 @@ def _newcomers(outcome: ChallengeResult, verdict: TreatmentResult) -> Number:
     before, after = abs(outcome.without.newcomers - fair), abs(verdict.measures.newcomers - fair)
     return Number(
         outcome.challenge,
-        "the newcomer comes nearer to its fair share",
-        "distance from it, with policies by without",
+        "the newcomer's share is closer to its fair share",
+        "distance from the fair share with policies, divided by that without",
         after / before if before else None,
         Bound(at_most=1.0),
-        "tracks the fair share",
+        "the share is close to the fair share",
     )

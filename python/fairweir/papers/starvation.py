@@ -54,17 +54,17 @@ SHOWN: Final = Rate.from_mbps(9)
 
 @computed(
     "starvation-figure-3",
-    title="How CCAs map delay to rate",
+    title="The rate of each CCA as a function of delay",
     source="starvation paper, figure 3, section 5",
     published=(
-        "one flow alone stays within [Rm + alpha/C, + 4 alpha/C] (Copa), [Rm, 1.25 Rm] (BBR, pacing), "
-        "[Rm, 1.05 Rm] (Vivace), and at one delay (Vegas, FAST, BBR limited by cwnd)"
+        "the RTT of a single flow stays within [Rm + alpha/C, Rm + 5 alpha/C] (Copa), [Rm, 1.25 Rm] (BBR, pacing), "
+        "[Rm, 1.05 Rm] (Vivace), or is constant (Vegas, FAST, BBR limited by cwnd)"
     ),
     setup="ideal links of 1 to 100 Mbps, Rm = 40 ms; the range of the last half of 100 s",
     items=("starvation figure 3",),
 )
 def figure_3(archive: Archive) -> Computation:
-    """How CCAs map delay to rate: the range of the RTT of one flow alone, by link rate."""
+    """Compute the range of the RTT of a single flow on links of several rates."""
     player = Player(archive)
     curves = [(name, scan(_question(cca, LOWEST), player)) for name, cca in CURVES]
     points = {name: next(p for p in scanned if p.rate_mbps == 30.0) for name, scanned in curves}
@@ -97,11 +97,11 @@ def figure_3(archive: Archive) -> Computation:
 
 @computed(
     "starvation-theorem-1",
-    title="Delay-convergent CCAs starve: constructed, played, certified",
+    title="Delay-convergent CCAs starve: construction, simulation, certificate",
     source="starvation paper, theorem 1, appendix A",
     published=(
-        "with jitter of any D above 2 delta_max some network gives one of two flows s times the other's "
-        "throughput, for any s"
+        "for every s and every jitter D above 2 delta_max there is a network in which one of two flows gets s times "
+        "the other's throughput"
     ),
     setup="s = 10, Rm = 40 ms, rates up to 100 Mbps; the shared queue empty (case 2) and standing (case 1)",
     items=("starvation theorem 1",),
@@ -121,7 +121,7 @@ def theorem_1(archive: Archive) -> Computation:
                    min(result.confirmation.ratios) if result.confirmation else None, Bound(at_least=10.0), "any s"),
             Number(name, "jitter stays in [0, D]", "failed checks of the certificate",
                    None if untrue is None else float(len(untrue)), Bound(at_most=0.0), "0 <= eta <= D"),
-            Number(name, "starves with any D > 2 delta_max", "the certificate's D / the proof's",
+            Number(name, "starves with any D > 2 delta_max", "the certificate's D divided by the proof's",
                    None if certificate is None else Duration.from_ns(certificate.header.d_ns).ms / _proofs_d_ms(result),
                    Bound(at_most=1.0), "sufficient"),
         ]  # fmt: skip
@@ -143,8 +143,8 @@ def _question(cca: Cca, lowest: Rate) -> Question:
     "starvation-theorem-2",
     title="Under-utilization without bound",
     source="starvation paper, theorem 2, section 6.1",
-    published="a CCA whose delay on some ideal link stays below D can leave any faster link idle",
-    setup="a link of 9 Mbps shown by jitter on links of 10, 100 and 1000 times the rate; D = 1.5 (d_max - Rm)",
+    published="a CCA whose delay on some ideal link stays below D can leave every faster link nearly idle",
+    setup="jitter imitates a link of 9 Mbps on links of 10, 100 and 1000 times the rate; D = 1.5 (d_max - Rm)",
     items=("starvation theorem 2",),
 )
 def theorem_2(archive: Archive) -> Computation:
@@ -168,12 +168,15 @@ def theorem_2(archive: Archive) -> Computation:
 
 @computed(
     "starvation-theorem-3",
-    title="In the strong model no CCA that bounds delay escapes starvation",
+    title="In the strong model every CCA that bounds delay can starve",
     source="starvation paper, theorem 3, section 6.5, appendix B",
-    published="of the traces with delays max(0, d - D) two consecutive ones differ in throughput by more than s",
+    published=(
+        "in the sequence of traces with delays max(0, d - D), two consecutive traces differ in throughput by more "
+        "than a factor s"
+    ),
     setup=(
-        "s = 10, Rm = 40 ms; d_1 recorded on 10 Mbps, played on 1 Gbps; 40 s. aimd_delay does not "
-        "converge. Appendix B calls d_1's largest D, and then needs one step; here D is jitter's"
+        "s = 10, Rm = 40 ms; d_1 recorded on 10 Mbps and replayed on 1 Gbps; 40 s. aimd_delay does not converge. "
+        "Appendix B uses D for the maximum of d_1, with which there is only one step; here D is the bound on jitter"
     ),
     items=("starvation theorem 3",),
 )
@@ -183,7 +186,7 @@ def theorem_3(archive: Archive) -> Computation:
     for name, d in STRONG:
         descent = descend(name, d=d, archive=archive)
         numbers.append(
-            Number(f"{name}, D = {d.ms:g} ms", "two consecutive traces differ by more than s",
+            Number(f"{name}, D = {d.ms:g} ms", "two consecutive traces differ by more than a factor s",
                    f"largest ratio, trace {len(descent.traces)} by the one before", descent.ratio, Bound(at_least=10.0),
                    "any s")
         )  # fmt: skip

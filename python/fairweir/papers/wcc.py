@@ -31,16 +31,16 @@ RADIUS_WBARS: Final = (PUBLISHED_WBAR, 7.0, 10.0, 20.0)
 PACKET_WBARS: Final = (20.0, 50.0, 100.0, 200.0, 500.0)
 NOISES: Final = (1.0, 4.0)
 _ONE_LOSS: Final = (
-    "the fluid loses every packet of an RTT, so that windows fall to nearly zero for any decrease; packets "
-    "lose about one each, and mean windows at the same instants are as (4 a1 - 1)/(4 a2 - 1): 7/3 for weights 2 and "
-    "1, 19/3 for 5 and 1"
+    "the fluid model loses every packet of an RTT, so that windows fall to nearly 0 for every decrease; with packets "
+    "each flow loses about one, and for losses at the same instants mean windows are in the ratio (4 a1 - 1)/(4 a2 - "
+    "1): 7/3 for weights 2 and 1, 19/3 for 5 and 1"
 )
 DRAWN_WBARS: Final = (PUBLISHED_WBAR, 7.0)
 #: Range of figure 4; the threshold for weights 2 and 1 is 3.414.
 RATIO_WBARS: Final = (3.414, 3.5, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0)
 _NO_CYCLE: Final = (
-    "for 10 pairs sqrt(2 a1) + sqrt(2 a2) is above 5 (up to 6.32): by the paper's own condition windows rest there, "
-    "and no Z exists; beyond that sum all of them circle"
+    "for 10 pairs sqrt(2 a1) + sqrt(2 a2) is above 5 (up to 6.32): by the paper's own condition windows have a fixed "
+    "point there, and there is no Z; above that sum all pairs have a limit cycle"
 )
 
 
@@ -48,7 +48,7 @@ _NO_CYCLE: Final = (
     "wcc-figure-3",
     title="Limit cycles of the weighted fluid models are stable",
     source="WCC paper, figure 3, lemma 1, theorem 1",
-    published="the spectral radius of the Poincare map's matrix is always below 1",
+    published="the spectral radius of the Poincare map's matrix is below 1 in all cases",
     setup=(
         "weights 1 to 5, wbar = 5 as published, and 7, 10, 20; the matrix as published, and the exact derivative "
         "of the return map"
@@ -79,7 +79,9 @@ def spectral_radius(_: Archive) -> Computation:
                        max(cell.multiplier for cell in cells if cell.period is None), Bound(at_most=0.999), "not said")
             )  # fmt: skip
         numbers.append(
-            Number(case, "every pair of weights has a limit cycle", "pairs of 25 that have one", float(len(cycles)),
+            Number(case, "every pair of weights has a limit cycle", (
+                "number of the 25 pairs that have one"
+            ), float(len(cycles)),
                    Bound(at_least=25), "25", _NO_CYCLE if wbar == PUBLISHED_WBAR else "")
         )  # fmt: skip
 
@@ -142,9 +144,9 @@ def throughput_ratio(_: Archive) -> Computation:
 
 @computed(
     "wcc-observations",
-    title="Limits of weighted flows, fluid and packets at equal wbar",
+    title="Limits of weighted flows: fluid model and packets at equal wbar",
     source="WCC paper, observations 1 to 4",
-    published="for large wbar throughputs go to a1 : a2 : ... (WCC-AI), and to 1 (WCC-MD)",
+    published="for large wbar throughputs tend to a1 : a2 : ... (WCC-AI), and to 1 (WCC-MD)",
     setup=(
         "weights 2 and 1, and 1 to 5; psi = 1; packets on the same link, ACKs delayed by up to one packet time "
         "(losses at the same instants) and four (a common loss rate); 3 runs"
@@ -195,7 +197,7 @@ def beside_packets(archive: Archive) -> Computation:
     "wcc-figure-5",
     title="Windows over time in the fluid model of WCC-AI",
     source="WCC paper, figure 5",
-    published="a fixed point up to wbar = 2 + sqrt(2), a limit cycle beyond",
+    published="a fixed point up to wbar = 2 + sqrt(2), a limit cycle above",
     setup="weights 2 and 1",
     items=("wcc figure 5",),
 )
@@ -208,7 +210,7 @@ def windows_ai(_: Archive) -> Computation:
     "wcc-figure-6",
     title="Windows over time in the fluid model of WCC-MD",
     source="WCC paper, figure 6",
-    published="a fixed point up to wbar = 2/sqrt(3) + sqrt(2), a limit cycle beyond",
+    published="a fixed point up to wbar = 2/sqrt(3) + sqrt(2), a limit cycle above",
     setup="weights 2 and 1",
     items=("wcc figure 6",),
 )
@@ -242,7 +244,7 @@ def _windows(scheme: str) -> Computation:
             Number("threshold", "windows are constant up to wbar = 2/sqrt(3) + "
                 "sqrt(2)", "threshold, packets", threshold,
                    Bound(within=0.01), printed,
-                   "2/sqrt(3) belongs to a decrease of 1 - 1/(2a); equation (4) and observation 2 give sqrt(2a): 3.414")
+                   "2/sqrt(3) is for a decrease of 1 - 1/(2a); equation (4) and observation 2 give sqrt(2a): 3.414")
         )  # fmt: skip
 
     def draw() -> Figure:

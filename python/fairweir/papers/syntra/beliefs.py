@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     source="thesis section 4.5, insight 1 (Syntra)",
     published="the formulas of projections of belief sets are exponentially larger than the network model",
     setup=(
-        "z3's qe2 on windows of 2 to 4 points whose losses are all visible; C and B of 1 to 200 packets; held to "
-        "exact bounds in random windows. The published code is for up to 6 points, and not available"
+        "z3's qe2 on windows of 2 to 4 points in which all losses are known; C and B from 1 to 200 packets; compared "
+        "with exact bounds in random windows. The published code, for up to 6 points, is not available"
     ),
     items=("syntra insight 1",),
 )
 def belief_sets(_: Archive) -> Computation:
     """Compute how the projections grow with the number of points, and compare them with the exact bounds."""
     found = [project(points) for points in POINTS]
-    grown = "belief computations are exponentially larger than the network model"
+    grown = "computations of beliefs are exponentially larger than the network model"
     # The tactic's choices depend on the order of terms: counts vary by a fifth, growth by less than these bounds.
     first, last = found[0], found[-1]
     numbers = [
@@ -44,7 +44,7 @@ def belief_sets(_: Archive) -> Computation:
         Number(
             f"{last.points} points",
             grown,
-            "terms of the projection, in those of the model",
+            "terms of the projection divided by those of the model",
             last.terms / last.model_terms,
             Bound(at_least=1.5),
             "larger",
@@ -53,7 +53,7 @@ def belief_sets(_: Archive) -> Computation:
     numbers += [
         Number(
             f"{one.points} points",
-            "the formula left by elimination describes the same capacities",
+            "the formula that remains after elimination describes the same capacities",
             f"of {WINDOWS} random windows, those in which it differs from the exact bounds",
             disagreements(one, visible_windows(WINDOWS, one.points)),
             Bound(at_most=0.0),

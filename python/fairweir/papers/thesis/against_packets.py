@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CANONICAL: Final = (canonical(0.5, gain=0.5), canonical(1.0), canonical(2.0))
 CCAS: Final = (vegas(), swift())
 SEEDS: Final = {PACKET: (1, 2, 3), FINE_PACKET: (1,)}
-MATCH: Final = "what contracts say matches packets"
+MATCH: Final = "contracts match packets"
 UNDAMPED: Final = canonical(0.5)
 UNDAMPED_FLOWS: Final = 16
 WHY_UNDAMPED: Final = (
@@ -71,13 +71,13 @@ class Curve:
 
 @computed(
     "thesis-6.6",
-    title="Robustness, unfairness and growth: contracts against packets",
+    title="Robustness, unfairness and growth: contracts compared with packets",
     source="thesis figures 6.6 and C.1, section 6.5",
-    published="packets match what contracts say; Swift is slightly worse than 1/s^2, Vegas the same as 1/s",
+    published="packet simulations match the contracts; Swift is slightly worse than 1/s^2, Vegas the same as 1/s",
     setup=(
-        "100 Gbps, rtprop 12 us, S_min 1.2 us, unlimited buffers, rtprop known; packets of 4 KB as published and "
-        "of 256 B. Grey: the exact fixed points. 1/sqrt(s) goes half of each step; Vegas counts in us, and is played a "
-        "thousand times slower. Noise, hops and flows are our choice: the figure has no table"
+        "100 Gbps, rtprop 12 us, S_min 1.2 us, unlimited buffers, rtprop known; packets of 4 KB as published and of "
+        "256 B. Grey: the exact fixed points. 1/sqrt(s) has a gain of 1/2; Vegas counts in us, and is run a thousand "
+        "times slower. Noise, hops and flows are our choice: the figure has no table"
     ),
     items=(
         "thesis figure 6.6",
@@ -164,7 +164,7 @@ def _beside_canonical(curves: Sequence[Curve]) -> list[Number]:
         *(
             Number(
                 f"swift: {metric}",
-                "slightly worse than 1/s^2, by its bias to short RTTs",
+                "slightly worse than 1/s^2, because of its bias to short RTTs",
                 f"by that of 1/s^2, {PLACES[metric][-1]:g} {'us' if metric == 'robustness' else 'hops'}",
                 last("swift", metric) / last("1/s^2", metric),
                 Bound(at_least=1.0, at_most=2.0),
@@ -189,7 +189,7 @@ def _undamped(archive: Archive) -> Number:
     measured = spot.measured(UNDAMPED, _play([task], archive)[task.key])
     return Number(
         "1/s^0.5 without averaging",
-        "the RTT ratio is stable with no averaging and on any network",
+        "the RTT ratio is stable without averaging and on every network",
         f"mean qdelay of {UNDAMPED_FLOWS} flows, by the fixed point's",
         measured / spot.reading(UNDAMPED)(spot.exact(UNDAMPED)),
         Bound(at_least=0.95, at_most=1.05),

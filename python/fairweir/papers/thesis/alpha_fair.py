@@ -40,8 +40,8 @@ RENO_SEEDS: Final = range(1, 6)
     source="thesis table 6.1",
     published="two hops: r_0 is 0, 1/3, sqrt(2) - 1 and 1/2 for alpha 0, 1, 2 and infinity",
     setup=(
-        "algebra; contracts s^(-1/alpha) as in figure 6.6, packets of 256 B; Vegas there; Reno at 50 Mbps and "
-        "50 ms, RED at each hop"
+        "closed forms; contracts s^(-1/alpha) as in figure 6.6, packets of 256 B; Vegas in the same set-up; Reno at "
+        "50 Mbps and 50 ms, RED at each hop"
     ),
     items=("thesis table 6.1",),
 )
@@ -138,7 +138,7 @@ def _played(shares: Mapping[float, tuple[float, float]]) -> list[Number]:
     return [
         Number(
             f"1/s^{1 / alpha:g}, {NAMES.get(alpha, 'between')}",
-            "contracts of alpha-fair flows give their rates",
+            "the contracts of alpha-fair flows give the alpha-fair rates",
             f"r_0 packet by packet, alpha {alpha:g}",
             long,
             Bound(within=0.05),
@@ -154,7 +154,7 @@ def _of_ccas(rates: dict[Any, list[list[float]]]) -> list[Number]:
         Number(
             "vegas, proportional",
             "Vegas is an example",
-            "r_1 by r_0 packet by packet",
+            "r_1 / r_0 in packets",
             fmean(of_vegas[1:]) / of_vegas[0],
             Bound(within=0.05),
             2.0,
@@ -162,7 +162,7 @@ def _of_ccas(rates: dict[Any, list[list[float]]]) -> list[Number]:
         Number(
             "reno, min potential delay",
             "Reno is an example",
-            f"r_1 by r_0 packet by packet, RED at each hop; mean of {len(rates['reno'])} runs",
+            f"r_1 / r_0 in packets, RED at each hop; mean of {len(rates['reno'])} runs",
             fmean(fmean(run[1:]) / run[0] for run in rates["reno"]),
             Bound(within=0.1),
             math.sqrt(2),
@@ -174,7 +174,7 @@ def _of_ccas(rates: dict[Any, list[list[float]]]) -> list[Number]:
             None,
             Bound(within=0.05),
             0.5,
-            "no hop of the simulator reports its delay, without which Poseidon's delays add up",
+            "the simulator's hops do not report their delay; without such reports Poseidon's delays add up",
         ),
     ]
 

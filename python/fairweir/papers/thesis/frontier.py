@@ -179,17 +179,17 @@ def climb_all(archive: Archive, probers: Sequence[Prober] = (*CONSTANT, *IN_PROP
 
 @computed(
     "thesis-4.4",
-    title="Loss buys convergence: F^-1, and cc_probe_slow_k compared with it",
+    title="Permitted loss against convergence time: F^-1, and cc_probe_slow_k compared with it",
     source="thesis figure 4.4, theorem 4.2.1, section 4.2.2.1",
     published=(
-        "on a CBR-delay link with a buffer of at most C D no CCA finds the link's rate before F^-1(C) round "
-        "trips: C - C_0 if it may lose a constant, log(C/C_0) if it may lose in proportion; cc_probe_slow shows that "
-        "this is tight"
+        "on a CBR-delay link with a buffer of at most C D no CCA finds the link rate before F^-1(C) round trips: C - "
+        "C_0 if the permitted loss is constant, log(C/C_0) if it is proportional to C; cc_probe_slow shows that the "
+        "bound is tight"
     ),
     setup=(
         "curves from 1 packet per R, beta_s = R; in the simulator R = D = 40 ms, beta_s = R/2, from a gate of 12 "
-        "Mbps that opens at 20 s to a link of 24 to 192 Mbps; converged at 90 % of what it gets in the end; what a "
-        "probe may lose is 2 f"
+        "Mbps that opens at 20 s to a link of 24 to 192 Mbps; converged at 90 % of the final throughput; a "
+        "probe may lose 2 f"
     ),
     items=(
         "thesis figure 4.4",
@@ -253,19 +253,19 @@ def _placed(climbs: Climbs) -> list[Number]:
             max(c.max_lost for p in constant if p.alpha == 10 for c in complete[p]), Bound(at_most=20), "2 alpha = 20",
         ),
         Number(
-            "constant loss", "takes time linear in C, which is tight",
-            f"maximum growth of time / the bound, C growing by {faster:g}", drift, Bound(at_most=1.5), "a constant",
+            "constant loss", "the time is linear in C, so the bound is tight",
+            f"maximum growth of time / the bound, while C grows by {faster:g}", drift, Bound(at_most=1.5), "a constant",
         ),
         Number(
             "k = 4 / k = 1", "slower by a factor", f"times at {RATES_MBPS[-1]} Mbps",
             slowest[-1].converged_s / slow[-1].converged_s, Bound(at_least=3, at_most=8), "the larger k, the slower",
         ),
         Number(
-            "alpha = 10 / alpha = 5", "losses buy time", f"times at {RATES_MBPS[-1]} Mbps",
+            "alpha = 10 / alpha = 5", "more permitted loss, less time", f"times at {RATES_MBPS[-1]} Mbps",
             complete[Prober(alpha=10)][-1].converged_s / slow[-1].converged_s, Bound(at_least=0.4, at_most=0.6), "1/2",
         ),
         Number(
-            "f = 5 + 0.1 C", "takes time logarithmic in C", f"growth of time, C growing by {faster:g}",
+            "f = 5 + 0.1 C", "the time is logarithmic in C", f"growth of time, while C grows by {faster:g}",
             growth[Prober(loss_share=0.1)], Bound(at_most=3), f"less than {faster:g}",
         ),
         Number(

@@ -31,10 +31,10 @@ HOPS: Final = 3
     title="FRCC's colliding probes, packet by packet",
     source="thesis figure 7.14 and section 7.5.4, FRCC paper figure 16",
     published=(
-        "a probe that measures another one's delay takes the link for slower than it is: N_T goes to 1, and "
-        "the flow that meets more probes yields"
+        "a probe that measures another probe's delay underestimates the link rate: N_T tends to 1, and the flow "
+        "whose probes collide more often yields"
     ),
-    setup="48 Mbps; two flows of 50 ms, 600 s; parking lot of 3 hops of 10 ms, 1200 s; slots of a round fixed",
+    setup="48 Mbps; two flows of 50 ms, 600 s; parking lot of 3 hops of 10 ms, 1200 s; fixed number of slots per round",
     items=(
         "thesis figure 7.14",
         "frcc figure 16",
@@ -53,7 +53,7 @@ def overlaps(archive: Archive) -> Computation:
     numbers = [
         Number(
             "two flows, 2 slots",
-            "full overlap: N_T goes to 1",
+            "full overlap: N_T tends to 1",
             "median qdelay / theta",
             delays[0],
             Bound(at_least=0.85, at_most=1.25),
@@ -61,15 +61,15 @@ def overlaps(archive: Archive) -> Computation:
         ),
         Number(
             "two flows, 2 slots",
-            "full overlap: no motion towards fairness",
-            "largest throughput ratio, of all seeds",
+            "full overlap: no convergence to fairness",
+            "maximum throughput ratio over all seeds",
             apart[0],
             Bound(at_least=1.2),
             "ratios stay",
         ),
         Number(
             "two flows, 20 slots",
-            "no overlap: N_T goes to N_G",
+            "no overlap: N_T tends to N_G",
             "median qdelay / theta",
             delays[-1],
             Bound(at_least=1.85, at_most=2.25),
@@ -78,23 +78,23 @@ def overlaps(archive: Archive) -> Computation:
         Number(
             "two flows, 20 slots",
             "no overlap: fair",
-            "largest throughput ratio, of all seeds",
+            "maximum throughput ratio over all seeds",
             apart[-1],
             Bound(at_most=1.1),
             1.0,
         ),
         Number(
             f"parking lot, {HOPS} hops",
-            "a flow that meets more probes yields",
-            "short by long, FRCC's slots by 240 slots",
+            "the flow whose probes collide more often yields",
+            "ratio short/long with FRCC's slots, divided by that with 240 slots",
             ratios[0] / ratios[-1],
             Bound(at_least=1.15),
-            "partial overlap yields",
+            "partial overlap: the flow yields",
         ),
         Number(
             f"parking lot, {HOPS} hops",
             f"without overlaps the fluid model's ratio, {fluid:.3g}",
-            "short by long, 240 slots, by that",
+            "ratio short/long with 240 slots, divided by the fluid model's",
             ratios[-1] / fluid,
             Bound(at_least=0.85, at_most=1.15),
             "between hops and hops²",

@@ -37,8 +37,8 @@ def after(rounds: int, move: Map, path: Path = PATH) -> tuple[Any, Any]:
     title="FRCC's phase portraits on the ideal link",
     source="thesis figure 7.12, FRCC paper figure 14",
     published=(
-        "without collisions the state goes to N_C = N_T = 2; in every overlap N_T goes to 1, and a partial "
-        "overlap moves the link from the flow that measures both probes to the other"
+        "without collisions the state converges to N_C = N_T = 2; with every overlap N_T tends to 1, and with a "
+        "partial overlap the flow that measures both probes loses bandwidth to the other"
     ),
     setup="main cwnd update, R = 1, theta = 0.2, no clamps; grid of 24 x 24 states, N_C in (1, 4], N_T in [0.5, 4]",
     items=(
@@ -59,7 +59,7 @@ def _alone() -> list[Number]:
             Number(
                 case=panel,
                 claim="from every state to N_C = N_T = 2",
-                reading=f"largest distance after {ROUNDS} rounds",
+                reading=f"maximum distance after {ROUNDS} rounds",
                 value=float(np.maximum(abs(n_c - FAIR), abs(n_t - FAIR)).max()),
                 bound=Bound(at_most=1e-9),
                 published="converges",
@@ -82,8 +82,8 @@ def _full() -> list[Number]:
         ),
         Number(
             panel,
-            "no motion along N_C",
-            "largest change of N_C in a round",
+            "N_C does not change",
+            "maximum change of N_C in a round",
             float(abs(n_c - before).max()),
             Bound(at_most=1e-12),
             0.0,
@@ -100,14 +100,14 @@ def _partial() -> list[Number]:
         Number(
             "d: partial overlap, yields",
             "the fixed point is (infinity, 1)",
-            "smallest gain of N_C a round, by theta/(R + theta)",
+            "minimum gain of N_C per round, divided by theta/(R + theta)",
             float(((n_c - after(0, yields)[0]) / ROUNDS).min() / step),
             Bound(at_least=1 - 1e-9),
-            "grows without end",
+            "grows without bound",
         ),
         Number(
             "d: partial overlap, yields",
-            "N_T goes towards 1",
+            "N_T tends to 1",
             f"largest |N_T - 1| after {ROUNDS} rounds",
             float(abs(n_t - 1).max()),
             Bound(at_most=0.05),
@@ -116,7 +116,7 @@ def _partial() -> list[Number]:
         Number(
             "e: partial overlap, receives",
             "the fixed point is (1, 1)",
-            f"largest distance after {ROUNDS} rounds",
+            f"maximum distance after {ROUNDS} rounds",
             float(np.maximum(abs(got - 1), abs(got_t - 1)).max()),
             Bound(at_most=0.05),
             "(1, 1)",

@@ -82,8 +82,8 @@ def _serve(queue: Fraction, sent: Fraction, capacity: Fraction, buffer: Fraction
     title="equilibrium of cc_probe_slow on two paths that it cannot distinguish",
     source="thesis table 4.2, section 4.2.2",
     published=(
-        "a cycle of probe, drain, drain loses alpha on both paths, uses all of the slow one and T*/(T* + D) "
-        "of the fast one"
+        "a cycle of probe, drain, drain loses alpha on both paths, and uses all of the slow path and T*/(T* + D) of "
+        "the fast path"
     ),
     setup="R = D = T*, alpha = C_L,lambda R/100; exact fractions",
     items=("thesis table 4.2",),

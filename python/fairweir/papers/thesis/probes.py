@@ -43,10 +43,10 @@ WINDOW_PKTS: Final = 100
     title="A probe must be larger than what jitter hides",
     source="thesis figure 7.4, FRCC paper figure 7",
     published=(
-        "a small range of excess delays is a large range of capacities; for C = 600 only the largest three "
-        "probes create more than Delta R of excess delay"
+        "a small range of excess delays corresponds to a large range of capacities; for C = 600 only the three "
+        "largest probes cause more than Delta R of excess delay"
     ),
-    setup="Delta R = 1, probes of a quarter to eight times C Delta R (the figure's are not published)",
+    setup="Delta R = 1, probes of a quarter to eight times C Delta R (the figure's sizes are not published)",
     items=(
         "thesis figure 7.4",
         "frcc figure 7",
@@ -66,11 +66,11 @@ def probe_sizes(_: Archive) -> Computation:
     gamma = 4.0
     numbers = [
         Number("C = 600, six probes", "only the largest exceed the jitter",
-               "probes of six whose excess delay is above Delta R",
+               "number of the six probes with an excess delay above Delta R",
                float(sum(size / capacity > jitter for size in sizes)), Bound(at_least=3, at_most=3), 3.0),
-        Number("C = 600, E up to C Delta R", "a small range of delays is a large range of capacities",
+        Number("C = 600, E up to C Delta R", "a small range of delays corresponds to a large range of capacities",
                "probes of three that bound C", float(sum(map(math.isfinite, spreads[:3]))), Bound(at_most=0), "none"),
-        Number("E = gamma C Delta R, gamma 4", "larger probes bound it", "maximum capacity / minimum",
+        Number("E = gamma C Delta R, gamma 4", "larger probes bound the capacity", "maximum capacity / minimum",
                spread(gamma * capacity * jitter), Bound(within=0.01), (gamma + 1) / (gamma - 1)),
     ]  # fmt: skip
 
@@ -127,8 +127,8 @@ class Probe:
     title="Packet trains may not measure the link's capacity",
     source="thesis figure 7.6, FRCC paper figure 9",
     published=(
-        "the immediate excess delay is more than the probe's transmission delay if another hop is passed "
-        "first, and subsides when packets are ACK-clocked"
+        "the immediate excess delay exceeds the probe's transmission delay if the probe passes another hop first, "
+        "and falls once packets are ACK-clocked"
     ),
     setup="windows of 100 packets, a probe of 40; 12 Mbps, rtprop 40 ms; the other hop is as fast",
     items=(
@@ -142,19 +142,21 @@ def trains(_: Archive) -> Computation:
     # The first packets of the probe return after an RTT, the last ones while those of the next RTT are sent.
     first_ms = 1.5 * 2 * WINDOW_PKTS / _PACKETS_PER_MS
     numbers = [
-        Number("bottleneck alone", "the excess delay is the probe's transmission", "maximum excess / (E/C)",
+        Number("bottleneck alone", "the excess delay is the probe's transmission delay", "maximum excess / (E/C)",
                near.largest(0, first_ms), Bound(at_least=0.9, at_most=1.1), "about 1"),
-        Number("a hop as fast before it", "the immediate excess delay is more", "maximum excess / (E/C), first RTT",
+        Number((
+            "after a hop of the same rate"
+        ), "the immediate excess delay is larger", "maximum excess / (E/C), first RTT",
                far.largest(0, first_ms), Bound(at_least=1.2), "more than 1"),
-        Number("a hop as fast before it", "it subsides once packets are ACK-clocked", "settled excess / (E/C)",
+        Number("after a hop of the same rate", "it falls once packets are ACK-clocked", "settled excess / (E/C)",
                far.settled(), Bound(at_least=0.9, at_most=1.1), "about 1"),
     ]  # fmt: skip
-    return Computation(numbers, lambda: _draw_probes({"bottleneck alone": near, "a hop as fast before it": far}))
+    return Computation(numbers, lambda: _draw_probes({"bottleneck alone": near, "after a hop of the same rate": far}))
 
 
 @computed(
     "thesis-7.7",
-    title="Probes oscillate where rtprops differ",
+    title="With different rtprops probes cause oscillations",
     source="thesis figure 7.7, FRCC paper figure 10",
     published=(
         "RTTs oscillate after a probe, and the oscillation decays; the excess delay without oscillations is not the "
@@ -184,9 +186,9 @@ def oscillations(_: Archive) -> Computation:
 
 @computed(
     "thesis-7.8",
-    title="Paced probes oscillate less",
+    title="Paced probes cause smaller oscillations",
     source="thesis figure 7.8, FRCC paper figure 11",
-    published="pacing a probe over an RTT reduces the oscillations, whether the short flow probes or the long one",
+    published="pacing a probe over an RTT reduces the oscillations, for probes of either flow",
     setup="as thesis-7.7",
     items=(
         "thesis figure 7.8",
@@ -212,7 +214,9 @@ def paced(_: Archive) -> Computation:
     "thesis-7.9",
     title="Throughput over RTT-aligned intervals",
     source="thesis figure 7.9, FRCC paper figure 24",
-    published="over intervals that are not aligned it is anything from 0 to C, over an RTT it is cwnd/RTT",
+    published=(
+        "over intervals that are not aligned the throughput can have any value from 0 to C, over an RTT it is cwnd/RTT"
+    ),
     setup="two flows of 100 packets whose first windows leave as bursts; 12 Mbps, rtprop 100 ms, no jitter",
     items=(
         "thesis figure 7.9",
@@ -243,9 +247,9 @@ def aligned_intervals(_: Archive) -> Computation:
     means = {length: np.convolve(mbps, np.ones(length) / length, "valid") / 12.0 for length in (rtt_ms // 4, rtt_ms)}
     short, whole = means[rtt_ms // 4], means[rtt_ms]
     numbers = [
-        Number("a quarter of an RTT", "not aligned: anywhere between 0 and C", "maximum throughput / C",
+        Number("a quarter of an RTT", "not aligned: any value from 0 to C", "maximum throughput / C",
                float(short.max()), Bound(within=0.05), 1.0),
-        Number("a quarter of an RTT", "not aligned: anywhere between 0 and C", "minimum throughput / C",
+        Number("a quarter of an RTT", "not aligned: any value from 0 to C", "minimum throughput / C",
                float(short.min()), Bound(at_most=0.05), 0.0),
         Number("an RTT", "aligned: cwnd/RTT", "maximum throughput / C", float(whole.max()), Bound(within=0.05), 0.5),
         Number("an RTT", "aligned: cwnd/RTT", "minimum throughput / C", float(whole.min()), Bound(within=0.05), 0.5),

@@ -30,7 +30,7 @@ HOPS: Final = [2, 3, 4, 5, 6, 8]
 MANY_SLOTS: Final = 240
 BETWEEN_HOPS: Final = "between hops and hops²"
 BETWEEN_ONE_AND_RTTS: Final = "between 1 and the RTT ratio"
-RULE: Final = "in proportion to RTT + gamma D"
+RULE: Final = "proportional to RTT + gamma D"
 
 
 def ratio_by_rtts(rtt_ratio: float, probe: float) -> float:
@@ -96,8 +96,9 @@ def ratio_at_rest(network: Network) -> float:
     source="thesis figure 7.16 and section D.4, FRCC paper figure 18",
     published="between 1 and the RTT ratio; between hops and hops squared; larger probes give smaller ratios",
     setup=(
-        "the figure's equations, then rounds of the fluid model and 48 Mbps packet by packet with theta = 10 ms, "
-        "gamma D = 40 ms. The figure's probe is N_T gamma D by RTT; its parking lot gives long and short flows one RTT"
+        "the figure's equations, then rounds of the fluid model and packet simulations at 48 Mbps with theta = 10 "
+        "ms, gamma D = 40 ms. The figure's probe size is N_T gamma D / RTT; in its parking lot long and short flows "
+        "have the same RTT"
     ),
     items=(
         "thesis figure 7.16",
@@ -131,7 +132,7 @@ def _of_rtts() -> list[Number]:
         Number(
             case,
             "no closed form, by root finding",
-            f"largest relative difference from the closed form, {len(RTT_RATIOS) * len(PROBES)} points",
+            f"maximum relative difference from the closed form, {len(RTT_RATIOS) * len(PROBES)} points",
             worst,
             Bound(at_most=1e-6),
             "none",
@@ -191,7 +192,7 @@ def _beside_packets(rtprops_ms: tuple[int, ...], closed: float, played: list[Pla
         Number(
             case,
             f"{RULE}: {closed:.4g}",
-            f"ratio packet by packet, by that; mean of {len(played)} runs",
+            f"ratio in packets, divided by that; mean of {len(played)} runs",
             fmean(run.last_by_first for run in played) / closed,
             Bound(at_least=0.85, at_most=1.15),
             BETWEEN_ONE_AND_RTTS,
@@ -204,7 +205,7 @@ def _of_lot(hops: int, played: list[Played]) -> Number:
     return Number(
         f"parking lot, {hops} hops of 10 ms",
         f"the fluid model with the RTTs that flows have: {fluid:.3g}",
-        f"ratio packet by packet, by that; {MANY_SLOTS} slots a round, mean of {len(played)} runs",
+        f"ratio in packets, divided by that; {MANY_SLOTS} slots per round, mean of {len(played)} runs",
         fmean(run.others_by_first for run in played) / fluid,
         Bound(at_least=0.85, at_most=1.15),
         BETWEEN_HOPS,

@@ -55,7 +55,7 @@ def corners(jitter: Jitter, n_c: Any, n_t: Any, r: float = R) -> list[tuple[Any,
     "thesis-7.13",
     title="FRCC's region on the jittery link",
     source="thesis figure 7.13, FRCC paper figure 15",
-    published="two flows go to N_C at most 6.6 and N_T in [0.15, 3.3], for any jitter, and stay there",
+    published="for every jitter two flows reach N_C <= 6.6 and N_T in [0.15, 3.3], and stay there",
     setup=(
         "alternate cwnd update, gamma 4, clamps 0.8 and 1.3, gamma_R 2, theta = Delta_R, R < 2 theta; worst "
         "jitter at each state of a grid. gamma_R as proved (throughputs overestimated) and as stated (underestimated)"
@@ -84,23 +84,23 @@ def _stays(name: str, jitter: Jitter, within: Range) -> list[Number]:
         Number(
             case,
             "N_C stays in its range",
-            f"largest N_C after a round, {GRID} x {GRID} states",
+            f"maximum N_C after a round, {GRID} x {GRID} states",
             float(max(sides)),
             Bound(at_most=float(within.n_c_high) * (1 + 1e-9)),
             float(published.n_c_high) if published else "",
         ),
         Number(
             case,
-            "N_T stays above its floor",
-            "smallest N_T after a round",
+            "N_T stays above its lower bound",
+            "minimum N_T after a round",
             float(min(lows)),
             Bound(at_least=float(within.n_t_low) - 1e-6),
             float(published.n_t_low) if published else "",
         ),
         Number(
             case,
-            "N_T stays below its ceiling",
-            "largest N_T after a round",
+            "N_T stays below its upper bound",
+            "maximum N_T after a round",
             float(max(highs)),
             Bound(at_most=float(within.n_t_high)),
             float(published.n_t_high) if published else "",

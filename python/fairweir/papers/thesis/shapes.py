@@ -49,26 +49,26 @@ def parking_lot_ratio(shift: float, capacity: float = 1.0) -> float:
 
 @computed(
     "thesis-6.2",
-    title="Noise, intercepts and shifts: what shape makes of a contract",
+    title="Noise, intercepts and shifts: effects of a contract's shape",
     source="thesis figure 6.2, sections 6.2 and 6.3",
     published=(
-        "by 1/s the same noise costs more the faster the link; by a linear contract the more the nearer the "
-        "delay is to its intercept; a shift makes rates on the parking lot more unequal"
+        "with 1/s the same noise changes the rate by a factor that grows with the link rate; with a linear contract "
+        "it grows towards the intercept; a shift makes rates on the parking lot more unequal"
     ),
-    setup="algebra, without units: as the figure, which has none",
+    setup="closed forms, without units (as in the figure)",
     items=("thesis figure 6.2",),
 )
 def shapes(_: Archive) -> Computation:
     """Figure 6.2, by algebra."""
     numbers = [
-        Number("1/s", "the same noise costs more the faster the link", "error at 64 / error at 1",
+        Number("1/s", "the same noise changes the rate more on a faster link", "error at 64 / error at 1",
                vegas_error(RATES[-1]) / vegas_error(RATES[0]), Bound(at_least=2), "grows"),
         Number("1 - s", "errors grow towards the intercept", "error at s = 0.9 / error at 0.2",
                linear_error(DELAYS[-1]) / linear_error(DELAYS[0]), Bound(at_least=1.5), "grow"),
-        Number("1/(s - b), two hops", "without a shift delays d and 2 d are rates 2 to 1", "short / long, b = 0",
+        Number("1/(s - b), two hops", "without a shift delays d and 2 d give rates of 2 to 1", "short / long, b = 0",
                parking_lot_ratio(0.0), Bound(within=0.001), 2.0),
         Number("1/(s - b), two "
-            "hops", "a shift makes rates more unequal", "short / long, b = 2, divided by that of b = 0",
+            "hops", "a shift makes rates more unequal", "short / long for b = 2, divided by that for b = 0",
                parking_lot_ratio(SHIFTS[-1]) / parking_lot_ratio(0.0), Bound(at_least=1.2), "more"),
     ]  # fmt: skip
     return Computation(numbers, _draw)

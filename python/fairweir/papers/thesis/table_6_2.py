@@ -65,7 +65,9 @@ def _exponential(name: str, fold: Fold, unfair: float, why: dict[str, str]) -> R
 
 def rows() -> list[Row]:
     """Return the rows, with growth of the exponentials (printed: log n) as 1 + S_0 ln n / S_min."""
-    bound = "the printed form is a bound: inside the domain the long flow sees at most S_max, the short ones S_max / k"
+    bound = (
+        "the printed form is a bound: inside the domain the long flow observes at most S_max, the short flows S_max / k"
+    )
     c_max = 1.0 - S_MIN / INTERCEPT
     return [
         power("FAST, Vegas, Copa", 1.0),
@@ -99,7 +101,7 @@ def rows() -> list[Row]:
 
 @computed(
     "thesis-table-6.2",
-    title="CCAs in the space of trade-offs",
+    title="Trade-offs of CCAs",
     source="thesis table 6.2",
     published="closed forms of robustness, unfairness, growth and generality for nine contracts",
     setup=(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "thesis-theorem-7.5.1",
     title="FRCC is fair on the ideal link",
     source="thesis theorem 7.5.1, FRCC paper theorem 6.1",
-    published="every flow's rate goes to C/N_G, and its RTT to R + theta N_G",
+    published="every flow's rate converges to C/N_G, and its RTT to R + theta N_G",
     setup="derived by sympy from the cwnd update for any number of flows; inequalities by z3 and yices",
     items=(
         "thesis theorem 7.5.1",
@@ -38,7 +38,9 @@ def theorem_7_5_1(archive: Archive) -> Computation:
     title="FRCC bounds the throughput ratio of two flows on the jittery link",
     source="thesis theorem 7.5.2, FRCC paper theorem 6.2",
     published="at most 6.6 (alternate update, theta N_G > R)",
-    setup="lemmas C.6 to C.8 by z3 and yices, each refutation played exactly; every step: fairweir prove frcc",
+    setup=(
+        "lemmas C.6 to C.8 by z3 and yices, each refutation checked in exact fractions; every step: fairweir prove frcc"
+    ),
     items=(
         "thesis theorem 7.5.2",
         "frcc theorem 6.2",
@@ -49,20 +51,24 @@ def theorem_7_5_2(archive: Archive) -> Computation:
     stated = published.IN_THE_STATED_DIRECTION
     return Computation(
         [
-            _stands("as its proof has it", "N_T and N_C go to their ranges and stay there", jittery_link()),
+            _stands(
+                "with gamma_R as in the published proof",
+                "N_T and N_C reach their ranges and stay there",
+                jittery_link(),
+            ),
             Number(
-                "as its proof has it",
-                "the largest throughput ratio",
+                "with gamma_R as in the published proof",
+                "the maximum throughput ratio",
                 "N_C - 1",
                 float(PUBLISHED.ratio),
                 Bound(at_most=6.6),
                 6.6,
             ),
-            _stands("as printed", "gamma_R as assumption 7 has it, theta > Delta_R/2, the kernel's clamps", faults()),
-            _stands("put right", "the same under other ranges", corrections()),
+            _stands("as printed", "gamma_R as in assumption 7, theta > Delta_R/2, the kernel's clamps", faults()),
+            _stands("corrected", "the same for other ranges", corrections()),
             Number(
-                "put right, gamma_R as stated",
-                "the largest throughput ratio",
+                "corrected, gamma_R as stated",
+                "the maximum throughput ratio",
                 "N_C - 1",
                 float(stated.ratio),
                 Bound(at_most=6.6),
