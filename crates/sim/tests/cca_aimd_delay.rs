@@ -1,34 +1,38 @@
 //! AIMD on delay: fair where flows share one queue, starvation where one of them crosses two.
 //!
-//! `cargo test -p fairweir-sim --test cca_aimd_delay -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
-use common::{crowd, max_min_ratio, parking_lot, run, throughputs};
+use common::{SEEDS, crowd, max_min_ratio, parking_lot, run, throughputs};
+use fairweir_scenario::Config;
 use serde_json::json;
 
 #[test]
 fn flows_that_share_one_queue_share_it_fairly() {
-    for n in [2, 4] {
-        let outcome = run(&crowd("aimd_delay", &json!({}), 48, 40, n, 200)).expect("a run");
-        println!(
-            "{n} flows: {:.1?} Mbps, utilization {:.3}",
-            throughputs(&outcome),
-            outcome.summary.links[0].utilization
-        );
+    for (n, seed) in [2, 4].into_iter().flat_map(|n| SEEDS.map(|seed| (n, seed))) {
+        let config = Config { seed, ..crowd("aimd_delay", &json!({}), 48, 40, n, 200) };
+        let outcome = run(&config).expect("a run");
+        let (rates, utilization) = (throughputs(&outcome), outcome.summary.links[0].utilization);
+        row!("{n} flows, seed {seed}: {rates:.1?} Mbps, utilization {utilization:.3}");
         assert!(max_min_ratio(&outcome) < 1.2, "{:?}", throughputs(&outcome));
         // a fixed threshold of half an RTT, halving: the queue runs empty occasionally
-        assert!(outcome.summary.links[0].utilization > 0.93);
+        assert!(utilization > 0.93);
     }
+    assert_table!();
 }
 
 #[test]
 fn the_flow_that_passes_two_queues_starves() {
-    let mut ratios = vec![];
-    for hops in [1, 2] {
-        let rates = throughputs(&run(&parking_lot("aimd_delay", &json!({}), 10, 30, hops, 200)).expect("a run"));
-        println!("{hops} hops: {rates:.2?} Mbps");
-        ratios.push(rates[1] / rates[0]);
+    for seed in SEEDS {
+        let ratios = [1, 2].map(|hops| {
+            let config = Config { seed, ..parking_lot("aimd_delay", &json!({}), 10, 30, hops, 200) };
+            let rates = throughputs(&run(&config).expect("a run"));
+            row!("{hops} hops, seed {seed}: {rates:.2?} Mbps");
+            rates[1] / rates[0]
+        });
+        assert!(ratios[0] < 1.2 && ratios[1] > 10.0, "{ratios:?}");
     }
-    assert!(ratios[0] < 1.2 && ratios[1] > 10.0, "{ratios:?}");
+    assert_table!();
 }

@@ -1,10 +1,11 @@
 //! BBR version 1 on whole paths: its two operating modes, its fixed point, its response to loss and jitter.
 //!
-//! `cargo test -p fairweir-sim --test cca_bbr -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
-use common::{PACKET, droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
+use common::{PACKET, SEEDS, droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
 use fairweir_scenario::{Config, FlowSpec};
@@ -26,7 +27,7 @@ fn one_flow_is_paced_by_the_link() {
     for mbps in [12, 96, 960] {
         let outcome = run(&dumbbell(mbps, infinite(), vec![flow("bbr", 40)], 30, 2, 1)).expect("a run");
         let (rtt, utilization) = (outcome.summary.flows[0].rtt_ms, outcome.summary.links[0].utilization);
-        println!("bbr {mbps} Mbps: RTT {:.2} to {:.2} ms, utilization {utilization:.4}", rtt.min, rtt.max);
+        row!("bbr {mbps} Mbps: RTT {:.2} to {:.2} ms, utilization {utilization:.4}", rtt.min, rtt.max);
         // 5/4 R, and the quanta (8 packets) that inflight may have beyond 5/4 BDP
         let packet_ms = 12.0 / mbps as f64;
         assert!(rtt.p99 <= 50.0 + 8.0 * packet_ms, "{mbps} Mbps: {}", rtt.p99);
@@ -34,6 +35,7 @@ fn one_flow_is_paced_by_the_link() {
         // drained to a BDP and the quanta
         assert!(rtt.p50 < 40.5 + 6.0 * packet_ms, "{mbps} Mbps: {}", rtt.p50);
     }
+    assert_table!();
 }
 
 /// `n` flows of `alpha` packets without effects that blur the fixed point: aggregation, rounding to even windows, a
@@ -59,23 +61,26 @@ fn cwnd_limited_flows_rest_at_two_rtprops_and_alpha() {
         let law = 80.0 + (n as u64 * alpha) as f64 * packet_ms;
         let rtt = outcome.summary.flows[0].rtt_ms;
         let ratio = max_min_ratio(&outcome);
-        println!(
+        row!(
             "bbr {n} flows, {mbps} Mbps, alpha {alpha}: RTT p50 {:.2} mean {:.2} ms, law {law:.2}, ratio {ratio:.2}",
-            rtt.p50, rtt.mean
+            rtt.p50,
+            rtt.mean
         );
         assert!((rtt.p50 / law - 1.0).abs() < 0.05, "{n} {mbps} {alpha}: {} {law}", rtt.p50);
     }
+    assert_table!();
 }
 
 #[test]
 fn alpha_alone_makes_the_shares_equal() {
     // without alpha any split of 2 C R is a fixed point (starvation paper §5.2): a flow that begins small stays small.
     // With pacing far above the bandwidth, cwnd decides.
-    let ratios = |alpha: u64| -> Vec<f64> {
+    let ratios = |alpha: u64, seed: u64| -> Vec<f64> {
         [20, 220]
             .map(|warmup| {
                 let mut config = cwnd_limited(2, 96, alpha);
                 (config.warmup, config.duration) = (Dur::from_secs(warmup), Dur::from_secs(warmup + 10));
+                config.seed = seed;
                 for f in &mut config.flows {
                     for gain in ["probe_up_gain", "probe_down_gain", "cruise_gain"] {
                         f.params[gain] = json!(1.5);
@@ -87,24 +92,30 @@ fn alpha_alone_makes_the_shares_equal() {
             })
             .to_vec()
     };
-    let (without, with) = (ratios(0), ratios(24));
-    println!("bbr, ratio of two flows after 20 s and 220 s: without alpha {without:.2?}, with alpha {with:.2?}");
-    assert!(with[1] < 1.1, "{with:?}");
-    assert!(without[1] > 10.0, "{without:?}");
+    for seed in SEEDS {
+        let (without, with) = (ratios(0, seed), ratios(24, seed));
+        row!("ratio of two flows after 20 s and 220 s, seed {seed}: without alpha {without:.2?}, with {with:.2?}");
+        assert!(with[1] < 1.1, "{with:?}");
+        assert!(without[1] > 10.0, "{without:?}");
+    }
+    assert_table!();
 }
 
 #[test]
 fn small_rtprops_lose_to_large_ones() {
     // FRCC paper, 10/20/30 ms: the 10 ms flow starves increasingly as the rate grows
-    let share = |mbps: u64| {
+    let share = |mbps: u64, seed: u64| {
         let flows = vec![flow("bbr", 10), flow("bbr", 20), flow("bbr", 30)];
-        let outcome = run(&dumbbell(mbps, droptail(100 * bdp(mbps, 30)), flows, 120, 60, 1)).expect("a run");
-        println!("bbr 10/20/30 ms at {mbps} Mbps: {:.1?} Mbps", throughputs(&outcome));
+        let outcome = run(&dumbbell(mbps, droptail(100 * bdp(mbps, 30)), flows, 120, 60, seed)).expect("a run");
+        row!("bbr 10/20/30 ms at {mbps} Mbps, seed {seed}: {:.1?} Mbps", throughputs(&outcome));
         throughputs(&outcome)[2] / throughputs(&outcome)[0]
     };
-    let (slow, fast) = (share(24), share(384));
-    assert!(slow > 1.5, "{slow}");
-    assert!(fast > slow, "{fast} {slow}");
+    for seed in SEEDS {
+        let (slow, fast) = (share(24, seed), share(384, seed));
+        assert!(slow > 1.5, "{slow}");
+        assert!(fast > slow, "{fast} {slow}");
+    }
+    assert_table!();
 }
 
 #[test]
@@ -113,9 +124,10 @@ fn one_of_two_rtprops_starves() {
     for seed in 1..=3 {
         let flows = vec![flow("bbr", 40), flow("bbr", 80)];
         let rates = throughputs(&run(&dumbbell(120, infinite(), flows, 60, 0, seed)).expect("a run"));
-        println!("bbr 40/80 ms at 120 Mbps, seed {seed}: {rates:.1?} Mbps");
+        row!("bbr 40/80 ms at 120 Mbps, seed {seed}: {rates:.1?} Mbps");
         assert!(rates[1] > 4.0 * rates[0], "{rates:?}");
     }
+    assert_table!();
 }
 
 #[test]
@@ -125,9 +137,10 @@ fn random_loss_leaves_it_its_rate() {
         one.ingress.push(ElementConfig::IidLoss(IidLossConfig { per_billion: percent * 10_000_000 }));
         let outcome = run(&dumbbell(96, droptail(640), vec![one], 60, 10, 1)).expect("a run");
         let utilization = outcome.summary.links[0].utilization;
-        println!("bbr, {percent} % random loss: utilization {utilization:.3}");
+        row!("bbr, {percent} % random loss: utilization {utilization:.3}");
         assert!(utilization > least, "{percent} %: {utilization}");
     }
+    assert_table!();
 }
 
 #[test]
@@ -135,9 +148,10 @@ fn probe_rtt_finds_the_propagation_delay_again() {
     let flows = staggered(2, &flow("bbr", 40));
     let outcome = run(&dumbbell(96, infinite(), flows, 60, 30, 1)).expect("a run");
     let rtt = outcome.summary.flows[0].rtt_ms;
-    println!("bbr, two flows: RTT {:.2} to {:.2} ms, {:.1?} Mbps", rtt.min, rtt.max, throughputs(&outcome));
+    row!("bbr, two flows: RTT {:.2} to {:.2} ms, {:.1?} Mbps", rtt.min, rtt.max, throughputs(&outcome));
     assert!(rtt.min < 41.5, "{}", rtt.min);
     assert!(max_min_ratio(&outcome) < 1.5, "{:?}", throughputs(&outcome));
+    assert_table!();
 }
 
 #[test]
@@ -155,8 +169,9 @@ fn application_limited_samples_do_not_lower_the_bandwidth() {
             flows.throughput_mbps[at..at + 10].iter().sum::<f64>() / 10.0
         })
         .collect();
-    println!("bbr, on for 3 s in 5 s: {early:.1?} Mbps from 0.6 s on");
+    row!("bbr, on for 3 s in 5 s: {early:.1?} Mbps from 0.6 s on");
     assert!(early.iter().all(|r| *r > 85.0), "{early:?}");
+    assert_table!();
 }
 
 #[test]
@@ -170,10 +185,11 @@ fn with_its_defaults_alpha_is_about_ten_packets() {
     let mut alphas = Vec::new();
     for (n, mbps) in [(4, 96), (8, 96), (8, 24), (8, 384)] {
         let seeds: Vec<f64> = (1..=3).map(|seed| alpha(n, mbps, seed)).collect();
-        println!("bbr, defaults, {n} flows, {mbps} Mbps: alpha {seeds:.1?} packets");
+        row!("bbr, defaults, {n} flows, {mbps} Mbps: alpha {seeds:.1?} packets");
         alphas.push(seeds.iter().sum::<f64>() / 3.0);
     }
     assert!(alphas.iter().all(|alpha| (7.0..=16.0).contains(alpha)), "{alphas:?}");
     let mean = alphas.iter().sum::<f64>() / alphas.len() as f64;
     assert!((8.5..=12.5).contains(&mean), "{alphas:?}");
+    assert_table!();
 }

@@ -1,8 +1,9 @@
 //! The belief-based CCAs on whole paths: the proved properties (thesis 4.2.3) and the published measurements (4.2.4,
 //! B.6).
 //!
-//! `cargo test -p fairweir-sim --test cca_beliefs -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
 use common::{droptail, dumbbell, flow, link, run, throughputs};
@@ -106,11 +107,12 @@ fn cc_qdel_keeps_its_proved_bounds_on_deep_buffers() {
     // R.
     for has_jitter in [false, true] {
         let steady = worst(links(&[6.0, 8.0, 16.0], has_jitter).map(|link| link.play("cc_qdel", &Value::Null)));
-        println!("cc_qdel, at least 6 BDP, jitter {has_jitter}: {steady:.3?}");
+        row!("cc_qdel, at least 6 BDP, jitter {has_jitter}: {steady:.3?}");
         assert!(steady.utilization > 0.89);
         assert!(steady.max_rtt < 4.4);
         assert_eq!(steady.max_lost, 0);
     }
+    assert_table!();
 }
 
 #[test]
@@ -118,11 +120,12 @@ fn cc_qdel_fills_shallow_links_and_loses_in_proportion() {
     // Figure 4.6: high utilisation, losses of the order of a BDP (C R) in each R.
     for (mbps, rtprop_ms) in [(24, 20), (96, 80)] {
         let steady = Link { mbps, rtprop_ms, buffer_bdp: 0.25, has_jitter: true }.play("cc_qdel", &Value::Null);
-        println!("cc_qdel, 1/4 BDP, {mbps} Mbps, {rtprop_ms} ms: {steady:.3?}");
+        row!("cc_qdel, 1/4 BDP, {mbps} Mbps, {rtprop_ms} ms: {steady:.3?}");
         let by_bdp = steady.mean_lost / bdp(mbps, rtprop_ms) as f64;
         assert!(steady.utilization > 0.89);
         assert!((0.3..1.5).contains(&by_bdp), "{by_bdp} BDP lost in each R");
     }
+    assert_table!();
 }
 
 #[test]
@@ -131,15 +134,16 @@ fn cc_probe_slow_loses_a_constant_whatever_the_link() {
     for has_jitter in [false, true] {
         let runs = links(&[0.125, 0.25, 0.5, 1.0, 2.0], has_jitter).map(|link| {
             let steady = link.play("cc_probe_slow", &Value::Null);
-            println!("cc_probe_slow {link:?}: {steady:.3?}");
+            row!("cc_probe_slow {link:?}: {steady:.3?}");
             steady
         });
         let steady = worst(runs);
-        println!("cc_probe_slow, 1/8 to 2 BDP, jitter {has_jitter}: {steady:.3?}");
+        row!("cc_probe_slow, 1/8 to 2 BDP, jitter {has_jitter}: {steady:.3?}");
         assert!(steady.utilization > 0.30);
         assert!(steady.max_rtt < 1.5);
         assert!(steady.max_lost <= 10);
     }
+    assert_table!();
 }
 
 #[test]
@@ -148,9 +152,10 @@ fn longer_probes_use_more_of_a_shallow_link() {
     let link = Link { mbps: 24, rtprop_ms: 20, buffer_bdp: 0.0625, has_jitter: false };
     for k in [1.0, 2.0, 4.0] {
         let steady = link.play("cc_probe_slow", &json!({"k": k}));
-        println!("cc_probe_slow, k = {k}, 1/16 BDP: {steady:.3?}, in theory {:.3}", k / (k + 1.0));
+        row!("cc_probe_slow, k = {k}, 1/16 BDP: {steady:.3?}, in theory {:.3}", k / (k + 1.0));
         assert!((steady.utilization - k / (k + 1.0)).abs() < 0.1);
     }
+    assert_table!();
 }
 
 #[test]
@@ -158,8 +163,9 @@ fn a_deep_buffer_leaves_cc_probe_slow_in_its_start() {
     // 4.2.4: without a large loss it behaves as cc_qdel.
     let link = Link { mbps: 48, rtprop_ms: 40, buffer_bdp: 8.0, has_jitter: true };
     let (slow, qdel) = (link.play("cc_probe_slow", &Value::Null), link.play("cc_qdel", &Value::Null));
-    println!("8 BDP: cc_probe_slow {slow:.3?}, cc_qdel {qdel:.3?}");
+    row!("8 BDP: cc_probe_slow {slow:.3?}, cc_qdel {qdel:.3?}");
     assert_eq!(format!("{slow:?}"), format!("{qdel:?}"));
+    assert_table!();
 }
 
 /// Figures B.6 and B.7: R = 80 ms, a buffer of 640 packets, the rate changes every 20 s.
@@ -187,17 +193,18 @@ fn cc_probe_slow_follows_a_rising_rate_linearly_and_a_falling_one_exponentially(
         let up = changing_link("cc_probe_slow", json!({"k": k}), [24, 48, 96]);
         let slope = (mean_rate(&up, 54, 58) - mean_rate(&up, 44, 48)) / 10.0;
         let theory = 5.0 * 0.012 / (0.08 * (k + 1.0)) / (0.08 * (k + 2.0));
-        println!("cc_probe_slow, k = {k}, rising: {slope:.2} Mbps per second, at most {theory:.2}");
+        row!("cc_probe_slow, k = {k}, rising: {slope:.2} Mbps per second, at most {theory:.2}");
         assert!((least..=most).contains(&(slope / theory)), "{slope} {theory}");
     }
     let down = changing_link("cc_probe_slow", Value::Null, [96, 48, 24]);
     for at in [20, 40] {
         let config = Config { duration: Dur::from_secs(at + 20), warmup: Dur::from_secs(at + 4), ..down.clone() };
         let flow = &run(&config).expect("a run that ends well").summary.flows[0];
-        println!("cc_probe_slow, 4 s after the rate halves at {at} s: {} packets lost", flow.lost_pkts);
+        row!("cc_probe_slow, 4 s after the rate halves at {at} s: {} packets lost", flow.lost_pkts);
         assert!(flow.lost_pkts <= 10 * 16_000 / 240, "no more than 2 alpha a cycle");
         assert!(flow.throughput_mbps > 0.5 * 96.0 / (1 << (at / 20)) as f64);
     }
+    assert_table!();
 }
 
 #[test]
@@ -207,17 +214,18 @@ fn losses_in_proportion_buy_exponential_convergence() {
         let up = changing_link("cc_probe_slow", json!({"loss_share": share}), [24, 48, 96]);
         mean_rate(&up, 46, 50)
     });
-    println!("cc_probe_slow, 6 to 10 s after 48 to 96 Mbps: {constant:.1} Mbps; {share:.1} with a share of 0.1");
+    row!("cc_probe_slow, 6 to 10 s after 48 to 96 Mbps: {constant:.1} Mbps; {share:.1} with a share of 0.1");
     assert!(constant < 70.0 && share > 85.0);
     let mut max_lost = 0;
     for mbps in [24, 96, 192] {
         let link = Link { mbps, rtprop_ms: 40, buffer_bdp: 0.25, has_jitter: false };
         let steady = link.play("cc_probe_slow", &json!({"loss_share": 0.1}));
-        println!("{mbps} Mbps, a share of 0.1: {steady:.3?}");
+        row!("{mbps} Mbps, a share of 0.1: {steady:.3?}");
         assert!(steady.max_lost <= 10 + bdp(mbps, 40) / 5);
         max_lost = max_lost.max(steady.max_lost);
     }
     assert!(max_lost > 10, "no more than 2 alpha: {max_lost}");
+    assert_table!();
 }
 
 #[test]
@@ -226,10 +234,11 @@ fn cc_qdel_follows_changes_within_seconds() {
         let config = changing_link("cc_qdel", Value::Null, mbps);
         for (step, at) in [(1, 20), (2, 40)] {
             let used = mean_rate(&config, at + 3, at + 20) / mbps[step] as f64;
-            println!("cc_qdel, 3 s after {} to {} Mbps: {used:.2} of the link", mbps[step - 1], mbps[step]);
+            row!("cc_qdel, 3 s after {} to {} Mbps: {used:.2} of the link", mbps[step - 1], mbps[step]);
             assert!(used > 0.89);
         }
     }
+    assert_table!();
 }
 
 fn jain(rates: &[f64]) -> f64 {
@@ -255,11 +264,12 @@ fn several_flows_share_as_their_authors_saw() {
     for has_jitter in [false, true] {
         for buffer_bdp in [0.5, 1.0] {
             let index = fairness("cc_probe_slow", Link { mbps: 96, rtprop_ms: 80, buffer_bdp, has_jitter });
-            println!("cc_probe_slow, four flows, {buffer_bdp} BDP, jitter {has_jitter}: Jain's index {index:.2}");
+            row!("cc_probe_slow, four flows, {buffer_bdp} BDP, jitter {has_jitter}: Jain's index {index:.2}");
             assert!(index > 0.75);
         }
         let index = fairness("cc_qdel", Link { mbps: 96, rtprop_ms: 80, buffer_bdp: 8.0, has_jitter });
-        println!("cc_qdel, four flows, 8 BDP, jitter {has_jitter}: Jain's index {index:.2}");
+        row!("cc_qdel, four flows, 8 BDP, jitter {has_jitter}: Jain's index {index:.2}");
         assert!(index < 0.82, "{index}: MIMD does not converge");
     }
+    assert_table!();
 }

@@ -1,10 +1,11 @@
 //! The canonical contracts on whole paths: fixed points of n flows, parking lots, noise, and which dynamics converge.
 //!
-//! `cargo test -p fairweir-sim --test cca_contract -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
-use common::{crowd, infinite, informed, max_min_ratio, parking_lot, queued, run, throughputs};
+use common::{SEEDS, crowd, infinite, informed, max_min_ratio, parking_lot, queued, run, throughputs};
 use fairweir_sim::Outcome;
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::{Value, json};
@@ -40,7 +41,7 @@ fn n_flows_rest_at_the_contracts_delay_to_the_packet() {
             let outcome = play(&params(function, "rtt_ratio"), 96, n);
             let wanted = delay_ms(function, 96.0 / n as f64) * 96.0 / 12.0;
             let queued = queued(&outcome, 96);
-            println!(
+            row!(
                 "{function}, {n} flows: {queued:.2} packets queue, contract {wanted:.2}, {:.1?}",
                 throughputs(&outcome)
             );
@@ -49,6 +50,7 @@ fn n_flows_rest_at_the_contracts_delay_to_the_packet() {
             assert!(max_min_ratio(&outcome) < 1.04, "{:?}", throughputs(&outcome));
         }
     }
+    assert_table!();
 }
 
 #[test]
@@ -62,10 +64,11 @@ fn the_other_ratios_reach_it_on_some_links_only() {
                 (queue_ms.p99 - delay_ms(function, 24.0)).abs()
             })
             .collect();
-        println!("{dynamics}: p99 of the queue is {errors:.1?} ms from the contract's, power and linear");
+        row!("{dynamics}: p99 of the queue is {errors:.1?} ms from the contract's, power and linear");
         assert!(errors[0] < 1.0, "{dynamics}: {errors:?}");
         assert_eq!(errors[1] < 1.0, dynamics == "rtt_ratio", "{dynamics}: {errors:?}");
     }
+    assert_table!();
 }
 
 #[test]
@@ -75,15 +78,20 @@ fn a_parking_lot_of_k_hops_gives_k_to_the_exponent_and_an_intercept_starves() {
         for hops in [2u64, 3] {
             let rates = throughputs(&run(&parking_lot("contract", &params, 48, 20, hops, 200)).expect("a run"));
             let (ratio, law) = (rates[1] / rates[0], (hops as f64).powf(exponent));
-            println!("1/s^{exponent}, {hops} hops: ratio {ratio:.3}, law {law:.3}");
+            row!("1/s^{exponent}, {hops} hops: ratio {ratio:.3}, law {law:.3}");
             assert!((ratio / law - 1.0).abs() < 0.05, "1/s^{exponent}, {hops} hops: {rates:?}");
         }
     }
     // thesis figure 6.4: ICC on two hops of 10 Mbps and 30 ms; here the short flows want more than half the intercept
     let icc = json!({"function": "logarithmic", "c0": "20Mbps", "s0": "40ms"});
-    let rates = throughputs(&run(&parking_lot("contract", &icc, 10, 30, 2, 200)).expect("a run"));
-    println!("logarithmic, 2 hops: {rates:.2?} Mbps");
-    assert!(rates[1] > 10.0 * rates[0], "{rates:?}");
+    for seed in SEEDS {
+        let mut config = parking_lot("contract", &icc, 10, 30, 2, 200);
+        config.seed = seed;
+        let rates = throughputs(&run(&config).expect("a run"));
+        row!("logarithmic, 2 hops, seed {seed}: {rates:.2?} Mbps");
+        assert!(rates[1] > 10.0 * rates[0], "{rates:?}");
+    }
+    assert_table!();
 }
 
 #[test]
@@ -101,12 +109,13 @@ fn noise_costs_what_the_contract_says() {
     for exponent in [0.5, 1.0, 2.0] {
         let (ratio, s) = noisy(&json!({"exponent": exponent, "c0": "48Mbps", "s0": "10ms"}), ds);
         let law = (1.0 + ds_ms / s).powf(exponent);
-        println!("1/s^{exponent}: ratio {ratio:.3}, law {law:.3} at {s:.1} ms");
+        row!("1/s^{exponent}: ratio {ratio:.3}, law {law:.3} at {s:.1} ms");
         assert!((ratio / law - 1.0).abs() < 0.05, "{ratio}, not {law}");
     }
     let (ratio, _) = noisy(&params("exponential", "rtt_ratio"), ds);
-    println!("exponential: ratio {ratio:.3}, law {:.3}", (ds_ms / S0_MS).exp());
+    row!("exponential: ratio {ratio:.3}, law {:.3}", (ds_ms / S0_MS).exp());
     assert!((ratio / (ds_ms / S0_MS).exp() - 1.0).abs() < 0.03, "{ratio}");
+    assert_table!();
 }
 
 #[test]
@@ -131,8 +140,9 @@ fn congestion_grows_as_in_the_thesis_on_a_data_centres_link() {
             let queued = outcome.summary.links[0].queue_ms.mean * 1e6 / packet_ns;
             let law = 1200.0 * (n as f64).powf(1.0 / exponent) / packet_ns;
             alone = if n == 1 { queued } else { alone };
-            println!("1/s^{exponent}, {n} flows: {queued:.2} packets, law {law:.2}, growth {:.2}", queued / alone);
+            row!("1/s^{exponent}, {n} flows: {queued:.2} packets, law {law:.2}, growth {:.2}", queued / alone);
             assert!((queued - law).abs() < n as f64 + 0.5, "1/s^{exponent}, {n} flows: {queued}, not {law}");
         }
     }
+    assert_table!();
 }

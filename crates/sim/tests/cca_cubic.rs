@@ -1,7 +1,8 @@
 //! CUBIC on whole paths: its response function, its friendly region, its queue.
 //!
-//! `cargo test -p fairweir-sim --test cca_cubic -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
 use common::{PACKET, droptail, dumbbell, flow, infinite, run, throughputs};
@@ -35,10 +36,11 @@ fn rare_loss_gives_the_response_function() {
         let mean = under_periodic_loss(rtprop_ms, every, 600, json!({"friendliness": false}));
         let upper =
             under_periodic_loss(rtprop_ms, every, 600, json!({"friendliness": false, "fast_convergence": false}));
-        println!("cubic {rtprop_ms} ms, one loss in {every}: {mean:.1} to {upper:.1}, law {law:.1}");
+        row!("cubic {rtprop_ms} ms, one loss in {every}: {mean:.1} to {upper:.1}, law {law:.1}");
         assert!((0.9..=1.02).contains(&(mean / law)), "{rtprop_ms} ms, {every}: {mean} {law}");
         assert!((0.98..=1.25).contains(&(upper / law)), "{rtprop_ms} ms, {every}: {upper} {law}");
     }
+    assert_table!();
 }
 
 #[test]
@@ -47,9 +49,10 @@ fn frequent_loss_gives_reno_s_law() {
     for (rtprop_ms, every) in [(10, 1_000), (20, 2_000), (40, 500)] {
         let mean = under_periodic_loss(rtprop_ms, every, 200, json!({}));
         let law = (1.5 * every as f64).sqrt();
-        println!("cubic {rtprop_ms} ms, one loss in {every}: {mean:.1}, law {law:.1}");
+        row!("cubic {rtprop_ms} ms, one loss in {every}: {mean:.1}, law {law:.1}");
         assert!((mean / law - 1.0).abs() < 0.1, "{rtprop_ms} ms, {every}: {mean} {law}");
     }
+    assert_table!();
 }
 
 #[test]
@@ -57,9 +60,10 @@ fn utilization_and_queue_are_the_buffer_s() {
     // three BDPs: RTT 4 R, as in the FRCC paper's figure 8 for loss-based algorithms
     let outcome = run(&dumbbell(96, droptail(960), vec![flow("cubic", 40); 4], 120, 30, 1)).expect("a run");
     let (link, p95) = (&outcome.summary.links[0], outcome.summary.flows[0].rtt_ms.p95);
-    println!("cubic, 4 flows, 3 BDP: utilization {:.4}, p95 of RTT {p95:.1} ms", link.utilization);
+    row!("cubic, 4 flows, 3 BDP: utilization {:.4}, p95 of RTT {p95:.1} ms", link.utilization);
     assert!(link.utilization > 0.999);
     assert!((150.0..=161.0).contains(&p95), "{p95}");
+    assert_table!();
 }
 
 #[test]
@@ -71,8 +75,9 @@ fn equal_flows_share_equally() {
         sums[0] += rates[0];
         sums[1] += rates[1];
     }
-    println!("cubic, two equal flows over six seeds: {:.1} {:.1} Mbps", sums[0] / 6.0, sums[1] / 6.0);
+    row!("cubic, two equal flows over six seeds: {:.1} {:.1} Mbps", sums[0] / 6.0, sums[1] / 6.0);
     assert!((sums[0] / sums[1] - 1.0).abs() < 0.2, "{sums:?}");
+    assert_table!();
 }
 
 #[test]
@@ -84,6 +89,7 @@ fn idle_time_does_not_grow_the_window() {
     config.interval = Some(Dur::from_millis(50));
     let outcome = run(&config).expect("a run");
     let largest = outcome.series.expect("recorded").flows.cwnd_bytes.iter().skip(200).max().copied().unwrap_or(0);
-    println!("cubic, one second in ten: largest cwnd {} packets", largest / PACKET.0);
+    row!("cubic, one second in ten: largest cwnd {} packets", largest / PACKET.0);
     assert!(largest / PACKET.0 < 2 * 640 + 64, "{}", largest / PACKET.0);
+    assert_table!();
 }

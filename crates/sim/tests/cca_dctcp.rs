@@ -1,10 +1,11 @@
 //! DCTCP on whole paths: its contract, and the threshold needed for full utilisation.
 //!
-//! `cargo test -p fairweir-sim --test cca_dctcp -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
-use common::{PACKET, dumbbell, flow, run};
+use common::{PACKET, SEEDS, dumbbell, flow, run};
 use fairweir_path::QueueConfig;
 use fairweir_path::queue::EcnThresholdConfig;
 use fairweir_scenario::{FlowSpec, Summary};
@@ -25,12 +26,16 @@ fn dctcp(rtprop_ms: u64) -> FlowSpec {
 
 /// `n` flows over 960 Mbps and 4 ms (BDP 320 packets), marks above `threshold` packets, g = 2^-`shift_g`.
 fn play(n: usize, threshold: u64, shift_g: u32) -> Summary {
+    play_seed(n, threshold, shift_g, 1)
+}
+
+fn play_seed(n: usize, threshold: u64, shift_g: u32, seed: u64) -> Summary {
     let mut flows = vec![dctcp(4); n];
     for (i, f) in flows.iter_mut().enumerate() {
         f.start = Time::from_nanos(i as u64 * 3_700_000);
         f.params = json!({"shift_g": shift_g});
     }
-    run(&dumbbell(960, marking(threshold), flows, 20, 5, 1)).expect("a run").summary
+    run(&dumbbell(960, marking(threshold), flows, 20, 5, seed)).expect("a run").summary
 }
 
 /// Slope of a line through the points.
@@ -54,34 +59,39 @@ fn the_contract_is_the_inverse_square_of_the_marks() {
                 cwnd += f.throughput_mbps * 1e6 / 8.0 * f.rtt_ms.mean / 1e3 / PACKET.0 as f64 / n as f64;
                 marks += f.mark_rate / n as f64;
             }
-            println!(
+            row!(
                 "dctcp, g 2^-{shift_g}, {n} flows: cwnd {cwnd:.1}, marks {marks:.4}, cwnd F^2 = {:.2}",
                 cwnd * marks * marks
             );
             assert_eq!(summary.links[0].drops, 0);
             points.push((marks.ln(), cwnd.ln()));
         }
-        println!("dctcp, g 2^-{shift_g}: slope {:.3}", slope(&points));
+        row!("dctcp, g 2^-{shift_g}: slope {:.3}", slope(&points));
         assert!((slope(&points) + 2.0).abs() < tolerance, "{}", slope(&points));
     }
+    assert_table!();
 }
 
 #[test]
 fn a_seventh_of_the_bdp_keeps_the_link_busy() {
     // K > BDP/7 = 46 packets; with a tenth of that the link is idle after each reduction
     let (enough, little) = (play(1, 55, 4).links[0].utilization, play(1, 4, 4).links[0].utilization);
-    println!("dctcp, utilization with K of 55 packets {enough:.4}, of 4 {little:.4}");
+    row!("dctcp, utilization with K of 55 packets {enough:.4}, of 4 {little:.4}");
     assert!(enough > 0.9999, "{enough}");
     assert!(little < 0.998, "{little}");
+    assert_table!();
 }
 
 #[test]
 fn flows_share_equally_and_the_queue_stays_at_the_threshold() {
-    let summary = play(4, 65, 4);
-    let rates: Vec<f64> = summary.flows.iter().map(|f| f.throughput_mbps).collect();
-    let queue_pkts = summary.links[0].queue_ms.p99 * 80.0;
-    println!("dctcp, four flows: {rates:.1?} Mbps, p99 of the queue {queue_pkts:.0} packets");
-    let ratio = rates.iter().copied().fold(0.0, f64::max) / rates.iter().copied().fold(f64::INFINITY, f64::min);
-    assert!(ratio < 1.3, "{rates:?}");
-    assert!((40.0..=100.0).contains(&queue_pkts), "{queue_pkts}");
+    for seed in SEEDS {
+        let summary = play_seed(4, 65, 4, seed);
+        let rates: Vec<f64> = summary.flows.iter().map(|f| f.throughput_mbps).collect();
+        let queue_pkts = summary.links[0].queue_ms.p99 * 80.0;
+        row!("dctcp, four flows, seed {seed}: {rates:.1?} Mbps, p99 of the queue {queue_pkts:.0} packets");
+        let ratio = rates.iter().copied().fold(0.0, f64::max) / rates.iter().copied().fold(f64::INFINITY, f64::min);
+        assert!(ratio < 1.3, "{rates:?}");
+        assert!((40.0..=100.0).contains(&queue_pkts), "{queue_pkts}");
+    }
+    assert_table!();
 }

@@ -1,7 +1,8 @@
 //! FRCC on whole paths: the published outcomes (FRCC paper section 7) and the closed form of docs/derivations.md.
 //!
-//! `cargo test -p fairweir-sim --test cca_frcc -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
 use common::{dumbbell, flow, infinite, max_min_ratio, run, throughputs};
@@ -48,7 +49,7 @@ fn rtt_is_r_plus_theta_n_whatever_the_rate() {
             let transmission_ms = 12.0 / mbps as f64;
             let expected = 50.0 + transmission_ms + THETA_MS * n as f64;
             let rtt = outcome.summary.flows[0].rtt_ms;
-            println!("{mbps} Mbps, {n} flows: RTT {:.1} ms (p50), R + theta N = {expected:.1} ms", rtt.p50);
+            row!("{mbps} Mbps, {n} flows: RTT {:.1} ms (p50), R + theta N = {expected:.1} ms", rtt.p50);
             // Colliding probes make flows yield; the mean RTT also includes the probes (docs/derivations.md).
             assert!(
                 (rtt.p50 - expected).abs() < 0.35 * THETA_MS + 0.02 * expected,
@@ -60,17 +61,19 @@ fn rtt_is_r_plus_theta_n_whatever_the_rate() {
             assert!(jain(&outcome) > 0.98);
         }
     }
+    assert_table!();
 }
 
 #[test]
 fn eight_flows_are_nearly_fair_though_probes_collide() {
     for seed in 1..=3 {
         let outcome = play(48, staggered(&[50; 8], &Value::Null), seed);
-        println!("seed {seed}: JFI {:.3}, RTT {:.1} ms", jain(&outcome), outcome.summary.flows[0].rtt_ms.p50);
+        row!("seed {seed}: JFI {:.3}, RTT {:.1} ms", jain(&outcome), outcome.summary.flows[0].rtt_ms.p50);
         assert!(jain(&outcome) > 0.9);
         // Colliding probes observe each other's delay, underestimate C and yield: less delay than R + theta N = 130 ms.
         assert!((95.0..135.0).contains(&outcome.summary.flows[0].rtt_ms.p50));
     }
+    assert_table!();
 }
 
 #[test]
@@ -85,9 +88,10 @@ fn flows_of_10_20_and_30_ms_share_as_the_closed_form_says() {
             })
             .collect();
         let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
-        println!("{mbps} Mbps: 30 ms to 10 ms {ratios:.2?}, mean {mean:.2}, closed form {expected}");
+        row!("{mbps} Mbps: 30 ms to 10 ms {ratios:.2?}, mean {mean:.2}, closed form {expected}");
         assert!((mean - expected).abs() < 0.15, "{mbps} Mbps: {mean}");
     }
+    assert_table!();
 }
 
 #[test]
@@ -96,9 +100,10 @@ fn the_ratio_of_two_rtprops_lies_between_one_and_their_rtts() {
         let flows = [4, far_ms].iter().map(|&ms| flow("frcc", ms)).collect();
         let outcome = run(&dumbbell(48, infinite(), flows, 600, 300, 1)).expect("a run that ends well");
         let rates = throughputs(&outcome);
-        println!("4 and {far_ms} ms: {:.2}, closed form {expected}", rates[1] / rates[0]);
+        row!("4 and {far_ms} ms: {:.2}, closed form {expected}", rates[1] / rates[0]);
         assert!((rates[1] / rates[0] / expected - 1.0).abs() < 0.15);
     }
+    assert_table!();
 }
 
 #[test]
@@ -113,10 +118,11 @@ fn ack_aggregation_on_one_flow_starves_none() {
             let mut flows = staggered(&[32; 3], &Value::Null);
             flows[0].reverse = vec![aggregation];
             let ratio = max_min_ratio(&play(mbps, flows, 1));
-            println!("hold {hold_ms} ms at {mbps} Mbps: {ratio:.2}");
+            row!("hold {hold_ms} ms at {mbps} Mbps: {ratio:.2}");
             assert!(ratio < if hold_ms > 100 { 2.0 } else { 1.4 });
         }
     }
+    assert_table!();
 }
 
 #[test]
@@ -124,7 +130,7 @@ fn rtprop_probes_need_a_clock_that_hosts_share() {
     // A flow that drains alone still observes the others' queue and mistakes it for propagation delay.
     let rtt_ms = |params: Value| play(48, staggered(&[50; 8], &params), 1).summary.flows[0].rtt_ms.p50;
     let (wall, boot) = (rtt_ms(Value::Null), rtt_ms(json!({"boot_clock": true})));
-    println!("8 flows: RTT {wall:.0} ms by the wall clock, {boot:.0} ms by each host's own");
+    row!("8 flows: RTT {wall:.0} ms by the wall clock, {boot:.0} ms by each host's own");
     assert!(boot > wall + 20.0);
     // ... and without probes no flow measures R again, unless an oracle provides it.
     let mut blind = staggered(&[50; 3], &json!({"probe_interval": "0s"}));
@@ -133,8 +139,9 @@ fn rtprop_probes_need_a_clock_that_hosts_share() {
         flow.oracle_rtprop = Some(Dur::from_micros(50_250));
     }
     let told = max_min_ratio(&play(48, blind, 1));
-    println!("3 flows without probes: ratio {unprobed:.2}, with an oracle {told:.2}");
+    row!("3 flows without probes: ratio {unprobed:.2}, with an oracle {told:.2}");
     assert!(told < 1.3 && unprobed > told);
+    assert_table!();
 }
 
 #[test]
@@ -147,8 +154,9 @@ fn clamping_the_flow_count_slows_convergence_by_the_share_of_theta_in_the_rtt() 
         throughputs(&outcome)[1]
     };
     let (by_cwnd, by_count) = (time_to_share(Value::Null), time_to_share(json!({"clamp_flow_count": true})));
-    println!("a newcomer's first minute: {by_cwnd:.1} Mbps, with the clamp on N_C {by_count:.1} Mbps");
+    row!("a newcomer's first minute: {by_cwnd:.1} Mbps, with the clamp on N_C {by_count:.1} Mbps");
     assert!(by_count < 0.9 * by_cwnd);
+    assert_table!();
 }
 
 #[test]
@@ -165,8 +173,9 @@ fn random_loss_does_not_blind_a_probe_that_knows_its_packets() {
     for percent in [1, 2, 5] {
         let (ours, used) = rtt_ms(Value::Null, percent);
         let (kernel, _) = rtt_ms(json!({"cumulative_probe": true}), percent);
-        println!("{percent} % loss: RTT {ours:.1} ms, by snd_una {kernel:.0} ms (R + theta = 50.25 ms)");
+        row!("{percent} % loss: RTT {ours:.1} ms, by snd_una {kernel:.0} ms (R + theta = 50.25 ms)");
         assert!((ours - 50.25).abs() < 4.0 && used > 0.98);
         assert!(kernel > 150.0);
     }
+    assert_table!();
 }

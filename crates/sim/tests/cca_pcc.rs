@@ -1,7 +1,9 @@
 //! PCC on whole paths: the claims of its papers, and which flows it starves.
 //!
-//! `cargo test -p fairweir-sim --test cca_pcc -- --nocapture` prints the numbers that `docs/ccas/pcc_*.md` cite.
+//! `docs/ccas/pcc_*.md` cite the numbers. Each test compares its own with its table in `laws/`; `INSTA_UPDATE=always`
+//! records them again.
 
+#[macro_use]
 mod common;
 
 use common::{PACKET, droptail, dumbbell, flow, max_min_ratio, run, throughputs};
@@ -64,10 +66,11 @@ fn allegro_alone_tolerates_loss_up_to_its_threshold() {
     for (percent, least, most) in [(0, 110.0, 120.0), (2, 110.0, 120.0), (4, 108.0, 120.0), (10, 0.0, 24.0)] {
         for seed in 1..=3 {
             let rate = allegro(&[percent], 60, 20, seed)[0];
-            println!("allegro alone, {percent} % loss, seed {seed}: {rate:.1} of 120 Mbps");
+            row!("allegro alone, {percent} % loss, seed {seed}: {rate:.1} of 120 Mbps");
             assert!((least..=most).contains(&rate), "{percent} % loss, seed {seed}: {rate} Mbps");
         }
     }
+    assert_table!();
 }
 
 #[test]
@@ -76,15 +79,14 @@ fn allegro_starves_the_one_flow_that_sees_random_loss() {
         let one = allegro(&[2, 0], 300, 240, seed);
         let both = allegro(&[2, 2], 300, 240, seed);
         let neither = allegro(&[0, 0], 60, 20, seed);
-        println!(
-            "allegro, 2 % loss on one, both, neither of two flows, seed {seed}: {one:.1?} {both:.1?} {neither:.1?}"
-        );
+        row!("allegro, 2 % loss on one, both, neither of two flows, seed {seed}: {one:.1?} {both:.1?} {neither:.1?}");
         assert!(one[1] > 1.7 * one[0], "seed {seed}: {one:?}");
         for fair in [both, neither] {
             assert!(fair[0].max(fair[1]) < 1.2 * fair[0].min(fair[1]), "seed {seed}: {fair:?}");
             assert!(fair[0] + fair[1] > 108.0, "seed {seed}: {fair:?}");
         }
     }
+    assert_table!();
 }
 
 #[test]
@@ -95,13 +97,14 @@ fn vivace_uses_an_ideal_link_with_hardly_a_queue() {
         let ideal = rtprop_ms as f64 + (PACKET / Rate::from_mbps(mbps)).as_millis_f64();
         let (share, mean) = (summary.throughput_mbps / mbps as f64, summary.rtt_ms.mean / ideal);
         let p95 = summary.rtt_ms.p95 / ideal;
-        println!("vivace alone, {mbps} Mbps, {rtprop_ms} ms: {share:.3} of C, RTT {mean:.3} Rm, p95 {p95:.3} Rm");
+        row!("vivace alone, {mbps} Mbps, {rtprop_ms} ms: {share:.3} of C, RTT {mean:.3} Rm, p95 {p95:.3} Rm");
         assert!((0.9..=1.0).contains(&share), "{mbps} Mbps: {share} of the link");
         assert!(mean < 1.05, "{mbps} Mbps: mean RTT {mean} Rm");
         // A step is at least 0.57 Mbps: below 48 Mbps one step overshoots by more than a trial.
         assert!(mbps < 48 || p95 < 1.05, "{mbps} Mbps: 95th percentile of RTT {p95} Rm");
         assert_eq!(summary.retransmits, 0);
     }
+    assert_table!();
 }
 
 #[test]
@@ -109,20 +112,22 @@ fn vivace_flows_share() {
     for seed in 1..=3 {
         let flows = vec![flow("pcc_vivace", 60); 2];
         let outcome = play(&scenario(120, 60, 2, 120, 60, seed, flows));
-        println!("two vivaces, seed {seed}: {:.1?} Mbps", throughputs(&outcome));
+        row!("two vivaces, seed {seed}: {:.1?} Mbps", throughputs(&outcome));
         assert!(max_min_ratio(&outcome) < 1.2);
         assert!(throughputs(&outcome).iter().sum::<f64>() > 108.0);
     }
+    assert_table!();
 }
 
 #[test]
 fn vivace_starves_the_flow_whose_acks_come_in_batches() {
     for seed in 1..=4 {
         let (strong, weak) = (vivace(1.5, 60, seed), vivace(1.5, 20, seed));
-        println!("vivace, ACKs of the second flow at multiples of 60 and 20 ms, seed {seed}: {strong:.1?} {weak:.1?}");
+        row!("vivace, ACKs of the second flow at multiples of 60 and 20 ms, seed {seed}: {strong:.1?} {weak:.1?}");
         assert!(strong[0] > 2.5 * strong[1], "seed {seed}: {strong:?}");
         assert!(weak[0] > 1.4 * weak[1], "seed {seed}: {weak:?}");
     }
+    assert_table!();
 }
 
 /// Each interval of one RTT that begins with a batch of ACKs sees the RTT fall from start to end: no latency is ever
@@ -131,7 +136,8 @@ fn vivace_starves_the_flow_whose_acks_come_in_batches() {
 fn vivace_intervals_of_the_batches_period_are_blind() {
     for seed in 1..=3 {
         let rates = vivace(1.0, 60, seed);
-        println!("vivace with intervals of one RTT, ACKs of the second at multiples of it, seed {seed}: {rates:.1?}");
+        row!("vivace with intervals of one RTT, ACKs of the second at multiples of it, seed {seed}: {rates:.1?}");
         assert!(rates[1] > 1.4 * rates[0], "seed {seed}: {rates:?}");
     }
+    assert_table!();
 }

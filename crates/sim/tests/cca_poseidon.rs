@@ -1,8 +1,9 @@
 //! Poseidon on whole paths: delay grows with the logarithm of the flow count, equal shares, and the effect of a large
 //! step.
 //!
-//! `cargo test -p fairweir-sim --test cca_poseidon -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
 use common::{crowd, max_min_ratio, run, throughputs};
@@ -18,12 +19,13 @@ fn delay_grows_with_the_logarithm_of_the_flows() {
             let outcome = run(&crowd("poseidon", &json!({}), mbps, 40, n, 80)).expect("a run");
             let qdelay_ms = outcome.summary.links[0].queue_ms.mean;
             let law = S0_MS * (1000.0 * n as f64 / mbps as f64).ln();
-            println!("{mbps} Mbps, {n} flows: {qdelay_ms:.2} ms, contract {law:.2} ms, {:.1?}", throughputs(&outcome));
+            row!("{mbps} Mbps, {n} flows: {qdelay_ms:.2} ms, contract {law:.2} ms, {:.1?}", throughputs(&outcome));
             // one packet per flow
             assert!((qdelay_ms - law).abs() < (n + 1) as f64 * 12.0 / mbps as f64, "{n} flows: {qdelay_ms}, not {law}");
             assert!(max_min_ratio(&outcome) < 1.05, "{:?}", throughputs(&outcome));
         }
     }
+    assert_table!();
 }
 
 #[test]
@@ -35,6 +37,7 @@ fn a_step_that_is_large_for_the_rtt_swings() {
         rtt.max - rtt.min
     };
     let (small, large) = (swing_ms(0.1), swing_ms(0.4));
-    println!("range of the RTT {small:.1} ms with m 0.1, {large:.1} ms with m 0.4");
+    row!("range of the RTT {small:.1} ms with m 0.1, {large:.1} ms with m 0.4");
     assert!(small < 1.0 && large > 10.0);
+    assert_table!();
 }

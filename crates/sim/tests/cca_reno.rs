@@ -1,7 +1,8 @@
 //! Reno on whole paths: the square-root law, its sawtooth, its queue, and the effect of delayed ACKs.
 //!
-//! `cargo test -p fairweir-sim --test cca_reno -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
 use common::{PACKET, droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
@@ -30,10 +31,11 @@ fn random_loss_gives_the_square_root_law() {
             let law = (1.5e6 / f64::from(per_million)).sqrt();
             let cwnds: Vec<f64> = (1..=3).map(|seed| mean_cwnd(&under_loss(per_million, ack_every, seed))).collect();
             let mean = cwnds.iter().sum::<f64>() / 3.0;
-            println!("reno p={per_million}e-6 ack every {ack_every}: {cwnds:.1?}, law {law:.1}");
+            row!("reno p={per_million}e-6 ack every {ack_every}: {cwnds:.1?}, law {law:.1}");
             assert!((mean / law - 1.0).abs() < 0.15, "{per_million} {ack_every}: {mean} {law}");
         }
     }
+    assert_table!();
 }
 
 #[test]
@@ -43,9 +45,10 @@ fn the_buffer_decides_utilization() {
     for (buffer, least, most) in [(400, 0.995, 1.0), (2, 0.70, 0.80)] {
         let outcome = run(&dumbbell(120, droptail(buffer), vec![flow("reno", 40)], 600, 200, 1)).expect("a run");
         let utilization = outcome.summary.links[0].utilization;
-        println!("reno, buffer {buffer} packets: utilization {utilization:.4}");
+        row!("reno, buffer {buffer} packets: utilization {utilization:.4}");
         assert!((least..=most).contains(&utilization), "{buffer}: {utilization}");
     }
+    assert_table!();
 }
 
 #[test]
@@ -64,16 +67,18 @@ fn loss_grows_with_the_square_of_the_flow_count() {
     };
     let losses = [2, 4, 8].map(loss);
     let ratios: Vec<f64> = losses.windows(2).map(|pair| pair[1] / pair[0]).collect();
-    println!("reno, loss of 2, 4 and 8 flows: {losses:.5?}, ratios {ratios:.2?}");
+    row!("reno, loss of 2, 4 and 8 flows: {losses:.5?}, ratios {ratios:.2?}");
     assert!(ratios.iter().all(|ratio| (3.0..=5.0).contains(ratio)), "{losses:?}");
+    assert_table!();
 }
 
 #[test]
 fn three_bdps_of_buffer_are_four_rtprops_of_delay() {
     let outcome = run(&dumbbell(96, droptail(3 * 320), vec![flow("reno", 40); 4], 200, 60, 1)).expect("a run");
     let p95 = outcome.summary.flows[0].rtt_ms.p95;
-    println!("reno, 4 flows, 3 BDP: p95 of RTT {p95:.1} ms");
+    row!("reno, 4 flows, 3 BDP: p95 of RTT {p95:.1} ms");
     assert!((150.0..=161.0).contains(&p95), "{p95}");
+    assert_table!();
 }
 
 #[test]
@@ -85,9 +90,10 @@ fn the_window_halves_once_per_episode() {
     let series = outcome.series.expect("recorded").flows;
     let cuts = series.cwnd_bytes.windows(2).filter(|w| w[1] * 10 < w[0] * 8).count();
     let loss_events = series.lost_pkts.windows(2).filter(|w| w[0] == 0 && w[1] > 0).count();
-    println!("reno, {cuts} cuts, {loss_events} losses, timeouts {}", outcome.summary.flows[0].timeouts);
+    row!("reno, {cuts} cuts, {loss_events} losses, timeouts {}", outcome.summary.flows[0].timeouts);
     assert_eq!(outcome.summary.flows[0].timeouts, 0);
     assert!(cuts >= 1 && cuts <= loss_events.max(1), "{cuts} {loss_events}");
+    assert_table!();
 }
 
 #[test]
@@ -105,9 +111,10 @@ fn delayed_acks_on_one_flow_cost_it_a_bounded_part() {
             slow += throughputs(&outcome)[0] / 8.0;
             fast += throughputs(&outcome)[1] / 8.0;
         }
-        println!("{cca}, ACKs of four packets against one: {slow:.2} and {fast:.2} Mbps, ratio {:.2}", fast / slow);
+        row!("{cca}, ACKs of four packets against one: {slow:.2} and {fast:.2} Mbps, ratio {:.2}", fast / slow);
         assert!((fast / slow / published - 1.0).abs() < 0.3, "{cca}: {}", fast / slow);
     }
+    assert_table!();
 }
 
 /// Random early detection: losses hit one packet at a time, not all flows at once.
@@ -143,7 +150,8 @@ fn two_hops_cost_the_square_root_of_two_and_the_longer_way() {
     };
     let (random, full): (Vec<f64>, Vec<f64>) =
         (1..=3).map(|seed| (ratio(red(), seed), ratio(droptail(320), seed))).unzip();
-    println!("reno, parking lot, ratio by the law: RED {random:.2?}, droptail {full:.2?}");
+    row!("reno, parking lot, ratio by the law: RED {random:.2?}, droptail {full:.2?}");
     assert!(random.iter().all(|r| (r - 1.0).abs() < 0.15), "{random:?}");
     assert!(full.iter().all(|r| (1.2..=3.0).contains(r)), "{full:?}");
+    assert_table!();
 }

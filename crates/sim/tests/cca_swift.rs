@@ -1,7 +1,8 @@
 //! Swift on whole paths: its fixed point, how it grows with the number of flows, parking lot.
 //!
-//! `cargo test -p fairweir-sim --test cca_swift -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
 use common::{crowd, max_min_ratio, parking_lot, queued, run, throughputs};
@@ -32,7 +33,7 @@ fn the_queue_is_the_fixed_points_and_grows_as_the_root_of_the_flows() {
         for n in [1u64, 4, 16] {
             let outcome = run(&crowd("swift", &json!({}), mbps, 40, n, 200)).expect("a run");
             let (measured, law) = (queued(&outcome, mbps), fixed_point(mbps, 40, n));
-            println!("{mbps} Mbps, {n} flows: {measured:.1} packets queue, fixed point {law:.1}");
+            row!("{mbps} Mbps, {n} flows: {measured:.1} packets queue, fixed point {law:.1}");
             // AIMD oscillates by up to one packet per flow
             assert!((measured - law).abs() < n as f64 / 4.0 + 1.0, "{n} flows: {measured}, not {law}");
             assert!(max_min_ratio(&outcome) < 1.15, "{:?}", throughputs(&outcome));
@@ -41,6 +42,7 @@ fn the_queue_is_the_fixed_points_and_grows_as_the_root_of_the_flows() {
             assert!((0.75..1.1).contains(&(law / alone / (n as f64).sqrt())), "{law} of {alone}");
         }
     }
+    assert_table!();
 }
 
 /// Rate of a one-hop flow divided by that of a flow over all `hops`; each hop carries one flow of either kind.
@@ -72,7 +74,8 @@ fn a_flow_over_k_hops_gets_its_fixed_points_share_which_is_less_than_one_in_k_sq
         assert!(law > (hops * hops) as f64, "{law}");
         let rates = throughputs(&run(&parking_lot("swift", &json!({}), 48, 20, hops, 300)).expect("a run"));
         let ratio = rates[1..].iter().sum::<f64>() / hops as f64 / rates[0];
-        println!("{hops} hops: {rates:.2?} Mbps, ratio {ratio:.2}, fixed point {law:.2}");
+        row!("{hops} hops: {rates:.2?} Mbps, ratio {ratio:.2}, fixed point {law:.2}");
         assert!((ratio / law - 1.0).abs() < 0.1 && ratio > (hops * hops) as f64, "{hops} hops: {ratio}, not {law}");
     }
+    assert_table!();
 }

@@ -1,10 +1,11 @@
 //! TFRC on whole paths: the equation under random loss, smoothness compared with Reno, shares.
 //!
-//! `cargo test -p fairweir-sim --test cca_tfrc -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
-use common::{droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
+use common::{SEEDS, droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::{ElementConfig, QueueConfig, loss};
 use fairweir_scenario::FlowSpec;
 use fairweir_sim::Outcome;
@@ -40,12 +41,13 @@ fn random_loss_gives_the_equations_rate_and_a_smoother_one_than_renos() {
         let law_mbps = law * 12e3 / 1e6 / rtt;
         let rate = throughputs(&outcome)[0];
         let (ours, renos) = (variation(&outcome), variation(&lossy("reno", per_million, 1)));
-        println!("p {p}: {rate:.1} Mbps, equation {law_mbps:.1}; variation {ours:.3}, reno {renos:.3}");
+        row!("p {p}: {rate:.1} Mbps, equation {law_mbps:.1}; variation {ours:.3}, reno {renos:.3}");
         // losses within an RTT are one loss event, so the event rate is below the packet loss rate; 1/mean differs from
         // the mean of 1/p
         assert!((0.85..1.25).contains(&(rate / law_mbps)), "{rate}, not {law_mbps}");
         assert!(ours < renos, "{ours}, reno {renos}");
     }
+    assert_table!();
 }
 
 #[test]
@@ -58,23 +60,29 @@ fn it_shares_with_reno_where_loss_is_random_and_loses_where_the_buffer_overflows
     for (i, f) in flows.iter_mut().enumerate() {
         f.start = Time::from_nanos(i as u64 * 330_000_000);
     }
-    let ratio = |queue: QueueConfig, name: &str| {
-        let outcome = run(&dumbbell(24, queue, flows.clone(), 300, 50, 1)).expect("a run");
+    let ratio = |queue: &QueueConfig, name: &str, seed: u64| {
+        let outcome = run(&dumbbell(24, queue.clone(), flows.clone(), 300, 50, seed)).expect("a run");
         let (rates, losses) = (throughputs(&outcome), outcome.summary.flows.iter().map(|f| f.loss_rate));
-        println!("{name}: two tfrc and two reno {rates:.1?} Mbps, loss {:.4?}", losses.collect::<Vec<_>>());
+        row!("{name}, seed {seed}: two tfrc and two reno {rates:.1?} Mbps, loss {:.4?}", losses.collect::<Vec<_>>());
         (rates[0] + rates[1]) / (rates[2] + rates[3])
     };
-    let (random, overflow) = (ratio(red, "red"), ratio(droptail(80), "droptail"));
-    assert!((0.8..1.2).contains(&random), "{random}");
-    // paced packets meet a full buffer more often than bursts that fill it: ten times Reno's loss
-    assert!((0.2..0.6).contains(&overflow), "{overflow}");
+    for seed in SEEDS {
+        let (random, overflow) = (ratio(&red, "red", seed), ratio(&droptail(80), "droptail", seed));
+        assert!((0.8..1.2).contains(&random), "{random}");
+        // paced packets meet a full buffer more often than bursts that fill it: ten times Reno's loss
+        assert!((0.2..0.6).contains(&overflow), "{overflow}");
+    }
+    assert_table!();
 }
 
 #[test]
 fn its_flows_share_a_droptail_queue() {
     let flows = vec![flow("tfrc", 40), FlowSpec { start: Time::from_nanos(330_000_000), ..flow("tfrc", 40) }];
-    let outcome = run(&dumbbell(24, droptail(80), flows, 200, 50, 1)).expect("a run");
-    println!("two tfrc: {:.1?} Mbps", throughputs(&outcome));
-    assert!(max_min_ratio(&outcome) < 1.3, "{:?}", throughputs(&outcome));
-    assert!(outcome.summary.links[0].utilization > 0.99, "{}", outcome.summary.links[0].utilization);
+    for seed in SEEDS {
+        let outcome = run(&dumbbell(24, droptail(80), flows.clone(), 200, 50, seed)).expect("a run");
+        row!("two tfrc, seed {seed}: {:.1?} Mbps", throughputs(&outcome));
+        assert!(max_min_ratio(&outcome) < 1.3, "{:?}", throughputs(&outcome));
+        assert!(outcome.summary.links[0].utilization > 0.99, "{}", outcome.summary.links[0].utilization);
+    }
+    assert_table!();
 }

@@ -1,7 +1,8 @@
 //! The shipped controller file of a rate, a tree over beliefs (docs/ccas/bulk.md), on whole paths.
 //!
-//! `cargo test -p fairweir-sim --test cca_tree -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
 use common::{droptail, dumbbell, flow, link, max_min_ratio, run};
@@ -30,7 +31,7 @@ fn fixed_links_are_filled_with_half_an_rtprop_of_queue() {
                 let outcome = run(&dumbbell(mbps, queue, vec![flow(BULK, rtprop_ms)], 40, 20, 1)).expect("a run");
                 let (used, flow) = (outcome.summary.links[0].utilization, &outcome.summary.flows[0]);
                 let queue = flow.qdelay_ms.p95 / rtprop_ms as f64;
-                println!(
+                row!(
                     "{mbps:>4} Mbps {rtprop_ms:>3} ms {buffer:>4} BDP: {used:.3} used, p95 queue {queue:.2} R, loss {:.4}",
                     flow.loss_rate
                 );
@@ -40,6 +41,7 @@ fn fixed_links_are_filled_with_half_an_rtprop_of_queue() {
             }
         }
     }
+    assert_table!();
 }
 
 /// 48 Mbps that become `then` after 20 s, for 20 s more; counted from `from` s on.
@@ -61,9 +63,11 @@ fn a_change_of_capacity_is_followed_within_seconds() {
             let second = after(from);
             second.links[0].utilization > 0.9 && second.flows[0].qdelay_ms.p95 < 30.0
         });
-        println!("48 to {then} Mbps: 90 % with at most 30 ms of queue from {settled:?} s on, of 20 s");
+        let from = settled.map_or("no second".to_owned(), |from| format!("{from} s"));
+        row!("48 to {then} Mbps after 20 s: 90 % with at most 30 ms of queue from {from} on");
         assert!(settled.is_some_and(|from| from <= 23));
     }
+    assert_table!();
 }
 
 #[test]
@@ -74,9 +78,10 @@ fn random_aggregation_costs_throughput_and_no_queue() {
         flow.egress = vec![serde_json::from_value(element).expect("an element")];
         let outcome = run(&dumbbell(mbps, droptail(bdp(mbps, rtprop_ms, 2.0)), vec![flow], 60, 20, 1)).expect("a run");
         let (used, flow) = (outcome.summary.links[0].utilization, &outcome.summary.flows[0]);
-        println!("{mbps} Mbps {rtprop_ms} ms with jitter: {used:.3} used, loss {:.4}", flow.loss_rate);
+        row!("{mbps} Mbps {rtprop_ms} ms with jitter: {used:.3} used, loss {:.4}", flow.loss_rate);
         assert!(used > 0.3 && flow.loss_rate < 0.02);
     }
+    assert_table!();
 }
 
 #[test]
@@ -91,6 +96,7 @@ fn several_flows_use_the_link_but_need_not_share_it() {
                 max_min_ratio(&outcome)
             })
             .collect();
-        println!("{mbps} Mbps, RTprops of {rtprops:?} ms: throughputs differ by {ratios:.1?}");
+        row!("{mbps} Mbps, RTprops of {rtprops:?} ms: throughputs differ by {ratios:.1?}");
     }
+    assert_table!();
 }

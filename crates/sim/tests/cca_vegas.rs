@@ -1,10 +1,11 @@
 //! Vegas on whole paths: packets in the queue, parking lot, latecomers, and Linux's different contract.
 //!
-//! `cargo test -p fairweir-sim --test cca_vegas -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
-use common::{dumbbell, flow, infinite, link, run, throughputs};
+use common::{SEEDS, dumbbell, flow, infinite, link, run, throughputs};
 use fairweir_scenario::FlowSpec;
 use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Time};
@@ -24,7 +25,11 @@ fn informed(mbps: u64, rtprop_ms: u64, mut params: Value) -> FlowSpec {
 }
 
 fn play(mbps: u64, flows: Vec<FlowSpec>, seconds: u64) -> Outcome {
-    run(&dumbbell(mbps, infinite(), flows, seconds, seconds / 2, 1)).expect("a run that ends well")
+    play_seed(mbps, flows, seconds, 1)
+}
+
+fn play_seed(mbps: u64, flows: Vec<FlowSpec>, seconds: u64, seed: u64) -> Outcome {
+    run(&dumbbell(mbps, infinite(), flows, seconds, seconds / 2, seed)).expect("a run that ends well")
 }
 
 #[test]
@@ -34,13 +39,14 @@ fn n_flows_keep_n_alpha_packets_in_the_queue_and_do_not_swing() {
             let outcome = play(mbps, (0..n).map(|_| informed(mbps, 50, json!({}))).collect(), 120);
             let rtt = outcome.summary.flows[0].rtt_ms;
             let queued = (rtt.mean - 50.0) * mbps as f64 / 12.0 - 1.0;
-            println!("{mbps} Mbps, {n} flows: {queued:.2} packets queue, RTT {:.3} ms", rtt.mean);
+            row!("{mbps} Mbps, {n} flows: {queued:.2} packets queue, RTT {:.3} ms", rtt.mean);
             // Whole packets: a flow's queue settles anywhere in [alpha, alpha + 1).
             assert!(queued >= (n * ALPHA) as f64 - 0.5 && queued <= (n * (ALPHA + 1)) as f64 + 0.5, "{n}: {queued}");
             assert!(rtt.max - rtt.min < 1.5 * 12.0 / mbps as f64, "delta(C) = 0 once settled");
             assert!(outcome.summary.links[0].utilization > 0.999);
         }
     }
+    assert_table!();
 }
 
 #[test]
@@ -59,11 +65,12 @@ fn the_long_flow_of_a_parking_lot_gets_a_share_of_one_by_its_hops() {
             config.flows.push(short);
         }
         let rates = throughputs(&run(&config).expect("a run that ends well"));
-        println!("{hops} hops: {rates:.2?} Mbps");
+        row!("{hops} hops: {rates:.2?} Mbps");
         for short in &rates[1..] {
             assert!((short / rates[0] / hops as f64 - 1.0).abs() < 0.3, "{hops} hops: {rates:?}");
         }
     }
+    assert_table!();
 }
 
 #[test]
@@ -73,9 +80,12 @@ fn a_late_comer_that_takes_the_queue_for_propagation_gets_more() {
         flow.oracle_rtprop = None;
     }
     flows[1].start = Time::ZERO + Dur::from_secs(20);
-    let rates = throughputs(&play(24, flows, 200));
-    println!("first and late: {rates:.1?} Mbps");
-    assert!(rates[1] > 1.3 * rates[0]);
+    for seed in SEEDS {
+        let rates = throughputs(&play_seed(24, flows.clone(), 200, seed));
+        row!("first and late, seed {seed}: {rates:.1?} Mbps");
+        assert!(rates[1] > 1.3 * rates[0]);
+    }
+    assert_table!();
 }
 
 #[test]
@@ -93,9 +103,10 @@ fn linux_divides_by_the_base_rtt_and_so_has_another_contract() {
     let (ours, linux) = (qdelay_ms(false), qdelay_ms(true));
     let rate = 1.0 / (2.0 * packet_ms);
     let (kept, kept_by_linux) = (ours * rate, linux * (base_ms + linux) * rate / base_ms);
-    println!("q {ours:.0} ms, so q rate = {kept:.1}; Linux q {linux:.0} ms, q (Rm + q) rate / Rm = {kept_by_linux:.1}");
+    row!("q {ours:.0} ms, so q rate = {kept:.1}; Linux q {linux:.0} ms, q (Rm + q) rate / Rm = {kept_by_linux:.1}");
     assert!((kept / alpha - 1.0).abs() < 0.05);
     assert!((kept_by_linux / alpha - 1.0).abs() < 0.15);
+    assert_table!();
 }
 
 #[test]
@@ -105,6 +116,7 @@ fn linux_leaves_slow_start_with_a_queue_that_lasts_minutes() {
         outcome.expect("a run that ends well").summary.flows[0].rtt_ms.mean
     };
     let (ours, linux) = (mean_rtt(json!({})), mean_rtt(json!({"kernel_exit": true})));
-    println!("mean RTT from 5 s to 20 s: {ours:.1} ms, as Linux {linux:.1} ms");
+    row!("mean RTT from 5 s to 20 s: {ours:.1} ms, as Linux {linux:.1} ms");
     assert!(ours < 55.0 && linux > 80.0);
+    assert_table!();
 }

@@ -1,10 +1,11 @@
 //! Weighted AIMD on whole paths: share as a function of weight (WCC paper; docs/derivations.md).
 //!
-//! `cargo test -p fairweir-sim --test cca_waimd -- --nocapture` prints the numbers.
+//! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
+#[macro_use]
 mod common;
 
-use common::{droptail, dumbbell, flow, run, throughputs};
+use common::{SEEDS, droptail, dumbbell, flow, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::jitter::UniformConfig;
 use fairweir_path::loss::IidLossConfig;
@@ -13,11 +14,11 @@ use serde_json::json;
 
 /// Throughput of a flow of `weight` divided by that of one of weight 1, over 50 Mbps and a queue of `buffer` packets.
 fn ratio(cca: &str, weight: f64, buffer: u64) -> f64 {
-    noisy_ratio(cca, weight, buffer, Dur::ZERO)
+    noisy_ratio(cca, weight, buffer, Dur::ZERO, 1)
 }
 
 /// The same with ACKs delayed by up to `noise`.
-fn noisy_ratio(cca: &str, weight: f64, buffer: u64, noise: Dur) -> f64 {
+fn noisy_ratio(cca: &str, weight: f64, buffer: u64, noise: Dur, seed: u64) -> f64 {
     let flows = [weight, 1.0]
         .iter()
         .enumerate()
@@ -31,7 +32,7 @@ fn noisy_ratio(cca: &str, weight: f64, buffer: u64, noise: Dur) -> f64 {
             flow
         })
         .collect();
-    let rates = throughputs(&run(&dumbbell(50, droptail(buffer), flows, 200, 20, 1)).expect("a run that ends well"));
+    let rates = throughputs(&run(&dumbbell(50, droptail(buffer), flows, 200, 20, seed)).expect("a run that ends well"));
     rates[0] / rates[1]
 }
 
@@ -62,10 +63,11 @@ fn synchronised_losses_of_a_deep_buffer_give_the_sawtooth_ratios() {
             [("wcc_ai", a), ("ewtcp", a * a), ("multcp", a * (4.0 * a - 1.0) / 3.0), ("wcc_md", (4.0 * a - 1.0) / 3.0)];
         for (cca, expected) in expected {
             let ratio = ratio(cca, a, 150);
-            println!("{cca}, weights {a} : 1, deep buffer: {ratio:.2}, formula {expected:.2}");
+            row!("{cca}, weights {a} : 1, deep buffer: {ratio:.2}, formula {expected:.2}");
             assert!((ratio / expected - 1.0).abs() < 0.15, "{cca}, weight {a}: {ratio}");
         }
     }
+    assert_table!();
 }
 
 #[test]
@@ -74,11 +76,16 @@ fn timing_noise_of_two_packets_parts_the_losses() {
     // hits an arbitrary packet, often of one flow only, and the ratio moves towards that of a common loss rate: sqrt(2)
     // for wcc_ai, 2.16 for multcp. A packet takes 0.24 ms.
     for (cca, common_rate) in [("wcc_ai", 2_f64.sqrt()), ("multcp", 2.16)] {
-        let [still, little, noisy] = [0, 50, 500].map(|us| noisy_ratio(cca, 2.0, 150, Dur::from_micros(us)));
-        println!("{cca}, weights 2 : 1, ACKs late by up to 0, 0.05, 0.5 ms: {still:.2}, {little:.2}, {noisy:.2}");
-        assert!((little / still - 1.0).abs() < 0.05);
-        assert!(noisy < 0.9 * still && noisy > 0.9 * common_rate);
+        for seed in SEEDS {
+            let [still, little, noisy] = [0, 50, 500].map(|us| noisy_ratio(cca, 2.0, 150, Dur::from_micros(us), seed));
+            row!(
+                "{cca}, weights 2 : 1, seed {seed}, ACKs late by up to 0, 0.05, 0.5 ms: {still:.2}, {little:.2}, {noisy:.2}"
+            );
+            assert!((little / still - 1.0).abs() < 0.05);
+            assert!(noisy < 0.9 * still && noisy > 0.9 * common_rate);
+        }
     }
+    assert_table!();
 }
 
 #[test]
@@ -86,9 +93,10 @@ fn heavy_weights_keep_the_published_order() {
     // Table III: MulTCP about a^2 or above, EWTCP between a and a^2, WCC-AI at most a.
     let a = 5.0;
     let [multcp, ewtcp, wcc_ai] = ["multcp", "ewtcp", "wcc_ai"].map(|cca| ratio(cca, a, 60));
-    println!("weights 5 : 1: multcp {multcp:.1}, ewtcp {ewtcp:.1}, wcc_ai {wcc_ai:.2}");
+    row!("weights 5 : 1: multcp {multcp:.1}, ewtcp {ewtcp:.1}, wcc_ai {wcc_ai:.2}");
     assert!(multcp > ewtcp && ewtcp > wcc_ai);
     assert!(ewtcp > a && ewtcp < a * a && wcc_ai > 0.9 * a.sqrt() && wcc_ai < 1.02 * a);
+    assert_table!();
 }
 
 #[test]
@@ -113,7 +121,8 @@ fn at_a_common_loss_rate_windows_follow_the_square_root_of_a_by_b() {
         let window = (a * (2.0 - b) / (2.0 * b) / p).sqrt();
         let expected_mbps = window * 1500.0 * 8.0 / 20e-3 / 1e6;
         let rate = rate(cca, weight);
-        println!("{cca}, weight {weight}: {rate:.1} Mbps, formula {expected_mbps:.1}");
+        row!("{cca}, weight {weight}: {rate:.1} Mbps, formula {expected_mbps:.1}");
         assert!((rate / expected_mbps - 1.0).abs() < 0.15, "{cca}: {rate}");
     }
+    assert_table!();
 }

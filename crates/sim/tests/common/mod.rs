@@ -1,4 +1,4 @@
-//! Short constructors of scenarios for tests.
+//! Short constructors of scenarios for tests, and tables of the numbers that they measure.
 #![allow(dead_code)] // each test file uses its own part
 
 use fairweir_cca::{BuildError, Controller, Start};
@@ -8,7 +8,43 @@ use fairweir_scenario::{Config, FlowSpec, LinkSpec};
 use fairweir_sim::{Outcome, SimError, run_with};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::ops::ControlFlow;
+
+thread_local! {
+    /// Rows of the test that runs in this thread.
+    static ROWS: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Appends a line to the test's table.
+pub fn add_row(row: std::fmt::Arguments<'_>) {
+    ROWS.with_borrow_mut(|rows| *rows += &format!("{row}\n"));
+}
+
+/// Returns the test's table, which must not be empty.
+pub fn take_rows() -> String {
+    let rows = ROWS.take();
+    assert!(!rows.is_empty(), "the test recorded no numbers");
+    rows
+}
+
+/// Appends a formatted line to the test's table.
+#[allow(unused_macros)]
+macro_rules! row {
+    ($($format:tt)*) => { $crate::common::add_row(format_args!($($format)*)) };
+}
+
+/// Compares the test's table with the one recorded in `laws/`: the assertions test the law, this tests that no number
+/// changed unnoticed.
+#[allow(unused_macros)]
+macro_rules! assert_table {
+    () => {{
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laws"));
+        settings.set_omit_expression(true);
+        settings.bind(|| insta::assert_snapshot!($crate::common::take_rows()));
+    }};
+}
 
 /// Builds a flow's controller of those in Rust, in C and in files.
 pub fn by_name(flow: &FlowSpec, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
@@ -22,6 +58,9 @@ pub fn run(config: &Config) -> Result<Outcome, SimError> {
 
 /// Data packet size of every test scenario.
 pub const PACKET: Bytes = Bytes(1500);
+
+/// Seeds of tests about shares: ties between flows, which the seed orders, must not decide them.
+pub const SEEDS: [u64; 3] = [1, 2, 3];
 
 /// A droptail queue of `packets`.
 pub fn droptail(packets: u64) -> QueueConfig {
