@@ -9,10 +9,10 @@ project = "fairweir"
 copyright = "fairweir contributors"  # noqa: A001  (Sphinx's name)
 extensions = [
     "myst_parser",
-    "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "api_stubs",
+    "api_stubs",  # before numpydoc, which reads the texts that it sets
+    "numpydoc",
     "commands_page",
     "page_links",
 ]

@@ -1,15 +1,19 @@
-"""Document the classes of the compiled module by its stubs, which have what the module has not: types and texts."""
+"""Document what has no docstring of its own: classes of the compiled module (by its stubs), callable packages."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
 import fairweir
 
+#: Packages of the facade that can be called, and the functions that they call.
+CALLABLE = {"fairweir.audit": "audit.runner:run_audit", "fairweir.explain": "explain.explanation:explain"}
 STUBS = Path(fairweir.__file__).with_name("_core.pyi")
 
 
@@ -31,7 +35,11 @@ def properties() -> dict[str, tuple[str, str]]:
 
 
 def describe(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Add the type and the text of a property of a compiled class."""
+    """Set the text of a callable package, or the type and the text of a property of a compiled class."""
+    if name in CALLABLE:
+        home, _, function = CALLABLE[name].partition(":")
+        lines[:] = (inspect.getdoc(getattr(import_module(f"fairweir.{home}"), function)) or "").splitlines()
+        return
     known = properties().get(name.removeprefix("fairweir."))
     if known is not None:
         kind, text = known
