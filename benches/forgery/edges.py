@@ -20,7 +20,7 @@ def lengthen(question: str) -> str:
 
 
 def exhaust(question: str, lines: list[str], units: int) -> list[str]:
-    """Put a step before the last one so that the proof needs so many units more than it may do.
+    """Put a step before the last one so that the proof needs this number of units above its limit.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ def parse(line: str) -> None:
 
 
 def check_mention(text: str) -> None:
-    """Check that a command and its options exist, whatever placeholders the text has for values.
+    """Check that a command and its options exist; values may be placeholders.
 
     Raises
     ------

@@ -61,7 +61,7 @@ MOST_PARSED = 60
 
 @dataclass
 class Done:
-    """What was run on a page, and what was only parsed."""
+    """Commands of a page that were run, and those that were only parsed."""
 
     run: list[str] = field(default_factory=list)
     parsed: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Whatever a source, a page or a report refers to is in the repository."""
+"""Everything to which a source, a page or a report refers is in the repository."""
 
 from __future__ import annotations
 

@@ -125,12 +125,12 @@ impl Drop for Place {
 }
 
 fn key(device: &Device) -> Result<String, GuardError> {
-    let namespace = fs::metadata("/proc/thread-self/ns/net").during(|| "look at the network namespace".into())?;
+    let namespace = fs::metadata("/proc/thread-self/ns/net").during(|| "read the network namespace".into())?;
     Ok(format!("{}.{}", namespace.ino(), device.index))
 }
 
 fn look_at(path: &Path) -> String {
-    format!("look at {}", path.display())
+    format!("read {}", path.display())
 }
 
 fn found(path: &Path) -> Result<Option<Metadata>, GuardError> {

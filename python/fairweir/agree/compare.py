@@ -69,7 +69,7 @@ class Comparison(BaseModel):
 
     @property
     def agrees(self) -> bool:
-        """Do the worlds agree?"""
+        """Whether the worlds agree."""
         return bool(self.by)
 
 

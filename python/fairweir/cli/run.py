@@ -166,7 +166,7 @@ def kernel_lines(summary: Summary) -> list[str]:
 
 
 def replays_alike(summary: Summary) -> bool:
-    """Did the native build decide as the kernel's did, where that was tried?"""
+    """Whether the native build took the kernel's decisions, if that was checked."""
     return all(replay["first_difference"] is None for replay in summary.document.get("replay", {}).values())
 
 

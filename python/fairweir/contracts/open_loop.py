@@ -111,7 +111,7 @@ class Settled:
     ----------
     value : that was held
     rates_mbps : of the runs, at their ends
-    why_not : why they are not at rest; empty if they are
+    why_not : why they are not an equilibrium; empty if they are
     """
 
     value: float

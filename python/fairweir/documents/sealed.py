@@ -41,7 +41,7 @@ def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_sealed(document: Mapping[str, Any]) -> bool:
-    """Was this document sealed here, and not changed since?"""
+    """Return whether this document was sealed here, and not changed since."""
     key, seal = _key(is_wanted=False), document.get("seal")
     if key is None or not isinstance(seal, str):
         return False

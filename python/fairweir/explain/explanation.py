@@ -14,7 +14,7 @@ from fairweir.explain.verdict import verdict
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a capture says of its flows.
+    """Explanation of a capture's flows.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class Explanation:
 
     @property
     def verdicts(self) -> list[str]:
-        """What limited each of the flows, a sentence each."""
+        """The limit of each flow, one sentence each."""
         return [verdict(facts, self.document) for facts in self.flows]
 
     @property
     def remarks(self) -> list[str]:
-        """What the capture lacks."""
+        """Restrictions of the capture."""
         return list(remarks(self.document))
 
     def report(self, path: str | Path) -> Path:

@@ -36,7 +36,7 @@ class Analysis(BaseModel):
 
     @property
     def is_stable(self) -> bool:
-        """Does a small disturbance fade?"""
+        """Whether a small perturbation decays."""
         return self.multiplier < 1
 
     def ratio(self) -> float:

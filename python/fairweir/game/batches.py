@@ -20,7 +20,7 @@ from fairweir.game.model import number
 if TYPE_CHECKING:
     import z3
 
-#: Decisions up to which no batch waits so long, and not so many wait, that one would be dropped (`stale_steps` of 3).
+#: Maximum decisions of a run in which no waiting batch can be dropped (`stale_steps` of 3).
 MAX_FRAME_STEPS: Final = 5
 
 

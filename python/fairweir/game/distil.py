@@ -101,7 +101,7 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
-        """Is it a leaf?"""
+        """Whether it is a leaf."""
         return self.feature < 0
 
 

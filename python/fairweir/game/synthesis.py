@@ -115,7 +115,7 @@ class Synthesis:
 
     @property
     def is_proved(self) -> bool:
-        """Is every claim of every leaf proved?"""
+        """Whether every claim of every leaf is proved."""
         return set(self.outcomes) == {"proved"}
 
 

@@ -66,7 +66,7 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class Differences:
-    """What differs between two sides.
+    """Difference between two sides.
 
     Attributes
     ----------

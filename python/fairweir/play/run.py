@@ -120,7 +120,7 @@ class Run:
 
     @property
     def has_series(self) -> bool:
-        """Were time series recorded (`interval` given)?"""
+        """Whether time series were recorded (`interval` given)."""
         return self._series is not None
 
     @property
@@ -176,7 +176,7 @@ class Run:
 
     @property
     def has_packets(self) -> bool:
-        """Were packets recorded (`record_packets` given)?"""
+        """Whether packets were recorded (`record_packets` given)."""
         return self._packets is not None
 
     @property

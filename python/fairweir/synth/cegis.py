@@ -92,7 +92,7 @@ class Search:
 
     @property
     def is_complete(self) -> bool:
-        """Was every candidate of the space refuted, or does its class have a solution?"""
+        """Whether every candidate of the space was refuted, or its class has a solution."""
         return not self.undecided
 
     @property

@@ -44,7 +44,7 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """Do the two differ by at most :data:`TOLERANCE`, or are both missing?"""
+        """Whether the two differ by at most :data:`TOLERANCE`, or both are missing."""
         return self.live == self.table if self.difference is None else abs(self.difference) <= TOLERANCE
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class LiveSession:
 
     @property
     def agrees(self) -> bool:
-        """Do all metrics agree?"""
+        """Whether all metrics agree."""
         return all(row.agrees for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ A certificate is text, a step a line, each adding a clause that follows from tho
                                                      literals and what came before, end in a contradiction
 
 Clauses of the question have the numbers 1 to n, in the order in which `read` gives them; each step takes the next one.
-The last step is the empty clause. docs/formal/certificates.md defines both languages; whatever they do not have is
+The last step is the empty clause. docs/formal/certificates.md defines both languages; everything else is
 rejected, and each number has one way to be written.
 """
 

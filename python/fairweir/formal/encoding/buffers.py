@@ -28,7 +28,7 @@ class Buffer(StrEnum):
 
     @property
     def is_finite(self) -> bool:
-        """Can the buffer overflow?"""
+        """Whether the buffer can overflow."""
         return self is not Buffer.INFINITE
 
 

@@ -1,4 +1,4 @@
-"""Does a trace satisfy an encoding? The solver's terms, evaluated in exact fractions without the solver.
+"""Check that a trace satisfies an encoding: the solver's terms, evaluated in exact fractions without the solver.
 
 The terms are translated to Python once per system, shared ones once each, so that thousands of traces can be checked
 against the same constraints.

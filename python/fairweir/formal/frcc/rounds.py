@@ -1,4 +1,4 @@
-"""Do the lemmas of theorem 7.5.2 add up? The steps from C.6-C.8 to "every run ends in the region", for a solver.
+"""Composition of the lemmas of theorem 7.5.2: the steps from C.6-C.8 to "every run ends in the region", for a solver.
 
 The published argument treats states in prose. Here the lemmas' conclusions are the only knowledge about a round, on
 abstract numbers: N_C of the flow that is out of range, and N_T. They must imply:

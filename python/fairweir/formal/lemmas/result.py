@@ -86,7 +86,7 @@ class LemmaResult:
 
     @property
     def stands(self) -> bool:
-        """Did the solver answer as the suite needs it? ``unknown`` and ``vacuous`` never do."""
+        """Whether the solver's answer is the expected one; ``unknown`` and ``vacuous`` never are."""
         return self.outcome is self.expects and self.outcome in (ProofOutcome.PROVED, ProofOutcome.REFUTED)
 
     def document(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Do a suite's transitions fit together over any number of windows? Checked by a solver, not by prose.
+"""Composition of a suite's transitions over any number of windows, checked by a solver.
 
 Given phases in the order in which a flow passes them, each with the transition that was proved from it, the checks are:
 

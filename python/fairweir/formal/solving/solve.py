@@ -63,7 +63,7 @@ class VacuousError(SolverError):
 
 @dataclass(frozen=True)
 class Question:
-    """Do the assumptions imply the claim?
+    """The question whether assumptions imply a claim.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class Prepared:
         solvers: Sequence[SolverName] = ALL_SOLVERS,
         until: Race = Race.FIRST,
     ) -> Check:
-        """Can these and `further` assertions be met together?
+        """Return whether these and `further` assertions can be satisfied together.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What was published of Syntra's video, next to ours: table 1 and figure 4.
+"""Published results of Syntra's video, compared with ours: table 1 and figure 4.
 
 The paper's text is not available: its public abstract and artifact are. They state that the 95th percentile of delay is
 more than 6 times smaller, the median SSIM more than 2 dB higher, and the frame rate higher; not against which system on
