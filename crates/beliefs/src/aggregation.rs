@@ -1,8 +1,8 @@
 //! ACK aggregation: acknowledgements that were delayed and arrive in bursts, faster than a link of the believed rate
 //! could have delivered the acknowledged data. Wireless links cause it, and receivers that merge packets (GRO).
 
-use crate::cbr_delay::Slice;
 use crate::packet::{Fate, Packet};
+use crate::slice::Slice;
 use serde::Serialize;
 
 /// Minimum size of a burst, in largest packets: two are a delayed ACK.

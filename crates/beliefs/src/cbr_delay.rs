@@ -9,132 +9,13 @@
 //! so that C can be true for a jitter of D if M(C) - F(C) <= D. An ideal link has D = 0. A slice costs one pass.
 
 use crate::interval::Interval;
-use crate::packet::{Fate, Packet};
+use crate::packet::Packet;
 use crate::search::Search;
+use crate::slice::Slice;
 use serde::Serialize;
 
 /// Slices of a set that are handed out: enough to draw it.
 const SHOWN: usize = 128;
-
-/// Parameters possible at a given rate.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Slice {
-    /// C, bytes/s.
-    pub rate_bytes_per_s: f64,
-    /// F: R is at most this, ns. Negative: the rate is too low for the delivered data.
-    pub rtprop_max_ns: f64,
-    /// The packet that shows it.
-    pub rtprop_frame: u32,
-    /// M: R + D is at least this, ns.
-    pub delay_max_ns: f64,
-    /// The packet that shows it.
-    pub delay_frame: u32,
-    /// The buffer holds at least this, bytes. Links differ in whether the packet in transmission counts: one packet of
-    /// tolerance here and below.
-    pub buffer_min_bytes: f64,
-    /// The packet that met this backlog and was not lost.
-    pub buffer_frame: u32,
-    /// ... and less than this, if something was lost.
-    pub buffer_max_bytes: Option<f64>,
-    /// The packet that found so little waiting and was lost.
-    pub loss_frame: Option<u32>,
-}
-
-impl Slice {
-    /// M - F: the minimum D, ns.
-    pub fn jitter_min_ns(&self) -> f64 {
-        (self.delay_max_ns - self.rtprop_max_ns).max(0.0)
-    }
-    /// Whether one buffer size explains which packets were kept and lost, allowing for jitter before the queue.
-    pub fn losses_are_overflows(&self) -> bool {
-        self.buffer_max_bytes.is_none_or(|most| self.buffer_min_bytes < most + self.moved_bytes())
-    }
-    /// Maximum difference of the queue from the computed one, as packets may be late before it, bytes.
-    fn moved_bytes(&self) -> f64 {
-        self.rate_bytes_per_s * self.jitter_min_ns() / 1e9
-    }
-    /// beta, where losses are overflows.
-    fn buffer_bytes(&self) -> Interval {
-        let least = (self.buffer_min_bytes - self.moved_bytes()).max(0.0);
-        let ends = |most: f64| Interval { lo: least, hi: Some(most + self.moved_bytes()) };
-        self.buffer_max_bytes.map_or(Interval { lo: least, hi: None }, ends)
-    }
-    /// Whether a jitter of at most `jitter` ns explains the packets.
-    pub(crate) fn is_possible(&self, jitter: f64) -> bool {
-        self.rtprop_max_ns >= 0.0 && self.jitter_min_ns() <= jitter
-    }
-}
-
-/// An extreme of a quantity, and the packet that has it.
-#[derive(Clone, Copy, Debug)]
-struct Extreme {
-    value: f64,
-    frame: u32,
-}
-
-impl Extreme {
-    const LEAST: Extreme = Extreme { value: f64::INFINITY, frame: 0 };
-    const MOST: Extreme = Extreme { value: f64::NEG_INFINITY, frame: 0 };
-    fn lower(&mut self, value: f64, frame: u32) {
-        if value < self.value {
-            *self = Extreme { value, frame };
-        }
-    }
-    fn raise(&mut self, value: f64, frame: u32) {
-        if value > self.value {
-            *self = Extreme { value, frame };
-        }
-    }
-}
-
-/// Returns the parameters possible at a rate in bytes/s, for packets in send order; `None` if none was delivered.
-pub fn slice(packets: &[Packet], rate: f64) -> Option<Slice> {
-    let mut free = 0.0f64;
-    let (mut lowest, mut highest) = (Extreme::LEAST, Extreme::MOST);
-    let (mut kept, mut lost) = (Extreme::MOST, Extreme::LEAST);
-    // times since the first: those since 1970 have more digits than a float
-    let origin = packets.first()?.sent;
-    let mut largest = 0.0f64;
-    for packet in packets {
-        let (sent, bytes) = (packet.sent.saturating_sub(origin) as f64, f64::from(packet.bytes));
-        largest = largest.max(bytes);
-        let queue = (free - sent).max(0.0) * rate / 1e9 + bytes;
-        let serve = |free: f64| free.max(sent) + bytes * 1e9 / rate;
-        let (at, is_prompt) = match packet.fate {
-            Fate::Acked { at, is_prompt, .. } => (at, is_prompt),
-            Fate::Resent { .. } => {
-                free = serve(free);
-                continue;
-            }
-            Fate::Lost => {
-                lost.lower(queue, packet.frame);
-                continue;
-            }
-            Fate::Open => continue,
-        };
-        kept.raise(queue, packet.frame);
-        free = serve(free);
-        let rest = at.saturating_sub(origin) as f64 - free;
-        lowest.lower(rest, packet.frame);
-        if is_prompt {
-            highest.raise(rest, packet.frame);
-        }
-    }
-    if highest.value < lowest.value {
-        highest = lowest;
-    }
-    lowest.value.is_finite().then(|| Slice {
-        rate_bytes_per_s: rate,
-        rtprop_max_ns: lowest.value,
-        rtprop_frame: lowest.frame,
-        delay_max_ns: highest.value,
-        delay_frame: highest.frame,
-        buffer_min_bytes: (kept.value - largest).max(0.0),
-        buffer_frame: kept.frame,
-        buffer_max_bytes: lost.value.is_finite().then_some(lost.value + largest),
-        loss_frame: lost.value.is_finite().then_some(lost.frame),
-    })
-}
 
 /// Projections of the belief set for a jitter of at most D.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -202,8 +83,10 @@ fn brackets(packets: &[Packet]) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::ccac::explain_ccac;
+    use crate::packet::Fate;
     use crate::packet::testing::paths;
     use crate::record::Record;
+    use crate::slice::slice;
     use proptest::prelude::*;
 
     proptest! {

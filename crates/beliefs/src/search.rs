@@ -5,8 +5,8 @@
 //! are halved until they are narrow. This finds a true rate also where the jitter that is needed has a dip as narrow as
 //! one packet in a flow's whole record.
 
-use crate::cbr_delay::{Slice, slice};
 use crate::packet::Packet;
+use crate::slice::{Slice, slice};
 
 /// Initial grid of rates, a constant factor apart.
 const GRID: usize = 64;

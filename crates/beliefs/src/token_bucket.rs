@@ -5,11 +5,12 @@
 //! *shaper* delays what exceeds that, behind a link of rate p; a *policer* loses it: its losses are the overflows of a
 //! queue of b bytes that is served at r, and which delays nothing.
 
-use crate::cbr_delay::{Belief, Slice, slice};
+use crate::cbr_delay::Belief;
 use crate::ccac::min_rate;
 use crate::changes::Parts;
 use crate::golden::least;
 use crate::packet::{Fate, Packet};
+use crate::slice::{Slice, slice};
 use serde::Serialize;
 
 /// A shaper must explain the flow with this part of the jitter that a constant link would need.

@@ -1,7 +1,6 @@
 //! Rejects scenarios that the kernel world does not support, naming the key.
 
 use crate::refusal::Refusal;
-use crate::world::Mode;
 use fairweir_scenario::{Config, Source};
 use fairweir_units::Dur;
 
@@ -11,6 +10,15 @@ const LONGEST: Dur = Dur::from_secs(3_600);
 const MAX_FLOWS: usize = 240;
 /// Linux `TCP_DELACK_MIN`, which no route or sysctl changes.
 const DELAYED_ACK_TIMER: Dur = Dur::from_millis(40);
+
+/// How packets are transferred between the namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Packets of wire size.
+    Mtu,
+    /// Super-packets of at most this many segments: for rates beyond the accurate mode's capacity.
+    Tso(u32),
+}
 
 /// Rejects unsupported scenarios; returns the burst of all flows' segmentation offload, in packets.
 ///

@@ -24,6 +24,7 @@ use crate::endpoints::Endpoints;
 pub use crate::endpoints::Traffic;
 use crate::guarding::Guarding;
 use crate::limits;
+pub use crate::limits::Mode;
 use crate::refusal::Refusal;
 use crate::report::{Document, SeriesTo};
 use crate::traffic::SenderRecord;
@@ -65,15 +66,6 @@ pub struct WorldOptions {
     pub budget: Option<Dur>,
     /// Destination of a capture of the packets' headers.
     pub capture: Option<CaptureTo>,
-}
-
-/// How packets are transferred between the namespaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Packets of wire size.
-    Mtu,
-    /// Super-packets of at most this many segments: for rates beyond the accurate mode's capacity.
-    Tso(u32),
 }
 
 /// Outcome of a run.

@@ -6,8 +6,8 @@
 
 use serde::Serialize;
 
+use crate::bounds::Bounds;
 use crate::bounds_exact::exact_bounds;
-use crate::bounds_fast::Bounds;
 use crate::model::{LinkModel, Range};
 use crate::window::{POINTS, Window};
 

@@ -10,7 +10,7 @@
 use serde::Serialize;
 
 use crate::binding::{Binding, Fact};
-use crate::bounds_fast::Bounds;
+use crate::bounds::Bounds;
 use crate::model::{EPS, LinkModel, Range};
 use crate::polygon::{Form, Polygon};
 use crate::window::{POINTS, Window};

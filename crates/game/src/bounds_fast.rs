@@ -3,29 +3,12 @@
 //! C's ends are exact. Those of B, of the queue and of the safe rate are taken at C's ends only; between them they can
 //! be further out, so that the true link is outside in about one window of a hundred (docs/formal/game.md).
 
-use serde::Serialize;
-
+use crate::bounds::Bounds;
 use crate::bounds_exact::exact_c;
 use crate::model::{EPS, LinkModel, Range};
 use crate::replay::{Trajectory, trajectories_from};
 use crate::slice::{AtCapacity, slice};
 use crate::window::Window;
-
-/// Bounds of a belief.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Bounds {
-    /// Capacity, in packets per step.
-    pub c: Range,
-    /// Buffer, in packets.
-    pub b: Range,
-    /// Queue at the next point, in packets.
-    pub q: Range,
-    /// Maximum that can be sent in the step after the next point without loss: min of C + B - q, less the model's
-    /// slack, in packets.
-    pub safe_rate: f64,
-    /// Min of C + B, in packets.
-    pub min_c_plus_b: f64,
-}
 
 /// A link of the belief.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,6 +5,7 @@
 pub mod action;
 mod believe;
 mod binding;
+mod bounds;
 mod bounds_exact;
 mod bounds_fast;
 pub mod controller;
@@ -31,8 +32,9 @@ mod window;
 
 pub use believe::{Belief, BeliefSource, believe};
 pub use binding::{Binding, Fact};
+pub use bounds::Bounds;
 pub use bounds_exact::{ExactBounds, exact_bounds, exact_c};
-pub use bounds_fast::{Bounds, Corners, Path, Within, bounds_at, c_range, corners, fast_bounds};
+pub use bounds_fast::{Corners, Path, Within, bounds_at, c_range, corners, fast_bounds};
 pub use held::{HeldCapacity, Remembered};
 pub use model::{EPS, LinkModel, Range};
 pub use replay::{Trajectory, extreme_trajectories, initial_accepted, replay, trajectories_from};

@@ -1,8 +1,8 @@
 //! Replay of a window on one link: data accepted and served by the queue at each point, and at the next one.
 
-use crate::model::{LinkModel, Range};
+use crate::model::{EPS, LinkModel, Range};
 use crate::slice::initial_service;
-use crate::window::{POINTS, Window};
+use crate::window::{Observation, POINTS, Window};
 
 /// One link's way through a window and on to the next point (index `len`).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +33,28 @@ impl Trajectory {
     /// Packets in the queue at the next point, once packets in transit have arrived.
     pub fn queue_next(&self) -> f64 {
         self.queue(self.len)
+    }
+}
+
+impl Window {
+    /// The observation that a link on this trajectory causes when it has delivered `delivered` at the next point:
+    /// losses are seen at every point whose accepted packets have all been delivered.
+    pub fn observe(&self, link: &Trajectory, delivered: f64) -> Observation {
+        let mut new = Observation { delivered, visible: self.visible, lost: [0.0; POINTS + 1] };
+        new.lost[..self.visible].copy_from_slice(&self.lost[..self.visible]);
+        let mut known = self.lost_known();
+        for t in self.visible..=self.len {
+            if link.accepted[t] > delivered + EPS {
+                break;
+            }
+            let sent = if t < self.len { self.sent[t] } else { self.sent_next };
+            // Rounding of an accepted amount is not a loss.
+            let lost = sent - link.accepted[t];
+            known = if lost > known + EPS { lost } else { known };
+            new.lost[t] = known;
+            new.visible = t + 1;
+        }
+        new
     }
 }
 

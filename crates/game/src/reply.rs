@@ -7,7 +7,8 @@
 //! Packets sent now arrive one point later, so moves and most of the belief after them do not depend on the
 //! controller's action: a [`Branch`] is computed once for all actions.
 
-use crate::bounds_fast::{Bounds, Ends, Path, Within};
+use crate::bounds::Bounds;
+use crate::bounds_fast::{Ends, Path, Within};
 use crate::model::{EPS, LinkModel, Range};
 use crate::replay::Trajectory;
 use crate::slice::AtCapacity;

@@ -5,13 +5,15 @@
 //! component ([`crate::objective`]); among equal actions the first of the query's list is taken.
 
 use crate::action::Action;
-use crate::bounds_fast::{Bounds, Within};
+use crate::believe::Belief;
+use crate::bounds::Bounds;
+use crate::bounds_fast::Within;
 use crate::frames::{Counts, Frames};
-use crate::model::LinkModel;
+use crate::model::{LinkModel, Range};
 use crate::objective::{Metric, NEVER, Outcome, Value};
 use crate::query::{Choice, Query};
 use crate::reply::{Branch, MAX_REPLIES, Replies, Reply};
-use crate::state::{State, amounts};
+use crate::state::{Situation, State, amounts};
 use std::cmp::Reverse;
 
 /// History of the path to a node, for metrics that depend on time.
@@ -399,6 +401,22 @@ impl<'a> Search<'a> {
         o.set(Metric::Delivered, (w.delivered_last() - start.delivered) / m);
         o.set(Metric::InFlight, (w.sent_next - w.delivered_last() - w.lost_known()) / m);
         self.query.objective.value(self.is_converged, &o)
+    }
+}
+
+impl Situation {
+    /// Prepare a search of the game from here, on the points and with the jitter that the belief rests on, and, once
+    /// max C is held, on links no faster than that. `None` if no such link explains the points.
+    pub fn search<'a>(&self, query: &'a Query) -> Option<Search<'a>> {
+        let Belief { bounds, points, slack, jitter, .. } = self.belief;
+        let window = self.state.window.latest(points.min(self.state.window.len))?;
+        let state = State { window, frames: self.state.frames };
+        let min_b = self.min_b.unwrap_or(query.model.b.min);
+        let b = Range::new(min_b, query.model.b.max.max(min_b));
+        let model = LinkModel { slack, jitter, b, ..query.model };
+        let held = self.max_c.map(|max| LinkModel { c: Range::new(model.c.min, max.max(bounds.c.min)), ..model });
+        let on = |model: &LinkModel| Search::new(query, model, &state, &bounds, self.is_converged());
+        held.and_then(|held| on(&held)).or_else(|| on(&model))
     }
 }
 

@@ -1,14 +1,12 @@
 //! A controller's knowledge when it decides.
 
 use crate::believe::Belief;
-use crate::bounds_fast::Bounds;
+use crate::bounds::Bounds;
 use crate::features::View;
 use crate::form::Amounts;
 use crate::frames::Frames;
 use crate::held::{HeldCapacity, Remembered};
-use crate::model::{LinkModel, Range};
-use crate::query::Query;
-use crate::search::Search;
+use crate::model::LinkModel;
 use crate::window::Window;
 
 /// Observations and frames.
@@ -82,20 +80,6 @@ impl Situation {
             group_age: frames.group_age(),
             groups: frames.groups().len(),
         }
-    }
-
-    /// Prepare a search of the game from here, on the points and with the jitter that the belief rests on, and, once
-    /// max C is held, on links no faster than that. `None` if no such link explains the points.
-    pub fn search<'a>(&self, query: &'a Query) -> Option<Search<'a>> {
-        let Belief { bounds, points, slack, jitter, .. } = self.belief;
-        let window = self.state.window.latest(points.min(self.state.window.len))?;
-        let state = State { window, frames: self.state.frames };
-        let min_b = self.min_b.unwrap_or(query.model.b.min);
-        let b = Range::new(min_b, query.model.b.max.max(min_b));
-        let model = LinkModel { slack, jitter, b, ..query.model };
-        let held = self.max_c.map(|max| LinkModel { c: Range::new(model.c.min, max.max(bounds.c.min)), ..model });
-        let on = |model: &LinkModel| Search::new(query, model, &state, &bounds, self.is_converged());
-        held.and_then(|held| on(&held)).or_else(|| on(&model))
     }
 }
 

@@ -1,7 +1,5 @@
 //! The last observations of a sender: packets sent, delivered and lost, cumulative, at up to six points a step apart.
 
-use crate::replay::Trajectory;
-
 /// Points of a window (thesis 4.5 and its artifact look six steps back).
 pub const POINTS: usize = 6;
 
@@ -121,25 +119,5 @@ impl Window {
         };
         cut.sent_next = self.sent_next;
         Some(cut)
-    }
-
-    /// The observation that a link on this trajectory causes when it has delivered `delivered` at the next point:
-    /// losses are seen at every point whose accepted packets have all been delivered.
-    pub fn observe(&self, link: &Trajectory, delivered: f64) -> Observation {
-        let mut new = Observation { delivered, visible: self.visible, lost: [0.0; POINTS + 1] };
-        new.lost[..self.visible].copy_from_slice(&self.lost[..self.visible]);
-        let mut known = self.lost_known();
-        for t in self.visible..=self.len {
-            if link.accepted[t] > delivered + crate::EPS {
-                break;
-            }
-            let sent = if t < self.len { self.sent[t] } else { self.sent_next };
-            // Rounding of an accepted amount is not a loss.
-            let lost = sent - link.accepted[t];
-            known = if lost > known + crate::EPS { lost } else { known };
-            new.lost[t] = known;
-            new.visible = t + 1;
-        }
-        new
     }
 }

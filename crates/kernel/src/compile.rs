@@ -27,15 +27,20 @@ impl Compiled {
     }
 }
 
-pub(crate) fn compile(source: &Source, record: bool) -> Result<Compiled, KernelError> {
-    let object = object_of(&source.file, &source.text, record)?;
-    let wrong = |reason: String, hint| KernelError::Source { path: source.file.clone(), reason, hint };
-    let layout = ObjectLayout::of(&object, &source.cca)
-        .map_err(|reason| wrong(reason, "write `SEC(\".struct_ops\") struct tcp_congestion_ops mine = {...};`"))?;
-    if record && !layout.can_record() {
-        return Err(wrong("its hooks cannot be recorded".to_owned(), "write them with bpf/tcp.h's BPF_PROG"));
+impl Source {
+    /// Compiles it for the kernel, with `-DCC_RECORD` if its hooks are to be recorded.
+    ///
+    /// # Errors If clang is missing or rejects the source, or it does not contain the controller.
+    pub fn compile(&self, record: bool) -> Result<Compiled, KernelError> {
+        let object = object_of(&self.file, &self.text, record)?;
+        let wrong = |reason: String, hint| KernelError::Source { path: self.file.clone(), reason, hint };
+        let layout = ObjectLayout::of(&object, &self.cca)
+            .map_err(|reason| wrong(reason, "write `SEC(\".struct_ops\") struct tcp_congestion_ops mine = {...};`"))?;
+        if record && !layout.can_record() {
+            return Err(wrong("its hooks cannot be recorded".to_owned(), "write them with bpf/tcp.h's BPF_PROG"));
+        }
+        Ok(Compiled { source: self.clone(), object, layout, is_recording: record })
     }
-    Ok(Compiled { source: source.clone(), object, layout, is_recording: record })
 }
 
 /// Returns the object file that clang compiles from `text`; `file` is the name shown in messages.

@@ -1,6 +1,5 @@
 //! Sources of algorithms.
 
-use crate::compile::{self, Compiled};
 use crate::error::KernelError;
 use fairweir_native::{self as native, Loaded};
 use serde_json::Value;
@@ -106,13 +105,6 @@ impl Source {
             }
             None => Err(refused("only a source that also builds for this host can be given parameters".to_owned())),
         }
-    }
-
-    /// Compiles it for the kernel, with `-DCC_RECORD` if its hooks are to be recorded.
-    ///
-    /// # Errors If clang is missing or rejects the source, or it does not contain the controller.
-    pub fn compile(&self, record: bool) -> Result<Compiled, KernelError> {
-        compile::compile(self, record)
     }
 }
 

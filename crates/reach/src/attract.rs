@@ -1,7 +1,8 @@
 //! The cells where every run ends, and ranks which prove it.
 
+use crate::axis::Extent;
 use crate::bits::Bits;
-use crate::map::{Extent, Map};
+use crate::map::Map;
 use std::ops::ControlFlow;
 use thiserror::Error;
 

@@ -1,8 +1,16 @@
 //! A line divided into cells.
 
 use crate::interval::Interval;
-use crate::map::Extent;
 use std::ops::Range;
+
+/// Whether the whole image lies in cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Yes, or `accept` ended the search.
+    Inside,
+    /// Part of the image is outside all cells.
+    Beyond,
+}
 
 /// Cells between ascending borders; each cell has both its borders.
 #[derive(Debug, Clone)]

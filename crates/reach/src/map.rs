@@ -1,6 +1,7 @@
 //! Images of cells after a round.
 
 use crate::assumptions::Enclosed;
+use crate::axis::Extent;
 use crate::cells::{Cell, Cells};
 use crate::interval::Interval;
 use crate::update::{Step, step};
@@ -14,15 +15,6 @@ pub trait Map {
 
     /// Passes runs of cells that cover the image of `cell` to `accept`, until it returns false.
     fn image(&self, cell: usize, accept: &mut dyn FnMut(Range<usize>) -> bool) -> Extent;
-}
-
-/// Whether the whole image lies in cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// Yes, or `accept` ended the search.
-    Inside,
-    /// Part of the image is outside all cells.
-    Beyond,
 }
 
 /// All flows measure, then all update.

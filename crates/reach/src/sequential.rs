@@ -1,9 +1,10 @@
 //! Rounds in which flows measure and update one after another.
 
 use crate::assumptions::Enclosed;
+use crate::axis::Extent;
 use crate::cells::{Cell, Cells};
 use crate::interval::Interval;
-use crate::map::{Extent, Map, Part};
+use crate::map::{Map, Part};
 use std::array;
 use std::ops::Range;
 

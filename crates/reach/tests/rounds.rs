@@ -1,12 +1,12 @@
 //! Enclosed rounds against rounds of the rule itself, which this file writes down a second time.
 
 use fairweir_reach::assumptions::Assumptions;
-use fairweir_reach::axis::Axis;
+use fairweir_reach::axis::{Axis, Extent};
 use fairweir_reach::bounds::Bounds;
 use fairweir_reach::cells::Cells;
 use fairweir_reach::exact::Ratio;
 use fairweir_reach::interval::Interval;
-use fairweir_reach::map::{Extent, Map, Synchronous};
+use fairweir_reach::map::{Map, Synchronous};
 use fairweir_reach::schedule::Schedule;
 use fairweir_reach::sequential::Sequential;
 use proptest::prelude::*;

@@ -1,6 +1,5 @@
 //! Amounts of data.
 
-use crate::{Dur, NANOS_PER_SEC, Rate};
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
@@ -100,27 +99,5 @@ impl Div<u64> for Bytes {
     type Output = Bytes;
     fn div(self, k: u64) -> Bytes {
         Bytes(self.0 / k)
-    }
-}
-impl Div<Rate> for Bytes {
-    type Output = Dur;
-    /// The time the data take at `rate`, ns, rounded down; a zero rate takes [`Dur::MAX`].
-    fn div(self, rate: Rate) -> Dur {
-        match rate.bytes_per_sec() {
-            0 => Dur::MAX,
-            r => Dur::from_nanos((self.0 as u128 * NANOS_PER_SEC as u128 / r as u128).min(u64::MAX as u128) as u64),
-        }
-    }
-}
-impl Div<Dur> for Bytes {
-    type Output = Rate;
-    /// The rate at which the data passes in `d`; [`Rate::MAX`] if `d` is zero.
-    fn div(self, d: Dur) -> Rate {
-        match d.as_nanos() {
-            0 => Rate::MAX,
-            ns => Rate::from_bytes_per_sec(
-                (self.0 as u128 * NANOS_PER_SEC as u128 / ns as u128).min(u64::MAX as u128) as u64
-            ),
-        }
     }
 }

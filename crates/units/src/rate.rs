@@ -2,7 +2,7 @@
 
 use crate::{Bytes, Dur, NANOS_PER_SEC};
 use serde::{Deserialize, Serialize};
-use std::ops::{Add, Mul};
+use std::ops::{Add, Div, Mul};
 
 /// A data rate, whole bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -63,5 +63,27 @@ impl Mul<u64> for Rate {
     type Output = Rate;
     fn mul(self, k: u64) -> Rate {
         Rate(self.0.saturating_mul(k))
+    }
+}
+impl Div<Rate> for Bytes {
+    type Output = Dur;
+    /// The time the data take at `rate`, ns, rounded down; a zero rate takes [`Dur::MAX`].
+    fn div(self, rate: Rate) -> Dur {
+        match rate.bytes_per_sec() {
+            0 => Dur::MAX,
+            r => Dur::from_nanos((self.0 as u128 * NANOS_PER_SEC as u128 / r as u128).min(u64::MAX as u128) as u64),
+        }
+    }
+}
+impl Div<Dur> for Bytes {
+    type Output = Rate;
+    /// The rate at which the data passes in `d`; [`Rate::MAX`] if `d` is zero.
+    fn div(self, d: Dur) -> Rate {
+        match d.as_nanos() {
+            0 => Rate::MAX,
+            ns => Rate::from_bytes_per_sec(
+                (self.0 as u128 * NANOS_PER_SEC as u128 / ns as u128).min(u64::MAX as u128) as u64
+            ),
+        }
     }
 }

@@ -1,11 +1,10 @@
-//! The features of the published FlowPolicy (CMU-CS-24-129, tables 4 and 5): names, plans, values.
+//! The features of the published FlowPolicy (CMU-CS-24-129, tables 4 and 5): names, plans, rows. `measure` computes them.
 
-mod averages;
 mod feature;
 mod plan;
 mod row;
 
-pub(crate) use averages::Averages;
 pub use feature::{Alpha, Feature, IntervalStat, ParseError, Raw, Smoothed, WindowStat, catalogue};
+pub(crate) use plan::Cell;
 pub use plan::Plan;
 pub use row::Row;

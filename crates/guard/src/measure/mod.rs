@@ -1,9 +1,11 @@
 //! Measurements of a flow by its receiver.
 
+mod averages;
 mod events;
 mod holes;
 mod monitor;
 mod rtt;
+mod values;
 mod window;
 
 pub use events::LossEvents;

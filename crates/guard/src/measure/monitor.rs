@@ -1,8 +1,9 @@
 //! One flow's measurements, updated with each arrival.
 
+use super::averages::Averages;
 use super::window::{Ring, Sums};
 use super::{Holes, LossEvents, RttMeter, Window};
-use crate::features::{Averages, Plan, Row};
+use crate::features::Plan;
 use fairweir_tcp::Timestamps;
 use fairweir_units::{Dur, Time};
 
@@ -133,11 +134,6 @@ impl Monitor {
         let mut averages = std::mem::take(&mut self.averages);
         averages.update(plan, self);
         self.averages = averages;
-    }
-
-    /// Writes the plan's features as of the latest arrival.
-    pub fn fill(&self, plan: &Plan, row: &mut Row) {
-        plan.fill(self, row);
     }
 
     /// Memory in bytes.

@@ -1,8 +1,8 @@
 //! Exponentially weighted moving averages: a·new + (1 - a)·old. The first known value is the initial average; unknown
 //! ones change nothing. All averages of a quantity become known at the same time, so they share one flag.
 
-use super::{Plan, Smoothed};
-use crate::measure::Monitor;
+use super::Monitor;
+use crate::features::{Plan, Smoothed};
 
 /// The averages required by a plan.
 #[derive(Clone, Debug, Default)]

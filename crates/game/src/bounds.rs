@@ -1,0 +1,20 @@
+//! Bounds of a belief, however they are computed.
+
+use crate::model::Range;
+use serde::Serialize;
+
+/// Bounds of a belief.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bounds {
+    /// Capacity, in packets per step.
+    pub c: Range,
+    /// Buffer, in packets.
+    pub b: Range,
+    /// Queue at the next point, in packets.
+    pub q: Range,
+    /// Maximum that can be sent in the step after the next point without loss: min of C + B - q, less the model's
+    /// slack, in packets.
+    pub safe_rate: f64,
+    /// Min of C + B, in packets.
+    pub min_c_plus_b: f64,
+}
