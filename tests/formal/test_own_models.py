@@ -198,7 +198,7 @@ def test_the_definitions_of_shipped_models_import_neither_solver_nor_encoding() 
 
 
 def test_no_code_compares_the_name_of_a_model() -> None:
-    """What follows from a model stands on it; suites of lemmas and the options of the shipped one are about one."""
+    """Properties of a model are attributes of it; only suites of lemmas and shipped options name a model."""
     names = "|".join(NETWORKS)
     compared = re.compile(rf"""(==|!=|\bin\b|startswith)\s*\(?["'](?:{names})["']""")
     files = [path for path in Path("python/fairweir").rglob("*.py") if "lemmas" not in path.parts]
