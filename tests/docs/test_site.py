@@ -7,14 +7,19 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote
 
 import pytest
+from playwright.sync_api import sync_playwright
+from tests.report.test_browser import BROWSER, TIMEOUT_MS
 
 import fairweir
 from fairweir.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
+#: Pages that are opened in a browser: of each kind, and those with the widest tables and blocks.
+OPENED = ("index", "tutorials/engineer", "reference/commands", "reference/python", "gallery", "formal/game", "outcomes")
 #: Attributes by which a page loads something, by element.
 LOADS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 REMOTE_STYLE = re.compile(r"(url\(|@import)\s*[\"']?(https?:)?//[^)\s]*")
@@ -117,3 +122,23 @@ def test_the_references_have_every_command_and_every_name_of_the_facade(site: Pa
     assert commands >= {f"fairweir-{name}" for name in COMMANDS}
     names = pages[site / "reference" / "python.html"].anchors
     assert names >= {f"fairweir.{name}" for name in fairweir.__all__ if name != "__version__"}
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+def test_pages_open_without_a_message_and_within_their_window(
+    site: Path, scheme: Literal["light", "dark"], width: int
+) -> None:
+    if BROWSER is None:
+        pytest.skip("no Chromium: pages are not opened in a browser")
+    said: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        context = browser.new_context(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text) if message.type in {"error", "warning"} else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        for name in OPENED:
+            page.goto((site / f"{name}.html").as_uri(), timeout=TIMEOUT_MS)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        browser.close()
+    assert not said
