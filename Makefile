@@ -36,10 +36,12 @@ audit: $(VENV)/.core
 test: $(VENV)/.core $(VENV)/.kernel $(VENV)/.browser
 	bash .ci/checks
 
-## docs: the site, docs/_build/html/index.html; a warning, such as a link that leads nowhere, is an error
+## docs: the site, docs/_build/html/index.html, and the man page docs/_build/man/fairweir.1; a warning, such as a link
+## that leads nowhere, is an error
 docs: $(VENV)/.core
 	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
-	@echo "ready: docs/_build/html/index.html"
+	$(BIN)/python -m sphinx -W --keep-going -q -b man -d docs/_build/doctrees docs docs/_build/man
+	@echo "ready: docs/_build/html/index.html, docs/_build/man/fairweir.1"
 
 ## coverage: the part of the Python package's lines that tests run, also in child processes; some tests: ARGS=tests/cli
 coverage: $(VENV)/.core $(VENV)/.kernel $(VENV)/.browser
@@ -49,10 +51,17 @@ coverage: $(VENV)/.core $(VENV)/.kernel $(VENV)/.browser
 	$(BIN)/coverage html --quiet
 	@echo "$$($(BIN)/coverage report --format=total) % of lines; target/coverage/html/index.html shows the others"
 
-## wheel: dist/, for `pip install`: the core with it, and what else in an extra, as in 'fairweir[formal]'
+## wheel: dist/, for `pip install`: the core with it, and what else in an extra, as in 'fairweir[formal]'; for another
+## machine, with rustup: TARGET=aarch64-unknown-linux-gnu
 wheel: $(VENV)/.packages
+ifdef TARGET
+	rustup target add $(TARGET)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r cross.lock
+	PATH=$(CURDIR)/$(BIN):$$PATH maturin build --quiet --release --locked --target $(TARGET) --zig --out dist
+else
 	$(BIN)/maturin build --quiet --release --locked --out dist
 	$(BIN)/maturin sdist --out dist
+endif
 	@ls -sh dist/*
 
 ## bench: the simulator's speed
@@ -72,6 +81,7 @@ lock: $(VENV)/.packages
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tools.lock
 	$(UV_COMPILE) pyproject.toml --all-extras --output-file requirements.lock
 	$(UV_COMPILE) --group lock --output-file tools.lock
+	$(UV_COMPILE) --group cross --output-file cross.lock
 	cp Cargo.lock fuzz/Cargo.lock && cargo fetch --quiet --manifest-path fuzz/Cargo.toml
 
 ## doctor: what this machine can do

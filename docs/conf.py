@@ -33,6 +33,8 @@ autosummary_generate = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
+man_pages = [("reference/commands", "fairweir", "evidence for congestion control", [], 1)]
+
 html_theme = "pydata_sphinx_theme"
 html_title = "fairweir"
 html_static_path = ["_static"]

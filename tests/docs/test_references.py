@@ -16,7 +16,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 #: Names that stand for one of the reader's choice.
 PLACEHOLDER = re.compile(r"[<>{}*]|\bfoo\b|\bmine\b|\bNAME\b|\bID\b|\.\.\.")
 #: What `make docs` writes.
-BUILT = "docs/_build/"
+BUILT = ("docs/_build", "fuzz/target")
 #: A command with a typo, which a test gives; a path below /sys/fs.
 DELIBERATE = {"scenarios/three-rtprop.toml", "bpf/fw_test_fails/link"}
 

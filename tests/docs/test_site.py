@@ -142,3 +142,13 @@ def test_pages_open_without_a_message_and_within_their_window(
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         browser.close()
     assert not said
+
+
+def test_the_man_page_has_every_command(site: Path) -> None:
+    doctrees, out = site.parent / "doctrees", site.parent / "man"
+    words = ["-W", "-q", "-b", "man", "-d", str(doctrees), str(ROOT / "docs"), str(out)]
+    built = subprocess.run([sys.executable, "-m", "sphinx", *words], capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    text = (out / "fairweir.1").read_text(encoding="utf-8")
+    headings = set(re.findall(r"^\.SH FAIRWEIR ([A-Z]+)$", text, re.MULTILINE))
+    assert headings == {name.upper() for name in COMMANDS}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "tools.lock"])
+@pytest.mark.parametrize("name", ["requirements.lock", "tools.lock", "cross.lock"])
 def test_python_packages_have_versions_and_hashes(name: str) -> None:
     text = Path(name).read_text()
     assert "://" not in text
