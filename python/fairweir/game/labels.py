@@ -9,7 +9,6 @@ or with other trees labels only what is new.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,11 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import _core
+from fairweir.documents.store import Store, fingerprint
 from fairweir.game.distil import Tree
 from fairweir.game.export import controller_document, controller_text
 from fairweir.game.parallel import Progress, in_order
 from fairweir.game.query import GameQuery
-from fairweir.game.sampling import Labelled, Store, label, sessions, visited
+from fairweir.game.sampling import Labelled, label, sessions, visited
 
 #: Below the directory of a synthesis: the units.
 FOLDER: Final = "labels"
@@ -40,7 +40,7 @@ class Labels:
     """
 
     query: GameQuery
-    store: Store
+    store: Store[Labelled]
     workers: int
 
     def of_sessions(self, count: int, seed: int, noise: float, tree: Tree | None, progress: Progress) -> Labelled:
@@ -87,12 +87,11 @@ class Labels:
 
     def _kept(self, what: list[Any], situations: Callable[[], Sequence[_core.GameState]]) -> Labelled:
         """Return the stored labels of a unit, or search for them and store them."""
-        key = json.dumps([_build(), self.query.core.to_json(), self.query.sampling.depth, *what])
-        name = hashlib.sha256(key.encode()).hexdigest()[:32]
-        found = self.store.kept(name, len(self.query.core.actions))
+        name = fingerprint(_build(), self.query.core.to_json(), self.query.sampling.depth, *what)
+        found = self.store.get(name)
         if found is None:
             found = label(self.query, situations())
-            self.store.keep(name, found)
+            self.store.put(name, found)
         return found
 
 

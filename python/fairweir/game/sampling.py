@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import io
 import json
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
 from fairweir import _core
-from fairweir.documents.atomic_write import write_bytes
+from fairweir.documents.store import Store
 from fairweir.game.query import GameQuery
 
 Floats = npt.NDArray[np.float64]
@@ -110,20 +108,12 @@ def visited(query: GameQuery, session: str, policy: Policy) -> list[_core.GameSt
     return list(rows["state"]) if rows else []
 
 
-@dataclass(frozen=True)
-class Store:
-    """Labelled situations on disk, by name."""
+def label_store(directory: Path, templates: int) -> Store[Labelled]:
+    """Return a store of labelled situations of a game with that many templates."""
 
-    directory: Path
-
-    def kept(self, name: str, templates: int) -> Labelled | None:
-        """Return the situations stored under `name`; None if there are none that can be read."""
-        try:
-            content = io.BytesIO((self.directory / f"{name}.npz").read_bytes())
-            with np.load(content, allow_pickle=False) as file:
-                found = Labelled(file["features"], file["values"])
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error):
-            return None
+    def decode(content: bytes) -> Labelled:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            found = Labelled(file["features"], file["values"])
         is_whole = (
             found.features.ndim == 2
             and found.features.shape[1] == len(feature_names())
@@ -131,10 +121,14 @@ class Store:
             and found.values.dtype == np.int32
             and bool(np.isfinite(found.features).all())
         )
-        return found if is_whole else None
+        if not is_whole:
+            raise ValueError("not the labels of this game")
+        return found
 
-    def keep(self, name: str, found: Labelled) -> None:
-        """Store situations under `name`."""
-        content = io.BytesIO()
-        np.savez_compressed(content, features=found.features, values=found.values)
-        write_bytes(self.directory / f"{name}.npz", content.getvalue())
+    return Store(directory, _encode, decode, ".npz")
+
+
+def _encode(found: Labelled) -> bytes:
+    content = io.BytesIO()
+    np.savez_compressed(content, features=found.features, values=found.values)
+    return content.getvalue()

@@ -27,7 +27,7 @@ from fairweir.game.export import controller_document, controller_text
 from fairweir.game.labels import FOLDER, Labels
 from fairweir.game.proofs import LeafVerdict, Prover
 from fairweir.game.query import GameQuery
-from fairweir.game.sampling import Labelled, Store, sessions
+from fairweir.game.sampling import Labelled, label_store, sessions
 from fairweir.game.ties import decide_ties
 
 #: Seeds of what is played apart from training: situations held out, and sessions by which a tree is chosen and judged.
@@ -180,7 +180,7 @@ class Workshop:
 
     @cached_property
     def _labels(self) -> Labels:
-        return Labels(self.query, Store(self.directory / FOLDER), self.workers)
+        return Labels(self.query, label_store(self.directory / FOLDER, len(self.query.core.actions)), self.workers)
 
     def _begin(self) -> None:
         """Create the directory and record the query that it belongs to.
@@ -210,7 +210,7 @@ class Workshop:
     def _kept(self, name: str, of: Callable[..., Labelled], *arguments: Any) -> Labelled:
         """Return labels; they are also written whole, for other tools."""
         found = of(*arguments, lambda done, total: self.report(f"labels, {name}", done, total))
-        Store(self.directory).keep(name, found)
+        label_store(self.directory, len(self.query.core.actions)).put(name, found)
         return found
 
     def _quick(self, found: Labelled) -> Tree:

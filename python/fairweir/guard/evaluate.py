@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import tempfile
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import _core
-from fairweir.documents.atomic_write import write_text
+from fairweir.documents import store as stores
+from fairweir.documents.store import Store, to_json
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.guard.challenges import Case
 from fairweir.guard.compare import hosts
@@ -56,8 +56,7 @@ class Play:
         policy = self.treatment.policy
         held = [] if policy is None else [policy.digest, self.treatment.deployment]
         where = [platform.release(), WINDOWS] if self.world == "kernel" else []
-        text = json.dumps([fingerprint(self.scenario, self.world), self.case.challenge, *held, *where])
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
+        return stores.fingerprint(fingerprint(self.scenario, self.world), self.case.challenge, *held, *where)
 
 
 @dataclass(frozen=True)
@@ -153,21 +152,17 @@ class Kept:
 
     def get(self, one: Play) -> Shares | None:
         """Return the stored result of a run."""
-        if self.directory is None:
-            return None
-        try:
-            return Shares(**json.loads(self._file(one).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return None
+        return self._store.get(one.key)
 
     def put(self, one: Play, shares: Shares) -> None:
-        """Store a result; a file is written completely or not at all."""
-        if self.directory is None:
-            return
-        write_text(self._file(one), json.dumps(asdict(shares)))
+        """Store a result."""
+        self._store.put(one.key, shares)
 
-    def _file(self, one: Play) -> Path:
-        return (self.directory or Path()) / f"{one.key}.json"
+    @property
+    def _store(self) -> Store[Shares]:
+        return Store(
+            self.directory, lambda shares: to_json(asdict(shares)), lambda content: Shares(**json.loads(content))
+        )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairweir import _core
-from fairweir.documents.atomic_write import draft
+from fairweir.documents.store import Store
 from fairweir.errors import FairweirError
 from fairweir.guard.configurations import LEARN_FROM, PlannedRun
 from fairweir.play.pool import Done, map_jobs
@@ -116,20 +117,31 @@ class Library:
 
     def get(self, key: str) -> Examples | None:
         """Return the stored examples of a run, None if there are none."""
-        if self.directory is None:
-            return None
-        try:
-            with np.load(self.directory / f"{key}.npz") as kept:
-                return Examples(kept["values"], label(kept["share"]))
-        except (OSError, ValueError, KeyError):
-            return None
+        found = self._store.get(key)
+        return None if found is None else Examples(found[0], label(found[1]))
 
     def put(self, key: str, values: Floats, share: Floats) -> Examples:
-        """Store a run's examples; a file is written completely or not at all."""
-        if self.directory is not None:
-            with draft(self.directory / f"{key}.npz") as file:
-                np.savez(file, values=values, share=share)
+        """Store a run's examples."""
+        self._store.put(key, (values, share))
         return Examples(values, label(share))
+
+    @property
+    def _store(self) -> Store[tuple[Floats, Floats]]:
+        return Store(self.directory, _encode, _decode, ".npz")
+
+
+def _encode(rows: tuple[Floats, Floats]) -> bytes:
+    content = io.BytesIO()
+    np.savez(content, values=rows[0], share=rows[1])
+    return content.getvalue()
+
+
+def _decode(content: bytes) -> tuple[Floats, Floats]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        values, share = file["values"], file["share"]
+    if values.ndim != 2 or share.shape != values.shape[:1]:
+        raise ValueError("a share per row of values is missing")
+    return values, share
 
 
 def gather(

@@ -7,6 +7,7 @@ them are those of the record to the last bit; properties without a unit in their
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -278,6 +279,26 @@ class Summary:
         KeyError : the task had no interval
         """
         return OverTime(**self.document["over_time"])
+
+    @classmethod
+    def from_json(cls, content: bytes | str) -> Summary:
+        """Parse the document of a record, such as summary.json; raises as :meth:`check`, and ValueError."""
+        found = cls(json.loads(content))
+        found.check()
+        return found
+
+    def check(self) -> None:
+        """Read every flow and link.
+
+        Raises
+        ------
+        KeyError, TypeError : a key is missing, or something else has its place
+        """
+        _ = self.flows, self.links
+
+    def to_json(self) -> bytes:
+        """Return the document as JSON."""
+        return json.dumps(self.document).encode()
 
     def without_scenario(self) -> Summary:
         """Return the summary without the scenario, for where that is stored anyway."""

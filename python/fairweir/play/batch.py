@@ -5,7 +5,6 @@ A kernel run needs the machine to itself, so it is never started while simulatio
 
 from __future__ import annotations
 
-import json
 import platform
 import random
 from collections.abc import Callable, Iterable
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairweir import _core
-from fairweir.documents.atomic_write import write_text
+from fairweir.documents.store import Store
 from fairweir.errors import FairweirError
 from fairweir.judging.summary import Summary
 from fairweir.play import kernel
@@ -116,21 +115,18 @@ class Archive:
 
     def get(self, task: Task) -> Summary | None:
         """Return the stored summary of a task, None if there is none or its picture is missing."""
-        if self.directory is None or (task.picture is not None and not task.picture.exists()):
+        if task.picture is not None and not task.picture.exists():
             return None
-        try:
-            return Summary(json.loads(self._file(task).read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            return None
+        return self._store.get(task.key)
 
     def put(self, task: Task, summary: Summary) -> None:
-        """Store a summary; a file is written completely or not at all."""
-        if self.directory is None:
-            return
-        write_text(self._file(task), json.dumps(summary.document))
+        """Store a summary."""
+        self._store.put(task.key, summary)
 
-    def _file(self, task: Task) -> Path:
-        return (self.directory or Path()) / "runs" / f"{task.key}.json"
+    @property
+    def _store(self) -> Store[Summary]:
+        folder = None if self.directory is None else self.directory / "runs"
+        return Store(folder, Summary.to_json, Summary.from_json)
 
 
 def play_all(

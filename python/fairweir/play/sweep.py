@@ -7,7 +7,6 @@ missing points.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections import Counter
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairweir import __version__, extras
 from fairweir.ccas import class_objects, lookup
-from fairweir.documents.atomic_write import write_text
+from fairweir.documents import store as stores
+from fairweir.documents.store import Store, to_json
 from fairweir.errors import ConfigError
 from fairweir.judging.summary import Summary
 from fairweir.play.axes import MAX_POINTS, parse_axis
@@ -147,8 +147,7 @@ def fingerprint(scenario: Scenario, world: World = "sim") -> str:
         for name in sorted({flow.cca.name for flow in scenario.flow})
         if (digest := lookup.source_digest(name, base=scenario.base)) is not None
     }
-    text = json.dumps([build() if world == "sim" else __version__, config, sources], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
+    return stores.fingerprint(build() if world == "sim" else __version__, config, sources)
 
 
 def play(point: Point) -> Summary:
@@ -200,9 +199,10 @@ def sweep(
         extras.require("distributed", "--cluster")
     directory = Path(directory)
     points = expand(Scenario.of(scenario), grid)
-    store = directory / "points"
-    store.mkdir(parents=True, exist_ok=True)
-    summaries = {point.key: kept for point in points if (kept := _kept(store, point.key)) is not None}
+    (directory / "points").mkdir(parents=True, exist_ok=True)
+    store = Store(directory / "points", to_json, _point)
+    found = {point.key: store.get(point.key) for point in points}
+    summaries = {key: Summary(kept["summary"]) for key, kept in found.items() if kept is not None}
     copies = Counter(point.key for point in points)
     reused = sum(copies[key] for key in summaries)
     done = reused
@@ -215,7 +215,8 @@ def sweep(
         done += copies[point.key]
         if isinstance(outcome, Done):
             summaries[point.key] = outcome.value
-            _keep(store, point, outcome.value)
+            document = {"settings": point.settings, "scenario": point.scenario.to_dict()}
+            store.put(point.key, {**document, "summary": outcome.value.document})
         else:
             failures[point.key] = outcome.reason
         if on_done is not None:
@@ -235,16 +236,11 @@ def sweep(
     return Sweep(points, summaries, failures, reused)
 
 
-def _kept(store: Path, key: str) -> Summary | None:
-    try:
-        return Summary(json.loads((store / f"{key}.json").read_text(encoding="utf-8"))["summary"])
-    except (OSError, ValueError, KeyError):
-        return None
-
-
-def _keep(store: Path, point: Point, summary: Summary) -> None:
-    document = {"settings": point.settings, "scenario": point.scenario.to_dict(), "summary": summary.document}
-    write_text(store / f"{point.key}.json", json.dumps(document))
+def _point(content: bytes) -> dict[str, Any]:
+    """Read a stored point: settings, scenario and a whole summary."""
+    found: dict[str, Any] = json.loads(content)
+    Summary(found["summary"]).check()
+    return found
 
 
 def _play_on_cluster(
