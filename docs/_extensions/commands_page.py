@@ -44,8 +44,8 @@ def parameter(of: Any, context: Any) -> str:
     """Return the row of one argument or option."""
     is_option = of.param_type_name == "option"
     names = ", ".join(of.opts + of.secondary_opts) if is_option else of.display_name_raw
-    kind = "" if is_option and of.is_flag else of.display_type(context).strip("<>")
-    shown = f"`{names}`" + (f" `{kind}`" if kind and is_option else "")
+    kind = "" if is_option and of.is_flag else re.sub(r"list\[(.*)\]", r"\1", of.display_type_rich(context) or "")
+    shown = f"`{names}`" + (f" `{kind.strip('<>')}`" if kind and is_option else "")
     help_text = markdown(of.help or "")
     default = of._extract_default_help_str(ctx=context) if is_option else ""
     if is_option and default not in (None, "", False) and of.show_default:
