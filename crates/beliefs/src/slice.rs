@@ -1,4 +1,4 @@
-//! What a link of a given rate implies: one pass over the packets (see `cbr_delay` for the model).
+//! Implications of a link of a given rate: one pass over the packets (see `cbr_delay` for the model).
 
 use crate::interval::Interval;
 use crate::packet::{Fate, Packet};
