@@ -62,7 +62,7 @@ class Store(Generic[T]):
             return None
         path = self.path(key)
         try:
-            # Whatever else has the name, such as a pipe, is not opened.
+            # Only a regular file is opened: another kind of that name, such as a pipe, could block.
             return self.decode(path.read_bytes()) if path.is_file() else None
         except (OSError, *_DAMAGED):
             return None
