@@ -33,7 +33,9 @@ autosummary_generate = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
-man_pages = [("reference/commands", "fairweir", "evidence for congestion control", [], 1)]
+man_pages: list[tuple[str, str, str, list[str], int]] = [
+    ("reference/commands", "fairweir", "evidence for congestion control", [], 1)
+]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "fairweir"

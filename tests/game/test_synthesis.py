@@ -20,6 +20,19 @@ from fairweir.game.claims import default_claims
 from fairweir.game.parallel import in_order
 from fairweir.game.query import Sampling, Trees
 
+#: Goals while the belief is wide, and once it has converged, when its width no longer counts.
+GOALS = """
+[[objective.{stage}]]
+name = "no frame late"
+terms = {{ late_frames = 1 }}
+quantum = 1
+
+[[objective.{stage}]]
+name = "frames"
+terms = {{ received_frames = -1, frames_in_flight = -0.5, queue = 0.25{width} }}
+quantum = 0.001
+"""
+
 QUERY = """
 name = "small"
 kind = "video"
@@ -57,27 +70,9 @@ stale_steps = 3
 raise_packets = 1
 queue_steps = 1
 tolerance_packets = 2
-
-[[objective.searching]]
-name = "no frame late"
-terms = { late_frames = 1 }
-quantum = 1
-
-[[objective.searching]]
-name = "frames"
-terms = { received_frames = -1, frames_in_flight = -0.5, queue = 0.25, width = 1 }
-quantum = 0.001
-
-[[objective.converged]]
-name = "no frame late"
-terms = { late_frames = 1 }
-quantum = 1
-
-[[objective.converged]]
-name = "frames"
-terms = { received_frames = -1, frames_in_flight = -0.5, queue = 0.25 }
-quantum = 0.001
-
+"""
+QUERY += GOALS.format(stage="searching", width=", width = 1") + GOALS.format(stage="converged", width="")
+QUERY += """
 [sampling]
 sessions = 3
 boxes = 120
