@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import z3
 
 from fairweir.ccas import beliefs as of_rules
+from fairweir.ccas.beliefs.family import REGISTERED
 from fairweir.ccas.generate import controller
 from fairweir.ccas.rule import Rule
 from fairweir.errors import ConfigError
@@ -97,7 +99,7 @@ def peak(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = of_rules.BeliefFamily("peak", {"P": of_rules.Unit.RATE})
     monkeypatch.setitem(families._FAMILIES, "peak", Peak())
     monkeypatch.setitem(exact._DEFINITIONS, "peak", ExactPeak())
-    monkeypatch.setitem(of_rules._FAMILIES, "peak", rules)
+    monkeypatch.setitem(REGISTERED, "peak", rules)
     monkeypatch.setitem(of_rules._QUANTITIES, "P", of_rules.Unit.RATE)
     families.register(Peak(), ExactPeak(), rules)
 
@@ -154,3 +156,8 @@ def test_a_family_is_named_in_its_own_files_alone(belief: str, own: str) -> None
     others = [path for path in Path("python/fairweir").rglob("*.py") if path.stem not in {own, "soundness"}]
     named = [path for path in others if f'"{belief}"' in path.read_text() and "lemmas" not in path.parts]
     assert named == []
+
+
+def test_a_family_is_one_object_in_every_process() -> None:
+    for family in of_rules.FAMILIES.values():
+        assert pickle.loads(pickle.dumps(family)) is family  # noqa: S301 - our own

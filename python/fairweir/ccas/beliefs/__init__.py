@@ -6,24 +6,19 @@ from collections.abc import Mapping
 
 from fairweir.ccas.beliefs.cbr_delay import CBR_DELAY
 from fairweir.ccas.beliefs.ccac import CCAC
-from fairweir.ccas.beliefs.family import BeliefFamily, Kernel, Unit
+from fairweir.ccas.beliefs.family import REGISTERED, BeliefFamily, Kernel, Unit, family_named
 
-_FAMILIES: dict[str, BeliefFamily] = {family.name: family for family in (CCAC, CBR_DELAY)}
+REGISTERED.update({family.name: family for family in (CCAC, CBR_DELAY)})
 _QUANTITIES: dict[str, Unit] = {**CCAC.units, **CBR_DELAY.units, "alpha": Unit.RATE}
 #: By the name that rule files write.
-FAMILIES: Mapping[str, BeliefFamily] = _FAMILIES
+FAMILIES: Mapping[str, BeliefFamily] = REGISTERED
 #: Names of quantities, with their powers of data and time. MSS is alpha times R and is an abbreviation.
 QUANTITIES: Mapping[str, Unit] = _QUANTITIES
 
 
-def family_named(name: str) -> BeliefFamily:
-    """Return the family of that name."""
-    return FAMILIES[name]
-
-
 def register(family: BeliefFamily) -> None:
     """Let rules read a family's beliefs from now on."""
-    _FAMILIES[family.name] = family
+    REGISTERED[family.name] = family
     _QUANTITIES.update(family.units)
 
 

@@ -60,6 +60,13 @@ class BeliefFamily:
 
     def __reduce__(self) -> tuple[Callable[[str], BeliefFamily], tuple[str]]:
         """Pickle as a name: a family is one object in every process."""
-        from fairweir.ccas.beliefs import family_named
-
         return family_named, (self.name,)
+
+
+#: By the name that rule files write; filled by the package.
+REGISTERED: dict[str, BeliefFamily] = {}
+
+
+def family_named(name: str) -> BeliefFamily:
+    """Return the family of that name."""
+    return REGISTERED[name]

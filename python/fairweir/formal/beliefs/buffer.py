@@ -114,6 +114,7 @@ class BufferSize(Family):
         """Add the beliefs to a flow; they have no time-outs."""
         attach(system, flow=flow, start=terms.start)
 
+    @words_for_enums
     def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
         """Return whether there is a size to bound; service within D of a server of rate C is enough."""
         return buffer.is_finite

@@ -224,6 +224,7 @@ class CbrDelay(Family):
         """Add the beliefs to a flow."""
         attach(system, flow=flow, start=terms.start, expiry=terms.expiry, resolution=terms.resolution)
 
+    @words_for_enums
     def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
         """Return whether the queue is served at C while it has bytes."""
         return model.has_constant_rate

@@ -159,6 +159,7 @@ class Ccac(Family):
         """Add the beliefs to a flow."""
         attach(system, flow=flow, start=terms.start, expiry=terms.expiry)
 
+    @words_for_enums
     def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
         """Return whether service stays within D of a server of rate C, as on every shipped model."""
         return True

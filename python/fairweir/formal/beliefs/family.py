@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import z3
 
+from fairweir.documents.arguments import words_for_enums
 from fairweir.formal.beliefs.choices import Terms
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.system import Bit, System
@@ -65,6 +66,7 @@ class Family(ABC):
         """
 
     @abstractmethod
+    @words_for_enums
     def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
         """Return whether no trace of a model with such a buffer violates the bounds.
 
