@@ -76,11 +76,21 @@ _CALLABLE: Final = {"audit", "explain"}
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of :data:`__all__` from its module."""
+    """Return a name of :data:`__all__` from its module.
+
+    Raises
+    ------
+    MissingExtraError : it needs a package of an extra that is not installed
+    """
     if name in _CALLABLE:
         return import_module(f"fairweir.{name}")
     if name in _HOMES:
-        return getattr(import_module(f"fairweir.{_HOMES[name]}"), name)
+        try:
+            return getattr(import_module(f"fairweir.{_HOMES[name]}"), name)
+        except ModuleNotFoundError as error:
+            from fairweir.extras import missing
+
+            raise missing(error.name, f"fairweir.{name}") or error from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -85,6 +85,13 @@ def test_a_command_without_its_extra_names_it(words: str, module: str, extra: st
     assert not list(tmp_path.iterdir())
 
 
+def test_a_name_of_the_facade_says_which_extra_it_needs(tmp_path: Path) -> None:
+    code = BARE.partition("from fairweir")[0] + "import fairweir\nprint(fairweir.compare)\nfairweir.verify"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("<function compare")
+    assert "MissingExtraError: fairweir.verify needs z3, which is not installed" in done.stderr
+
+
 def test_a_module_of_no_extra_is_an_error_of_its_own() -> None:
     assert missing("nowhere.at_all", "this") is None
     assert missing(None, "this") is None
