@@ -1,6 +1,6 @@
 //! One flow's own part of the path.
 
-use crate::{ConfigError, ElementConfig, Packet, Verdict};
+use crate::{ConfigError, Packet, Verdict};
 use fairweir_units::{Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use std::fmt::Debug;
@@ -44,30 +44,4 @@ pub trait ElementSpec: Debug {
     fn examples() -> &'static [&'static str]
     where
         Self: Sized;
-}
-
-impl ElementConfig {
-    /// Builds the element, with a random stream of its own. The configuration must be valid.
-    pub fn build(&self, rng: ChaCha8Rng) -> Box<dyn Element> {
-        self.spec().build(rng)
-    }
-
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// The first key whose value is rejected.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        self.spec().validate()
-    }
-
-    /// Returns the minimum time that the element holds a packet, for any traffic.
-    pub fn shortest_hold(&self) -> Dur {
-        self.spec().shortest_hold()
-    }
-
-    /// Returns the maximum time that the element holds a packet, for any traffic; `None` if that depends on the
-    /// traffic.
-    pub fn longest_hold(&self) -> Option<Dur> {
-        self.spec().longest_hold()
-    }
 }

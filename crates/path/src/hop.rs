@@ -1,7 +1,7 @@
 //! A queue before a link, shared by flows.
 
+use crate::constant_rate::ConstantRate;
 use crate::departures::Departures;
-use crate::link::ConstantRate;
 use crate::queue::{Droptail, EcnThreshold};
 use crate::{Admission, Backlog, ConfigError, Link, LinkConfig, Packet, Queue, QueueConfig, Verdict};
 use fairweir_units::{Bytes, Dur, Time};

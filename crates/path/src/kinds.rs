@@ -1,8 +1,39 @@
 //! Lists of kinds: one line each, from which the modules, the enum that scenarios name and its dispatch follow.
 
-/// The enum of the listed kinds, tagged by the kind's name in kebab case.
-macro_rules! kind_enum {
-    ($(#[$doc:meta])* $Config:ident of $Spec:ident: $($(#[$attribute:meta])* $Kind:ident($Parameters:ty),)*) => {
+/// The kinds of elements, queues and links. Their files are next to the list, or, if they are in groups, in a folder per
+/// group.
+macro_rules! kinds {
+    (
+        $(#[$doc:meta])* $Config:ident of $Spec:ident;
+        $($(#[$attribute:meta])* $Kind:ident = $module:ident::$Parameters:ident;)*
+    ) => {
+        $($(#[$attribute])* mod $module;)*
+        $($(#[$attribute])* pub use $module::*;)*
+        $crate::kinds::kinds! {
+            @enum $(#[$doc])* $Config of $Spec: $($(#[$attribute])* $Kind($module::$Parameters),)*
+        }
+    };
+
+    (
+        $(#[$doc:meta])* $Config:ident of $Spec:ident;
+        $($(#[$group_doc:meta])* $group:ident {
+            $($(#[$attribute:meta])* $Kind:ident = $module:ident::$Parameters:ident;)*
+        })*
+    ) => {
+        $($(#[$group_doc])* pub mod $group {
+            $($(#[$attribute])* mod $module;)*
+            $($(#[$attribute])* pub use $module::*;)*
+        })*
+        $crate::kinds::kinds! {
+            @enum $(#[$doc])* $Config of $Spec: $($($(#[$attribute])* $Kind($group::$Parameters),)*)*
+        }
+    };
+
+    // The enum of the kinds, tagged by the kind's name in kebab case.
+    (
+        @enum $(#[$doc:meta])* $Config:ident of $Spec:ident:
+        $($(#[$attribute:meta])* $Kind:ident($Parameters:ty),)*
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -11,12 +42,20 @@ macro_rules! kind_enum {
         }
 
         impl $Config {
-            /// Parameters of any kind.
+            /// The parameters, whatever their kind.
             #[allow(unused_doc_comments)]
             fn spec(&self) -> &dyn $Spec {
                 match self {
                     $($(#[$attribute])* $Config::$Kind(parameters) => parameters,)*
                 }
+            }
+
+            /// Checks the parameters.
+            ///
+            /// # Errors
+            /// The first key whose value is rejected.
+            pub fn validate(&self) -> Result<(), $crate::ConfigError> {
+                self.spec().validate()
             }
 
             /// Returns examples of every kind as JSON, for properties and fuzzing.
@@ -30,36 +69,4 @@ macro_rules! kind_enum {
     };
 }
 
-/// Kinds whose files are next to the list.
-macro_rules! kinds {
-    (
-        $(#[$doc:meta])* $Config:ident of $Spec:ident;
-        $($(#[$attribute:meta])* $Kind:ident = $module:ident::$Parameters:ident;)*
-    ) => {
-        $($(#[$attribute])* mod $module;)*
-        $($(#[$attribute])* pub use $module::*;)*
-        $crate::kinds::kind_enum! {
-            $(#[$doc])* $Config of $Spec: $($(#[$attribute])* $Kind($module::$Parameters),)*
-        }
-    };
-}
-
-/// Kinds in groups, whose files are in a folder each.
-macro_rules! grouped_kinds {
-    (
-        $(#[$doc:meta])* $Config:ident of $Spec:ident;
-        $($(#[$group_doc:meta])* $group:ident {
-            $($(#[$attribute:meta])* $Kind:ident = $module:ident::$Parameters:ident;)*
-        })*
-    ) => {
-        $($(#[$group_doc])* pub mod $group {
-            $($(#[$attribute])* mod $module;)*
-            $($(#[$attribute])* pub use $module::*;)*
-        })*
-        $crate::kinds::kind_enum! {
-            $(#[$doc])* $Config of $Spec: $($($(#[$attribute])* $Kind($group::$Parameters),)*)*
-        }
-    };
-}
-
-pub(crate) use {grouped_kinds, kind_enum, kinds};
+pub(crate) use kinds;

@@ -10,8 +10,12 @@
 //! - [`Link`]: when does a packet leave? [`Queue`]: may it enter? [`Hop`]: a queue before a link, shared by flows.
 #![forbid(unsafe_code)]
 
+use fairweir_units::Dur;
+use rand_chacha::ChaCha8Rng;
+
 mod chain;
 mod chance;
+mod constant_rate;
 mod departures;
 mod element;
 mod error;
@@ -38,7 +42,7 @@ pub use queue::{Admission, Backlog, Queue, QueueConfig, QueueSpec};
 pub use tie::{TieKey, Ties};
 
 // To add an element: a file with its parameters, which implement `ElementSpec`, and a line here.
-kinds::grouped_kinds! {
+kinds::kinds! {
     /// An element as scenarios describe it, in base units (ns, bytes, bytes per second).
     ElementConfig of ElementSpec;
     /// Delay that is not queueing at the bottleneck: constant, random, aggregated, adversarial. None of it reorders.
@@ -78,5 +82,23 @@ kinds::grouped_kinds! {
     access {
         /// A link that the flow has for itself.
         Link = private_link::PrivateLinkConfig;
+    }
+}
+
+impl ElementConfig {
+    /// Builds the element, with a random stream of its own. The configuration must be valid.
+    pub fn build(&self, rng: ChaCha8Rng) -> Box<dyn Element> {
+        self.spec().build(rng)
+    }
+
+    /// Returns the minimum time that the element holds a packet, for any traffic.
+    pub fn shortest_hold(&self) -> Dur {
+        self.spec().shortest_hold()
+    }
+
+    /// Returns the maximum time that the element holds a packet, for any traffic; `None` if that depends on the
+    /// traffic.
+    pub fn longest_hold(&self) -> Option<Dur> {
+        self.spec().longest_hold()
     }
 }

@@ -1,7 +1,6 @@
 //! A token bucket, exact: the arithmetic under shaper and policer.
 
-use crate::Link;
-use crate::link::ConstantRate;
+use crate::constant_rate::ConstantRate;
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 
 /// Tokens accrue at `rate` up to `burst` bytes; the bucket starts full.

@@ -10,8 +10,8 @@
 //! clip to [0, D] and count (docs/derivations.md, "Virtual links").
 
 use crate::error::{check_dur, check_packet, check_positive_dur, check_rate};
-use crate::link::ConstantRate;
-use crate::{ConfigError, Element, ElementSpec, Link, Packet, Verdict};
+use crate::constant_rate::ConstantRate;
+use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};

@@ -61,14 +61,6 @@ impl LinkConfig {
         self.spec().build()
     }
 
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// The first key whose value is rejected.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        self.spec().validate()
-    }
-
     /// Returns the key that sets the rate, for messages.
     pub fn rate_key(&self) -> &'static str {
         self.spec().rate_key()

@@ -100,14 +100,6 @@ impl QueueConfig {
     pub fn build(&self, rng: ChaCha8Rng) -> Box<dyn Queue> {
         self.spec().build(rng)
     }
-
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// The first key whose value is rejected.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        self.spec().validate()
-    }
 }
 
 #[cfg(test)]
