@@ -15,7 +15,7 @@ from fairweir.play.table import Table
 from fairweir.scenario.dumbbell import dumbbell
 from fairweir.scenario.model import Scenario
 
-ROOM = 100_000
+MAX_PACKETS = 100_000
 
 
 def two_flows() -> Scenario:
@@ -23,7 +23,7 @@ def two_flows() -> Scenario:
 
 
 def test_packets_add_up_to_the_summary() -> None:
-    record = run(two_flows(), record_packets=ROOM)
+    record = run(two_flows(), record_packets=MAX_PACKETS)
     packets, flows = record.packets, record.summary.document["flows"]
     assert len(packets) == sum(flow["sent_pkts"] for flow in flows)
     assert packets["is_retransmission"].sum() == sum(flow["retransmits"] for flow in flows) > 0
@@ -35,14 +35,16 @@ def test_packets_add_up_to_the_summary() -> None:
 
 
 def test_the_rtt_is_the_summary_s() -> None:
-    record = run(dumbbell("reno", rate="12Mbps", rtprop="40ms", buffer="100bdp", duration="2s"), record_packets=ROOM)
+    record = run(
+        dumbbell("reno", rate="12Mbps", rtprop="40ms", buffer="100bdp", duration="2s"), record_packets=MAX_PACKETS
+    )
     rtt_ms = np.ma.compressed((record.packets["acked_ns"] - record.packets["sent_ns"]) / 1e6)
     assert rtt_ms.min() == pytest.approx(41.0)
     assert np.mean(rtt_ms) == pytest.approx(record.summary.document["flows"][0]["rtt_ms"]["mean"], rel=1e-3)
 
 
 def test_tables_have_types_and_units(tmp_path: Path) -> None:
-    record = run(two_flows(), record_packets=ROOM)
+    record = run(two_flows(), record_packets=MAX_PACKETS)
     for table, columns in ((record.packets, PACKET_COLUMNS), (record.acks, ACK_COLUMNS)):
         for column in columns:
             assert table[column.name].dtype == ("bool" if column.is_flag else column.kind)
@@ -62,10 +64,10 @@ def test_unless_asked_no_packets_are_recorded() -> None:
     with pytest.raises(ConfigError, match="the run recorded no packets"):
         _ = run(dumbbell("reno", duration="1s")).packets
     with pytest.raises(ConfigError, match="only the simulator records packets"):
-        run(dumbbell("reno", duration="1s"), on="kernel", record_packets=ROOM)
+        run(dumbbell("reno", duration="1s"), on="kernel", record_packets=MAX_PACKETS)
 
 
 def test_a_user_s_c_is_recorded_too(tmp_path: Path) -> None:
     mine = write_cca("mine", tmp_path, is_c=True).files[0]
-    record = run(dumbbell(str(mine), rate="12Mbps", rtprop="40ms", duration="2s"), record_packets=ROOM)
+    record = run(dumbbell(str(mine), rate="12Mbps", rtprop="40ms", duration="2s"), record_packets=MAX_PACKETS)
     assert len(record.packets) == record.summary.document["flows"][0]["sent_pkts"]

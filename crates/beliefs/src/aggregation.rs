@@ -10,11 +10,11 @@ const PACKETS: f64 = 4.0;
 /// Within a burst bytes are acknowledged this many times as fast as the link delivers.
 const FASTER: f64 = 4.0;
 /// Minimum number of bursts of a pattern.
-const BURSTS: usize = 5;
+const MIN_BURSTS: usize = 5;
 /// Minimum fraction of all bytes that bursts acknowledge.
-const SHARE: f64 = 0.5;
+const MIN_BURST_SHARE: f64 = 0.5;
 /// Minimum fraction of the flow's jitter that the delay of bursts accounts for: other jitter bunches packets too.
-const HELD: f64 = 0.5;
+const MIN_HELD_SHARE: f64 = 0.5;
 /// Number of bursts reported.
 const SHOWN: usize = 3;
 
@@ -58,12 +58,12 @@ pub fn aggregation(packets: &[Packet], link: &Slice) -> Option<Aggregation> {
     let mut bursts = bursts(&deliveries, link.rate_bytes_per_s / 1e9);
     bursts.retain(|burst| burst.bytes >= PACKETS * largest);
     let share = bursts.iter().map(|burst| burst.bytes).sum::<f64>() / total;
-    if bursts.len() < BURSTS || share < SHARE {
+    if bursts.len() < MIN_BURSTS || share < MIN_BURST_SHARE {
         return None;
     }
     let period_ns = median(bursts.windows(2).map(|pair| pair[1].at - pair[0].at).collect());
     let hold_ns = median(bursts.iter().map(|burst| burst.hold).collect());
-    if hold_ns < HELD * link.jitter_min_ns() {
+    if hold_ns < MIN_HELD_SHARE * link.jitter_min_ns() {
         return None;
     }
     let count = bursts.len();

@@ -111,7 +111,7 @@ impl Waiting {
 }
 
 /// Data read for a flow.
-struct Told {
+struct ReadFlow {
     src: String,
     dst: String,
     place: Place,
@@ -121,9 +121,9 @@ struct Told {
     series: Bins,
 }
 
-impl From<Flow> for Told {
-    fn from(flow: Flow) -> Told {
-        Told {
+impl From<Flow> for ReadFlow {
+    fn from(flow: Flow) -> ReadFlow {
+        ReadFlow {
             src: flow.src.to_string(),
             dst: flow.dst.to_string(),
             place: flow.place,
@@ -144,7 +144,7 @@ struct OfFlow {
     sets: Sets,
 }
 
-impl Told {
+impl ReadFlow {
     /// Creates the report from the link's beliefs.
     fn report(self, sets: Option<OfFlow>) -> FlowReport {
         let OfFlow { link, empty, sets } =
@@ -173,8 +173,8 @@ impl Told {
     }
 
     /// A connection of a qlog; packet numbers do not show what limited it.
-    fn of_quic(number: usize, flow: QuicFlow) -> Told {
-        Told {
+    fn of_quic(number: usize, flow: QuicFlow) -> ReadFlow {
+        ReadFlow {
             src: format!("qlog trace {}", number + 1),
             dst: "its peer".to_owned(),
             place: Place { view: View::Sender, has_queue_ahead: true, round_trip_ns: 0 },
@@ -242,7 +242,7 @@ pub fn report(
 
 /// Explains flows, those that share a bottleneck together; `None` if interrupted.
 fn explain_all(
-    mut flows: Vec<Told>,
+    mut flows: Vec<ReadFlow>,
     resolution: f64,
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Option<(Vec<FlowReport>, Vec<LinkReport>)> {
@@ -287,7 +287,7 @@ fn explain_all(
 }
 
 /// Counts, flows with acknowledgements, number of flows without; `None` if interrupted.
-type ReadFlows = Result<Option<(Counts, Vec<Told>, usize, LeftOut)>, CaptureError>;
+type ReadFlows = Result<Option<(Counts, Vec<ReadFlow>, usize, LeftOut)>, CaptureError>;
 
 fn segments(source: impl Read + Send, on_progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> ReadFlows {
     let mut reader = Reader::new(source)?;
@@ -301,7 +301,7 @@ fn segments(source: impl Read + Send, on_progress: &mut dyn FnMut(u64) -> Contro
     }
     let (flows, left_out) = flows.finish(MAX_FLOWS);
     let (known, unknown): (Vec<Flow>, Vec<Flow>) = flows.into_iter().partition(|flow| flow.has_acks);
-    Ok(Some((reader.counts(), known.into_iter().map(Told::from).collect(), unknown.len(), left_out)))
+    Ok(Some((reader.counts(), known.into_iter().map(ReadFlow::from).collect(), unknown.len(), left_out)))
 }
 
 fn connections(source: impl Read, on_progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> ReadFlows {
@@ -318,6 +318,6 @@ fn connections(source: impl Read, on_progress: &mut dyn FnMut(u64) -> ControlFlo
     flows.values_mut().for_each(QuicFlow::finish);
     let sending = flows.into_iter().filter(|(_, flow)| !flow.packets.is_empty());
     let (known, unknown): (Vec<_>, Vec<_>) = sending.partition(|(_, flow)| flow.has_acks());
-    let told = known.into_iter().map(|(number, flow)| Told::of_quic(number, flow));
-    Ok(Some((counts, told.collect(), unknown.len(), LeftOut::default())))
+    let flows = known.into_iter().map(|(number, flow)| ReadFlow::of_quic(number, flow));
+    Ok(Some((counts, flows.collect(), unknown.len(), LeftOut::default())))
 }

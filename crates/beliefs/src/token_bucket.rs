@@ -14,7 +14,7 @@ use crate::slice::{Slice, slice};
 use serde::Serialize;
 
 /// A shaper must explain the flow with this part of the jitter that a constant link would need.
-const SHARE: f64 = 1.0 / 3.0;
+const MAX_JITTER_SHARE: f64 = 1.0 / 3.0;
 /// Minimum bucket in largest packets: smaller ones count as jitter.
 const PACKETS: f64 = 8.0;
 /// Minimum ratio of the peak rate to the bucket's rate.
@@ -180,7 +180,7 @@ pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
     let steady = parts.lasting.iter().max_by_key(|lasting| lasting.len())?.ccac.rate_bytes_per_s();
     let rate = f64::midpoint(steady.lo, steady.hi?);
     let constant = slice(packets, rate)?.jitter_min_ns();
-    if peak * 1e9 < RATIO * rate || constant * SHARE < parts.jitter {
+    if peak * 1e9 < RATIO * rate || constant * MAX_JITTER_SHARE < parts.jitter {
         return None;
     }
     let cost = |rate: f64, bucket: f64, peak: f64| fit(packets, rate, bucket, peak).0;
@@ -197,7 +197,7 @@ pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
         (at.1, _) = near(at.1, 4.0, &|bucket| cost(at.0, bucket, at.2));
         (at.0, jitter) = near(at.0, 1.05, &|rate| cost(rate, at.1, at.2));
     }
-    let explains = jitter <= SHARE * constant && at.2 >= RATIO * at.0 && at.1 >= PACKETS * largest(packets);
+    let explains = jitter <= MAX_JITTER_SHARE * constant && at.2 >= RATIO * at.0 && at.1 >= PACKETS * largest(packets);
     explains.then(|| TokenBucket {
         excess: Excess::Delayed,
         rate_bytes_per_s: at.0,

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_made_is_named() {
         let to = CaptureTo { file: "/no/such/folder/a.pcap".into(), side: Side::Sender };
-        let told = Capture::start(&to).expect_err("no folder").to_string();
-        assert!(told.starts_with("write the capture /no/such/folder/a.pcap: No such file"), "{told}");
+        let message = Capture::start(&to).expect_err("no folder").to_string();
+        assert!(message.starts_with("write the capture /no/such/folder/a.pcap: No such file"), "{message}");
     }
 }

@@ -52,10 +52,10 @@ impl Choice {
         let mut choice = Choice { flows: Vec::new(), loaded: Vec::new() };
         for (index, flow) in config.flows.iter().enumerate() {
             let chosen = if is_bpf(&flow.cca) {
-                let told = |e: KernelError| refusal(&e, index, flow);
+                let rejected = |e: KernelError| refusal(&e, index, flow);
                 let place = match choice.loaded.iter().position(|loaded| loaded.name == flow.cca) {
                     Some(place) => place,
-                    None => choice.load(&flow.cca, is_recorded).map_err(told)?,
+                    None => choice.load(&flow.cca, is_recorded).map_err(rejected)?,
                 };
                 check_params(choice.loaded[place].cca.source(), index, flow)?;
                 Chosen::Bpf(place, flow.params.clone())

@@ -73,9 +73,9 @@ impl Guarded {
         if let Ok(status) = serde_json::from_str(&text) {
             return Ok(status);
         }
-        let mut complaint = String::new();
-        self.said.read_to_string(&mut complaint).map_err(failed)?;
-        Err(Refusal::new(format!("the guard ended before the run: {}", complaint.trim())))
+        let mut message = String::new();
+        self.said.read_to_string(&mut message).map_err(failed)?;
+        Err(Refusal::new(format!("the guard ended before the run: {}", message.trim())))
     }
 }
 

@@ -232,11 +232,11 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
             },
         }),
     };
-    let mut told = Instant::now();
+    let mut last_report = Instant::now();
     let duration_s = config.duration.as_secs_f64();
     let ending = world::play(&config, &options, &mut |at| {
-        if told.elapsed() >= PROGRESS_EVERY {
-            told = Instant::now();
+        if last_report.elapsed() >= PROGRESS_EVERY {
+            last_report = Instant::now();
             // An error is ignored: the reader may be gone.
             let _ = writeln!(std::io::stderr(), "progress {:.4}", (at.as_secs_f64() / duration_s).min(1.0));
         }

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 const MS: u64 = 1_000_000;
 
 /// Progress callbacks until a run is abandoned; there are 32,768 events between two.
-const LOOKS: u32 = 2;
+const MAX_CALLBACKS: u32 = 2;
 
 /// Maximum initial window: all of it is sent in one event, which cannot be interrupted.
 const MAX_INITIAL_CWND: u64 = 1_000;
@@ -63,7 +63,7 @@ fn play(config: &Config) -> std::result::Result<Summary, String> {
     };
     let outcome = run_with(config, &build, &mut |_| {
         looks += 1;
-        if looks < LOOKS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if looks < MAX_CALLBACKS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     match outcome {
         Ok(outcome) => Ok(outcome.summary),

@@ -102,10 +102,10 @@ pub fn model_from_json(text: &str) -> Result<LinkModel, ObservedError> {
     Ok(model)
 }
 
-type Wrong = (String, String);
+type Fault = (String, String);
 
 /// Checks that amounts are finite, not negative, below `MAX_AMOUNT` and do not decrease.
-fn rising(key: &str, values: &[f64], at_least: f64) -> Result<(), Wrong> {
+fn rising(key: &str, values: &[f64], at_least: f64) -> Result<(), Fault> {
     let mut before = at_least;
     for (t, &value) in values.iter().enumerate() {
         let at = || format!("{key}[{t}]");
@@ -121,7 +121,7 @@ fn rising(key: &str, values: &[f64], at_least: f64) -> Result<(), Wrong> {
 }
 
 impl Document {
-    fn checked(&self) -> Result<Window, Wrong> {
+    fn checked(&self) -> Result<Window, Fault> {
         let len = self.sent.len();
         if !(1..=POINTS).contains(&len) {
             return Err(("sent".into(), format!("{len} points, not 1 to {POINTS}")));
@@ -150,7 +150,7 @@ impl Document {
 
     /// Checks that no point has more delivered than sent minus lost, and that exactly the losses that can be known are
     /// given.
-    fn consistent(&self, w: &Window) -> Result<(), Wrong> {
+    fn consistent(&self, w: &Window) -> Result<(), Fault> {
         let end = w.delivered_last();
         for t in 0..w.len {
             let lost = if t < w.visible { w.lost[t] } else { w.lost_known() };

@@ -20,7 +20,7 @@ use fairweir_units::{Dur, Time};
 const QUANTUM: Dur = Dur::from_millis(2);
 /// Maximum quanta promised at a time: for ACKs that come late on a busy machine; and data after a lost segment shows
 /// the sender that it is lost, where a window of two segments waits for a retransmission timeout.
-const ROOM: u64 = 4;
+const MAX_QUANTA: u64 = 4;
 /// Maximum credit for bursts, in addition to a full window.
 const CREDIT: Dur = Dur::from_millis(10);
 /// Maximum time for which a wait is computed from an earlier rate.
@@ -47,7 +47,7 @@ impl Pace {
         is_possible.then(|| {
             let bytes_per_s = bytes_per_s as u32;
             let quantum = (u64::from(bytes_per_s) * QUANTUM.as_nanos() / NANOS).max(least);
-            let room = narrow(bytes.max(ROOM * quantum));
+            let room = narrow(bytes.max(MAX_QUANTA * quantum));
             let depth = time(u64::from(room), bytes_per_s) + CREDIT;
             Pace { bytes_per_s, quantum: narrow(quantum), room, depth }
         })

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// Minimum interval between scans of all open files.
 const LOOK_EVERY: Dur = Dur::from_millis(1000);
-/// Scans may use at most 1/SHARE of one processor.
-const SHARE: u64 = 100;
+/// Scans may use at most 1/SCAN_CPU_DIVISOR of one processor.
+const SCAN_CPU_DIVISOR: u64 = 100;
 /// The owner of a flow is searched after 1 s, 2 s, 4 s ... Most flows without owner are forwarded, but a connection may
 /// also wait for its process to accept it.
 const LONGEST_WAIT: Dur = Dur::from_millis(64_000);
@@ -141,7 +141,7 @@ impl Search {
         }
         // A failed read may succeed next time; until then the flows have no owner.
         let (found, took) = read().unwrap_or_default();
-        self.not_before = now + LOOK_EVERY.max(Dur::from_nanos(took.as_nanos().saturating_mul(SHARE)));
+        self.not_before = now + LOOK_EVERY.max(Dur::from_nanos(took.as_nanos().saturating_mul(SCAN_CPU_DIVISOR)));
         for (key, sought) in &mut self.flows {
             let State::Unowned { look_at, wait } = &mut sought.state else { continue };
             // Sockets have no VLAN.

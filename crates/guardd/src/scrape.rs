@@ -16,8 +16,8 @@ use std::thread;
 use std::time::Duration;
 
 /// Maximum bytes of a request, with all headers.
-const LONGEST: usize = 4096;
-const LIMITS: Limits = Limits { connections: 64, patience: Dur::from_millis(1000), request: LONGEST };
+const MAX_REQUEST_BYTES: usize = 4096;
+const LIMITS: Limits = Limits { connections: 64, patience: Dur::from_millis(1000), request: MAX_REQUEST_BYTES };
 const MAX_HEADERS: usize = 32;
 /// Connections accepted per turn.
 const ACCEPTED: usize = 16;
@@ -109,7 +109,7 @@ fn answer_to(bytes: &[u8]) -> Option<Answer> {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut request = Request::new(&mut headers);
     match request.parse(bytes) {
-        Ok(Status::Partial) if bytes.len() < LONGEST => None,
+        Ok(Status::Partial) if bytes.len() < MAX_REQUEST_BYTES => None,
         Ok(Status::Partial) | Err(httparse::Error::TooManyHeaders) => Some(TOO_LARGE),
         Err(_) => Some(Answer::Refusal("400 Bad Request")),
         Ok(Status::Complete(_)) => {
@@ -169,9 +169,9 @@ mod tests {
         ] {
             assert_eq!(refusal(request.as_bytes()), status, "{request}");
         }
-        let endless = [b"GET /metrics HTTP/1.1\r\nA: ".to_vec(), vec![b'a'; LONGEST]].concat();
-        assert_eq!(refusal(&endless[..LONGEST - 1]), None);
-        assert_eq!(refusal(&endless[..LONGEST]), Some(431));
+        let endless = [b"GET /metrics HTTP/1.1\r\nA: ".to_vec(), vec![b'a'; MAX_REQUEST_BYTES]].concat();
+        assert_eq!(refusal(&endless[..MAX_REQUEST_BYTES - 1]), None);
+        assert_eq!(refusal(&endless[..MAX_REQUEST_BYTES]), Some(431));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn checks() -> Vec<Check> {
     let compiled = Source::named("expo").and_then(|source| source.compile(false));
     let outcome = |ok: bool, yes: &str, no: &str| (ok, if ok { yes } else { no }.to_owned());
     let check = |name, (ok, detail)| Check { name, ok, detail };
-    let told = |e: &crate::KernelError| match e.hint() {
+    let detail = |e: &crate::KernelError| match e.hint() {
         Some(hint) => format!("{e} ({hint})"),
         None => e.to_string(),
     };
@@ -40,13 +40,17 @@ pub fn checks() -> Vec<Check> {
                 "CONFIG_DEBUG_INFO_BTF is off",
             ),
         ),
-        check("clang for BPF", compiled.as_ref().map_or_else(|e| (false, told(e)), |_| (true, "compiles".to_owned()))),
+        check(
+            "clang for BPF",
+            compiled.as_ref().map_or_else(|e| (false, detail(e)), |_| (true, "compiles".to_owned())),
+        ),
     ];
     if let (true, Ok(compiled)) = (is_root, &compiled) {
         let loaded = Cca::load(compiled, &Value::Null);
         checks.push(check(
             "BPF struct_ops",
-            loaded.map_or_else(|e| (false, told(&e)), |_| (true, "a controller was registered and removed".to_owned())),
+            loaded
+                .map_or_else(|e| (false, detail(&e)), |_| (true, "a controller was registered and removed".to_owned())),
         ));
     }
     checks

@@ -16,7 +16,7 @@ pub fn explain(py: Python<'_>, path: &str, on_progress: Option<Py<PyAny>>) -> Py
     let mut watch = Watch::new(on_progress);
     let answer = py.detach(|| {
         let file = File::open(path).map_err(|e| CaptureError::Read(e.to_string()))?;
-        report(file, &mut |frames| watch.tell(frames))
+        report(file, &mut |frames| watch.report(frames))
     });
     watch.finish()?;
     let report = answer.map_err(|e| error::from_capture(py, &e, path))?;

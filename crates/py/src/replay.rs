@@ -15,7 +15,7 @@ use std::io::BufReader;
 use std::net::IpAddr;
 
 /// Packets between two progress reports.
-const TELL_EVERY: u64 = 1 << 16;
+const REPORT_EVERY: u64 = 1 << 16;
 
 /// Returns the decisions that a guard with `policies` (TOML) would take for the capture at `path`, as JSON: `flows`,
 /// `managed`, `capture`.
@@ -66,13 +66,13 @@ fn read(
 ) -> Result<fairweir_capture::Counts, CaptureError> {
     let file = File::open(path).map_err(|e| CaptureError::Read(e.to_string()))?;
     let mut reader = Reader::new(BufReader::new(file))?;
-    let mut told = 0;
+    let mut reported = 0;
     while let Some(segment) = reader.next_segment()? {
         take(&segment);
         let frames = reader.counts().frames;
-        if frames >= told + TELL_EVERY {
-            told = frames;
-            if watch.tell(frames).is_break() {
+        if frames >= reported + REPORT_EVERY {
+            reported = frames;
+            if watch.report(frames).is_break() {
                 break;
             }
         }

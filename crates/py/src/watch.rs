@@ -16,7 +16,7 @@ impl Watch {
     }
 
     /// Reports progress; returns `Break` if the callback raised an exception or a signal arrived.
-    pub fn tell(&mut self, done: u64) -> ControlFlow<()> {
+    pub fn report(&mut self, done: u64) -> ControlFlow<()> {
         let checked = Python::attach(|py| {
             py.check_signals()?;
             self.callback.as_ref().map_or(Ok(()), |callback| callback.call1(py, (done,)).map(drop))

@@ -68,27 +68,27 @@ impl History {
 
 /// Observed packets.
 #[derive(Debug)]
-enum Parties {
+enum Endpoints {
     /// A simulation's: one receiver, a sender a flow.
     Simulated,
     /// The receivers of a capture, one per flow.
     Captured(Vec<IpAddr>),
 }
 
-impl Parties {
+impl Endpoints {
     fn is_receiver(&self, address: IpAddr) -> bool {
         match self {
-            Parties::Simulated => address == receiver_address(),
-            Parties::Captured(receivers) => receivers.contains(&address),
+            Endpoints::Simulated => address == receiver_address(),
+            Endpoints::Captured(receivers) => receivers.contains(&address),
         }
     }
 
     /// The flow to whose data `segment` belongs.
     fn flow(&self, segment: &Segment) -> Option<usize> {
         match self {
-            Parties::Simulated if segment.dst.address == receiver_address() => flow_of(segment.src.address),
-            Parties::Simulated => None,
-            Parties::Captured(receivers) => receivers.iter().position(|address| *address == segment.dst.address),
+            Endpoints::Simulated if segment.dst.address == receiver_address() => flow_of(segment.src.address),
+            Endpoints::Simulated => None,
+            Endpoints::Captured(receivers) => receivers.iter().position(|address| *address == segment.dst.address),
         }
     }
 }
@@ -99,7 +99,7 @@ pub struct Examples {
     sampling: Sampling,
     rng: ChaCha8Rng,
     mss: u32,
-    parties: Parties,
+    endpoints: Endpoints,
     start: Option<Time>,
     table: Table,
     row: Row,
@@ -112,7 +112,7 @@ impl Examples {
     /// Creates an observer of a run of `config` that records examples.
     pub fn watch(config: &Config, sampling: Sampling) -> Wire<Examples> {
         let mss = (config.packet.0 as u32).saturating_sub(HEADERS);
-        let examples = Examples::new(Parties::Simulated, config.flows.len(), mss, sampling);
+        let examples = Examples::new(Endpoints::Simulated, config.flows.len(), mss, sampling);
         Wire::new(config, Side::Receiver, Examples { start: Some(EPOCH), ..examples })
     }
 
@@ -120,10 +120,10 @@ impl Examples {
     /// time starts with the first segment.
     pub fn of_capture(receivers: Vec<IpAddr>, mss: u32, sampling: Sampling) -> Examples {
         let flows = receivers.len();
-        Examples::new(Parties::Captured(receivers), flows, mss, sampling)
+        Examples::new(Endpoints::Captured(receivers), flows, mss, sampling)
     }
 
-    fn new(parties: Parties, flows: usize, mss: u32, sampling: Sampling) -> Examples {
+    fn new(endpoints: Endpoints, flows: usize, mss: u32, sampling: Sampling) -> Examples {
         let plan = Plan::new(catalogue());
         let limits = Limits { open: flows, per_source: usize::MAX, needs_proof: false, ..Limits::default() };
         let row = Row::for_plan(&plan);
@@ -131,7 +131,7 @@ impl Examples {
             sampling,
             rng: ChaCha8Rng::seed_from_u64(sampling.seed),
             mss,
-            parties,
+            endpoints,
             start: None,
             table: Table::new(limits, [0; 16], plan),
             row,
@@ -182,9 +182,9 @@ fn back(from: Time, by: Dur) -> Time {
 impl SegmentSink for Examples {
     fn take(&mut self, segment: &Segment) -> ControlFlow<()> {
         let start = *self.start.get_or_insert(segment.time);
-        if let Some(packet) = Packet::of_segment(segment, |address| self.parties.is_receiver(address), self.mss)
+        if let Some(packet) = Packet::of_segment(segment, |address| self.endpoints.is_receiver(address), self.mss)
             && let Some(id) = self.table.observe(&packet)
-            && let Some(flow) = self.parties.flow(segment)
+            && let Some(flow) = self.endpoints.flow(segment)
         {
             self.note(id, flow, start, segment);
         }

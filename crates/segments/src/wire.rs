@@ -44,7 +44,7 @@ pub struct Wire<T> {
     flows: Vec<TcpFlow>,
     /// Ordered by time and, within an instant, by order of observation.
     pending: BTreeMap<(Time, Reverse<u8>, u64), Segment>,
-    told: u64,
+    number: u64,
     frames: u64,
     is_done: bool,
     sink: T,
@@ -62,7 +62,7 @@ impl<T: SegmentSink> Wire<T> {
             lag: observers_lag(config),
             flows: flows.collect(),
             pending: BTreeMap::new(),
-            told: 0,
+            number: 0,
             frames: 0,
             is_done: false,
             sink,
@@ -88,8 +88,8 @@ impl<T: SegmentSink> Wire<T> {
     /// Adds a segment; of equal times the larger `urgency` goes first.
     fn note(&mut self, segment: Segment, urgency: u8) {
         if segment.time < self.until {
-            self.told += 1;
-            self.pending.insert((segment.time, Reverse(urgency), self.told), segment);
+            self.number += 1;
+            self.pending.insert((segment.time, Reverse(urgency), self.number), segment);
         }
     }
 

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 const NEVER: u64 = u64::MAX;
 const NO_LINK: u32 = u32::MAX;
-const ROOM: usize = 1 << 20;
+const MAX_PACKETS: usize = 1 << 20;
 
 fn observe(config: &Config, most: usize) -> (Result<Outcome, SimError>, PacketLog) {
     let mut log = PacketLog::new(config.duration, most);
@@ -25,7 +25,7 @@ fn observe(config: &Config, most: usize) -> (Result<Outcome, SimError>, PacketLo
 }
 
 fn record(config: &Config) -> (Outcome, Packets, Acks) {
-    let (outcome, log) = observe(config, ROOM);
+    let (outcome, log) = observe(config, MAX_PACKETS);
     assert!(!log.is_full());
     let (packets, acks) = log.finish();
     (outcome.expect("a run"), packets, acks)

@@ -19,7 +19,7 @@ PERIOD = Duration.from_s(1)
 #: Time in which a stall begins and ends: a trajectory is linear between points.
 EDGE = Duration.from_us(10)
 #: With the latest begin the stall still ends within its period.
-LONGEST = Duration.from_ms(400)
+MAX_STALL = Duration.from_ms(400)
 
 _US = Duration.from_us(1)
 
@@ -37,7 +37,7 @@ def stall(scenario: Scenario, seed: int, length: str = STALL) -> Scenario:
     ConfigError : no time, or one too long
     """
     held = Duration.parse(length).rounded(_US)
-    if held > LONGEST:
+    if held > MAX_STALL:
         raise ConfigError(f"hosts stall for too long: `{length}`", key="--stall", hint="at most 400ms")
     if not held:
         return scenario

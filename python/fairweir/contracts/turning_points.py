@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairweir.contracts.fit import Array
     from fairweir.scenario.dumbbell import ScenarioDict
 
-LOOKS = 4
+SAMPLES_PER_RTPROP = 4
 """Samples of the window in an rtprop: few CCAs decide more often."""
 
 MIN_TURNINGS = 10
@@ -38,7 +38,7 @@ def watch(scenario: ScenarioDict) -> Summary:
     """
     loaded = Scenario.from_dict(scenario)
     rtprop_ns = min(_core.parse_time(flow.rtprop) for flow in loaded.flow)
-    record = run(loaded, interval=_core.format_time(max(rtprop_ns // LOOKS, 1)))
+    record = run(loaded, interval=_core.format_time(max(rtprop_ns // SAMPLES_PER_RTPROP, 1)))
     document = record.summary.document
     flows = [flow | {"turning": turning(record, i)} for i, flow in enumerate(document["flows"])]
     return Summary({**document, "flows": flows})

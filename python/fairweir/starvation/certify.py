@@ -29,7 +29,7 @@ grows by a packet an RTT; started with 0.9 BDP, Copa can stay at half the rate f
 AS_ALONE = 0.01
 """Relative tolerance between a converged flow's throughput and that of the scan."""
 MAX_ROWS = 400_000
-LONGEST = Duration.from_s(30)
+MAX_DURATION = Duration.from_s(30)
 """Three of BBR's RTT probes."""
 D_STEP_NS = Duration.from_us(1).ns
 
@@ -46,7 +46,7 @@ def certify(question: Question, pair: Pair, on_progress: Callable[[str, float], 
     NoCertificateError : the required jitter exceeds the bound, or throughputs do not differ enough
     ConfigError, ControllerError, CcaError : a flow alone cannot be run or recorded
     """
-    span = min(LONGEST, MAX_ROWS * PACKET / Rate.from_mbps(pair.slow_mbps + pair.fast_mbps))
+    span = min(MAX_DURATION, MAX_ROWS * PACKET / Rate.from_mbps(pair.slow_mbps + pair.fast_mbps))
     slow, fast = (
         _recorded(question, Rate.from_mbps(rate), Rate.from_mbps(throughput), span, on_progress)
         for rate, throughput in (

@@ -22,7 +22,7 @@ from fairweir.starvation.question import Question
 from fairweir.starvation.result import Confirmation, Pair, Point, Starvation, Underuse, Word
 from fairweir.units import Duration, Rate
 
-TIMEOUT = 4.0
+LONGER_RUN = 4.0
 """Links on which the RTT has not settled get a run this many times as long."""
 SLACK = 1.5
 """D divided by the requirement of converged flows: a flow that starts too fast must observe more delay than after
@@ -140,7 +140,7 @@ def scan(question: Question, player: Player) -> list[Point]:
     # new.
     if not again or not points[0].settles:
         return points
-    longer = {p.rate_mbps: p for p in _points(question, again, links.SCAN * TIMEOUT, player)}
+    longer = {p.rate_mbps: p for p in _points(question, again, links.SCAN * LONGER_RUN, player)}
     return [longer.get(p.rate_mbps, p) for p in points]
 
 

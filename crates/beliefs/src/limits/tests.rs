@@ -285,8 +285,8 @@ fn packets_that_follow_acks_later_than_the_host_answers_are_not_held_by_the_wind
         record.ack(n as u64 * gap + rtt, start + 2 * i64::from(MSS), WIDE);
     }
     let copy = Record { events: record.events.clone() };
-    let told = copy.periods_of(at_host(Some(20_000)), rtt);
-    assert!(share(&told, Limit::Unknown) > 0.95, "{told:?}");
+    let periods = copy.periods_of(at_host(Some(20_000)), rtt);
+    assert!(share(&periods, Limit::Unknown) > 0.95, "{periods:?}");
     let slow = record.periods_of(at_host(Some(300_000)), rtt);
     assert!(share(&slow, Limit::Window) > 0.95, "a host that takes as long to answer: {slow:?}");
     let quick = windowed(20, 20_000, WIDE).periods_of(at_host(Some(20_000)), RTT);

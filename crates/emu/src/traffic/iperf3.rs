@@ -148,7 +148,7 @@ impl Client {
         }
         if let (Some(status), Some(process)) = (ended, &mut self.process) {
             // No client ends by itself before it is stopped.
-            gauge.result.broken = Some(process.complaint(status));
+            gauge.result.broken = Some(process.failure_text(status));
         }
         self.is_over = true;
         self.process = None;

@@ -32,7 +32,7 @@ impl Process {
     }
 
     /// The last line of the ended child's standard error, or its status if that is empty.
-    pub(super) fn complaint(&mut self, status: ExitStatus) -> String {
+    pub(super) fn failure_text(&mut self, status: ExitStatus) -> String {
         let mut text = String::new();
         // Output that is not text is not shown.
         let _ = self.0.stderr.take().map(|mut stderr| stderr.read_to_string(&mut text));
@@ -99,7 +99,7 @@ mod tests {
                 break status;
             }
         };
-        assert_eq!((status.code(), failing.complaint(status)), (Some(3), "no such luck".to_owned()));
+        assert_eq!((status.code(), failing.failure_text(status)), (Some(3), "no such luck".to_owned()));
     }
 
     #[test]

@@ -186,7 +186,7 @@ pub struct Table {
 }
 
 /// Flows examined to find the least useful one; a full turn takes a few attempts more, each bounded.
-const LOOKS: usize = 32;
+const MAX_EXAMINED: usize = 32;
 
 impl Table {
     /// Creates an empty table. `key` should be secret, so that an attacker cannot aim at one bucket.
@@ -381,8 +381,8 @@ impl Table {
         let own = self.sources.of(source(remote));
         if own.len() >= self.limits.per_source.max(1) {
             let start = self.hand;
-            let looks: Vec<u32> = (0..LOOKS.min(own.len())).map(|i| own[(start + i) % own.len()]).collect();
-            self.hand = self.hand.wrapping_add(LOOKS);
+            let looks: Vec<u32> = (0..MAX_EXAMINED.min(own.len())).map(|i| own[(start + i) % own.len()]).collect();
+            self.hand = self.hand.wrapping_add(MAX_EXAMINED);
             self.make_room(&looks, usage)?;
         } else if self.free.is_empty() && self.slots.len() < self.limits.open {
             self.slots.push((0, None));
@@ -390,8 +390,8 @@ impl Table {
         } else if self.free.is_empty() && !self.slots.is_empty() {
             let start = self.hand % self.slots.len();
             let looks: Vec<u32> =
-                (0..LOOKS.min(self.slots.len())).map(|i| ((start + i) % self.slots.len()) as u32).collect();
-            self.hand = self.hand.wrapping_add(LOOKS);
+                (0..MAX_EXAMINED.min(self.slots.len())).map(|i| ((start + i) % self.slots.len()) as u32).collect();
+            self.hand = self.hand.wrapping_add(MAX_EXAMINED);
             self.make_room(&looks, usage)?;
         }
         self.free.pop()

@@ -60,7 +60,7 @@ struct Delivered {
 /// deliveries (`policy::Budgets`).
 const ASSUMED_RTT: Dur = Dur::from_millis(100);
 /// Time from its first data for which a flow may be without a sample.
-const TIMEOUT: Dur = Dur::from_millis(200);
+const MAX_WAIT_FOR_SAMPLE: Dur = Dur::from_millis(200);
 
 impl Monitor {
     /// Creates a monitor for the features of `plan`.
@@ -170,7 +170,7 @@ impl Monitor {
     /// The RTT for computing windows at `now`: the latest sample; before the first, the handshake's; and without
     /// samples for long, an assumed one.
     pub fn window_rtt(&self, now: Time) -> Option<Dur> {
-        let is_overdue = self.delivered.since.is_some_and(|since| now.since(since) >= TIMEOUT);
+        let is_overdue = self.delivered.since.is_some_and(|since| now.since(since) >= MAX_WAIT_FOR_SAMPLE);
         self.rtt.latest().or(self.delivered.handshake_rtt).or(is_overdue.then_some(ASSUMED_RTT))
     }
     /// Time when data last arrived, or the host acknowledged data that arrived unseen; `None` before the first.

@@ -28,9 +28,9 @@ use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 
 /// A flow that uses less of its target is not held back by it.
-const USED: f64 = 0.5;
+const MIN_USED_SHARE: f64 = 0.5;
 /// Decisions without using it after which a flow is released.
-const TIMEOUT: u32 = 4;
+const MAX_UNUSED_DECISIONS: u32 = 4;
 
 /// A model and the response to its classes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -134,9 +134,9 @@ impl Held {
             (Class::Below, Some(target)) => Some(target.max(config.increase * throughput)),
             (_, target) => target,
         };
-        let is_unused = class != Class::Above && self.target.is_some_and(|target| throughput < USED * target);
+        let is_unused = class != Class::Above && self.target.is_some_and(|target| throughput < MIN_USED_SHARE * target);
         self.unused = if is_unused { self.unused + 1 } else { 0 };
-        if self.unused >= TIMEOUT {
+        if self.unused >= MAX_UNUSED_DECISIONS {
             self.target = None;
         }
     }
@@ -144,7 +144,7 @@ impl Held {
     fn decision(&self, view: &View<'_>) -> Decision {
         match (self.target, self.class) {
             (Some(target), Some(class)) => Decision::hold(target, view, Why::Class { class }),
-            (None, Some(_)) if self.unused >= TIMEOUT => Decision::release(Why::Unused),
+            (None, Some(_)) if self.unused >= MAX_UNUSED_DECISIONS => Decision::release(Why::Unused),
             (None, Some(class)) => Decision::release(Why::Class { class }),
             (_, None) => Decision::release(Why::TooYoung),
         }

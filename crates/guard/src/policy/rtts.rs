@@ -17,7 +17,7 @@ struct Settled {
     rtt: Option<Dur>,
     was_idle: bool,
     /// The sample that spans a pause.
-    suspect: Option<Dur>,
+    across_pause: Option<Dur>,
 }
 
 impl Rtts {
@@ -34,9 +34,9 @@ impl Rtts {
             return known.rtt;
         }
         if std::mem::take(&mut known.was_idle) {
-            known.suspect = latest;
+            known.across_pause = latest;
         }
-        if known.suspect.is_some() && known.suspect == latest {
+        if known.across_pause.is_some() && known.across_pause == latest {
             return known.rtt.min(latest).or(latest);
         }
         *known = Settled { rtt: latest, ..Settled::default() };

@@ -24,15 +24,15 @@ use fairweir_units::{Dur, Time};
 use std::collections::HashMap;
 
 /// Quanta of its pace for which a silent flow may only be waiting.
-const TIMEOUT: u64 = 2;
+const SILENT_QUANTA: u64 = 2;
 /// A flow that waits longer than this for a quantum is measured over several: decisions may see it between two of them.
 const SLOW: Dur = Dur::from_millis(50);
 /// Quanta over which the rate of a flow is taken that waits long for each of them.
 const WINDOW: u64 = 6;
 /// A flow that fills this fraction of its window is limited by it: a Reno flow below it has 3/4 of it on average.
-const FILLED: f64 = 0.75;
+const LIMITED_SHARE: f64 = 0.75;
 /// A flow that does not fill its window may double, so that it is not limited while it grows.
-const ROOM: f64 = 2.0;
+const GROWTH: f64 = 2.0;
 
 /// The feature that [`Demands`] needs of each flow, first in its policy's features.
 pub(crate) const THROUGHPUT: Feature = Feature::Window(WindowStat::Throughput, 8);
@@ -73,11 +73,11 @@ impl Demand {
 
 /// Demands of flows, learnt from their use of the windows.
 #[derive(Debug, Default)]
-pub(crate) struct Demands(HashMap<FlowId, Known>);
+pub(crate) struct Demands(HashMap<FlowId, Observed>);
 
 /// State of a flow since the latest decision.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct Observed {
     /// Bytes, if it was held.
     granted: Option<u64>,
     /// Its rate, Mbit/s: the window may have room for more, as it is never below two segments.
@@ -115,9 +115,9 @@ impl Demands {
     /// silent in between; if it counted as idle then, the others would get its share, and the total would exceed the
     /// rate.
     fn is_idle(&self, view: &View<'_>, now: Time) -> bool {
-        let waits = |known: &Known| {
+        let waits = |known: &Observed| {
             let silence = view.monitor.active_at().map(|at| now.since(at));
-            !known.is_idle && !view.is_ended && silence.is_some_and(|silence| silence < known.quantum * TIMEOUT)
+            !known.is_idle && !view.is_ended && silence.is_some_and(|silence| silence < known.quantum * SILENT_QUANTA)
         };
         view.is_idle(now) && !self.0.get(&view.id).is_some_and(waits)
     }
@@ -127,7 +127,8 @@ impl Demands {
         if self.is_idle(view, now) {
             return Demand::Idle;
         }
-        let Some(Known { granted: Some(granted), mbps, at, payload, quantum, paced, .. }) = self.0.get(&view.id) else {
+        let Some(Observed { granted: Some(granted), mbps, at, payload, quantum, paced, .. }) = self.0.get(&view.id)
+        else {
             return Demand::Greedy;
         };
         let Some(rtt) = view.rtt() else { return Demand::Greedy };
@@ -146,8 +147,8 @@ impl Demands {
             _ => used,
         };
         let inflight = used * rtt.as_secs_f64() * 1e6 / 8.0;
-        let is_filled = inflight >= FILLED * *granted as f64 || used >= FILLED * mbps;
-        if is_filled { Demand::Greedy } else { Demand::Limited(ROOM * used) }
+        let is_filled = inflight >= LIMITED_SHARE * *granted as f64 || used >= LIMITED_SHARE * mbps;
+        if is_filled { Demand::Greedy } else { Demand::Limited(GROWTH * used) }
     }
 
     /// Records the decisions for `flows`; all others are removed.
@@ -157,7 +158,7 @@ impl Demands {
             let quantum = decision.window.and_then(WindowTarget::pace).map_or(Dur::ZERO, Pace::between_quanta);
             let begun = Paced { since: now, payload, mbps: None };
             let paced = self.0.get(&view.id).map_or(begun, |known| known.paced.advance(now, payload, quantum));
-            let known = Known {
+            let known = Observed {
                 granted: decision.window.map(|window| window.bytes()),
                 mbps: decision.rate_mbps.unwrap_or(f64::INFINITY),
                 at: now,

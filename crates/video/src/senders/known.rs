@@ -24,7 +24,7 @@ const MIN_TARGET: f64 = 0.2;
 /// Interval over which the link's future capacity is queried.
 const SPAN: Dur = Dur::from_millis(1);
 /// Maximum time to wait for a frame to leave the link.
-const LONGEST: Dur = Dur::from_secs(2);
+const MAX_WAIT: Dur = Dur::from_secs(2);
 
 /// Knows the link.
 pub(super) struct Known {
@@ -78,7 +78,7 @@ impl Sender for Known {
         let start = self.reaches.max(self.free);
         let mut sent = self.left(start);
         self.free = start;
-        while sent < bytes && self.free.since(start) < LONGEST {
+        while sent < bytes && self.free.since(start) < MAX_WAIT {
             sent += self.carried(self.free, self.free.after(SPAN));
             self.free = self.free.after(SPAN);
         }

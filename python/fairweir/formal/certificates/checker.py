@@ -201,7 +201,7 @@ def read(text: str, work: float = inf) -> Problem:
     """Read a question: SMT-LIB 2 with Booleans and linear real arithmetic; ``let`` and ``ite`` may occur."""
     reader = _Reader(Problem(work=work))
     for command in _trees(text):
-        reader.obey(command)
+        reader.execute(command)
     if not reader.is_asked:
         raise RejectedError("there is no (check-sat)")
     return reader.problem
@@ -242,7 +242,7 @@ class _Reader:
         self.commands = 0
         self.is_asked = False
 
-    def obey(self, command: Tree) -> None:
+    def execute(self, command: Tree) -> None:
         self.commands += 1
         match command:
             case ["get-value" | "get-model" | "exit", *_] if self.is_asked:

@@ -16,7 +16,7 @@ from fairweir.formal.lemmas.result import About, LemmaResult, ProofOutcome
 
 Cwnd = list[Fraction]
 #: Rounds after which a control that still holds is abandoned.
-TIMEOUT: Final = 200
+MAX_ROUNDS: Final = 200
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def lead(assumed: Assumed, cwnd: Cwnd, r: Fraction, score: Callable[[Cwnd], Frac
     """
     push = Errors(Fraction(0), assumed.rate_under, -assumed.excess)
     hold = Errors(assumed.nt_over, assumed.rate_over, assumed.excess)
-    for _ in range(TIMEOUT):
+    for _ in range(MAX_ROUNDS):
         choices = product((push, hold), repeat=len(cwnd))
         cwnd = max((after_round(assumed, cwnd, r, errors) for errors in choices), key=score)
         yield cwnd
