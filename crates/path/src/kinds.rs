@@ -42,7 +42,7 @@ macro_rules! kinds {
         }
 
         impl $Config {
-            /// The parameters, whatever their kind.
+            /// The parameters of any kind.
             #[allow(unused_doc_comments)]
             fn spec(&self) -> &dyn $Spec {
                 match self {
