@@ -26,6 +26,7 @@ PARSED: dict[str, str] = {
     r"guard evaluate$|guard evaluate reno-cubic": "minutes: 100 configurations; the operator's tutorial runs three",
     r"prove frcc-main": "minutes; tests/formal/test_frcc_main.py asks smaller ranges",
     r"prove frcc ": "half a minute; tests/formal/test_frcc.py proves the steps",
+    r"starve vegas --jitter 1ms$": "docs/starvation.md runs it with a plot",
     r"synth conference|results/synth/conference": "minutes; tests/game runs smaller queries",
     r"synth g1-5 --set|synth/g1-5": "minutes; the same query as published is run",
     r"reproduce (thesis-2.1|thesis-6.6|thesis-4.4|wcc-figure-3)": "minutes; each experiment has its own test",
