@@ -74,6 +74,10 @@ class ConfigError(FairweirError):
         return "\n\n".join([super().render(), *(other.render() for other in self.others)])
 
 
+class PolicyError(ConfigError):
+    """A file of the guard's policies, or its model, that cannot be used."""
+
+
 class CcaError(ConfigError):
     """A congestion controller that does not exist, cannot be loaded, or refuses its parameters."""
 

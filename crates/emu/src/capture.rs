@@ -2,11 +2,10 @@
 //! written by another thread of normal priority.
 
 use crate::EmuError;
-use crate::error::During;
 use fairweir_capture::Writer;
 use fairweir_path::Direction;
 use fairweir_tcp::Side;
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Dur, During, Time};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -93,7 +92,7 @@ impl Capture {
         let action = |path: &Path| format!("write the capture {}", path.display());
         drop(self.packets.finish().during(|| action(&self.file))?);
         let written = self.writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        written.during(|| action(&self.file))
+        Ok(written.during(|| action(&self.file))?)
     }
 }
 

@@ -165,7 +165,7 @@ fn has_params(flow: &FlowSpec) -> bool {
 fn refusal(error: &KernelError, index: usize, flow: &FlowSpec) -> Refusal {
     let refusal = Refusal::from(error);
     match error {
-        KernelError::Missing { .. } | KernelError::Io { .. } => refusal,
+        KernelError::Missing { .. } | KernelError::System(_) => refusal,
         _ => Refusal { message: format!("flow `{}`: {}", flow.id, refusal.message), ..refusal }
             .at(format!("flows.{index}.cca")),
     }

@@ -8,7 +8,6 @@
 use crate::accuracy::{Lateness, default_budget};
 use crate::capture::{Capture, CaptureTo, Passage};
 use crate::clock::thread_cpu_time;
-use crate::error::During;
 use crate::frames::Frames;
 use crate::realtime::{EmulatorCpu, Placement};
 use crate::recorder::Recorder;
@@ -19,7 +18,7 @@ use crate::wire::{View, mark_ce};
 use crate::{Clock, EmuError, EmulatorRecord, Network};
 use fairweir_path::Direction;
 use fairweir_scenario::Config;
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Dur, During, Time};
 use nix::errno::Errno;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};

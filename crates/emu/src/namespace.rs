@@ -1,7 +1,7 @@
 //! Network namespaces without a name: they end with the last descriptor, socket or device that belongs to them.
 
 use crate::EmuError;
-use crate::error::During;
+use fairweir_units::During;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,7 +22,7 @@ impl Namespace {
     pub fn new() -> Result<Namespace, EmuError> {
         let fd = on_own_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).during(|| "make a network namespace".into())?;
-            File::open("/proc/thread-self/ns/net").during(|| "open the new network namespace".into())
+            Ok(File::open("/proc/thread-self/ns/net").during(|| "open the new network namespace".into())?)
         })?;
         let namespace = Namespace { fd: fd.into() };
         namespace.enter(|| crate::netlink::Netlink::open()?.set_up("lo"))??;
@@ -48,7 +48,7 @@ impl Namespace {
     /// # Errors
     /// If the namespace cannot be entered.
     pub fn join(&self) -> Result<(), EmuError> {
-        setns(&self.fd, CloneFlags::CLONE_NEWNET).during(|| "enter a network namespace".into())
+        Ok(setns(&self.fd, CloneFlags::CLONE_NEWNET).during(|| "enter a network namespace".into())?)
     }
 
     /// Sets the `net.` sysctl `key`, such as `ipv4/tcp_sack`.
@@ -57,7 +57,8 @@ impl Namespace {
     /// If the kernel has no such key or refuses the value.
     pub fn set_sysctl(&self, key: &str, value: &str) -> Result<(), EmuError> {
         let path = Path::new("/proc/sys/net").join(key);
-        self.enter(|| fs::write(&path, value).during(|| format!("write `{value}` to {}", path.display())))?
+        let written = self.enter(|| fs::write(&path, value))?;
+        Ok(written.during(|| format!("write `{value}` to {}", path.display()))?)
     }
 }
 

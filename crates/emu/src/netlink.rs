@@ -1,7 +1,7 @@
 //! Addresses, routes and link settings in the calling thread's namespace.
 
 use crate::EmuError;
-use crate::error::During;
+use fairweir_units::During;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
@@ -84,7 +84,7 @@ impl Netlink {
 
     pub(crate) fn set_up(&mut self, link: &str) -> Result<(), EmuError> {
         let message = up(index_of(link)?);
-        self.request(RouteNetlinkMessage::SetLink(message), 0).during(|| format!("bring up {link}"))
+        Ok(self.request(RouteNetlinkMessage::SetLink(message), 0).during(|| format!("bring up {link}"))?)
     }
 
     /// Settings first, then up: the queue's length counts when the queue is made.
@@ -108,8 +108,9 @@ impl Netlink {
         message.header.index = index_of(link)?;
         let address = IpAddr::V4(address);
         message.attributes.extend([AddressAttribute::Local(address), AddressAttribute::Address(address)]);
-        self.request(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
-            .during(|| format!("add address {address} to {link}"))
+        Ok(self
+            .request(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
+            .during(|| format!("add address {address} to {link}"))?)
     }
 
     /// A route to one host, from `source`.
@@ -139,8 +140,9 @@ impl Netlink {
         if !metrics.is_empty() {
             message.attributes.push(RouteAttribute::Metrics(metrics));
         }
-        self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
-            .during(|| format!("add a route to {destination}"))
+        Ok(self
+            .request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+            .during(|| format!("add a route to {destination}"))?)
     }
 
     fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
@@ -164,7 +166,7 @@ impl Netlink {
 }
 
 fn index_of(link: &str) -> Result<u32, EmuError> {
-    if_nametoindex(link).during(|| format!("look for the device {link}"))
+    Ok(if_nametoindex(link).during(|| format!("look for the device {link}"))?)
 }
 
 fn up(index: u32) -> LinkMessage {

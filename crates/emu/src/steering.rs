@@ -4,7 +4,7 @@
 //! most of its time, and the cause of lateness at hundreds of megabits per second.
 
 use crate::EmuError;
-use crate::error::During;
+use fairweir_units::During;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, CpuSet, unshare};
 use std::fs;
@@ -21,7 +21,7 @@ pub(crate) fn steer(device: &str, cpus: &CpuSet) -> Result<(), EmuError> {
     mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::empty(), None::<&str>)
         .during(|| "see the namespace's devices".into())?;
     let path = format!("/sys/class/net/{device}/queues/rx-0/rps_cpus");
-    fs::write(&path, mask(cpus)).during(|| format!("write to {path}"))
+    Ok(fs::write(&path, mask(cpus)).during(|| format!("write to {path}"))?)
 }
 
 /// As the kernel prints CPU masks: hexadecimal words of 32 bits, the highest first.

@@ -2,7 +2,7 @@
 //! namespace.
 
 use crate::EmuError;
-use crate::error::During;
+use fairweir_units::During;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;

@@ -6,8 +6,7 @@
 
 use crate::EmuError;
 use crate::clock::{monotonic_ns, time_spec};
-use crate::error::During;
-use fairweir_units::Dur;
+use fairweir_units::{Dur, During};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};

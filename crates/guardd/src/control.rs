@@ -5,10 +5,10 @@
 //! waiting, so that requests never delay decisions.
 
 use crate::device::Device;
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
 use crate::exchange::{Exchanges, Limits};
 use crate::socket_dir::{Home, Place, Taken};
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Dur, During, Time};
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, getsockopt, listen, socket};
@@ -126,7 +126,7 @@ fn ask_at(home: &Home, device: &Device, question: &str) -> Result<String, GuardE
     };
     let silent = || GuardError::refused(format!("the guard of `{}` does not answer", device.name), ONLY_THESE);
     let (path, owner) = match home.find(device) {
-        Err(GuardError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => return Err(silent()),
+        Err(GuardError::System(e)) if e.source.kind() == ErrorKind::PermissionDenied => return Err(silent()),
         found => found?.ok_or_else(nobody)?,
     };
     let stream = match UnixStream::connect(&path) {

@@ -3,7 +3,7 @@
 use crate::control::ControlSocket;
 use crate::device::Device;
 use crate::dns_tap::DnsTap;
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
 use crate::guard::{Guard, Turn};
 use crate::history::Outcome;
 use crate::log::Log;
@@ -17,7 +17,7 @@ use crate::status::{Decisions, Status};
 use crate::tap::Tap;
 use crate::{hook, live, machine, metrics, terminal};
 use fairweir_guard::policy::DECIDE_EVERY;
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Dur, During, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use serde_json::{Value, json};
@@ -189,7 +189,7 @@ fn wait(until: Time, guard: &mut Guard, control: &ControlSocket, signals: &Signa
     let mut sources: Vec<PollFd<'_>> = own.into_iter().chain(control.sources()).collect();
     match ppoll(&mut sources, Some(Duration::from_nanos(left.as_nanos()).into()), None) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
-        Err(e) => Err(e).during(|| "wait for packets".into()),
+        Err(e) => Ok(Err(e).during(|| "wait for packets".into())?),
     }
 }
 

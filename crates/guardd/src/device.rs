@@ -1,6 +1,7 @@
 //! A network device, as needed by the programs.
 
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
+use fairweir_units::During;
 use nix::net::if_::{if_indextoname, if_nameindex, if_nametoindex};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use std::io;
@@ -67,7 +68,7 @@ fn kind_of(name: &str) -> Result<u16, GuardError> {
     }
     // SAFETY: the request outlives the call, which writes no more than an ifreq.
     if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) } < 0 {
-        return Err(io::Error::last_os_error()).during(what);
+        return Ok(Err(io::Error::last_os_error()).during(what)?);
     }
     // SAFETY: this is the part of the union that the call has written.
     Ok(unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })

@@ -1,12 +1,13 @@
 //! DNS answers that pass a device, from `bpf/guard/dns.bpf.c`.
 
 use crate::device::Device;
-use crate::error::{During, GuardError, bpf};
+use crate::error::{GuardError, bpf};
 use crate::hook::{Attachment, Hook};
 use crate::skeleton;
 use crate::skeleton::dns::types::guard_answer;
 use crate::skeleton::dns::{DnsSkel, DnsSkelBuilder, OpenDnsSkel};
 use fairweir_tcp::Direction;
+use fairweir_units::During;
 use libbpf_rs::{ProgramMut, RingBuffer};
 use std::cell::RefCell;
 use std::fmt;

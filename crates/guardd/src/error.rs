@@ -1,6 +1,6 @@
 //! Errors between a command and a running guard.
 
-use fairweir_units::Hint;
+use fairweir_units::{Hint, SystemError};
 use std::borrow::Cow;
 use std::io;
 
@@ -16,13 +16,8 @@ pub enum GuardError {
         hint: String,
     },
     /// A system call that failed.
-    #[error("{what}: {source}")]
-    Io {
-        /// The operation that failed.
-        what: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    System(#[from] SystemError),
 }
 
 impl GuardError {
@@ -35,22 +30,11 @@ impl Hint for GuardError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             GuardError::Refused { hint, .. } => Some(hint.into()),
-            GuardError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            GuardError::System(e) if e.source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("it takes root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN".into())
             }
-            GuardError::Io { .. } => None,
+            GuardError::System(_) => None,
         }
-    }
-}
-
-/// Adds the attempted action to an error.
-pub(crate) trait During<T> {
-    fn during(self, what: impl FnOnce() -> String) -> Result<T, GuardError>;
-}
-
-impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
-    fn during(self, what: impl FnOnce() -> String) -> Result<T, GuardError> {
-        self.map_err(|error| GuardError::Io { what: what(), source: error.into() })
     }
 }
 

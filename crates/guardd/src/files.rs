@@ -1,6 +1,7 @@
 //! Reading files that may be anything: SIGHUP reads them in the loop, which must never wait for a pipe or read a device.
 
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
+use fairweir_units::During;
 use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;

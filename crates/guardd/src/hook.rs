@@ -3,9 +3,10 @@
 //! A link ends with its descriptor, so nothing outlives the process. A filter stays after `kill -9`; the next guard at
 //! the device, or [`sweep`], removes it.
 
-use crate::error::{During, GuardError, bpf};
+use crate::error::{GuardError, bpf};
 use fairweir_kernel::libbpf;
 use fairweir_tcp::Direction;
+use fairweir_units::During;
 use libbpf_rs::libbpf_sys::{BPF_TCX_EGRESS, BPF_TCX_INGRESS, bpf_link_create};
 use libbpf_rs::{ErrorKind, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 use std::io;
@@ -58,7 +59,7 @@ impl Hook {
         {
             return Ok(link);
         }
-        filter(program, device, direction).map_err(bpf).during(|| format!("attach a filter to {direction:?}"))
+        Ok(filter(program, device, direction).map_err(bpf).during(|| format!("attach a filter to {direction:?}"))?)
     }
 
     /// Attaches `program` by a link; `None` if the kernel does not support them for devices.
@@ -74,7 +75,7 @@ impl Hook {
         if error.kind() == io::ErrorKind::InvalidInput {
             Ok(None)
         } else {
-            Err(error).during(|| format!("attach to {direction:?}"))
+            Ok(Err(error).during(|| format!("attach to {direction:?}"))?)
         }
     }
 

@@ -1,7 +1,8 @@
 //! Decisions as JSON lines.
 
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
 use crate::terminal;
+use fairweir_units::During;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -31,7 +32,7 @@ impl Log {
         let line = format!("{end}{}\n", terminal::json(event));
         let written = self.file.write_all(line.as_bytes());
         self.is_torn = written.is_err();
-        written.during(|| format!("write {}", self.path.display()))
+        Ok(written.during(|| format!("write {}", self.path.display()))?)
     }
 }
 

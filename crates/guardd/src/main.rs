@@ -8,7 +8,7 @@ use fairweir_guardd::terminal::{self, escape, escape_all};
 use fairweir_guardd::{
     Attachment, ControlSocket, Device, Enforcement, GuardError, Policy, Settings, ask, daemon, live, sweep,
 };
-use fairweir_units::Hint;
+use fairweir_units::{Hint, SystemError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -195,7 +195,7 @@ fn manual() -> Result<String, GuardError> {
         }
         Ok(())
     };
-    let failed = |source| GuardError::Io { what: "render the manual page".into(), source };
+    let failed = |source| GuardError::from(SystemError { action: "render the manual page".into(), source });
     render(&mut page).map_err(failed)?;
     String::from_utf8(page).map_err(|e| failed(std::io::Error::other(e)))
 }
@@ -226,7 +226,7 @@ fn shown<T: Serialize + DeserializeOwned>(answer: Value) -> Result<T, GuardError
 }
 
 fn not_understood(error: serde_json::Error) -> GuardError {
-    GuardError::Io { what: "the guard's answer".into(), source: error.into() }
+    SystemError { action: "the guard's answer".into(), source: error.into() }.into()
 }
 
 fn print(text: &str) {

@@ -2,8 +2,9 @@
 //!
 //! Per service, not per flow: ports would make new series without end.
 
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
 use crate::status::Status;
+use fairweir_units::During;
 use std::fmt::Write;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -41,7 +42,7 @@ fn replace(path: &Path, unfinished: &Path, text: &str) -> io::Result<()> {
 /// # Errors If that fails.
 pub fn remove(path: &Path) -> Result<(), GuardError> {
     match fs::remove_file(path) {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(e).during(|| format!("remove {}", path.display())),
+        Err(e) if e.kind() != ErrorKind::NotFound => Ok(Err(e).during(|| format!("remove {}", path.display()))?),
         _ => Ok(()),
     }
 }

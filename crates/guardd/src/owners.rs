@@ -1,11 +1,12 @@
 //! The processes that own this host's TCP sockets: `bpf/guard/owners.bpf.c` iterates over open files.
 
-use crate::error::{During, GuardError, bpf};
+use crate::error::{GuardError, bpf};
 use crate::record;
 use crate::skeleton::owners::types::guard_owner;
 use crate::skeleton::owners::{OwnersSkel, OwnersSkelBuilder};
 use crate::skeleton::{self, Plain};
 use fairweir_guard::FlowKey;
+use fairweir_units::During;
 use libbpf_rs::{Iter, Link};
 use std::collections::HashMap;
 use std::fmt;

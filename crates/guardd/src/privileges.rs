@@ -3,9 +3,10 @@
 //! Since Linux 5.19 a map or an iterator requires only its descriptor, and links end with theirs; objects load on 6.1
 //! and later. Only filters, which are used before 6.6, are removed by netlink, and that takes CAP_NET_ADMIN.
 
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
 use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
+use fairweir_units::During;
 use nix::sys::prctl;
 use std::io;
 
@@ -50,7 +51,7 @@ pub(crate) fn check() -> Result<(), GuardError> {
 pub(crate) fn drop_all_but(remaining: Remaining) -> Result<(), GuardError> {
     let what = || "give up capabilities".to_owned();
     prctl::set_no_new_privs().during(what)?;
-    drop_sets(&remaining.capabilities()).map_err(|e| io::Error::other(e.to_string())).during(what)
+    Ok(drop_sets(&remaining.capabilities()).map_err(|e| io::Error::other(e.to_string())).during(what)?)
 }
 
 fn drop_sets(kept: &CapsHashSet) -> Result<(), CapsError> {

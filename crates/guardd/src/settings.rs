@@ -7,6 +7,7 @@ use crate::names::Names;
 use crate::tap::Enforcement;
 use fairweir_guard::Trees;
 use fairweir_guard::policy::{Classify, Config, FlowConfig, Group, Policies};
+use fairweir_units::Hint;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,7 @@ impl Rules {
     pub(crate) fn policies(&self) -> Result<Policies, GuardError> {
         let classifier = self.forest.clone().map(|forest| Box::new(forest) as Box<dyn Classify>);
         Policies::new(&self.config, classifier)
-            .map_err(|e| GuardError::refused(e.to_string(), "docs/guard.md lists the keys"))
+            .map_err(|e| GuardError::refused(e.to_string(), e.hint().unwrap_or_default()))
     }
 
     /// Whether flows are grouped by this host's processes.
@@ -57,9 +58,7 @@ impl Policy {
             }
             Policy::Text(text) => ("--policy".to_owned(), text.clone()),
         };
-        Config::from_toml(&text).map_err(|e| {
-            GuardError::refused(format!("{place}, {e}"), "docs/guard.md lists the keys; policies/ has examples")
-        })
+        Config::from_toml(&text).map_err(|e| GuardError::refused(format!("{place}, {e}"), e.hint().unwrap_or_default()))
     }
 
     /// Directory to which the paths in it are relative.

@@ -1,6 +1,7 @@
 //! Requests to end and to reload the configuration, polled by the loop.
 
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
+use fairweir_units::During;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -24,10 +25,11 @@ impl Signals {
     pub(crate) fn block() -> Result<Signals, GuardError> {
         let mut set = SigSet::empty();
         [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
-        set.thread_block()
+        Ok(set
+            .thread_block()
             .and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC))
             .map(Signals)
-            .during(|| "block signals".into())
+            .during(|| "block signals".into())?)
     }
 
     pub(crate) fn next(&self) -> Option<Request> {

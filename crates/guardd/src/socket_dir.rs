@@ -8,7 +8,8 @@
 //! guard, and are removed by the next.
 
 use crate::device::Device;
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
+use fairweir_units::{During, SystemError};
 use nix::unistd::{Uid, geteuid};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -51,6 +52,12 @@ pub(crate) enum Taken {
     /// A running guard holds it.
     Alive,
     Failed(GuardError),
+}
+
+impl From<SystemError> for Taken {
+    fn from(error: SystemError) -> Taken {
+        Taken::Failed(error.into())
+    }
 }
 
 impl From<GuardError> for Taken {
@@ -137,7 +144,7 @@ fn found(path: &Path) -> Result<Option<Metadata>, GuardError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e).during(|| look_at(path)),
+        Err(e) => Ok(Err(e).during(|| look_at(path))?),
     }
 }
 
@@ -147,7 +154,9 @@ fn make(directory: &Path) -> Result<(), GuardError> {
             format!("{}: {e}", directory.display()),
             "root or a service manager creates it: RuntimeDirectory=fairweir-guard/INTERFACE",
         )),
-        Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e).during(|| format!("make {}", directory.display())),
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => {
+            Ok(Err(e).during(|| format!("make {}", directory.display()))?)
+        }
         _ => Ok(()),
     }
 }
@@ -182,7 +191,7 @@ fn locked(path: &Path) -> Result<Option<File>, Taken> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(Taken::Alive),
-        Err(TryLockError::Error(e)) => return Err(Taken::Failed(Err::<(), _>(e).during(what).unwrap_err())),
+        Err(TryLockError::Error(e)) => return Err(SystemError { action: what(), source: e }.into()),
     }
     let ours = file.metadata().during(what)?;
     let is_same = found(path)?.is_some_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()));
@@ -193,7 +202,7 @@ fn remove(path: &Path) -> Result<(), GuardError> {
     match found(path)? {
         None => Ok(()),
         Some(metadata) if metadata.file_type().is_socket() => {
-            fs::remove_file(path).during(|| format!("remove {}, left by a killed guard", path.display()))
+            Ok(fs::remove_file(path).during(|| format!("remove {}, left by a killed guard", path.display()))?)
         }
         Some(_) => Err(GuardError::refused(format!("{} is not a socket", path.display()), "remove it")),
     }

@@ -1,7 +1,7 @@
 //! The programs of `bpf/guard/`, loaded and attached to a device: a source of packets, and a sink of windows.
 
 use crate::device::Device;
-use crate::error::{During, GuardError, bpf};
+use crate::error::{GuardError, bpf};
 use crate::hook::{Attachment, Hook};
 use crate::skeleton::guard::types::{bss, guard_counts};
 use crate::skeleton::guard::{GuardSkel, GuardSkelBuilder, OpenGuardSkel};
@@ -9,7 +9,7 @@ use crate::skeleton::{self, Plain};
 use crate::{record, renewal};
 use fairweir_guard::{FlowKey, Packet, WindowTarget};
 use fairweir_tcp::Direction;
-use fairweir_units::Time;
+use fairweir_units::{During, Time};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, ProgramInput, ProgramMut, RingBuffer};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -161,7 +161,7 @@ impl Programs {
     pub fn hold(&self, flow: &FlowKey, target: WindowTarget, wscale: Option<u8>) -> Result<(), GuardError> {
         let (key, value) = (record::flow(flow), record::target(target, wscale));
         let held = self.skeleton.maps.guard_targets.update(key.bytes(), value.bytes(), MapFlags::ANY);
-        held.map_err(bpf).during(|| format!("hold {} > {}", flow.remote(), flow.local()))
+        Ok(held.map_err(bpf).during(|| format!("hold {} > {}", flow.remote(), flow.local()))?)
     }
 
     /// The windows of `flow` are its host's own again.
@@ -176,7 +176,7 @@ impl Programs {
         for map in [&maps.guard_targets, &maps.guard_promises] {
             match map.delete(key.bytes()) {
                 Err(e) if e.kind() != libbpf_rs::ErrorKind::NotFound => {
-                    return Err(bpf(e)).during(|| format!("release {} > {}", flow.remote(), flow.local()));
+                    return Ok(Err(bpf(e)).during(|| format!("release {} > {}", flow.remote(), flow.local()))?);
                 }
                 _ => {}
             }
@@ -202,7 +202,7 @@ impl Programs {
         let Some(link) = &self.clamps else { return Ok(()) };
         let mut sockets = Iter::new(link).map_err(bpf).during(what)?;
         // The program writes nothing.
-        sockets.read_to_end(&mut Vec::new()).map(|_| ()).during(what)
+        Ok(sockets.read_to_end(&mut Vec::new()).map(|_| ()).during(what)?)
     }
 
     /// Counters of the kernel side.

@@ -45,7 +45,7 @@ impl Source {
 
 /// Returns the object file that clang compiles from `text`; `file` is the name shown in messages.
 pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>, KernelError> {
-    let io = |e: io::Error| KernelError::Io { what: "the build directory (TMPDIR)".to_owned(), source: e };
+    let io = |e: io::Error| KernelError::io("the build directory (TMPDIR)")(e);
     let scratch = fairweir_native::scratch().map_err(io)?;
     let include = scratch.path().join("include");
     write_headers(&include).map_err(io)?;
@@ -61,7 +61,7 @@ pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>
             what: format!("compiler for BPF not found: `{}`", clang.display()),
             hint: "install it (`apt-get install clang`), 14 or later, or name one in the environment variable CLANG",
         },
-        _ => KernelError::Io { what: clang.display().to_string(), source: e },
+        _ => KernelError::io(clang.display().to_string())(e),
     };
     let refused = |reason: String, hint| KernelError::Source { path: file.to_owned(), reason, hint };
     let mut reading: Vec<OsString> = ["-target", "bpf", "-mcpu=v3"].map(OsString::from).to_vec();

@@ -1,6 +1,6 @@
 //! Errors between a source and a running controller.
 
-use fairweir_units::Hint;
+use fairweir_units::{Hint, SystemError};
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
@@ -64,13 +64,8 @@ pub enum KernelError {
         hint: &'static str,
     },
     /// A system call that failed.
-    #[error("{what}: {source}")]
-    Io {
-        /// The operation that failed.
-        what: String,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    System(#[from] SystemError),
 }
 
 impl Hint for KernelError {
@@ -83,7 +78,7 @@ impl Hint for KernelError {
             | KernelError::Missing { hint, .. }
             | KernelError::Conflict { hint, .. } => Some((*hint).into()),
             KernelError::Refused { hint, .. } => hint.map(Cow::Borrowed),
-            KernelError::Params { .. } | KernelError::Io { .. } => None,
+            KernelError::Params { .. } | KernelError::System(_) => None,
         }
     }
 }
@@ -91,13 +86,13 @@ impl Hint for KernelError {
 impl KernelError {
     /// For `map_err`: an error of the system while `what` was being done.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> KernelError {
-        let what = what.into();
-        move |source| KernelError::Io { what, source }
+        let action = what.into();
+        move |source| SystemError { action, source }.into()
     }
 
     /// For `map_err`: libbpf's error while `what` was being done.
     pub(crate) fn bpf(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> KernelError {
-        let what = what.into();
-        move |error| KernelError::Io { what, source: io::Error::other(error) }
+        let action = what.into();
+        move |error| SystemError { action, source: io::Error::other(error) }.into()
     }
 }

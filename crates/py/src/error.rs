@@ -132,6 +132,31 @@ pub fn from_output(py: Python<'_>, e: &std::io::Error, path: &str) -> PyErr {
     raise(py, "ConfigError", &format!("cannot be written: {e}"), &[("source", text(py, path))])
 }
 
+/// A file of policies, or a model for them, that cannot be used.
+pub fn from_policy(py: Python<'_>, e: &dyn Hint) -> PyErr {
+    let mut details: Vec<(&str, Bound<'_, PyAny>)> = Vec::new();
+    details.extend(e.key().map(|key| ("key", text(py, key))));
+    details.extend(e.hint().map(|hint| ("hint", text(py, &hint))));
+    raise(py, "PolicyError", &e.to_string(), &details)
+}
+
+/// A forest that a file of policies names, and that cannot be used.
+pub fn from_forest(py: Python<'_>, e: &TreesError, model: &str) -> PyErr {
+    raise_with_hint(py, "PolicyError", e, &[("key", "flow.model"), ("source", model)])
+}
+
+/// A number of senders other than that of the flows.
+pub fn from_senders(py: Python<'_>, senders: usize, flows: usize) -> PyErr {
+    let hint = "name one sender for each flow, or none for a flow without a guard";
+    raise(py, "ConfigError", &format!("{senders} senders for {flows} flows"), &[("hint", text(py, hint))])
+}
+
+/// A text that is not a host's address.
+pub fn from_address(py: Python<'_>, what: &str, address: &str) -> PyErr {
+    let hint = "write an IP address such as \"192.0.2.1\" or \"2001:db8::1\"";
+    raise(py, "ConfigError", &format!("{what}: `{address}` is not an IP address"), &[("hint", text(py, hint))])
+}
+
 /// A file without a forest.
 pub fn from_trees(py: Python<'_>, e: &TreesError) -> PyErr {
     raise_with_hint(py, "ConfigError", e, &[])

@@ -9,7 +9,6 @@ use fairweir_rehearse::{Examples, HeldExamples, Receiver, Sampling};
 use fairweir_scenario::Config;
 use fairweir_segments::SegmentSink;
 use fairweir_units::Time;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::fs::File;
@@ -48,7 +47,7 @@ pub fn guard_examples<'py>(
             let trees = Trees::from_json(forest).map_err(|e| error::from_trees(py, &e))?;
             let wanted = PolicyConfig { flow: Some(FlowConfig::with_model("learnt")), ..PolicyConfig::default() };
             let policies = Policies::new(&wanted, Some(Box::new(trees)));
-            let policies = policies.map_err(|e| PyValueError::new_err(e.to_string()))?;
+            let policies = policies.map_err(|e| error::from_policy(py, &e))?;
             let senders = vec![Some(Ipv4Addr::LOCALHOST); config.flows.len()];
             let receiver = Receiver::new(&config, &senders, policies);
             let mut held = HeldExamples { receiver, examples };
@@ -72,7 +71,7 @@ pub fn capture_examples<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let receivers = receivers
         .iter()
-        .map(|text| text.parse::<IpAddr>().map_err(|e| PyValueError::new_err(format!("receiver `{text}`: {e}"))))
+        .map(|text| text.parse::<IpAddr>().map_err(|_| error::from_address(py, "receiver", text)))
         .collect::<PyResult<Vec<_>>>()?;
     let sampling = Sampling { from: Time::from_nanos(from_ns), one_in, seed };
     let mut examples = Examples::of_capture(receivers, MSS, sampling);

@@ -7,7 +7,6 @@ use fairweir_guard::policy::{Classify, Config as PolicyConfig, Policies};
 use fairweir_rehearse::{FairShare, Receiver};
 use fairweir_scenario::Config;
 use fairweir_units::Rate;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::net::Ipv4Addr;
 
@@ -31,29 +30,34 @@ pub fn run_guarded(
     let senders = senders
         .iter()
         .map(|sender| {
-            let parse = |text: &String| text.parse::<Ipv4Addr>().map_err(|e| format!("sender `{text}`: {e}"));
-            sender.as_ref().map(parse).transpose().map_err(PyValueError::new_err)
+            let parse = |text: &String| text.parse::<Ipv4Addr>().map_err(|_| error::from_address(py, "sender", text));
+            sender.as_ref().map(parse).transpose()
         })
         .collect::<PyResult<Vec<_>>>()?;
     if senders.len() != config.flows.len() {
-        return Err(PyValueError::new_err(format!("{} senders for {} flows", senders.len(), config.flows.len())));
+        return Err(error::from_senders(py, senders.len(), config.flows.len()));
     }
-    let policies = policies_of(policies, fair_share, forest).map_err(PyValueError::new_err)?;
+    let policies = policies_of(py, policies, fair_share, forest)?;
     let mut receiver = Receiver::new(&config, &senders, policies);
     let summary = play_observed(py, &config, &mut receiver)?.summary;
     serde_json::to_string(&summary).map_err(|e| error::from_json(py, &e))
 }
 
 /// Returns the policies of a file, with the flow policy's classifier.
-pub(crate) fn policies_of(toml: &str, fair_share: Option<u64>, forest: Option<&str>) -> Result<Policies, String> {
-    let config = PolicyConfig::from_toml(toml).map_err(|e| e.to_string())?;
+pub(crate) fn policies_of(
+    py: Python<'_>,
+    toml: &str,
+    fair_share: Option<u64>,
+    forest: Option<&str>,
+) -> PyResult<Policies> {
+    let config = PolicyConfig::from_toml(toml).map_err(|e| error::from_policy(py, &e))?;
     let model = config.flow.as_ref().map(|flow| flow.model.as_str());
     let classifier: Option<Box<dyn Classify>> = match (model, fair_share, forest) {
         (Some(FAIR_SHARE), Some(rate), _) => Some(Box::new(FairShare { rate: Rate::from_bytes_per_sec(rate) })),
         (Some(model), _, Some(forest)) => {
-            Some(Box::new(Trees::from_json(forest).map_err(|e| format!("flow.model `{model}`: {e}"))?))
+            Some(Box::new(Trees::from_json(forest).map_err(|e| error::from_forest(py, &e, model))?))
         }
         _ => None,
     };
-    Policies::new(&config, classifier).map_err(|e| e.to_string())
+    Policies::new(&config, classifier).map_err(|e| error::from_policy(py, &e))
 }

@@ -6,7 +6,6 @@ use crate::watch::Watch;
 use fairweir_capture::{CaptureError, Reader};
 use fairweir_guard::policy::Config as PolicyConfig;
 use fairweir_rehearse::Replay;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -33,11 +32,9 @@ pub fn replay_guarded(
     forest: Option<&str>,
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let config = PolicyConfig::from_toml(policies).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let policies = policies_of(policies, None, forest).map_err(PyValueError::new_err)?;
-    let parse = |text: &String| {
-        text.parse::<IpAddr>().map_err(|e| PyValueError::new_err(format!("address of a host `{text}`: {e}")))
-    };
+    let config = PolicyConfig::from_toml(policies).map_err(|e| error::from_policy(py, &e))?;
+    let policies = policies_of(py, policies, None, forest)?;
+    let parse = |text: &String| text.parse::<IpAddr>().map_err(|_| error::from_address(py, "host", text));
     let mut managed = managed.iter().map(parse).collect::<PyResult<Vec<IpAddr>>>()?;
     let mut watch = Watch::new(on_progress);
     let answer = py.detach(|| {

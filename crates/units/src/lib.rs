@@ -8,12 +8,14 @@ mod data;
 mod hint;
 mod parse;
 mod rate;
+mod system;
 mod time;
 
 pub use data::{Bytes, Size};
 pub use hint::Hint;
 pub use parse::ParseError;
 pub use rate::Rate;
+pub use system::{During, SystemError};
 pub use time::{Dur, Time};
 
 /// Nanoseconds in a second.

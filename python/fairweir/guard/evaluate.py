@@ -14,7 +14,7 @@ from typing import Any, Final
 from fairweir import _core
 from fairweir.documents import store as stores
 from fairweir.documents.store import Store, to_json
-from fairweir.errors import ConfigError, FairweirError
+from fairweir.errors import ConfigError, FairweirError, PolicyError
 from fairweir.guard.challenges import Case
 from fairweir.guard.compare import hosts
 from fairweir.guard.daemon import find_daemon
@@ -34,7 +34,6 @@ WINDOWS: Final = "autotuned"
 
 A guard can hardly reduce unlimited windows: advertised windows cannot be withdrawn.
 """
-_HINT: Final = "policies/ has examples; docs/guard.md lists all keys"
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,9 @@ def play(one: Play) -> Shares:
     senders = one.case.senders(one.treatment.deployment)
     try:
         reported = _core.run_guarded(text, policy.text, senders, rate, policy.trees)
-    except ValueError as error:
-        raise ConfigError(str(error), source=str(policy.file or policy.name), hint=_HINT) from None
+    except PolicyError as error:
+        error.source = error.source or str(policy.file or policy.name)
+        raise
     return _shares(one.case, Summary(json.loads(reported)))
 
 

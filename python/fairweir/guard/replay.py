@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairweir import _core
-from fairweir.errors import ConfigError
+from fairweir.errors import ConfigError, PolicyError
 from fairweir.guard.treatments import Policy
 
 
@@ -50,7 +50,8 @@ def replay(
         reported = _core.replay_guarded(
             str(capture), policy.text, list(managed), forest=policy.trees, on_progress=on_progress
         )
-    except ValueError as error:
-        raise ConfigError(str(error), source=str(policy.file), hint="docs/guard.md lists all keys") from None
+    except PolicyError as error:
+        error.source = error.source or str(policy.file)
+        raise
     document: dict[str, Any] = json.loads(reported)
     return document

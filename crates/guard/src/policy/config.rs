@@ -14,13 +14,19 @@ use std::fmt;
 pub struct ConfigError {
     /// Counted from 1.
     pub line: usize,
+    /// The table or key with the error, such as `cap[0].rate`, if it is in one.
+    pub key: Option<String>,
     /// The reason, one line.
     pub reason: String,
 }
 
 impl Hint for ConfigError {
+    fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
     fn hint(&self) -> Option<Cow<'_, str>> {
-        Some("docs/guard.md lists all keys".into())
+        Some("docs/guard.md lists all keys; policies/ has examples".into())
     }
 }
 
@@ -29,10 +35,15 @@ impl Config {
     ///
     /// # Errors [`ConfigError`] for invalid TOML, an unknown key or an invalid value.
     pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
-        toml::from_str(text).map_err(|error| {
+        let refuse = |error: &toml::de::Error, key: Option<String>| {
             let start = error.span().map_or(0, |span| span.start.min(text.len()));
             let line = text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count() + 1;
-            ConfigError { line, reason: error.message().trim().replace('\n', ", ") }
+            ConfigError { line, key, reason: error.message().trim().replace('\n', ", ") }
+        };
+        let document = toml::Deserializer::parse(text).map_err(|error| refuse(&error, None))?;
+        serde_path_to_error::deserialize(document).map_err(|error| {
+            let key = error.path().to_string();
+            refuse(error.inner(), (key != ".").then_some(key))
         })
     }
 
@@ -158,5 +169,13 @@ mod tests {
         line 1: unclosed table, expected `]`
         "#
         );
+    }
+
+    #[test]
+    fn errors_have_their_key_and_a_hint() {
+        let error = Config::from_toml("[[cap]]\nrate = '1Mbps'\n[[cap]]\nrate = 10\n").unwrap_err();
+        assert_eq!((error.key(), error.line), (Some("cap[1].rate"), 4));
+        assert!(error.hint().is_some_and(|hint| hint.contains("docs/guard.md")));
+        assert_eq!(Config::from_toml("[service\n").unwrap_err().key(), None);
     }
 }

@@ -21,6 +21,13 @@ pub enum ModelError {
 }
 
 impl Hint for ModelError {
+    fn key(&self) -> Option<&str> {
+        match self {
+            ModelError::Missing(_) => Some("flow.model"),
+            ModelError::Unused => None,
+        }
+    }
+
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             ModelError::Missing(_) => Some("write one with `fairweir guard train`".into()),
