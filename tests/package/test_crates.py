@@ -78,8 +78,9 @@ def test_readers_of_configurations_do_not_depend_on_the_simulator() -> None:
 
 
 def test_errors_that_users_see_have_one_shape() -> None:
-    # Wrapped by errors that do: a sender's by Refusal, a feature's by TreesError, a session's by its own parts.
-    wrapped = {"SenderError", "SessionError", "feature.rs: ParseError"}
+    # Wrapped by errors that do: a sender's by Refusal, a feature's by TreesError, a session's by its own parts,
+    # a system call's by the error of its crate.
+    wrapped = {"SenderError", "SessionError", "SystemError", "feature.rs: ParseError"}
     derived, shaped = set(), set()
     for path in Path("crates").glob("*/src/**/*.rs"):
         text = path.read_text()
