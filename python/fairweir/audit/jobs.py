@@ -161,7 +161,7 @@ def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
 
 
 @dataclass(frozen=True)
-class Showing:
+class TraceRequest:
     """A scenario found by a search, to be run again for its time series."""
 
     subject: Subject
@@ -169,7 +169,7 @@ class Showing:
     scenario: ScenarioDict
 
 
-def show(found: Showing) -> Trace:
+def show(found: TraceRequest) -> Trace:
     """Run a found scenario and record its time series.
 
     Raises

@@ -14,7 +14,7 @@ from fairweir import _core, extras
 from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
 from fairweir.audit.exhibits.family import Depth, Place, Subject
 from fairweir.audit.exhibits.registry import FAMILIES, select
-from fairweir.audit.jobs import CALIBRATION, Job, Measured, Showing, fills_buffers, measure, show, whole_path
+from fairweir.audit.jobs import CALIBRATION, Job, Measured, TraceRequest, fills_buffers, measure, show, whole_path
 from fairweir.audit.judge import curves, judge, undecided
 from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import CONTRACT, HUNT, exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
@@ -385,7 +385,7 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
                 f"{found.kind}, D = {plain(found.d_ms or 0.0, 3)} ms, {plain(found.rate_mbps or 0.0)} Mbps",
             )
             (shown,) = pool.map_jobs(
-                show, [Showing(subject, place, found.scenario)], workers=1, timeout_s=budget.timeout_s
+                show, [TraceRequest(subject, place, found.scenario)], workers=1, timeout_s=budget.timeout_s
             )
             case.hunt_trace = shown.value if shown.ok else None
         case.searches.append(exhibit_of_hunt(found, subject))

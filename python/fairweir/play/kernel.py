@@ -27,7 +27,7 @@ from typing import IO, Any, Literal
 from fairweir.errors import ConfigError, KernelError
 from fairweir.play.columns import Columns
 from fairweir.play.process import die_with_parent
-from fairweir.play.simulate import Capture, Played
+from fairweir.play.simulate import Capture, RawRun
 from fairweir.units import Duration
 
 HELPER = "fairweir-kernel"
@@ -175,7 +175,7 @@ def play(
     options: Options | None = None,
     capture: Capture | None = None,
     on_progress: Callable[[float], object] | None = None,
-) -> Played:
+) -> RawRun:
     """Run a resolved scenario on the kernel's TCP, in real time.
 
     Parameters
@@ -187,7 +187,7 @@ def play(
 
     Returns
     -------
-    Played
+    RawRun
 
     Raises
     ------
@@ -202,7 +202,7 @@ def play(
     words = [str(helper), "run", *(options or Options()).words(), *captured]
     document = _call(words, json.dumps(config), limit_s, on_progress)
     series = document.pop("series", None)
-    return Played(document, (_decode(series["flows"]), _decode(series["links"])) if series else None)
+    return RawRun(document, (_decode(series["flows"]), _decode(series["links"])) if series else None)
 
 
 def ask(words: Sequence[str], *, limit_s: float = SETUP_S) -> Any:

@@ -24,7 +24,7 @@ from fairweir.judging.metrics import jain
 from fairweir.judging.summary import FlowSummary, LinkSummary, Named, Summary
 from fairweir.play import sim
 from fairweir.play.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
-from fairweir.play.simulate import Capture, Played, Watching
+from fairweir.play.simulate import Capture, RawRun, Recording
 from fairweir.scenario.model import Flow, Scenario
 from fairweir.scenario.resolve import flow_ids
 
@@ -350,10 +350,10 @@ def run(
     try:
         with _whole(capture) as partial:
             if on == "sim":
-                watching = Watching(record_packets, partial)
-                played = sim.play(config, scenario.base, on_progress, watching, isolates_python=isolates_python)
+                recording = Recording(record_packets, partial)
+                raw = sim.play(config, scenario.base, on_progress, recording, isolates_python=isolates_python)
             else:
-                played = _play_on_kernel(config, options, partial, on_progress)
+                raw = _play_on_kernel(config, options, partial, on_progress)
     except ConfigError as error:
         error.source = error.source or scenario.source
         if isinstance(error, CcaError) and error.key is None:
@@ -365,7 +365,7 @@ def run(
         error.source = scenario.source
         raise
     wall_s = time.perf_counter() - started
-    return Run(scenario, Summary(_document(scenario, on, played.summary, wall_s)), played.series, played.packets)
+    return Run(scenario, Summary(_document(scenario, on, raw.summary, wall_s)), raw.series, raw.packets)
 
 
 @contextmanager
@@ -396,7 +396,7 @@ def _play_on_kernel(
     options: Options | None,
     capture: Capture | None,
     on_progress: Callable[[float], object] | None,
-) -> Played:
+) -> RawRun:
     from fairweir.play import kernel
 
     for flow in config["flows"]:

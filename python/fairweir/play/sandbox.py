@@ -17,7 +17,7 @@ from fairweir import _core
 from fairweir.ccas import class_objects, lookup
 from fairweir.errors import ControllerError, FairweirError, describe_exception
 from fairweir.play.process import describe_exit, die_with_parent, user_code
-from fairweir.play.simulate import NOBODY, Played, Watching, is_users, simulate
+from fairweir.play.simulate import NO_RECORDING, RawRun, Recording, is_users, simulate
 from fairweir.units import Duration
 
 #: s of wall time without progress after which a controller is assumed to loop. Progress comes every 32,768 events (tens
@@ -40,7 +40,7 @@ _HINTS[signal.SIGILL] = _HINTS[signal.SIGFPE]
 
 
 #: Input of the child: a configuration, the folder of its files, what it records of packets, classes of this process.
-_Work = tuple[dict[str, Any], Path | None, Watching, class_objects.Parcel]
+_Work = tuple[dict[str, Any], Path | None, Recording, class_objects.Parcel]
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def play(
     config: dict[str, Any],
     base: Path | None,
     on_progress: Callable[[int], object] | None,
-    watching: Watching = NOBODY,
-) -> Played:
+    recording: Recording = NO_RECORDING,
+) -> RawRun:
     """Run `config` like :func:`fairweir.play.simulate.simulate`, in a child process.
 
     Parameters
@@ -64,7 +64,7 @@ def play(
     config : dict, ``fairweir_scenario::Config``
     base : Path; folder of Python controllers' files, after the working directory
     on_progress : called periodically with the simulated time reached, ns
-    watching : what to record of its packets
+    recording : what to record of its packets
 
     Raises
     ------
@@ -91,7 +91,7 @@ def play(
             on_progress(at_ns)
 
     try:
-        return _follow(ours, (config, base, watching, class_objects.parcel()), report)
+        return _follow(ours, (config, base, recording, class_objects.parcel()), report)
     except (EOFError, ConnectionError):
         raise _fault(config, reached, *_death(process.wait(), config)) from None
     except TimeoutError as error:
@@ -104,7 +104,7 @@ def play(
         process.wait()
 
 
-def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> Played:
+def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> RawRun:
     """Send the child its input, and return its result.
 
     Raises
@@ -127,7 +127,7 @@ def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> 
         silent = 0
         tidings: _Tidings = child.recv()
         if tidings.kind == "done":
-            played: Played = tidings.value
+            played: RawRun = tidings.value
             return played
         if tidings.kind == "failed":
             raise tidings.value
@@ -161,11 +161,11 @@ def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None)
 def serve(fd: int) -> None:
     """Act as the child: read the input from the connection `fd`, report progress, and send the result."""
     parent = Connection(fd)
-    config, base, watching, parcel = parent.recv()
+    config, base, recording, parcel = parent.recv()
     class_objects.receive(parcel)
     try:
         with user_code():
-            played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), watching)
+            played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), recording)
     except FairweirError as error:
         parent.send(_Tidings("failed", error))
     except Exception as error:  # noqa: BLE001 - the parent raises every type

@@ -8,17 +8,17 @@ from typing import Any
 
 from fairweir.ccas import lookup
 from fairweir.play import process
-from fairweir.play.simulate import NOBODY, Played, Watching, is_users, simulate
+from fairweir.play.simulate import NO_RECORDING, RawRun, Recording, is_users, simulate
 
 
 def play(
     config: dict[str, Any],
     base: Path | None,
     on_progress: Callable[[float], object] | None,
-    watching: Watching = NOBODY,
+    recording: Recording = NO_RECORDING,
     *,
     isolates_python: bool = False,
-) -> Played:
+) -> RawRun:
     """Run `config`, in a child process if it contains a user's C.
 
     Parameters
@@ -26,7 +26,7 @@ def play(
     config : dict, ``fairweir_scenario::Config``
     base : Path; folder of Python controllers' files, after the working directory
     on_progress : called periodically with the completed fraction of simulated time, 0 to 1
-    watching : what to record of its packets
+    recording : what to record of its packets
     isolates_python : run a Python class in a child process, too. A class that ends the process, prints or takes all
         memory then causes an error message only; but a debugger does not reach it
 
@@ -46,8 +46,8 @@ def play(
         if not pool.is_guarded() and (isolates_python or any(lookup.is_bpf_source(name) for name in names)):
             from fairweir.play import sandbox
 
-            return sandbox.play(config, base, report, watching)
+            return sandbox.play(config, base, report, recording)
         if pool.is_worker():
             with process.user_code():
-                return simulate(config, base, report, watching)
-    return simulate(config, base, report, watching)
+                return simulate(config, base, report, recording)
+    return simulate(config, base, report, recording)

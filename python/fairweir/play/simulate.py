@@ -33,7 +33,7 @@ class Capture:
 
 
 @dataclass(frozen=True)
-class Watching:
+class Recording:
     """Options of recording a run's packets.
 
     Attributes
@@ -46,7 +46,7 @@ class Watching:
     capture: Capture | None = None
 
 
-NOBODY = Watching()
+NO_RECORDING = Recording()
 
 
 @cache
@@ -56,7 +56,7 @@ def build() -> str:
 
 
 @dataclass(frozen=True)
-class Played:
+class RawRun:
     """Raw result of a run.
 
     Attributes
@@ -80,13 +80,13 @@ def simulate(
     config: dict[str, Any],
     base: Path | None,
     on_progress: Callable[[int], object] | None,
-    watching: Watching = NOBODY,
-) -> Played:
+    recording: Recording = NO_RECORDING,
+) -> RawRun:
     """Run `config` in this process.
 
     Parameters
     ----------
-    config, base, watching : as for :func:`play`
+    config, base, recording : as for :func:`play`
     on_progress : called periodically with the simulated time reached, ns
 
     Raises
@@ -96,9 +96,9 @@ def simulate(
     names = {flow["cca"] for flow in config["flows"]}
     classes = {name: lookup.load_class(name, base=base) for name in names if lookup.is_python(name)}
     try:
-        capture = (str(watching.capture.path), watching.capture.side) if watching.capture is not None else None
+        capture = (str(recording.capture.path), recording.capture.side) if recording.capture is not None else None
         summary_json, series, packets = _core.run(
-            json.dumps(config), classes, on_progress, watching.max_packets, capture
+            json.dumps(config), classes, on_progress, recording.max_packets, capture
         )
     except BaseException as error:
         # Not an Exception, so that it is not handled as an ordinary failure; but an audit must continue.
@@ -106,4 +106,4 @@ def simulate(
             hint = "this is a bug of fairweir: please report it with the scenario"
             raise InvariantError(f"the simulator violated an invariant: {error}", hint=hint) from None
         raise
-    return Played(json.loads(summary_json), series, packets)
+    return RawRun(json.loads(summary_json), series, packets)
