@@ -5,7 +5,7 @@
 use crate::error::GuardError;
 use crate::exchange::{Exchanges, Limits};
 use crate::machine;
-use fairweir_units::Dur;
+use fairweir_units::{Dur, Time};
 use httparse::{EMPTY_HEADER, Request, Status};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, ErrorKind};
@@ -62,38 +62,64 @@ impl Endpoint {
         })
     }
 
-    /// DnsTap as long as the process lives.
+    /// Serves `exposition` on a thread, as long as the process lives.
     pub(crate) fn serve(self, exposition: Exposition) {
+        let mut server = Server::new(self, exposition);
         thread::spawn(move || {
-            let (mut exchanges, mut is_waiting) = (Exchanges::new(LIMITS), false);
+            let mut is_waiting = false;
             loop {
                 if !is_waiting {
-                    self.wait(&exchanges);
+                    server.wait(machine::now());
                 }
-                self.accept(&mut exchanges);
-                let respond = |request: &[u8], _: bool| Some(answer_to(request)?.response(&exposition));
-                is_waiting = exchanges.advance(machine::now(), respond);
+                is_waiting = server.turn(machine::now()).unwrap_or_else(|_| {
+                    thread::sleep(PAUSE);
+                    false
+                });
             }
         });
     }
+}
+
+/// The endpoint with its connections.
+#[derive(Debug)]
+struct Server {
+    listener: TcpListener,
+    exchanges: Exchanges<TcpStream>,
+    exposition: Exposition,
+}
+
+impl Server {
+    fn new(endpoint: Endpoint, exposition: Exposition) -> Server {
+        Server { listener: endpoint.0, exchanges: Exchanges::new(LIMITS), exposition }
+    }
 
     /// Until a client connects, sends or reads, or the time of one is over.
-    fn wait(&self, exchanges: &Exchanges<TcpStream>) {
-        let listener = PollFd::new(self.0.as_fd(), PollFlags::POLLIN);
-        let mut sources: Vec<PollFd<'_>> = std::iter::once(listener).chain(exchanges.sources()).collect();
-        let left = exchanges.next_deadline().map(|until| until.since(machine::now()).as_millis_f64().ceil() as u16);
+    fn wait(&self, now: Time) {
+        let listener = PollFd::new(self.listener.as_fd(), PollFlags::POLLIN);
+        let mut sources: Vec<PollFd<'_>> = std::iter::once(listener).chain(self.exchanges.sources()).collect();
+        let left = self.exchanges.next_deadline().map(|until| until.since(now).as_millis_f64().ceil() as u16);
         // An interrupted wait is a short one.
         let _ = poll(&mut sources, left.map_or(PollTimeout::NONE, PollTimeout::from));
     }
 
-    fn accept(&self, exchanges: &mut Exchanges<TcpStream>) {
+    /// Accepts new clients and advances every connection, without blocking. Returns whether a request waits for the
+    /// next turn; an error if no connection can be accepted, after the others were advanced.
+    fn turn(&mut self, now: Time) -> io::Result<bool> {
+        let accepted = self.accept(now);
+        let respond = |request: &[u8], _: bool| Some(answer_to(request)?.response(&self.exposition));
+        let is_waiting = self.exchanges.advance(now, respond);
+        accepted.map(|()| is_waiting)
+    }
+
+    fn accept(&mut self, now: Time) -> io::Result<()> {
         for _ in 0..ACCEPTED {
-            match self.0.accept() {
-                Ok((stream, _)) => exchanges.admit(stream, machine::now()),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                Err(_) => return thread::sleep(PAUSE),
+            match self.listener.accept() {
+                Ok((stream, _)) => self.exchanges.admit(stream, now),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(e) => return Err(e),
             }
         }
+        Ok(())
     }
 }
 
@@ -174,6 +200,32 @@ mod tests {
         assert_eq!(refusal(&endless[..MAX_REQUEST_BYTES]), Some(431));
     }
 
+    /// Connects to `server` and returns the client's end.
+    fn connected(server: &mut Server, now: Time) -> TcpStream {
+        let stream = TcpStream::connect(server.listener.local_addr().unwrap()).unwrap();
+        server.turn(now).unwrap();
+        stream
+    }
+
+    /// Sends `request` and takes turns at `now` until the server has closed the connection in its direction.
+    fn answer(server: &mut Server, request: &[u8], now: Time) -> String {
+        let mut stream = connected(server, now);
+        stream.set_nonblocking(true).unwrap();
+        let (mut sent, mut answer) = (0, Vec::new());
+        for _ in 0..MAX_TURNS {
+            sent += stream.write(&request[sent..]).unwrap_or(0);
+            server.turn(now).unwrap();
+            match stream.read_to_end(&mut answer) {
+                Ok(_) => return String::from_utf8(answer).unwrap(),
+                Err(e) => assert_eq!(e.kind(), ErrorKind::WouldBlock),
+            }
+        }
+        panic!("no answer after {MAX_TURNS} turns");
+    }
+
+    /// Limit for a test that would not end.
+    const MAX_TURNS: u32 = 1 << 20;
+
     #[test]
     fn clients_that_say_nothing_keep_no_one_from_an_answer() {
         let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -181,22 +233,22 @@ mod tests {
         let again = Endpoint::bind(address).unwrap_err();
         assert!(again.to_string().contains(&address.to_string()), "{again}");
         let exposition = Exposition::new("up 0\n".to_owned());
-        endpoint.serve(exposition.clone());
+        let mut server = Server::new(endpoint, exposition.clone());
         exposition.publish("up 1\n".to_owned());
 
-        let silent: Vec<TcpStream> = (0..150).map(|_| TcpStream::connect(address).unwrap()).collect();
-        let ask = |request: &[u8]| {
-            let mut asking = TcpStream::connect(address).unwrap();
-            asking.write_all(request).unwrap();
-            let mut answer = String::new();
-            asking.read_to_string(&mut answer).unwrap();
-            answer
-        };
-        let answer = ask(b"GET /metrics HTTP/1.1\r\n\r\n");
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-        assert!(answer.contains("Content-Length: 5\r\n") && answer.ends_with("\r\n\r\nup 1\n"), "{answer}");
+        let at = |ms| Time::ZERO + Dur::from_millis(ms);
+        let silent: Vec<TcpStream> = (0..150).map(|_| connected(&mut server, at(0))).collect();
+        let reply = answer(&mut server, b"GET /metrics HTTP/1.1\r\n\r\n", at(1));
+        assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
+        assert!(reply.contains("Content-Length: 5\r\n") && reply.ends_with("\r\n\r\nup 1\n"), "{reply}");
         let long = [b"GET /metrics HTTP/1.1\r\nA: ".to_vec(), vec![b'a'; 1 << 20]].concat();
-        assert!(ask(&long).starts_with("HTTP/1.1 431 "), "an answer, no reset");
+        assert!(answer(&mut server, &long, at(2)).starts_with("HTTP/1.1 431 "), "an answer, no reset");
+
+        assert!(!server.turn(at(999)).unwrap());
+        // Two were closed for the two clients.
+        assert!(server.exchanges.sources().count() >= LIMITS.connections - 2, "the silent are within their second");
+        assert!(!server.turn(at(1002)).unwrap());
+        assert_eq!((server.exchanges.sources().count(), server.exchanges.next_deadline()), (0, None));
         drop(silent);
     }
 }
