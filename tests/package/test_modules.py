@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 CRATES = sorted(path.parent.name for path in Path("crates").glob("*/src"))
-#: Circles of folders that remain.
-KNOWN: dict[str, list[list[str]]] = {}
 
 Arrows = dict[str, set[str]]
 
@@ -114,15 +112,7 @@ def circles(graph: Arrows) -> list[list[str]]:
 @pytest.mark.parametrize("crate", CRATES)
 def test_modules_import_in_one_direction(crate: str) -> None:
     graph = arrows(Path("crates") / crate / "src")
-    found = circles(graph) + circles(folders(graph))
-    assert [circle for circle in found if circle not in KNOWN.get(crate, [])] == []
-
-
-def test_a_known_circle_exists() -> None:
-    """One that has gone leaves the list."""
-    for crate, known in KNOWN.items():
-        graph = arrows(Path("crates") / crate / "src")
-        assert [circle for circle in known if circle not in circles(graph) + circles(folders(graph))] == [], crate
+    assert circles(graph) + circles(folders(graph)) == []
 
 
 def test_circles_are_found(tmp_path: Path) -> None:
