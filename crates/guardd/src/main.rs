@@ -32,7 +32,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Guard an interface until interrupted; everything is undone then, or when the process is killed
+    /// Guard an interface until interrupted; on exit, even if killed, all changes are undone
     Run(RunArguments),
     /// Show what the guard of an interface sees and does
     Status {

@@ -36,10 +36,10 @@ def agree(
             help="Scenario files; each flow's controller is replaced. Default: the shipped scenarios agree/.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Every fourth scenario, fewer seeds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run only every fourth scenario, with fewer seeds.")] = False,
     runs: Annotated[int, typer.Option(min=1, max=100, help="Runs of each cell on the kernel.")] = 1,
     stall: Annotated[
-        str, typer.Option(metavar="TIME", help="Simulated hosts stall for TIME once per second; 0ms disables it.")
+        str, typer.Option(metavar="TIME", help="Simulated hosts stall for TIME once per second; 0ms disables stalls.")
     ] = hosts.STALL,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Store results here; finished runs found here are reused.")

@@ -38,7 +38,7 @@ def fluid(
     psi: Annotated[
         float | None,
         typer.Option(
-            metavar="X", help="Buffer in BDP; default: deep enough that the queue never empties; with --packets 1."
+            metavar="X", help="Buffer in BDP; default: deep enough that the queue never empties; with --packets: 1."
         ),
     ] = None,
     packets: Annotated[

@@ -82,7 +82,7 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Guard a network device until interrupted; everything is undone then, or when the process is killed."""
+    """Guard a network device until interrupted; on exit, even if killed, all changes are undone."""
     words = ["run", "--interface", interface]
     for option, value in (
         ("--policy", policy),
@@ -116,7 +116,7 @@ def explain(
     interface: Interface,
     as_json: AsJson = False,
 ) -> None:
-    """Explain why flows are limited as they are, and how that changed."""
+    """Explain the current limits of flows, and how they changed."""
     _become(["explain", flow, "--interface", interface, *(["--json"] if as_json else [])])
 
 

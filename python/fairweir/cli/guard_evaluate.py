@@ -30,7 +30,7 @@ def evaluate_command(
         list[str] | None, typer.Argument(metavar="[CHALLENGE]...", help=f"Default {', '.join(USUAL)}.")
     ] = None,
     configurations: Annotated[
-        int, typer.Option("-n", "--configurations", min=1, help="Number of configurations drawn from table 1.")
+        int, typer.Option("-n", "--configurations", min=1, help="Number of random configurations (docs/guard.md).")
     ] = 100,
     policy: Annotated[
         list[Path] | None,

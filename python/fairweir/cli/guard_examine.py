@@ -22,7 +22,7 @@ def examine_command(
     forest: Annotated[Path, typer.Argument(metavar="FOREST", help="A JSON file written by `guard train`.")],
     world: Annotated[World, typer.Option("--on", help="World to run in; the kernel runs in real time.")] = "sim",
     runs: Annotated[
-        int, typer.Option(min=1, help="Runs with its mix of CCAs, on networks that were not in its training set.")
+        int, typer.Option(min=1, help="Runs with the forest's mix of CCAs, on networks not in its training set.")
     ] = 20,
     rows: Annotated[int, typer.Option(min=10, help="Examples per run.")] = 300,
     duration: Annotated[

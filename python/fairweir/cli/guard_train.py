@@ -46,9 +46,7 @@ def train(
     world: Annotated[World, typer.Option("--on", help="World to run in; the kernel needs --rounds 0.")] = "sim",
     leaky_features: Annotated[
         bool,
-        typer.Option(
-            "--leaky-features", help="Also use age and byte count, features that leak which flow is the newcomer."
-        ),
+        typer.Option("--leaky-features", help="Also use age and byte count, which reveal the newcomer."),
     ] = False,
     iterations: Annotated[int, typer.Option(min=1, help="Maximum number of trees per class.")] = Shape.iterations,
     leaves: Annotated[int, typer.Option(min=2, help="Maximum number of leaves per tree.")] = Shape.leaves,

@@ -44,10 +44,10 @@ def prove(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prove a suite of lemmas over every behaviour of a network model, and compare our constants with the published.
+    """Prove a suite of lemmas over every behaviour of a network model, and compare our constants with published ones.
 
-    Exit 0: every lemma has the result that the suite expects; 1: one has another, or is unknown; 2: one is vacuous (no
-    sender can break it), or it could not run; 130: interrupted, and with --out the same command resumes.
+    Exit 0: every lemma has the result that the suite expects; 1: one has a different result, or is unknown; 2: one is
+    vacuous (no sender can break it), or it could not run; 130: interrupted, and with --out the same command resumes.
     """
     if list_only:
         _show_list(as_json)

@@ -64,7 +64,7 @@ def run(
     traffic: Annotated[Literal["own", "iperf3"], typer.Option(help="Kernel world: traffic generator.")] = "own",
     record: Annotated[
         Path | None,
-        typer.Option(help="Kernel world: record every call of BPF controllers here and replay them natively."),
+        typer.Option(help="Kernel world: record every call of BPF controllers here and replay the calls natively."),
     ] = None,
     cost: Annotated[
         bool, typer.Option("--cost", help="Kernel world: measure the CPU cost of BPF controllers.")

@@ -259,7 +259,7 @@ def show_replay(refutation: Refutation, *, as_json: bool) -> None:
 
 
 def _show_points(refutation: Refutation) -> None:
-    """Print the observations and the link, a row a point."""
+    """Print the observations and the link, a row per point."""
     window, played, act = refutation.situation.window, refutation.played, refutation.act
     table = Table("point", "sent", "delivered", "lost", "accepted", "served", "queue", box=None, header_style="bold")
     sent = [*window.sent, window.sent_next, window.sent_next + act.rate]

@@ -49,9 +49,9 @@ def evaluate(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare senders with the bars of docs/video.md, the baselines, and a sender that knows the link.
+    """Compare senders with the thresholds of docs/video.md, the baselines, and a sender that knows the link.
 
-    Exit 0: all bars hold; 1: a bar fails; 2: bad input, or a session that could not run.
+    Exit 0: all thresholds are met; 1: one is missed; 2: bad input, or a session that could not run.
     """
     candidates = [Sender.parse(word) for word in sender or ["rules"]]
     links: list[VideoScenario] = []

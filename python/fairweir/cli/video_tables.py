@@ -33,7 +33,7 @@ def tables(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure size and SSIM of generated content for each quantiser and age of the reference.
+    """Measure size and SSIM of generated content for each quantiser and age of the reference frame.
 
     Finished measurements are stored in DIR: the same command continues after an interruption.
     """
