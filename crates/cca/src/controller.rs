@@ -53,7 +53,7 @@ pub trait Controller: Debug + Send {
         None
     }
 
-    /// Named internal variables for traces and plots, in a fixed order, in the field's words.
+    /// Named internal variables for traces and plots, in a fixed order, named as in the literature.
     fn telemetry(&self, _emit: &mut dyn FnMut(&'static str, f64)) {}
 }
 
@@ -66,12 +66,12 @@ pub struct Decision {
     pub pacing_rate: Option<Rate>,
 }
 
-/// Optional calls and services that cost time, so that only those who need them pay.
+/// Optional calls and services, off by default because they cost time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interests {
     /// Whether to call [`Controller::on_send`].
     pub sent: bool,
-    /// Call [`Controller::on_packet_lost`].
+    /// Whether to call [`Controller::on_packet_lost`].
     pub lost: bool,
     /// Whether to fill [`Ack::rate`].
     pub rate_sample: bool,
@@ -88,7 +88,7 @@ pub enum CaState {
     /// No sign of loss.
     #[default]
     Open,
-    /// SACKs or duplicate ACKs, not yet enough to call a loss.
+    /// SACKs or duplicate ACKs, not yet enough to declare a loss.
     Disorder,
     /// cwnd was reduced after an ECN mark.
     Cwr,
@@ -123,7 +123,7 @@ pub struct Sender {
     pub srtt: Dur,
     /// Mean deviation of the RTT (RFC 6298).
     pub rttvar: Dur,
-    /// Smallest RTT since the start; [`Dur::MAX`] before the first sample.
+    /// Minimum RTT since the start; [`Dur::MAX`] before the first sample.
     pub min_rtt: Dur,
     /// State of loss recovery.
     pub ca_state: CaState,
@@ -177,7 +177,7 @@ impl Sender {
 pub struct RateSample {
     /// Packets delivered over `interval`; 0 if there is no sample.
     pub delivered: u64,
-    /// The maximum of the send and the ACK phase; zero if there is no sample.
+    /// The longer of the send interval and the ACK interval; zero if there is no sample.
     pub interval: Dur,
     /// `Sender::delivered` when the newest acknowledged packet was sent; ends a round when it passes.
     pub prior_delivered: u64,
@@ -205,7 +205,7 @@ pub struct Ack<'a> {
     pub marked: u64,
     /// Packets in flight before this ACK.
     pub prior_inflight: u64,
-    /// RTT of the newest packet acknowledged, if it was sent once.
+    /// RTT of the newest packet acknowledged, if it was never retransmitted.
     pub rtt: Option<Dur>,
     /// The newest packet newly acknowledged (cumulatively or by SACK), if any.
     pub newest: Option<u64>,
@@ -220,7 +220,7 @@ pub struct Ack<'a> {
 /// Cause of a loss episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Duplicate ACKs, SACK or time order (RACK).
+    /// Duplicate ACKs, SACK, or send times (RACK).
     Dupack,
     /// A congestion-experienced mark.
     Ecn,

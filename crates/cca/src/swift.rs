@@ -4,13 +4,13 @@
 //!
 //! - target = rtprop + base_target + clamp(a / sqrt(cwnd) + b, 0, fs_range), where
 //!   a = fs_range / (1/sqrt(fs_min) - 1/sqrt(fs_max)) and b = -a / sqrt(fs_max);
-//! - delay < target: cwnd += ai acked / cwnd, and by ai acked if cwnd is below one packet;
+//! - delay < target: cwnd += ai acked / max(cwnd, 1);
 //! - otherwise, at most once per RTT: cwnd *= max(1 - beta (delay - target) / delay, 1 - max_mdf);
 //! - loss or timeout, at most once per RTT: cwnd *= 1 - max_mdf; the fifth timeout in a row: cwnd = min_cwnd;
 //! - cwnd < 1: one packet in flight, paced at cwnd / RTT.
 //!
-//! Contract, with base_target 0 and no clamps: q = a / sqrt(cwnd), so rate = a^2 / (q^2 (rtprop + q)): 1/q^2 with a
-//! bias against long RTTs. n equal flows: q grows as sqrt(n).
+//! Contract, with base_target 0 and no clamps: q = a / sqrt(cwnd), so rate = a^2 / (q^2 (rtprop + q)): proportional
+//! to 1/q^2, with a bias against long RTTs. The queue of n equal flows grows as sqrt(n).
 //!
 //! ```text
 //!               the minimum delay of a round's first ACKs reaches the target
@@ -21,10 +21,11 @@
 //! whole RTT; thesis sections 6.3 and 6.5.
 //!
 //! **Deviations**: the paper's base target covers propagation and hops of one data centre; here propagation is the
-//! minimum RTT or the oracle's, and base_target is the tolerated delay in addition, zero by default since it shifts the
-//! contract. Flow scaling is set for wide-area delays (100 ms at a tenth of a packet, 1.3 ms at 500 packets; htsim: 100
-//! us, ends at 100 packets), no hop scaling, no separate target for the end host. Slow start (the paper has none)
-//! doubles per RTT; from 10 packets, additive increase alone takes 26 s to fill 200 Mbps at 40 ms.
+//! minimum RTT (or the oracle's value), and base_target is the queueing delay tolerated in addition, zero by default
+//! because it changes the contract. Flow scaling is set for wide-area delays (100 ms at a tenth of a packet, 1.3 ms at 500
+//! packets; htsim: 100 us, ends at 100 packets). There is no hop scaling and no separate target for the end host. Slow
+//! start (the paper has none) doubles per RTT; from 10 packets, additive increase alone would take 26 s to fill 200 Mbps
+//! at 40 ms.
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::delay::{Rounds, rtprop};
@@ -56,7 +57,7 @@ pub struct Params {
     pub fs_max_pkts: f64,
     /// Additive increase, packets per RTT; positive, at most 1000.
     pub ai_pkts: f64,
-    /// Weight of the excess in a decrease; positive, at most 1.
+    /// Weight of the excess delay in a decrease; positive, at most 1.
     pub beta: f64,
     /// Maximum fraction by which one decrease reduces the window; between 0 and 1.
     pub max_mdf: f64,
@@ -111,7 +112,7 @@ impl Row for Swift {
 /// Swift, as a row of the list of controllers.
 pub const ALGORITHM: Algorithm = Algorithm::of::<Swift>();
 
-/// The target as a function of the window, s beyond propagation.
+/// The target queueing delay (seconds) as a function of the window.
 #[derive(Clone, Copy, Debug)]
 struct TargetScaling {
     base: f64,
@@ -201,7 +202,7 @@ impl Controller for Swift {
         }
         let (delay, target) = (rtt.as_secs_f64(), self.target(ack.sender));
         if self.window.is_in_slow_start() {
-            if progress.first_look().is_some_and(|least| least.as_secs_f64() >= target) {
+            if progress.first_look().is_some_and(|min_delay| min_delay.as_secs_f64() >= target) {
                 self.window.leave_slow_start();
             } else if ack.sender.is_cwnd_limited {
                 self.window.double(ack.acked);
@@ -285,7 +286,7 @@ mod tests {
                 target += b.telemetry("target_qdelay_ms") / 1e3;
                 n += 1.0;
             });
-            // above by the growth per packet, below by one reduction
+            // The queue exceeds the target by one increase, and falls below it by one reduction.
             let packet = (MSS / bench.path.rate).as_secs_f64();
             assert!(((q - target) / n).abs() < 1.5 * packet, "{mbps}: {} against {}", q / n, target / n);
             assert!(bench.utilization_for(Dur::from_secs(5)) > 0.999);
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decrease_takes_half_at_most() {
+    fn a_decrease_removes_at_most_half() {
         let mut swift = Swift::new(
             &Start { mss: MSS, initial_cwnd: MSS * 64, oracle_rtprop: None, first_packet: 0, seed: 0 },
             &Params::default(),
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn five_timeouts_in_a_row_leave_the_smallest_window() {
+    fn five_timeouts_in_a_row_set_the_minimum_window() {
         let mut bench = Bench::of(NAME, &Value::Null, Path::droptail(24, 40, 1));
         bench.path.lose_every = Some(1);
         bench.run_until(Time::from_nanos(900_000_000), |_| panic!("nothing arrives"));

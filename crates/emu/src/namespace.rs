@@ -1,4 +1,4 @@
-//! Network namespaces without a name: they end with the last descriptor, socket or device that belongs to them.
+//! Unnamed network namespaces: the kernel frees one when no descriptor, process or socket refers to it.
 
 use crate::EmuError;
 use fairweir_units::During;
@@ -15,13 +15,13 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new namespace; its loopback device is up.
+    /// Creates a namespace and sets its loopback device up.
     ///
     /// # Errors
-    /// If the system refuses it (it takes CAP_SYS_ADMIN).
+    /// If the kernel refuses it (CAP_SYS_ADMIN is required).
     pub fn new() -> Result<Namespace, EmuError> {
         let fd = on_own_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET).during(|| "make a network namespace".into())?;
+            unshare(CloneFlags::CLONE_NEWNET).during(|| "create a network namespace".into())?;
             Ok(File::open("/proc/thread-self/ns/net").during(|| "open the new network namespace".into())?)
         })?;
         let namespace = Namespace { fd: fd.into() };
@@ -68,7 +68,7 @@ impl AsFd for Namespace {
     }
 }
 
-/// A thread's namespace cannot be given back: the thread ends with the work.
+/// Runs `work` on a new thread that then exits, so that no other work runs in the namespace it joined.
 fn on_own_thread<T: Send>(work: impl FnOnce() -> Result<T, EmuError> + Send) -> Result<T, EmuError> {
     thread::scope(|scope| match scope.spawn(work).join() {
         Ok(result) => result,

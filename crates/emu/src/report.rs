@@ -57,7 +57,7 @@ impl Document<'_> {
         let (spec, measured, connection) =
             (&self.config.flows[index], &self.measured.flows[index], &self.sent.flows[index]);
         let completed_at = measured.last_delivered.filter(|_| connection.is_complete);
-        // The handshake before the first data does not count as time for sending.
+        // Throughput counts from the first data, not from the handshake.
         let began = measured.first_sent.unwrap_or(spec.start);
         let from = (Time::ZERO + self.config.warmup).max(began);
         let until = self.measured.end.min(spec.stop.unwrap_or(Time::NEVER)).min(completed_at.unwrap_or(Time::NEVER));
@@ -82,7 +82,7 @@ impl Document<'_> {
         }
     }
 
-    /// The series with the simulator's columns. A run that was cut short has the rows that both sides have.
+    /// The series with the simulator's columns. A run that was cut short has only the rows that both emulator and senders recorded.
     fn series(&self) -> Option<(FlowSeries, LinkSeries)> {
         let (network, sockets) = (self.measured.series.as_ref()?, self.sent.series.as_ref()?);
         let rows = network.t_ns.len().min(sockets.t_ns.len());
@@ -100,7 +100,7 @@ impl Document<'_> {
     }
 }
 
-/// Name and little-endian numbers of each column.
+/// Name of each column and its values, little-endian.
 type Columns = Vec<(&'static str, Vec<u8>)>;
 
 macro_rules! columns {

@@ -31,14 +31,14 @@ take hours.
 """
 CALIBRATION_TIMEOUT_S = 60.0
 SEARCH_SHARE = 0.12
-"""Part of the progress bar that a search takes, for each CCA, of that CCA's battery."""
+"""Cost of one search on the progress bar, as a fraction of the CCA's battery."""
 
 Progress = Callable[[str, float], object]
 """Called with (description, completed fraction of the audit, 0 to 1)."""
 
 
 class InterruptedAuditError(KeyboardInterrupt):
-    """Ctrl-C came during an audit; ``results`` holds the finished part, marked incomplete."""
+    """An audit was interrupted by Ctrl-C; ``results`` holds the finished part, marked incomplete."""
 
     def __init__(self, results: AuditResults) -> None:
         super().__init__("interrupted")
@@ -65,7 +65,7 @@ class _Case:
 
 
 class _Conductor:
-    """The state of an audit, and the document made of it."""
+    """The state of an audit, and the results built from it."""
 
     def __init__(self, subjects: Sequence[Subject], depth: Depth, budget: Budget, names: Sequence[str]) -> None:
         self.cases = {subject.name: _Case(subject) for subject in subjects}
@@ -74,7 +74,7 @@ class _Conductor:
         self.runs = self.packets = 0
 
     def jobs(self) -> list[Job]:
-        """All runs of the battery, longest first."""
+        """Return all runs of the battery, longest first."""
         found = []
         for case in self.cases.values():
             for name in self.names:
@@ -99,7 +99,7 @@ class _Conductor:
         return found
 
     def refinements(self) -> list[Job]:
-        """More seeds for the points whose intervals straddle a threshold, cheapest first, within the budget."""
+        """Return more seeds for the points whose intervals straddle a threshold, cheapest first, within the budget."""
         wanted: dict[Job, None] = {}
         for case in self.cases.values():
             for name, samples in case.samples.items():
@@ -119,7 +119,7 @@ class _Conductor:
         return self._affordable(list(wanted))
 
     def _affordable(self, jobs: list[Job]) -> list[Job]:
-        """All seeds of a point or none, so that points stay comparable."""
+        """Select points within the budget, each with all of its seeds or none, so that points stay comparable."""
         points: dict[tuple[str, str, int], list[Job]] = defaultdict(list)
         for job in jobs:
             points[job.subject.name, job.family, job.index].append(job)
@@ -196,7 +196,7 @@ class _Conductor:
         )
 
     def document(self, *, complete: bool, wall_s: float, command: str) -> AuditResults:
-        """Everything so far, with verdicts."""
+        """Return the results so far, with verdicts."""
         return AuditResults(
             version=_core.__version__,
             depth=self.depth.value,
@@ -289,7 +289,7 @@ def run_audit(
     only : exhibits to run (full names or their beginnings); all by default, the quick battery without searches
     workers : processes, one per core by default
     command : the command line, for the record
-    on_progress : called often
+    on_progress : called with a description and the completed fraction
 
     Returns
     -------
@@ -297,7 +297,7 @@ def run_audit(
 
     Raises
     ------
-    ConfigError : no such exhibit, or a number of seeds that gives no interval
+    ConfigError : no such exhibit, or too few seeds for an interval
     CcaError : an unknown CCA, or one that cannot be loaded
     InterruptedAuditError : Ctrl-C; holds the finished part
     """
@@ -335,7 +335,7 @@ def _with_seeds(budget: Budget, seeds: int | None) -> Budget:
     if seeds is None:
         return budget
     if seeds < 2:
-        raise ConfigError(f"an interval needs at least two seeds: `{seeds}`", key="--seeds", hint="write --seeds 3")
+        raise ConfigError(f"an interval needs at least two seeds: `{seeds}`", key="--seeds", hint="use --seeds 3")
     return Budget(seeds, max(seeds, budget.refine_to), budget.refine_packets, budget.patience, budget.timeout_s)
 
 
@@ -408,7 +408,7 @@ def _weight(job: Job) -> float:
 
 
 class _Meter:
-    """Turns finished work into a part of the whole."""
+    """Reports progress as the fraction of work that is finished."""
 
     def __init__(self, report: Progress, battery: float, searches: int, subjects: int) -> None:
         self._report = report

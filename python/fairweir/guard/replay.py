@@ -1,4 +1,4 @@
-"""Apply a guard's policies to a capture: the decisions that it would have taken, without effect."""
+"""Apply a guard's policies to a capture: the decisions that it would have taken; nothing is sent."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def replay(
     *,
     on_progress: Callable[[int], object] | None = None,
 ) -> dict[str, Any]:
-    """Show a capture to a guard's policies.
+    """Apply a guard's policies to a capture.
 
     Parameters
     ----------
-    capture : Path, of a pcap or pcapng file that has the packets of both directions at the receiver's side
+    capture : Path of a pcap or pcapng file, captured at the receiver, with both directions
     policy : Policy, a file of policies
     managed : addresses of the guarded hosts; default the host that receives the most payload
     on_progress : called periodically with the number of frames read
 
     Returns
     -------
-    dict; ``managed``: addresses; ``capture``: what was in it; ``flows``: for each ``service``, ``remote``, ``local``,
+    dict; ``managed``: addresses; ``capture``: frame counts; ``flows``: for each ``service``, ``remote``, ``local``,
     ``first_s``, ``last_s`` (since the first packet), ``bytes``, ``mbps``, ``lost_pkts``, ``rtt_ms``, ``min_rtt_ms``,
     ``held_s``, ``min_window_bytes``, ``history`` of ``t_s``, ``window_bytes``, ``target_mbps``, ``why``
 

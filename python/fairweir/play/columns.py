@@ -77,7 +77,7 @@ def table(raw: Columns, columns: tuple[Column, ...], index: str, label: str, lab
 
     Parameters
     ----------
-    raw : dict of bytes, one entry a column
+    raw : dict of bytes, one entry per column
     columns : the table's columns
     index : str; the column of indices after which a column of names, `label`, is inserted
     labels : list of str; the name of each index

@@ -40,7 +40,7 @@ def packets(rate: Rate, duration: Duration) -> int:
 
 
 def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Measure:
-    """Measure in processes, one job a core.
+    """Measure in processes, one job per core.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def descend(
 
     Raises
     ------
-    ConfigError, ControllerError, CcaError : the CCA does not do
+    ConfigError, ControllerError, CcaError : the CCA fails during a run or cannot be loaded
     """
     import numpy as np
 
@@ -120,7 +120,7 @@ def delays_ms(cca: Cca, rate: Rate, rtprop: Duration) -> tuple[npt.NDArray[np.fl
 
     Raises
     ------
-    ConfigError, ControllerError, CcaError : the CCA does not do
+    ConfigError, ControllerError, CcaError : the CCA fails during a run or cannot be loaded
     """
     import numpy as np
 

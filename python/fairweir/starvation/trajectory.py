@@ -44,7 +44,7 @@ class Trajectory:
 
     @property
     def throughput(self) -> Rate:
-        """Data sent over the span."""
+        """Rate at which data was sent over the span."""
         return Bytes(len(self.sent_ns) * self.packet_bytes) / Duration.from_ns(self.span_ns)
 
 
@@ -54,7 +54,7 @@ def record(
     span: Duration,
     on_progress: Callable[[float], object] | None = None,
 ) -> Trajectory:
-    """Run one flow alone and extract the span from the record of its packets.
+    """Run one flow alone and return the packets that it sent in the span.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def record(
     Raises
     ------
     ConfigError : there are more packets than a record can hold
-    ControllerError, CcaError : the CCA does not do
+    ControllerError, CcaError : the CCA fails during the run or cannot be loaded
     """
     import numpy as np
 

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 /// A link: serves packets one after another, in order of arrival.
 pub trait Link: Debug + Send {
-    /// The last bit of a packet that arrives at `now` leaves at the time returned, which never decreases.
+    /// Returns the time at which the last bit of a packet that arrives at `now` leaves; it never decreases.
     ///
     /// `now` never decreases. Not called for packets that the queue drops.
     fn depart(&mut self, now: Time, bytes: Bytes) -> Time;
@@ -16,7 +16,7 @@ pub trait Link: Debug + Send {
     fn mean_rate(&self, from: Time, to: Time) -> Rate;
 }
 
-/// A kind of link: its parameters in base units, in the file of the link.
+/// Parameters of one kind of link, in base units; each link's file defines its own.
 pub trait LinkSpec: Debug {
     /// Checks the parameters.
     ///
@@ -44,9 +44,9 @@ kinds! {
     LinkConfig of LinkSpec;
     /// A constant rate.
     Constant = constant::ConstantConfig;
-    /// A rate that changes at given times; outages too.
+    /// A rate that changes at given times; zero is an outage.
     Steps = steps::StepsConfig;
-    /// Opportunities from a trace (mahimahi).
+    /// Delivery opportunities from a mahimahi trace.
     Trace = trace::TraceConfig;
     /// A token-bucket shaper.
     TokenBucket = shaper::ShaperConfig;

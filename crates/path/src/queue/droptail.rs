@@ -55,7 +55,7 @@ pub struct Droptail {
 }
 
 impl Droptail {
-    /// The queue for `config`.
+    /// Creates the queue that `config` describes.
     pub fn new(config: &DroptailConfig) -> Droptail {
         Droptail { limit: Limit::new(config.limit, config.limit_packets) }
     }

@@ -125,7 +125,7 @@ def _partial() -> list[Number]:
 
 
 def draw() -> Figure:
-    """Draw the five panels: an arrow a state, and where the state stays."""
+    """Draw the five panels: an arrow per state, and the fixed point."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(15, 3.6), layout="constrained")
