@@ -84,6 +84,27 @@ def test_a_file_is_read_as_it_was_written_and_written_alike(tmp_path: Path) -> N
     assert len(Table.read(Table({}).write(tmp_path / "none"))) == 0
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int8", "float32", "float64", "bool"])
+def test_limits_of_a_type_survive_next_to_missing_values(dtype: str, tmp_path: Path) -> None:
+    ends: list[Any] = [np.nan, -np.inf, 0.1] if dtype.startswith("float") else [True, False, True]
+    if "int" in dtype:
+        ends = [np.iinfo(dtype).min, np.iinfo(dtype).max, np.iinfo(dtype).max - 1]
+    table = Table({"a": np.ma.MaskedArray(np.array([*ends, 0], dtype=dtype), mask=[False, False, False, True])})
+    found = Table.read(table.write(tmp_path / "a"))
+    assert found == table
+    assert plain(pq.read_table(tmp_path / "a").to_pylist()) == plain(found.to_rows())
+    nothing = Table({"a": np.ma.MaskedArray(np.array([1, 1], dtype=dtype), mask=True)})
+    assert Table.read(nothing.write(tmp_path / "b")) == nothing
+
+
+def test_numbers_of_another_byte_order_are_the_same_numbers(tmp_path: Path) -> None:
+    some = np.ma.MaskedArray(np.array([1, 2, 3], ">f8"), mask=[False, True, False])
+    table = Table({"a": np.array([0, 1, -2], dtype=">i4"), "b": some})
+    rows = [{"a": 0, "b": 1.0}, {"a": 1, "b": None}, {"a": -2, "b": 3.0}]
+    assert pq.read_table(table.write(tmp_path / "a")).to_pylist() == rows
+    assert Table.read(tmp_path / "a").to_rows() == rows
+
+
 @pytest.mark.parametrize("options", [{}, {"compression": "zstd", "use_dictionary": False}, {"row_group_size": 2}])
 def test_files_that_others_wrote_are_read(options: dict[str, Any], tmp_path: Path) -> None:
     pq.write_table(pa.table(a_table()), tmp_path / "theirs.parquet", **options)

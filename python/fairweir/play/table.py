@@ -266,6 +266,8 @@ def _arrow_array(values: Values) -> arrow.Array:
         dictionary = arrow.DataType.dictionary(arrow.DataType.int32(), arrow.DataType.string())
         names = arrow.Array(list(values.names), type=arrow.DataType.string()).cast(dictionary)
         return names.take(arrow.Array.from_numpy(values.codes))
+    if not values.dtype.isnative:  # Arrow reads the bytes as the machine's own
+        values = values.astype(values.dtype.newbyteorder("="))
     if values.dtype.kind == "O":
         return arrow.Array(values.tolist(), type=arrow.DataType.string())
     if not isinstance(values, np.ma.MaskedArray):
@@ -317,8 +319,11 @@ def _values(column: arrow.ChunkedArray, path: Path, name: str) -> Values:
     if check.is_numeric(kind) or check.is_boolean(kind):
         if whole.null_count == 0:
             return np.asarray(whole.to_numpy())
-        empty = np.asarray(arrow.Array([], type=kind).to_numpy())
-        return _column(list(whole.to_pylist())).astype(empty.dtype)
+        # Not by way of floats, which 64-bit integers above 2**53 do not survive.
+        dtype = np.asarray(arrow.Array([], type=kind).to_numpy()).dtype
+        listed = whole.to_pylist()
+        numbers = np.array([0 if value is None else value for value in listed], dtype=dtype)
+        return np.ma.MaskedArray(numbers, mask=[value is None for value in listed])
     if check.is_string(kind) or check.is_large_string(kind) or check.is_string_view(kind):
         return np.array(whole.to_pylist(), dtype=object)
     raise ConfigError(f"neither numbers nor text: `{str(kind).strip()}`", hint=_HINT, source=str(path), key=name)
