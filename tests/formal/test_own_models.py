@@ -16,8 +16,8 @@ from fairweir.formal import models
 from fairweir.formal.claims.syntax import parse_claim
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
-from fairweir.formal.exact import networks
-from fairweir.formal.models import MODELS, NETWORKS
+from fairweir.formal.exact import judge, networks
+from fairweir.formal.models import MODELS, NETWORKS, hosted
 from fairweir.formal.models.new import write_model
 from fairweir.formal.models.user import find_model
 from fairweir.formal.solving.solve import ProofOutcome
@@ -179,6 +179,97 @@ def test_a_judge_that_accepts_less_than_the_encoding_is_an_error_at_the_countere
     asked = case(where, "utilization>=1.5", points=5)
     with pytest.raises(ConfigError, match="`constrain` and `violations` disagree: a trace breaks late at t = 4"):
         verify(asked)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("        for t in range(system", "        while True: pass\n        for t in range(system", "does not return"),
+        ("        for t, served", "        while True: pass\n        for t, served", "does not return"),
+        ("class Dummy", "while True: pass\nclass Dummy", "loading it does not return"),
+        ("        for t in range(system", "        bytearray(1 << 46)\n        for t in range(system", "MemoryError"),
+        (
+            "        for t in range(system",
+            "        import os; os._exit(7)\n        for t in range(system",
+            "exit code 7",
+        ),
+        (
+            "        for t, served",
+            "        import os; os.kill(0, 9)\n        for t, served",
+            "ends the process .SIGKILL",
+        ),
+        (
+            "        for t in range(system",
+            "        system.groups.clear()\n        for t in range(system",
+            "changes group",
+        ),
+        ("    has_jitter", "    acks = 3\n    has_jitter", "`acks` must be one of Acks"),
+        ("class Dummy", "raise KeyboardInterrupt\nclass Dummy", "ends the process|KeyboardInterrupt"),
+    ],
+)
+def test_hostile_code_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, expected: str
+) -> None:
+    if "return" in expected:
+        monkeypatch.setattr(hosted, "TIMEOUT_S", 8)
+    assert old in DUMMY
+    with pytest.raises(ConfigError) as raised:
+        find_model(write(tmp_path, DUMMY.replace(old, new, 1)))
+    assert re.search(expected, " ".join(raised.value.render().split()))
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("__import__('os')._exit(0)", r"`violations` ends the process \(exit code 0\)"),
+        ("any(iter(int, 1))", "not return"),
+    ],
+)
+def test_code_that_turns_hostile_at_a_verdict_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, expected: str
+) -> None:
+    monkeypatch.setattr(hosted, "TIMEOUT_S", 8)
+    text = DUMMY.replace("        for t, served", f"        if trace.grid.points > 4: {code}\n        for t, served")
+    asked = case(write(tmp_path, text), "utilization>=1.5", points=5)
+    with pytest.raises(ConfigError, match=expected):
+        verify(asked)
+
+
+def test_a_models_code_changes_nothing_in_the_process_that_judges(tmp_path: Path) -> None:
+    """Neither what it imports nor what it replaces there; and the model is read again once its file is another."""
+    spoils = "import fairweir.formal.exact.judge as judge\njudge.violations = lambda trace: []\n"
+    where = write(tmp_path, spoils + DUMMY)
+    first = find_model(where)
+    assert find_model(where) is first
+    assert judge.violations.__module__ == "fairweir.formal.exact.judge"
+    (tmp_path / "mine.py").write_text(DUMMY.replace("without limits", "of a second version"))
+    assert find_model(where).summary == "A link of a second version"
+
+
+def test_what_a_model_prints_is_no_result(call: Call, tmp_path: Path) -> None:
+    write(tmp_path, "print('{}')\n" + DUMMY.replace("        for t", "        print('{}')\n        for t"))
+    code, out, _ = call(
+        "verify", "cc_qdel", "--model", "mine.py:Dummy", "--points", "4", "--property", "utilization>=1.5", "--json"
+    )
+    assert code == 1
+    (verdict,) = json.loads(out)["verdicts"]
+    assert "as the user's `mine.py:Dummy` (SHA-256 " in verdict["assumed"][0]
+
+
+def test_a_judge_that_accepts_all_but_the_impossible_has_a_verdict_of_its_own(call: Call, tmp_path: Path) -> None:
+    """The link may serve nothing: no definition contradicts it, so the verdict names who judged."""
+    text = DUMMY.replace("system.S[t] == system.accepted(t)", "system.S[t] <= system.accepted(t)")
+    judge = (
+        "            if served > trace.accepted(t):\n                yield from NETWORK.unless(False, 'S', t, 'no')\n"
+    )
+    head, _, _ = text.partition("            yield from NETWORK.equal")
+    write(tmp_path, head + judge)
+    code, out, _ = call(
+        "verify", "cc_qdel", "--model", "mine.py:Dummy", "--points", "5", "--property", "utilization>=0.1"
+    )
+    assert code == 1
+    assert "checked with exact arithmetic, by `violations` of mine.py:Dummy: " in out
+    assert "the dummy link as the user's `mine.py:Dummy`" in out
 
 
 def imported(path: Path) -> Iterator[str]:

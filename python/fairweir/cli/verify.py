@@ -167,11 +167,16 @@ def show(evidence: Evidence, out: Path | None) -> None:
 
 
 def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[str]:
+    from fairweir.formal.models import MODELS
+
     lines = [f"{found.answer.solver or 'no solver'}, {found.cpu_s:.2f} CPU s"]
     if found.answer.reason:
         lines.append(found.answer.reason)
     if found.trace is not None:
-        lines.append(f"a trace, checked with exact arithmetic{_numbers(found.case.claim, found.value, found.shown)}")
+        judge = f", by `violations` of {source}" if (source := MODELS[found.case.model].source) else ""
+        lines.append(
+            f"a trace, checked with exact arithmetic{judge}{_numbers(found.case.claim, found.value, found.shown)}"
+        )
     if (played := evidence.played) is not None:
         if played.breaks is None:
             lines.append(

@@ -1,28 +1,34 @@
-"""A user's own network model: a class in a Python file, ``mine.py:Mine`` (docs/formal/models.md)."""
+"""A user's own network model: a class in a Python file, ``mine.py:Mine`` (docs/formal/models.md).
+
+Its code runs in a child process (:mod:`fairweir.formal.models.hosted`), which has a :class:`CheckedModel`. The parent
+has a :class:`UserModel`, which asks the child.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import z3
 
-from fairweir.ccas.lookup import load_module
+from fairweir.ccas.lookup import load_module, locate
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import CcaError, ConfigError, FairweirError, describe_exception
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
-from fairweir.formal.encoding.system import System
+from fairweir.formal.encoding.system import Acks, Sender, System
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.judge import violations
 from fairweir.formal.exact.networks import define
 from fairweir.formal.exact.report import Violation
 from fairweir.formal.models import MODELS, register
+from fairweir.formal.models.hosted import Added, Host, HostError
 from fairweir.formal.models.model import Model, PacketPath
 
 #: Sample points of the trace on which encoding and judge are compared when a model is loaded.
@@ -36,8 +42,98 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _OPTION: Final = "--model"
 
 
+@dataclass(frozen=True)
+class Facts:
+    """Attributes of a user's model, and the file that it was read from."""
+
+    attributes: dict[str, Any]
+    summary: str
+    path: str
+    digest: str
+
+
+_FLAGS: Final = ("has_jitter", "delays_each_flow", "knows_losses_at_once", "has_constant_rate")
+
+
 class UserModel(Model):
-    """A model from a file; what its methods raise or return wrongly is an error that names file, class and line.
+    """A model from a file, whose methods run in a process of its own.
+
+    What they raise or return wrongly is an error that names file, class and line, and so is the end of that process.
+
+    Parameters
+    ----------
+    source : str, ``mine.py:Mine``
+
+    Raises
+    ------
+    ConfigError : there is no such model, or it is not one
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source, self._host = source, Host(source)
+        self._facts: Facts = self._ask("loading it", "load", source)
+        vars(self).update(self._facts.attributes)
+
+    @property
+    def summary(self) -> str:
+        """One line: the start of the class's docstring."""
+        return self._facts.summary
+
+    @property
+    def path(self) -> str:
+        """The file that it was read from."""
+        return self._facts.path
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of that file."""
+        return self._facts.digest
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file is as it was read."""
+        try:
+            return _digest(Path(self.path)) == self.digest
+        except OSError:
+            return False
+
+    def constrain(self, system: System) -> None:
+        """Add the constraints on TA and S.
+
+        Raises
+        ------
+        ConfigError : the user's method raises, adds something else, or does not return
+        """
+        senders = [flow.sender for flow in system.flows]
+        added: Added = self._ask("`constrain`", "added", system.grid, system.buffer, senders, system.acks)
+        constraints, (total, *left) = added.read()
+        for group, constraint in constraints:
+            system.require(group, constraint)
+        system.TA, system.left = total, list(left)
+
+    def violations(self, trace: Trace) -> list[Violation]:
+        """Check a trace by the user's method.
+
+        Raises
+        ------
+        ConfigError : it raises, returns something else than violations, or does not return
+        """
+        found: list[Violation] = self._ask("`violations`", "violations", trace)
+        return found
+
+    def fail(self, problem: str, hint: str | None = None) -> NoReturn:
+        """Raise an error that names the class and its file."""
+        raise _wrong(problem, self.source or "", hint)
+
+    def _ask(self, what: str, method: str, *arguments: Any) -> Any:
+        try:
+            return self._host.ask(method, *arguments)
+        except HostError as error:
+            raise _wrong(f"{what} {error}", self.source or "") from None
+
+
+class CheckedModel(Model):
+    """A user's model in the process that runs its code; what its methods raise or return wrongly is an error.
 
     Parameters
     ----------
@@ -47,20 +143,31 @@ class UserModel(Model):
 
     def __init__(self, own: Model, source: str) -> None:
         self.own, self.source = own, source
-        self.name, self.acks, self.packets = own.name, own.acks, own.packets
-        self.has_jitter, self.delays_each_flow = own.has_jitter, own.delays_each_flow
-        self.knows_losses_at_once, self.has_constant_rate = own.knows_losses_at_once, own.has_constant_rate
-        self.beliefs = own.beliefs
+        self.name, self.acks, self.packets, self.beliefs = own.name, own.acks, own.packets, own.beliefs
+        for flag in _FLAGS:
+            setattr(self, flag, getattr(own, flag))
 
-    @property
-    def summary(self) -> str:
-        """One line: the start of the class's docstring."""
-        return self.own.summary
+    def facts(self) -> Facts:
+        """Return what the other process knows of it."""
+        path = Path(inspect.getfile(type(self.own))).resolve()
+        attributes = {name: getattr(self, name) for name in (*_FLAGS, "name", "acks", "beliefs")}
+        packets = self.packets and PacketPath(bool(self.packets.varies), bool(self.packets.delays))
+        return Facts({**attributes, "packets": packets}, str(self.own.summary), str(path), _digest(path))
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the file that it was read from."""
-        return hashlib.sha256(Path(inspect.getfile(type(self.own))).read_bytes()).hexdigest()
+    def added(self, grid: Grid, buffer: Buffer, senders: Sequence[Sender], acks: Acks) -> Added:
+        """Return the constraints that the model adds to a system, as text.
+
+        Raises
+        ------
+        ConfigError : the user's method raises, or adds something else
+        """
+        system = System(self, grid, buffer, senders, acks)
+        before = {name: list(group) for name, group in system.groups.items()}
+        self.constrain(system)
+        constraints = [
+            (str(name), one) for name, group in system.groups.items() for one in group[len(before.get(name, ())) :]
+        ]
+        return Added.of(constraints, [system.TA, *system.left])
 
     def constrain(self, system: System) -> None:
         """Add the constraints on TA and S, and check that they are such.
@@ -69,11 +176,14 @@ class UserModel(Model):
         ------
         ConfigError : the user's method raises, or adds something else
         """
-        before = {name: len(group) for name, group in system.groups.items()}
+        before = {name: list(group) for name, group in system.groups.items()}
         with self._blamed("constrain"):
             self.own.constrain(system)
+        for name, given in before.items():
+            if not _begins_with(system.groups.get(name), given):
+                self.fail(f"`constrain` changes group `{name}`, which every model has", "only add constraints to it")
         for name, group in system.groups.items():
-            for one in group[before.get(name, 0) :]:
+            for one in group[len(before.get(name, ())) :]:
                 if not (isinstance(one, z3.ExprRef) and z3.is_bool(one)):
                     self.fail(f"`constrain` adds `{one!r:.60}` to group `{name}`, which is not a constraint of z3")
         for noun, curve in (("TA", system.TA), *((f"left[{i}]", curve) for i, curve in enumerate(system.left))):
@@ -94,7 +204,10 @@ class UserModel(Model):
         for one in found:
             if not isinstance(one, Violation):
                 self.fail(f"`violations` returns `{one!r:.60}`, which is not a Violation")
-        return found
+        return [
+            Violation(str(one.rule), int(one.t), None if one.flow is None else int(one.flow), str(one.text))
+            for one in found
+        ]
 
     def fail(self, problem: str, hint: str | None = None) -> NoReturn:
         """Raise an error that names the class and its file."""
@@ -126,15 +239,46 @@ def find_model(name: str) -> Model:
         if name.endswith(".py"):
             hint = f"name the class too: `{name}:Mine`"
         raise ConfigError(f"no such model: `{name}`", key=_OPTION, hint=hint)
-    own = _instance(name)
-    known = MODELS.get(own.name)
-    if isinstance(known, UserModel) and type(known.own) is type(own):
-        return known
-    model = UserModel(own, name)
-    _check_facts(model)
-    _try_out(model)
+    for known in list(MODELS.values()):
+        if isinstance(known, UserModel) and known.source == name and known.is_current and _is_at(known.path, name):
+            return known
+    model = UserModel(name)
+    if model.name in MODELS and MODELS[model.name].source != name:
+        raise _wrong(f"a model `{model.name}` already exists", name, "choose another `name`")
     register(model)
     return model
+
+
+def load(name: str) -> CheckedModel:
+    """Load a user's model in this process, and compare it with its judge on a trace.
+
+    Raises
+    ------
+    ConfigError : there is no such model, or it is not one
+    """
+    model = CheckedModel(_instance(name), name)
+    _check_facts(model)
+    _try_out(model)
+    return model
+
+
+def _is_at(path: str, name: str) -> bool:
+    """Return whether a name such as ``mine.py:Mine`` is of that file; names of modules are."""
+    where = name.rpartition(":")[0]
+    return not where.endswith(".py") or str(locate(where)) == path
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _begins_with(group: Sequence[object] | None, given: Sequence[object]) -> bool:
+    """Return whether a list still has these elements, the very same objects, at its beginning."""
+    return (
+        group is not None
+        and len(group) >= len(given)
+        and all(one is other for one, other in zip(group, given, strict=False))
+    )
 
 
 def _instance(name: str) -> Model:
@@ -179,15 +323,19 @@ def _is_model(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, Model)
 
 
-def _check_facts(model: UserModel) -> None:
-    for fact in ("has_jitter", "delays_each_flow", "knows_losses_at_once", "has_constant_rate"):
+def _check_facts(model: CheckedModel) -> None:
+    for fact in _FLAGS:
         if not isinstance(getattr(model, fact), bool):
             model.fail(f"`{fact}` must be True or False: `{getattr(model, fact)!r:.60}`")
     if not (model.packets is None or isinstance(model.packets, PacketPath)):
         model.fail(f"`packets` must be a PacketPath or None: `{model.packets!r:.60}`")
+    if not isinstance(model.acks, Acks):
+        model.fail(f"`acks` must be one of Acks: `{model.acks!r:.60}`")
+    if not isinstance(model.beliefs, str):
+        model.fail(f"`beliefs` must be the name of a family of beliefs: `{model.beliefs!r:.60}`")
 
 
-def _try_out(model: UserModel) -> None:
+def _try_out(model: CheckedModel) -> None:
     """Compare the encoding with the judge on one trace, which must be accepted, and rejected once it serves too much.
 
     A trace that the solver does not find here is left to the controls of the verdict.

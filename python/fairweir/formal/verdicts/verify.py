@@ -91,6 +91,13 @@ class Case:
             return "an infinite buffer loses nothing; use --buffer small, arbitrary or large"
         return ""
 
+    def _whose(self) -> str:
+        """Return who defines and judges the model, if it is a user's."""
+        own = MODELS[self.model]
+        if not isinstance(own, UserModel):
+            return ""
+        return f" as the user's `{own.source}` (SHA-256 {own.digest[:16]}) defines and judges it"
+
     def assumed(self) -> list[str]:
         """Return everything that a verdict depends on."""
         grid, floor = self.system.grid, min_size(self.buffer, self.system.grid)
@@ -106,7 +113,7 @@ class Case:
             else "may pause as long as D allows"
         )
         return [
-            f"the {self.system.model} link, any rate C of more than 5 MSS/R, {buffers[self.buffer]}",
+            f"the {self.system.model} link{self._whose()}, any rate C of more than 5 MSS/R, {buffers[self.buffer]}",
             f"D = {grid.jitter} R; acknowledgements {rests}",
             f"{grid.points} sample points, {grid.per_r} a R: traces of {grid.span} R, from any state of the link on",
             f"{self.flows} flow{'s' if self.flows > 1 else ''} with all its data to send; {self.subject.assumes}",

@@ -1,0 +1,173 @@
+"""A user's network model in a child process: its code neither sees nor changes the process that judges its traces.
+
+The parent sends requests, the child answers them: terms of z3 as SMT-LIB text, violations as data. Memory is limited as
+for controllers (:mod:`fairweir.play.process`), and a method that does not return ends with its process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe
+from typing import Any, Final
+
+import z3
+
+from fairweir.errors import FairweirError, describe_exception
+from fairweir.formal.encoding.system import Curve
+from fairweir.play.process import describe_exit, die_with_parent, user_code
+
+#: s of wall time after which a method of a user's model is assumed to loop; the shipped models need 1 % of it.
+TIMEOUT_S: Final = 60
+
+
+class HostError(Exception):
+    """The child died or does not return; the text completes a sentence about the model."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """The constraints that a model adds to a system, as text.
+
+    Attributes
+    ----------
+    groups : names of the groups, one per constraint
+    points : numbers of terms of TA, then of each curve of ``left``
+    text : str, SMT-LIB: an assertion per constraint, then per term
+    """
+
+    groups: tuple[str, ...]
+    points: tuple[int, ...]
+    text: str
+
+    @classmethod
+    def of(cls, constraints: Sequence[tuple[str, z3.BoolRef]], curves: Sequence[Curve]) -> Added:
+        """Write constraints with their groups, and curves, as text."""
+        terms = [term for _, term in constraints] + [term for curve in curves for term in curve]
+        solver = z3.Solver()
+        for term in terms:
+            # An assertion can be of a Boolean only; the function keeps terms of other sorts, and each one apart.
+            solver.add(z3.Function(f"term of {term.sort()}", term.sort(), z3.BoolSort())(term))
+        return cls(tuple(group for group, _ in constraints), tuple(map(len, curves)), solver.sexpr())
+
+    def read(self) -> tuple[list[tuple[str, Any]], list[list[Any]]]:
+        """Return the constraints with their groups, and the curves."""
+        terms = [wrapped.arg(0) for wrapped in z3.parse_smt2_string(self.text)]
+        curves, start = [], len(self.groups)
+        for length in self.points:
+            curves.append(terms[start : start + length])
+            start += length
+        return list(zip(self.groups, terms, strict=False)), curves
+
+
+class Host:
+    """The child process of one model; it is started at the first request, and again if it ended between two.
+
+    Parameters
+    ----------
+    source : str, ``mine.py:Mine``
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """Return the child's answer.
+
+        Parameters
+        ----------
+        method : str, of :class:`fairweir.formal.models.user.CheckedModel`, or "load"
+        arguments : of the method; they are pickled
+
+        Raises
+        ------
+        HostError : the child ended, or does not return
+        FairweirError : as the child raised it
+        """
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+            if method != "load":
+                self.ask("load", self._source)
+        connection = self._connection
+        assert connection is not None  # noqa: S101 - it was started
+        try:
+            connection.send((method, arguments))
+            # Counted second by second: a time during which both processes were stopped (Ctrl-Z) counts as one.
+            silent = 0
+            while not connection.poll(1.0):
+                silent += 1
+                if silent >= TIMEOUT_S:
+                    raise HostError(f"does not return (for {TIMEOUT_S} s)")
+            kind, answer = connection.recv()
+        except (EOFError, ConnectionError):
+            raise HostError(f"ends the process ({describe_exit(self._end())})") from None
+        except BaseException:
+            self._end()
+            raise
+        if kind == "failed":
+            raise answer
+        return answer
+
+    def _start(self) -> None:
+        ours, theirs = Pipe()
+        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({theirs.fileno()})"
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-P", "-c", code],
+            stdin=subprocess.DEVNULL,
+            stdout=2,  # output of a user's code is not part of the result
+            pass_fds=[theirs.fileno()],
+            process_group=0,  # so that Ctrl-C does not reach it
+            preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
+        )
+        theirs.close()
+        self._connection = ours
+
+    def _end(self) -> int:
+        """End the child and all that it started, and return its exit code."""
+        process, connection = self._process, self._connection
+        self._process = self._connection = None
+        if connection is not None:
+            connection.close()
+        if process is None:
+            return 0
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.2)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return process.wait()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self._end()
+
+
+def serve(fd: int) -> None:
+    """Act as the child: answer requests from the connection `fd` until it is closed."""
+    from fairweir.formal.models.user import CheckedModel, load
+
+    parent = Connection(fd)
+    model: CheckedModel | None = None
+    with user_code():
+        while True:
+            try:
+                method, arguments = parent.recv()
+            except EOFError:
+                return
+            try:
+                if method == "load":
+                    model = load(*arguments)
+                    answer: Any = model.facts()
+                else:
+                    answer = getattr(model, method)(*arguments)
+                parent.send(("done", answer))
+            except FairweirError as error:
+                parent.send(("failed", error))
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the parent raises every type
+                parent.send(("failed", FairweirError(f"a user's model fails: {describe_exception(error)}")))
