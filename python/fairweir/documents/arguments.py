@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from operator import index
+from typing import Any, ParamSpec, SupportsIndex, TypeVar
 
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
@@ -38,6 +39,31 @@ def one_of(known: Iterable[str], value: object, name: str) -> None:
     words = list(known)
     if value not in words:
         raise ConfigError(f"{name} cannot be `{value}`", hint=did_you_mean(str(value), words))
+
+
+def text(value: object, name: str) -> str:
+    """Return `value` if it is a string.
+
+    Raises
+    ------
+    ConfigError : it is something else; names the argument
+    """
+    if not isinstance(value, str):
+        raise ConfigError(f"{name} must be a text: `{value!r:.60}`", key=name)
+    return value
+
+
+def count(value: object, name: str, minimum: int = 1) -> int:
+    """Return `value` if it is a whole number of at least `minimum`.
+
+    Raises
+    ------
+    ConfigError : it is less, or something else; names the argument
+    """
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or index(value) < minimum:
+        expected = "positive" if minimum == 1 else f"at least {minimum}"
+        raise ConfigError(f"{name} must be a whole number, {expected}: `{value!r:.60}`", key=name)
+    return index(value)
 
 
 def text_with_unit(value: object, name: str, example: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairweir.errors import ConfigError
 from fairweir.explain.read import explain_file
 from fairweir.explain.table import remarks, split_small
 from fairweir.explain.verdict import verdict
@@ -104,5 +105,7 @@ def explain(capture: str | Path, *, on_progress: Callable[[int], object] | None 
     >>> len(fw.explain(file).flows)
     1
     """
+    if not isinstance(capture, (str, Path)):
+        raise ConfigError(f"capture must be a path: `{capture!r:.60}`", key="capture")
     path = Path(capture)
     return Explanation(path, explain_file(path, on_progress))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweir.ccas.cca_spec import AnyCca, text_of
+from fairweir.documents.arguments import count
 from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.judging.interval import Scale, interval
@@ -106,7 +107,7 @@ def compare(
     second: Side,
     *,
     scenario: Scenario | str | Path | Mapping[str, Any] | None = None,
-    seeds: int = 5,
+    seeds: int | None = None,
     workers: int | None = None,
 ) -> Differences:
     """Compare two runs, two lists of runs, two sweeps, or two controllers on one scenario.
@@ -117,7 +118,7 @@ def compare(
         apart from ``seed`` are compared; or two controllers, as :func:`fairweir.audit` takes them
     scenario : Scenario, or an argument of :meth:`Scenario.of`; for controllers: all its flows get the one, then the
         other
-    seeds : int, runs of each controller; the seed also draws start times
+    seeds : int, runs of each controller, by default 5; the seed also draws start times
     workers : int, processes; default one per core
 
     Returns
@@ -127,7 +128,8 @@ def compare(
 
     Raises
     ------
-    ConfigError : two different kinds of things, controllers without a scenario, or nothing in common
+    ConfigError : two different kinds of things, controllers without a scenario, nothing in common, two runs with the
+        same seed on a side, or an argument without effect
     FairweirError : a run of a controller failed
 
     Examples
@@ -139,9 +141,13 @@ def compare(
     >>> wait.difference < 0
     True
     """
+    sides = [_runs(one) for one in (first, second)]
+    if any(side is not None for side in sides) or any(isinstance(one, Sweep) for one in (first, second)):
+        for name, given in (("scenario", scenario), ("seeds", seeds), ("workers", workers)):
+            if given is not None:
+                raise ConfigError(f"{name} has no effect on finished runs", hint="it is for two controllers", key=name)
     if isinstance(first, Sweep) and isinstance(second, Sweep):
         return _of_sweeps(first, second)
-    sides = [_runs(one) for one in (first, second)]
     if sides[0] is not None and sides[1] is not None:
         names = [" ".join(dict.fromkeys(run.scenario.name or "run" for run in side)) for side in sides if side]
         return _differences((names[0], names[1]), "", *([run.summary for run in side] for side in sides if side))
@@ -153,9 +159,10 @@ def compare(
     if scenario is None:
         hint = 'such as `compare("bbr", "cubic", scenario=dumbbell(["reno", "reno"]))`'
         raise ConfigError("controllers are compared on a scenario", hint=hint, key="scenario")
-    if seeds < 1:
-        raise ConfigError(f"number of seeds must be positive: `{seeds}`", hint="five give an interval", key="seeds")
-    return _of_controllers((text_of(first), text_of(second)), Scenario.of(scenario), seeds, workers)
+    if workers is not None:
+        count(workers, "workers")
+    controllers = text_of(first), text_of(second)
+    return _of_controllers(controllers, Scenario.of(scenario), count(5 if seeds is None else seeds, "seeds"), workers)
 
 
 def _runs(side: Side) -> list[Run] | None:
@@ -210,6 +217,11 @@ def _differences(names: tuple[str, str], at: str, first: list[Summary], second: 
 
 def _rows(at: str, first: list[Summary], second: list[Summary]) -> Iterator[Difference]:
     seeds = [[summary.seed for summary in side] for side in (first, second)]
+    for side in seeds:
+        if len(set(side)) < len(side):
+            # A run and its copy would have an interval of width 0.
+            repeated = next(seed for seed in side if side.count(seed) > 1)
+            raise ConfigError(f"two runs on a side have seed {repeated}", hint="compare runs that differ in the seed")
     is_paired = seeds[0] == seeds[1]
 
     def row(of: str, quantity: str, unit: str, read: Callable[[Summary], float | None]) -> Iterator[Difference]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
+from fairweir.documents.arguments import count, text
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Start
@@ -30,7 +31,7 @@ def case_of(
     flows: int = 1,
     beliefs: str = "consistent",
     timeouts: bool = False,
-    given: Iterable[str] = (),
+    given: str | Iterable[str] = (),
 ) -> Case:
     """Return the case that words describe.
 
@@ -45,12 +46,16 @@ def case_of(
     flows : int, number of flows that share the link
     beliefs : "consistent" or "any", at the start of a trace
     timeouts : beliefs time out at the end of a trace
-    given : assumptions, such as ``queue@1<=2``
+    given : assumptions, such as ``queue@1<=2``; one, or several
 
     Raises
     ------
     ConfigError : a name or text that is unknown; names the option
     """
+    for name, value in (("cca", cca), ("claim", claim), ("model", model)):
+        text(value, name)
+    for name, number in (("points", points), ("per_r", per_r), ("flows", flows)):
+        count(number, name)
     network = find_model(model)
     if network.source and not network.has_jitter and str(jitter) != "1":
         raise ConfigError(f"--jitter has no effect with --model {model}", key="--jitter", hint="its link has no jitter")
@@ -58,7 +63,7 @@ def case_of(
     size = Buffer(_one_of(buffer, [*Buffer], "buffer", "--buffer"))
     subject = find_subject(cca, start, Expiry.AT_END if timeouts else Expiry.NEVER)
     grid = Grid(points, per_r, parse_number(str(jitter), str(jitter), "--jitter"))
-    assumptions = tuple(map(parse_assumption, given))
+    assumptions = tuple(parse_assumption(text(one, "given")) for one in ([given] if isinstance(given, str) else given))
     name = network.name if network.source else model
     return Case(subject, name, parse_claim(claim), grid, size, flows, assumptions)
 
@@ -81,7 +86,7 @@ def verify(
     flows: int = 1,
     beliefs: str = "consistent",
     timeouts: bool = False,
-    given: Iterable[str] = (),
+    given: str | Iterable[str] = (),
     budget_s: float = 120.0,
 ) -> Verification:
     """Prove or refute a claim on a CCA over every behaviour of a network model.
