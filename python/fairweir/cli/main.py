@@ -1,7 +1,7 @@
 """The program: commands, exit codes, and error handling.
 
-Data go to stdout, words and progress to stderr. Exit 0: all claims hold; 1: a claim fails; 2: bad input, or it could
-not run; 130: interrupted.
+Results go to stdout, messages and progress to stderr. Exit 0: all claims hold; 1: a claim fails; 2: bad input, or it
+could not run; 130: interrupted.
 """
 
 from __future__ import annotations
