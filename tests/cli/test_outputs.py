@@ -66,6 +66,16 @@ def test_a_folder_of_results_has_the_command_and_its_subjects() -> None:
     assert results_folder("audit", "reno", "mine.py:Mine", "reno") == Path("results/audit/reno-mine.py-Mine")
 
 
+def test_the_name_of_a_folder_of_results_fits_and_stays_below_results() -> None:
+    for hostile in ("..", ".", "", "/", "../../etc/x", "a\0b", "-rf"):
+        assert results_folder("audit", hostile).parent == Path("results/audit")
+        assert results_folder("audit", hostile).name not in {"", ".", ".."}
+    several = [f"mine-{i}.py:Controller" for i in range(60)]
+    first, second = results_folder("audit", *several), results_folder("audit", *several, "reno")
+    assert max(len(first.name), len(second.name)) <= 120
+    assert first != second
+
+
 def test_default_results_are_ignored_by_git() -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("no repository")
