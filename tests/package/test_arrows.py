@@ -29,9 +29,13 @@ def statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
     """Yield the imports that run, at any depth."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from statements(ast.Module(node.orelse, []))
             continue
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            names = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            yield ast.Import([ast.alias(name) for name in names])
         yield from statements(node)
 
 
@@ -117,6 +121,9 @@ def test_imports_in_functions_count_and_those_for_types_do_not(tmp_path: Path) -
     (tmp_path / "b.py").write_text("\n".join([*lines, "    from fairweir import c", "    from fairweir.d import e"]))
     for name in "acd":
         (tmp_path / f"{name}.py").touch()
+    assert arrows(tmp_path)["b"] == {"c", "d"}
+    other = "else:", "    import fairweir.d", "def f():", "    importlib.import_module('fairweir.c')"
+    (tmp_path / "b.py").write_text("\n".join([*lines[:3], *other]))
     assert arrows(tmp_path)["b"] == {"c", "d"}
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
 
