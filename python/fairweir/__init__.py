@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairweir._core import Ack, Loss, LostPacket, Sent, Start, __version__
 from fairweir.ccas.cca import Cca
-from fairweir.errors import CcaError, ConfigError, ControllerError, FairweirError
+from fairweir.errors import CcaError, ConfigError, ControllerError, FairweirError, PolicyError
 
 if TYPE_CHECKING:
     from fairweir.audit.runner import run_audit as audit
@@ -38,6 +38,7 @@ __all__ = [
     "Loss",
     "LostPacket",
     "Outcome",
+    "PolicyError",
     "Rate",
     "Run",
     "Scenario",
