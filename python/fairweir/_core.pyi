@@ -176,7 +176,7 @@ def parse_time(text: str) -> int:
     """Nanoseconds."""
 
 def student_t_quantile(degrees: float, probability: float) -> float:
-    """Return where Student's t has `probability` below it; ValueError unless degrees > 0 and it is between 0 and 1."""
+    """Return where Student's t has `probability` below it; ConfigError unless degrees > 0 and it is between 0 and 1."""
 
 def parse_rate(text: str) -> int:
     """Bytes per second."""
@@ -362,7 +362,7 @@ class GameQuery:
 
         Raises
         ------
-        ValueError : `depth` is not 1 to 8
+        ConfigError : `depth` is not 1 to 8
         """
 
     def to_json(self) -> str: ...

@@ -105,7 +105,7 @@ def test_a_tree_decides_on_arrays_as_python_does() -> None:
     expected = np.where(x[:, names.index("q")] <= 0.1, np.where(left <= 0.25, 3, 4), 2)
     assert (np.frombuffer(tree.leaves(x.tobytes()), dtype=np.uint32) == expected).all()
     assert _core.GameController(tree.to_json()).to_json() == tree.to_json()
-    with pytest.raises(ValueError, match="no rows of 22 features"):
+    with pytest.raises(ConfigError, match="7 bytes are not rows of 22 features"):
         tree.leaves(b"1234567")
 
 
@@ -121,7 +121,7 @@ def test_a_tree_a_function_and_the_search_play_the_same_link() -> None:
     by_function, _ = _core.game_play(conference, session, lambda _: index)
     by_search, _ = _core.game_play(conference, session)
     assert by_tree == by_function != by_search
-    with pytest.raises(ValueError, match="chose action 99"):
+    with pytest.raises(ConfigError, match="action is out of range: `99`"):
         _core.game_play(conference, session, lambda _: 99)
     with pytest.raises(ZeroDivisionError):
         _core.game_play(conference, session, lambda _: 1 // 0)
@@ -179,5 +179,5 @@ def test_a_wrong_query_or_session_is_one_error() -> None:
     for change in ({"c": -1}, {"steps": 0}, {"noise": 2}, {"jitter": "some"}, {"c": None}):
         with pytest.raises(ConfigError):
             _core.game_play(query("conference"), json.dumps(FIXED | change))
-    with pytest.raises(ValueError, match="depth must be 1 to 8"):
+    with pytest.raises(ConfigError, match="depth is out of range: `9`"):
         query("conference").with_depth(9)

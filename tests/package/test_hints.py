@@ -96,6 +96,19 @@ def test_an_error_of_policies_has_line_key_and_hint() -> None:
         _core.replay_guarded("no-such-file.pcap", "", ["here"])
 
 
+def test_arguments_out_of_range_are_errors_of_ours() -> None:
+    for key, call in {
+        "probability": lambda: _core.student_t_quantile(3.0, 1.0),
+        "degrees": lambda: _core.student_t_quantile(0.0, 0.5),
+    }.items():
+        with pytest.raises(ConfigError, match=f"{key} is out of range") as raised:
+            call()
+        assert raised.value.key == key
+        assert raised.value.hint
+    for file in (CRATES / "py/src").glob("**/*.rs"):
+        assert file.name == "error.rs" or not re.search(r"\bexceptions::(?!PyKeyboardInterrupt;)", file.read_text()), file
+
+
 @pytest.mark.kernel
 def test_the_guards_program_prints_the_hint(tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"

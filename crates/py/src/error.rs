@@ -4,6 +4,7 @@ use fairweir_capture::CaptureError;
 use fairweir_game::controller::ControllerError;
 use fairweir_game::observed::ObservedError;
 use fairweir_guard::TreesError;
+use fairweir_guard::policy::Config as PolicyConfig;
 use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
 use fairweir_units::{Hint, ParseError};
@@ -12,6 +13,7 @@ use fairweir_video::{SessionError, TableError};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::fmt::Display;
 
 /// `fairweir.errors.<class>(message, **details)`; an exception of the import itself if that fails.
 fn raise(py: Python<'_>, class: &str, message: &str, details: &[(&str, Bound<'_, PyAny>)]) -> PyErr {
@@ -141,8 +143,10 @@ pub fn from_policy(py: Python<'_>, e: &dyn Hint) -> PyErr {
 }
 
 /// A forest that a file of policies names, and that cannot be used.
-pub fn from_forest(py: Python<'_>, e: &TreesError, model: &str) -> PyErr {
-    raise_with_hint(py, "PolicyError", e, &[("key", "flow.model"), ("source", model)])
+pub fn from_forest(py: Python<'_>, e: &TreesError, config: &PolicyConfig) -> PyErr {
+    let model = config.flow.as_ref().map(|flow| ("source", flow.model.as_str()));
+    let details: Vec<(&str, &str)> = [("key", "flow.model")].into_iter().chain(model).collect();
+    raise_with_hint(py, "PolicyError", e, &details)
 }
 
 /// A number of senders other than that of the flows.
@@ -180,6 +184,17 @@ pub fn from_sim(py: Python<'_>, e: &SimError, cause: Option<PyErr>) -> PyErr {
         raised.set_cause(py, cause);
     }
     raised
+}
+
+/// An argument of a function out of its range.
+pub fn from_argument(py: Python<'_>, key: &str, value: impl Display, hint: &str) -> PyErr {
+    let details = [("key", text(py, key)), ("hint", text(py, hint))];
+    raise(py, "ConfigError", &format!("{key} is out of range: `{value}`"), &details)
+}
+
+/// Bytes that are not rows of `columns` numbers of 8 bytes.
+pub fn from_rows(py: Python<'_>, bytes: usize, columns: usize) -> PyErr {
+    raise(py, "ConfigError", &format!("{bytes} bytes are not rows of {columns} features of 8 bytes"), &[])
 }
 
 /// Whether `e` is a KeyboardInterrupt.

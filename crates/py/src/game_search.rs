@@ -1,6 +1,6 @@
 //! The game of a sender against a link, for Python; `crates/game` has it.
 
-use crate::error::{from_controller, from_game_session};
+use crate::error::{from_argument, from_controller, from_game_session, from_rows};
 use fairweir_game::action::Action;
 use fairweir_game::controller::Controller;
 use fairweir_game::explain::explain;
@@ -9,7 +9,6 @@ use fairweir_game::objective::{MAX_COMPONENTS, Value};
 use fairweir_game::play::{Policy, Row, Session, play};
 use fairweir_game::query::Query;
 use fairweir_game::state::{Situation, amounts};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
@@ -46,10 +45,10 @@ impl GameQuery {
         self.0.objective.phase(converged).iter().map(|c| c.name.as_str()).collect()
     }
 
-    fn with_depth(&self, depth: u32) -> PyResult<GameQuery> {
+    fn with_depth(&self, py: Python<'_>, depth: u32) -> PyResult<GameQuery> {
         if !(1..=fairweir_game::query::MAX_DEPTH).contains(&depth) {
             let max = fairweir_game::query::MAX_DEPTH;
-            return Err(PyValueError::new_err(format!("depth must be 1 to {max}: `{depth}`")));
+            return Err(from_argument(py, "depth", depth, &format!("a horizon of 1 to {max} steps")));
         }
         Ok(GameQuery(Arc::new(Query { depth, ..(*self.0).clone() })))
     }
@@ -90,8 +89,7 @@ impl GameController {
     fn leaves<'py>(&self, py: Python<'py>, rows: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let width = COUNT * 8;
         if !rows.len().is_multiple_of(width) {
-            let reason = format!("{} bytes are not rows of {COUNT} features of 8 bytes", rows.len());
-            return Err(PyValueError::new_err(reason));
+            return Err(from_rows(py, rows.len(), COUNT));
         }
         let leaves: Vec<u8> = py.detach(|| {
             let row = |bytes: &[u8]| {
@@ -248,7 +246,7 @@ pub fn game_play<'py>(
                     let template: usize = call.call1((features(&s.view()).to_vec(),))?.extract()?;
                     let row = query.actions.0.get(template).ok_or_else(|| {
                         let n = query.actions.0.len();
-                        PyValueError::new_err(format!("the policy chose action {template} of {n}"))
+                        from_argument(py, "action", template, &format!("a policy returns an index below {n}"))
                     })?;
                     Ok(row.template().realise(&amounts(&s.belief.bounds), &s.state.frames.sizes()))
                 };

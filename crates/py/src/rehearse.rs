@@ -2,16 +2,12 @@
 
 use crate::error;
 use crate::run::play_observed;
-use fairweir_guard::Trees;
-use fairweir_guard::policy::{Classify, Config as PolicyConfig, Policies};
-use fairweir_rehearse::{FairShare, Receiver};
+use fairweir_guard::policy::{Config as PolicyConfig, Policies};
+use fairweir_rehearse::{Receiver, classifier};
 use fairweir_scenario::Config;
 use fairweir_units::Rate;
 use pyo3::prelude::*;
 use std::net::Ipv4Addr;
-
-/// Name of the classifier that knows the link's rate and the number of flows.
-const FAIR_SHARE: &str = "fair-share";
 
 /// Runs a configuration (JSON) with a receiver that applies `policies` (TOML); `senders` has the source IPv4 address of
 /// each flow's data, or none for a flow whose receiver has no guard. `fair_share` in bytes per second is the link rate
@@ -37,27 +33,20 @@ pub fn run_guarded(
     if senders.len() != config.flows.len() {
         return Err(error::from_senders(py, senders.len(), config.flows.len()));
     }
-    let policies = policies_of(py, policies, fair_share, forest)?;
+    let policies = PolicyConfig::from_toml(policies).map_err(|e| error::from_policy(py, &e))?;
+    let policies = policies_of(py, &policies, fair_share.map(Rate::from_bytes_per_sec), forest)?;
     let mut receiver = Receiver::new(&config, &senders, policies);
     let summary = play_observed(py, &config, &mut receiver)?.summary;
     serde_json::to_string(&summary).map_err(|e| error::from_json(py, &e))
 }
 
-/// Returns the policies of a file, with the flow policy's classifier.
+/// Policies of `config`, with the flow policy's classifier.
 pub(crate) fn policies_of(
     py: Python<'_>,
-    toml: &str,
-    fair_share: Option<u64>,
+    config: &PolicyConfig,
+    rate: Option<Rate>,
     forest: Option<&str>,
 ) -> PyResult<Policies> {
-    let config = PolicyConfig::from_toml(toml).map_err(|e| error::from_policy(py, &e))?;
-    let model = config.flow.as_ref().map(|flow| flow.model.as_str());
-    let classifier: Option<Box<dyn Classify>> = match (model, fair_share, forest) {
-        (Some(FAIR_SHARE), Some(rate), _) => Some(Box::new(FairShare { rate: Rate::from_bytes_per_sec(rate) })),
-        (Some(model), _, Some(forest)) => {
-            Some(Box::new(Trees::from_json(forest).map_err(|e| error::from_forest(py, &e, model))?))
-        }
-        _ => None,
-    };
-    Policies::new(&config, classifier).map_err(|e| error::from_policy(py, &e))
+    let classifier = classifier(config, rate, forest).map_err(|e| error::from_forest(py, &e, config))?;
+    Policies::new(config, classifier).map_err(|e| error::from_policy(py, &e))
 }

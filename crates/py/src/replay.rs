@@ -5,10 +5,9 @@ use crate::rehearse::policies_of;
 use crate::watch::Watch;
 use fairweir_capture::{CaptureError, Reader};
 use fairweir_guard::policy::Config as PolicyConfig;
-use fairweir_rehearse::Replay;
+use fairweir_rehearse::{Receivers, Replay};
 use pyo3::prelude::*;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::net::IpAddr;
@@ -33,13 +32,15 @@ pub fn replay_guarded(
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let config = PolicyConfig::from_toml(policies).map_err(|e| error::from_policy(py, &e))?;
-    let policies = policies_of(py, policies, None, forest)?;
+    let policies = policies_of(py, &config, None, forest)?;
     let parse = |text: &String| text.parse::<IpAddr>().map_err(|_| error::from_address(py, "host", text));
     let mut managed = managed.iter().map(parse).collect::<PyResult<Vec<IpAddr>>>()?;
     let mut watch = Watch::new(on_progress);
     let answer = py.detach(|| {
         if managed.is_empty() {
-            managed.extend(busiest_receiver(path, &mut watch)?);
+            let mut receivers = Receivers::default();
+            read(path, &mut watch, |segment| receivers.take(segment))?;
+            managed.extend(receivers.busiest());
         }
         let mut replay = Replay::new(&config, policies, managed.clone());
         let counts = read(path, &mut watch, |segment| replay.take(segment))?;
@@ -47,12 +48,6 @@ pub fn replay_guarded(
     });
     watch.finish()?;
     answer.map(|document| document.to_string()).map_err(|e: CaptureError| error::from_capture(py, &e, path))
-}
-
-fn busiest_receiver(path: &str, watch: &mut Watch) -> Result<Option<IpAddr>, CaptureError> {
-    let mut bytes: BTreeMap<IpAddr, u64> = BTreeMap::new();
-    read(path, watch, |segment| *bytes.entry(segment.dst.address).or_default() += u64::from(segment.payload))?;
-    Ok(bytes.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(address, _)| address))
 }
 
 /// Reads until the end, or until `watch` stops it.

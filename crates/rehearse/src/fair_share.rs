@@ -5,6 +5,9 @@ use fairweir_guard::Feature;
 use fairweir_guard::policy::{Class, Classify};
 use fairweir_units::Rate;
 
+/// Name of this classifier as a flow policy's model.
+pub(crate) const FAIR_SHARE: &str = "fair-share";
+
 /// Compares each flow's throughput over 8 minimum RTTs with rate / flows.
 #[derive(Clone, Copy, Debug)]
 pub struct FairShare {
