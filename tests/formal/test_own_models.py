@@ -270,6 +270,7 @@ def test_a_judge_that_accepts_all_but_the_impossible_has_a_verdict_of_its_own(ca
     assert code == 1
     assert "checked with exact arithmetic, by `violations` of mine.py:Dummy: " in out
     assert "the dummy link as the user's `mine.py:Dummy`" in out
+    assert "the link serves within D of a server of rate C; not checked" in out
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -117,6 +117,11 @@ class Case:
             f"D = {grid.jitter} R; acknowledgements {rests}",
             f"{grid.points} sample points, {grid.per_r} a R: traces of {grid.span} R, from any state of the link on",
             f"{self.flows} flow{'s' if self.flows > 1 else ''} with all its data to send; {self.subject.assumes}",
+            *(
+                ["C_L and C_U are bounds on C: the link serves within D of a server of rate C; not checked"]
+                if self._whose()
+                else []
+            ),
             *(assumption.text + assumption.comparison.remarks(self.system) for assumption in self.given),
         ]
 
