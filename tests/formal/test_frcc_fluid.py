@@ -99,7 +99,7 @@ def test_equal_rtprops_over_hops_are_not_equal_rtts() -> None:
 
 def test_windows_without_fixed_point_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairweir.papers.thesis.frcc_fluid._ROUNDS", 3)
-    with pytest.raises(NoFixedPointError, match="do not rest in 3 rounds"):
+    with pytest.raises(NoFixedPointError, match="do not converge in 3 rounds"):
         one_link([4, 256]).fixed_point()
 
 

@@ -38,6 +38,6 @@ def test_the_number_stays_what_it_is(value: float, digits: int) -> None:
 def test_verdicts_have_no_exponents() -> None:
     threshold = Threshold(bound=1e6, direction=Direction.AT_MOST, reason="-", source="-")
     assert str(threshold) == "≤ 1,000,000"
-    assert str(Estimate(value=2e6, lo=1e6, hi=3e6, verdict=Outcome.FAILS)).startswith(
-        "2,000,000 [1,000,000, 3,000,000]"
+    assert str(Estimate(value=2.5e6, lo=1.5e6, hi=3e6, verdict=Outcome.FAILS)).startswith(
+        "2,500,000 [1,500,000, 3,000,000]"
     )

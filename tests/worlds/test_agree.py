@@ -192,7 +192,7 @@ def test_the_command_shows_keeps_and_judges(
     document = json.loads(capsys.readouterr().out)
     assert (document["share"], document["holds"], len(document["cells"])) == (1.0, True, 4)
     assert json.loads((folder / "out" / "agreement.json").read_text()) == document
-    assert "Does the simulator say what Linux does?" in (folder / "out" / "agreement.html").read_text()
+    assert "Does the simulator agree with Linux?" in (folder / "out" / "agreement.html").read_text()
     assert main(command(folder)) == 0
     assert "4 of 4 cells agree (100%, at least 80%)" in capsys.readouterr().out
     (folder / "one.toml").rename(folder / "differs.toml")

@@ -35,7 +35,7 @@ def _significant(value: float) -> float:
 
 
 def number(value: float | None, places: int | None = None) -> str:
-    """`value` with three significant digits, or with `places` decimals, with a thin space between thousands.
+    """`value` with three significant digits, or with `places` decimals, with a comma between thousands.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def number(value: float | None, places: int | None = None) -> str:
         return f"{mantissa}·{power_of_ten(int(exponent))}".replace("-", "−")
     value = _significant(value) if abs(value) >= 10**SIGNIFICANT else value
     text = f"{value:,.{decimals(value) if places is None else places}f}"
-    return text.replace(",", "\u2009").replace("-", "−")
+    return text.replace("-", "−")
 
 
 def interval(lo: float | None, hi: float | None, value: float | None = None) -> str:
@@ -87,4 +87,4 @@ def count(value: int) -> str:
     for scale, word in ((1_000_000_000, "billion"), (1_000_000, "million")):
         if value >= scale:
             return f"{number(value / scale)} {word}"
-    return f"{value:,}".replace(",", "\u2009")
+    return f"{value:,}"

@@ -28,6 +28,8 @@ _ROUNDS: Final = 20_000
 #: that counts as an empty queue.
 _FULL: Final = 2e-13
 _EMPTY: Final = 1e-12
+#: Smallest queue, in theta, that Newton's method starts from: an empty one would stay empty.
+_RESTART: Final = 1e-3
 
 
 class NoFixedPointError(ArithmeticError):
@@ -103,11 +105,11 @@ class Network:
             n_c, n_t = self.flow_counts(windows, q)
             target = windows * (self.rtprops + self.theta * n_c) / (self.rtprops + self.theta * n_t)
             updated = (1 - weight) * windows + weight * target
-            q = self.settle(updated, np.maximum(q, 1e-3 * self.theta))
+            q = self.settle(updated, np.maximum(q, _RESTART * self.theta))
             if np.max(np.abs(updated / windows - 1)) < 1e-12:
                 return self.rates(updated, q), q
             windows = updated
-        raise NoFixedPointError(f"windows do not rest in {_ROUNDS} rounds")
+        raise NoFixedPointError(f"windows do not converge in {_ROUNDS} rounds")
 
 
 def one_link(rtprops: list[float], theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS) -> Network:
