@@ -174,7 +174,7 @@ def _sum(terms: Sequence[tuple[Atom, int]], atoms: Mapping[tuple[str, int], tupl
 
 def _header(rule: Rule) -> str:
     """Return the lines of the header comment: the summary, the rule, the description."""
-    lines = [f"{rule.name}: {rule.summary or 'a rule over beliefs'}", ""]
+    lines = [*textwrap.wrap(f"{rule.name}: {rule.summary or 'a rule over beliefs'}", WIDTH - 3), ""]
     for branch in rule.branches:
         word = "if" if branch is rule.branches[0] else "else if"
         if branch.conditions:
