@@ -3,8 +3,8 @@
 use crate::meter::{FlowCounts, FlowMeter};
 use crate::record::{FlowRecord, MeasuredSeries};
 use crate::relay::Relay;
-use fairweir_scenario::{Config, HEADER_BYTES, Histogram, HopCounts, LinkSummary, mbps};
-use fairweir_units::{Dur, Time};
+use fairweir_scenario::{Config, HEADER_BYTES, Histogram, HopCounts, LinkSummary};
+use fairweir_units::{Dur, Time, mbps};
 
 /// All parts of a run's record except the emulation's accuracy.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::tap::Tap;
 use crate::waits::Waits;
 use fairweir_guard::policy::{Decision, Group, History, Policies, Why};
 use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Table, WindowTarget};
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Dur, Time, mbps};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
@@ -233,7 +233,7 @@ impl Guard {
         for (id, flow) in self.table.iter() {
             let notes = self.notes.entry(id).or_default();
             let payload = flow.monitor().payload();
-            notes.mbps = payload.saturating_sub(notes.payload_before) as f64 * 8e-6 / span.as_secs_f64();
+            notes.mbps = mbps(payload.saturating_sub(notes.payload_before), span);
             notes.payload_before = payload;
         }
     }

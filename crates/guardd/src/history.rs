@@ -3,7 +3,7 @@
 use crate::status::flow_name;
 use fairweir_guard::policy::Decision;
 use fairweir_guard::{FlowKey, Monitor};
-use fairweir_units::Dur;
+use fairweir_units::{Dur, mbps};
 use std::fmt;
 
 /// A flow's history.
@@ -39,8 +39,7 @@ impl Course {
 
     /// `None` if it was never limited.
     pub(crate) fn outcome(&self, flow: FlowKey) -> Option<Outcome> {
-        let seconds = self.age.as_secs_f64();
-        let measured_mbps = if seconds > 0.0 { self.payload as f64 * 8e-6 / seconds } else { 0.0 };
+        let measured_mbps = mbps(self.payload, self.age);
         Some(Outcome { flow, decision: self.held.clone()?, measured_mbps, age: self.age })
     }
 }

@@ -9,7 +9,7 @@ use fairweir_guard::{FlowId, Limits, Packet, Plan, Row, Table, catalogue};
 use fairweir_scenario::{Config, Observer, PacketEvent};
 use fairweir_segments::{EPOCH, HEADERS, SegmentSink, Wire, flow_of, receiver_address};
 use fairweir_tcp::{Segment, Side};
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Dur, Time, mbps};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
@@ -170,7 +170,7 @@ impl Examples {
         self.rows.values.extend(self.row.iter().map(|value| value.unwrap_or(f64::NAN)));
         self.rows.flow.push(flow as u32);
         self.rows.t_ns.push(at.as_nanos());
-        self.rows.mbps.push(bytes as f64 * 8e-6 / now.since(from).as_secs_f64());
+        self.rows.mbps.push(mbps(bytes, now.since(from)));
         self.rows.active.push(active as u32);
     }
 }

@@ -3,7 +3,7 @@
 use fairweir_guard::policy::{Config, DECIDE_EVERY, Decision, Group, History, Labels, Policies};
 use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Packet, Table, WindowTarget};
 use fairweir_tcp::Segment;
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Dur, Time, mbps};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -201,7 +201,7 @@ impl Notes {
             first_s: since_start(self.seen.at) - age_s,
             last_s: since_start(self.seen.at),
             bytes: self.seen.payload,
-            mbps: if age_s > 0.0 { self.seen.payload as f64 * 8e-6 / age_s } else { 0.0 },
+            mbps: mbps(self.seen.payload, self.seen.age),
             lost_pkts: self.seen.lost,
             rtt_ms: self.seen.rtt.map(Dur::as_millis_f64),
             min_rtt_ms: self.seen.min_rtt.map(Dur::as_millis_f64),

@@ -27,4 +27,4 @@ pub use observer::{Observer, PacketEvent};
 pub use packets::{Acks, PacketLog, Packets};
 pub use series::{FlowSeries, LinkSeries, Series};
 pub use streams::{controller_stream, element_stream, hop_stream};
-pub use summary::{DelayStats, FlowSummary, LinkSummary, Summary, goodput_mbps, mbps, ratio};
+pub use summary::{DelayStats, FlowSummary, LinkSummary, Summary, goodput_mbps, ratio};

@@ -1,7 +1,7 @@
 //! Time series of a run, one row per interval and flow (or link), as columns.
 
-use crate::{HopCounts, MeteredHop, mbps};
-use fairweir_units::{Dur, Time};
+use crate::{HopCounts, MeteredHop};
+use fairweir_units::{Dur, Time, mbps};
 
 /// One row per interval and flow.
 #[derive(Clone, Debug, Default, PartialEq)]

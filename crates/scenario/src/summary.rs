@@ -1,7 +1,7 @@
 //! Results of a run: numbers per flow and per link, and optionally a time series.
 
 use crate::HEADER_BYTES;
-use fairweir_units::{Bytes, Dur};
+use fairweir_units::Bytes;
 use serde::Serialize;
 
 /// Summary of a run; rates and delays exclude the warm-up.
@@ -117,11 +117,6 @@ pub struct LinkSummary {
     pub marks: u64,
     /// Packets that arrived.
     pub arrivals: u64,
-}
-
-/// Returns `bytes` divided by `time`, Mbps; 0 for no time.
-pub fn mbps(bytes: u64, time: Dur) -> f64 {
-    if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
 }
 
 /// Returns the part of `throughput_mbps` that is not headers, for packets of size `packet`.

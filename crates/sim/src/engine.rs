@@ -14,9 +14,9 @@ use fairweir_cca::{Controller, Start};
 use fairweir_path::{Direction, Lane, Visit};
 use fairweir_scenario::{
     Config, FlowSpec, FlowSummary, Histogram, HopCounts, Summary, Timing, controller_stream, goodput_mbps, hop_timings,
-    mbps, network, ratio,
+    network, ratio,
 };
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Dur, Time, mbps};
 
 /// Events between two calls of the progress callback: about a millisecond of work.
 const EVENTS_PER_PROGRESS: u64 = 1 << 15;

@@ -3,8 +3,8 @@
 use crate::flow::Flow;
 use crate::net::Net;
 use crate::watch::Watch;
-use fairweir_scenario::{Config, HopCounts, Series, mbps};
-use fairweir_units::{Dur, Time};
+use fairweir_scenario::{Config, HopCounts, Series};
+use fairweir_units::{Dur, Rate, Time, mbps};
 
 #[derive(Debug)]
 pub(crate) struct Sampler {
@@ -91,7 +91,8 @@ impl Sampler {
             rows.throughput_mbps.push(mbps(flow.wire_bytes(sender.delivered - base.delivered).0, length));
             rows.cwnd_bytes.push(flow.cwnd().0);
             rows.inflight_bytes.push(flow.wire_bytes(sender.inflight()).0);
-            rows.pacing_rate_mbps.push(flow.pacing_rate().map_or(f64::NAN, |rate| rate as f64 * 8e-6));
+            rows.pacing_rate_mbps
+                .push(flow.pacing_rate().map_or(f64::NAN, |rate| Rate::from_bytes_per_sec(rate).as_mbps_f64()));
             rows.rtt_ms.push(if samples == 0 { f64::NAN } else { rtt_ms });
             rows.lost_pkts.push(sender.lost - base.lost);
             *base = FlowBase { delivered: sender.delivered, lost: sender.lost, rtt };

@@ -14,7 +14,7 @@ mod time;
 pub use data::{Bytes, Size};
 pub use hint::Hint;
 pub use parse::ParseError;
-pub use rate::Rate;
+pub use rate::{Rate, mbps};
 pub use system::{During, SystemError};
 pub use time::{Dur, Time};
 

@@ -45,6 +45,11 @@ impl Rate {
     }
 }
 
+/// Returns `bytes` divided by `time`, Mbit/s, rounded to a double; 0 for no time.
+pub fn mbps(bytes: u64, time: Dur) -> f64 {
+    if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
+}
+
 impl Add for Rate {
     type Output = Rate;
     fn add(self, o: Rate) -> Rate {

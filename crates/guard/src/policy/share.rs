@@ -20,7 +20,7 @@ use crate::features::{Feature, WindowStat};
 use crate::flow::FlowId;
 use crate::pace::Pace;
 use crate::window::WindowTarget;
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Dur, Time, mbps as mbps_over};
 use std::collections::HashMap;
 
 /// Quanta of its pace for which a silent flow may only be waiting.
@@ -105,8 +105,7 @@ impl Paced {
         if span < quantum * WINDOW {
             return self;
         }
-        let mbps = payload.saturating_sub(self.payload) as f64 * 8e-6 / span.as_secs_f64();
-        Paced { since: now, payload, mbps: Some(mbps) }
+        Paced { since: now, payload, mbps: Some(mbps_over(payload.saturating_sub(self.payload), span)) }
     }
 }
 
@@ -135,10 +134,7 @@ impl Demands {
         let used = match view.values[0] {
             Some(throughput) => view.faded(throughput, rtt * 8, now),
             // Too young or too few packets for a throughput: arrivals since then, at most once per RTT.
-            None => {
-                let span = now.since(*at).max(rtt).as_secs_f64();
-                view.monitor.payload().saturating_sub(*payload) as f64 * 8e-6 / span
-            }
+            None => mbps_over(view.monitor.payload().saturating_sub(*payload), now.since(*at).max(rtt)),
         };
         // Between two quanta it seems to use less than it does.
         let used = match paced.mbps {
