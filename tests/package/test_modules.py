@@ -46,35 +46,60 @@ def expand(path: str) -> Iterator[str]:
             part += letter
 
 
-def exports(root: str) -> dict[str, list[str]]:
-    """Return where the names come from that a crate's root re-exports."""
-    names = {}
-    for statement in re.findall(r"pub(?:\(crate\))? use (?:self::|crate::)?([^;]+);", root):
-        for path in expand(re.sub(r"\s+", " ", statement)):
-            names[path.split("::")[-1].strip()] = [part.strip() for part in path.split("::")]
-    return names
+def exports(text: str) -> dict[str, str]:
+    """Return the paths of the names that a module imports or re-exports, and its submodules see."""
+    statements = re.findall(r"\buse ([^;]+);", text)
+    paths = (path for statement in statements for path in expand(re.sub(r"\s+", " ", statement)))
+    return {path.split("::")[-1].strip(): path.strip() for path in paths if " as " not in path}
+
+
+def absolute(path: str, own: list[str]) -> list[str]:
+    """Return the parts of a path below the crate's root; without keyword it is below the module `own`."""
+    first, *rest = path.split("::")
+    start = {"crate": [], "self": own, "super": own[:-1]}.get(first, [*own, first])
+    while rest and rest[0] == "super":
+        start, rest = start[:-1], rest[1:]
+    return start + rest
+
+
+class Names:
+    """The modules of a crate, and what they re-export."""
+
+    def __init__(self, src: Path) -> None:
+        self.files = modules(src)
+        root = "".join(code(path.read_text()) for path in (src / "lib.rs", src / "main.rs") if path.exists())
+        above = {name.rpartition("::")[0] for name in self.files} - {""}
+        texts = {name: code(self.files[name].read_text()) for name in above if name in self.files} | {"": root}
+        self.exports = {name: exports(text) for name, text in texts.items()}
+
+    def module(self, full: list[str], followed: int = 0) -> str | None:
+        """Return the module that has what a path names, through re-exports; None is the root or another crate."""
+        for length in range(len(full), 0, -1):
+            name, home = "::".join(full[:length]), "::".join(full[: length - 1])
+            if name in self.files:
+                rest = full[length : length + 1]
+                target = self.exports.get(name, {}).get(rest[0]) if rest else None
+                inner = self.module(absolute(target, full[:length]), followed + 1) if target and followed < 8 else None
+                return inner or name
+            target = self.exports.get(home, {}).get(full[length - 1])
+            if target and followed < 8:
+                found = self.module(absolute(target, full[: length - 1]), followed + 1)
+                if found:
+                    return found
+        return None
 
 
 def arrows(src: Path) -> Arrows:
     """Return which modules each module of a crate names by ``crate::``, ``super::`` or ``self::``."""
-    files = modules(src)
-    roots = "".join(code(path.read_text()) for path in (src / "lib.rs", src / "main.rs") if path.exists())
-    exported = exports(roots)
+    names = Names(src)
     found: Arrows = {}
-    for name, file in files.items():
-        own, found[name] = name.split("::"), set()
-        for keyword, tail in re.findall(
-            r"\b(crate|super|self)((?:::(?:\w+|\{[^;]*?\}(?=;)))+)", code(file.read_text())
-        ):
-            for path in expand(re.sub(r"\s+", "", keyword + tail)):
-                first, *rest = path.split("::")
-                start = {"crate": [], "self": own, "super": own[:-1]}[first]
-                while rest and rest[0] == "super":
-                    start, rest = start[:-1], rest[1:]
-                full = start + rest
-                full = exported.get(full[0], full) if len(full) == 1 else full
-                named = ("::".join(full[:length]) for length in range(len(full), 0, -1))
-                found[name] |= {module for module in [next((m for m in named if m in files), name)] if module != name}
+    for name, file in names.files.items():
+        found[name] = set()
+        for tail in re.findall(r"\b((?:crate|super|self)(?:::(?:\w+|\{[^;]*?\}(?=;)))+)", code(file.read_text())):
+            for path in expand(re.sub(r"\s+", "", tail)):
+                module = names.module(absolute(path, name.split("::")))
+                if module is not None and module != name:
+                    found[name].add(module)
     return found
 
 
@@ -120,13 +145,16 @@ def test_circles_are_found(tmp_path: Path) -> None:
     sources = {
         "lib.rs": "mod a; mod b; mod c; pub use c::{C, D};",
         "a.rs": "use crate::{b::{inner::{X, Y}, Z}, D};",
-        "b/mod.rs": "mod inner;\n#[cfg(test)]\nmod tests { use crate::c; }",
+        "b/mod.rs": "mod inner; mod one; mod two; pub use one::One; use two::Two;\n#[cfg(test)]\nmod tests {}",
+        "b/one.rs": "use super::Two;",
+        "b/two.rs": "use crate::b::One;\n#[cfg(test)]\nmod tests { use crate::c; }",
         "b/inner.rs": "use super::super::a;\n// use crate::c;",
         "c.rs": "use std::fmt;",
     }
     for name, text in sources.items():
         (tmp_path / name).write_text(text)
     graph = arrows(tmp_path)
-    assert graph == {"a": {"b::inner", "b", "c"}, "b": set(), "b::inner": {"a"}, "c": set()}
-    assert circles(graph) == [["a", "b::inner"]]
+    inner = {"b::inner": {"a"}, "b::one": {"b::two"}, "b::two": {"b::one"}}
+    assert graph == {"a": {"b::inner", "b", "c"}, "b": set(), **inner, "c": set()}
+    assert circles(graph) == [["a", "b::inner"], ["b::one", "b::two"]]
     assert circles(folders(graph)) == [["a", "b"]]

@@ -132,7 +132,7 @@ impl Monitor {
         let lengths = |min: Dur| plan.windows().iter().map(move |&k| min * u64::from(k));
         self.ring.push(self.sums, self.rtt.min().map(lengths));
         let mut averages = std::mem::take(&mut self.averages);
-        averages.update(plan, self);
+        averages.update(plan, |of| self.sample(of));
         self.averages = averages;
     }
 

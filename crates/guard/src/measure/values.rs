@@ -1,7 +1,7 @@
 //! The value of every feature.
 
 use super::{Monitor, Window};
-use crate::features::{Cell, IntervalStat, Plan, Raw, Row, WindowStat};
+use crate::features::{Cell, IntervalStat, Plan, Raw, Row, Smoothed, WindowStat};
 use crate::model::Model;
 
 fn fraction(lost: u64, arrived: u64) -> f64 {
@@ -22,25 +22,43 @@ impl Monitor {
         }
     }
 
-    pub(crate) fn rtt_us(&self) -> Option<f64> {
+    /// The sample that the latest arrival adds to an average: an RTT only if one was measured.
+    pub(crate) fn sample(&self, of: Smoothed) -> Option<f64> {
+        match of {
+            Smoothed::Rtt | Smoothed::RttRatio if self.latest.rtt.is_none() => None,
+            // No loss at this packet: the published features take 1, where the formula would be infinite.
+            Smoothed::InvSqrtLossRate => Some(match self.loss_rate() {
+                p if p > 0.0 => 1.0 / p.sqrt(),
+                _ => 1.0,
+            }),
+            Smoothed::Rtt => self.rtt_us(),
+            Smoothed::RttRatio => self.rtt_ratio(),
+            Smoothed::Interarrival => self.interarrival_us(),
+            Smoothed::ArrivalRate => self.arrival_rate_mbps(),
+            Smoothed::LossRate => Some(self.loss_rate()),
+            Smoothed::Mathis => self.mathis_mbps(),
+        }
+    }
+
+    fn rtt_us(&self) -> Option<f64> {
         self.rtt.latest().map(|rtt| rtt.as_nanos() as f64 / 1e3)
     }
     fn min_rtt_us(&self) -> Option<f64> {
         self.rtt.min().map(|rtt| rtt.as_nanos() as f64 / 1e3)
     }
-    pub(crate) fn rtt_ratio(&self) -> Option<f64> {
+    fn rtt_ratio(&self) -> Option<f64> {
         Some(self.rtt_us()? / self.min_rtt_us()?)
     }
-    pub(crate) fn interarrival_us(&self) -> Option<f64> {
+    fn interarrival_us(&self) -> Option<f64> {
         Some(self.latest.gap?.as_nanos() as f64 / 1e3 / f64::from(self.latest.segs))
     }
-    pub(crate) fn arrival_rate_mbps(&self) -> Option<f64> {
+    fn arrival_rate_mbps(&self) -> Option<f64> {
         Some(8e3 * f64::from(self.latest.wire) / self.latest.gap?.as_nanos() as f64)
     }
-    pub(crate) fn loss_rate(&self) -> f64 {
+    fn loss_rate(&self) -> f64 {
         fraction(self.latest.lost, u64::from(self.latest.segs))
     }
-    pub(crate) fn mathis_mbps(&self) -> Option<f64> {
+    fn mathis_mbps(&self) -> Option<f64> {
         Model::Mathis.mbps(self.mss(), self.rtt_us(), self.loss_rate())
     }
 

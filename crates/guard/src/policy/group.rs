@@ -1,23 +1,12 @@
 //! Grouping of flows.
 
-use super::View;
+use super::{Labels, View};
 use crate::packet::FlowKey;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-
-/// Information about a flow's endpoints in addition to addresses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels {
-    /// DNS name of the sender.
-    pub name: Option<Arc<str>>,
-    /// Control group of the local process.
-    pub cgroup: Option<Arc<str>>,
-    /// Name of the local process.
-    pub process: Option<Arc<str>>,
-}
 
 /// How flows are grouped into services.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -20,6 +20,7 @@ mod classify;
 mod config;
 mod group;
 mod history;
+mod labels;
 mod rtts;
 mod share;
 mod stack;
@@ -28,8 +29,9 @@ mod why;
 
 pub use classify::{Class, Classify};
 pub use config::ConfigError;
-pub use group::{Group, Labels, Service};
+pub use group::{Group, Service};
 pub use history::History;
+pub use labels::Labels;
 pub use share::max_min;
 pub use stack::{ModelError, Policies};
 pub use view::View;
