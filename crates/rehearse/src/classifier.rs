@@ -39,6 +39,6 @@ mod tests {
         assert_eq!(found(fair_share, rate, forest), Some(true), "the forest is not read");
         assert_eq!(found(fair_share, None, None), Some(false));
         assert_eq!(found(trees, rate, None), Some(false));
-        assert_eq!(found(trees, rate, forest), None, "an empty object is no forest");
+        assert_eq!(found(trees, rate, forest), None, "an empty object is not a forest");
     }
 }
