@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Law, Metric, Place, Reduction, Subject
 from fairweir.audit.judge import Samples, curves, judge, slope, undecided
-from fairweir.audit.results import Axis, ClaimResult, Fault
+from fairweir.audit.results import ClaimResult, Fault
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Interval, Outcome, Threshold, combine
 from fairweir.scenario.dumbbell import ScenarioDict

@@ -105,6 +105,10 @@ def test_rooms_import_only_rooms_above_them() -> None:
     assert upward(["play", "cli"], {"play": {"cli"}, "cli": {"play"}}) == {("play", "cli")}
 
 
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circles(arrows(PACKAGE)) == []
+
+
 def test_rooms_take_the_version_alone_from_the_facade() -> None:
     known = modules(PACKAGE)
     for path in (path for name, path in known.items() if name):

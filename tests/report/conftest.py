@@ -6,9 +6,10 @@ import math
 
 import pytest
 
+from fairweir.audit.axis import Axis
+from fairweir.audit.exhibits.registry import CONTRACT, HUNT
 from fairweir.audit.results import (
     AuditResults,
-    Axis,
     CcaResults,
     ClaimResult,
     Curve,
@@ -19,7 +20,6 @@ from fairweir.audit.results import (
     TraceFlow,
     TraceLink,
 )
-from fairweir.audit.searches import CONTRACT, HUNT
 from fairweir.contracts.points import ContractPoint
 from fairweir.contracts.result import Candidate, ContractResult
 from fairweir.hunting.result import Growth, GrowthPoint, HuntResult

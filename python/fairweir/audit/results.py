@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fairweir.audit.axis import Axis
 from fairweir.documents.atomic_write import write_text
 from fairweir.judging.outcome import Outcome, Threshold, combine
 from fairweir.show import formats
@@ -21,14 +22,6 @@ FORMAT: Literal["fairweir-audit/1"] = "fairweir-audit/1"
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", ser_json_inf_nan="null")
-
-
-class Axis(_Model):
-    """Quantity that a family varies."""
-
-    name: str
-    unit: str = ""
-    scale: Literal["linear", "log", "category"] = "linear"
 
 
 class Point(_Model):

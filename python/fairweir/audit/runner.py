@@ -13,11 +13,11 @@ from typing import Literal, cast
 from fairweir import _core, extras
 from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
 from fairweir.audit.exhibits.family import Depth, Place, Subject
-from fairweir.audit.exhibits.registry import FAMILIES, select
+from fairweir.audit.exhibits.registry import CONTRACT, FAMILIES, HUNT, select
 from fairweir.audit.jobs import CALIBRATION, Job, Measured, TraceRequest, fills_buffers, measure, show, whole_path
 from fairweir.audit.judge import curves, judge, undecided
 from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, FamilyResult, Fault, Trace
-from fairweir.audit.searches import CONTRACT, HUNT, exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
+from fairweir.audit.searches import exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
 from fairweir.ccas.cca_spec import AnyCca, require, text_of
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweir.audit.exhibits.registry import CONTRACT, HUNT
 from fairweir.audit.results import ClaimResult
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from fairweir.audit.exhibits.family import Subject
     from fairweir.contracts.result import ContractResult
 
-HUNT, CONTRACT = "starvation-hunt", "contract"
 TABLE_5_1 = {
     "vegas": "rate ∝ delay^-1 (thesis table 6.2)",
     "copa": "rate ∝ p50 delay^-1.08 (thesis table 5.1)",

@@ -8,11 +8,11 @@ ACK aggregation.
 
 from __future__ import annotations
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import places, steady_times
 from fairweir.audit.exhibits.victim import AGGREGATED_GAIN
-from fairweir.audit.results import Axis
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, Subject, View
 from fairweir.audit.exhibits.setting import categories
-from fairweir.audit.results import Axis
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times

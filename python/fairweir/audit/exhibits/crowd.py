@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import places
-from fairweir.audit.results import Axis
 from fairweir.judging.outcome import Direction, Threshold
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flows
 from fairweir.units import Duration, Rate

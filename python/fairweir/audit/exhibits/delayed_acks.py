@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Law, Place, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN
-from fairweir.audit.results import Axis
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 

@@ -12,7 +12,7 @@ from fairweir.judging.summary import Summary
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fairweir.audit.results import Axis
+    from fairweir.audit.axis import Axis
     from fairweir.judging.interval import Scale
     from fairweir.judging.outcome import Threshold
     from fairweir.scenario.dumbbell import ScenarioDict

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
-from fairweir.audit.results import Axis
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Threshold
 from fairweir.scenario.dumbbell import PACKET, ScenarioDict, dumbbell_document, flow, start_times

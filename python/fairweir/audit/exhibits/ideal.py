@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import laws, readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Law, Place, Subject
 from fairweir.audit.exhibits.setting import places, steady_times
-from fairweir.audit.results import Axis
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Law, Metric, Place, Reading, Reference, Subject
 from fairweir.audit.exhibits.setting import places
-from fairweir.audit.results import Axis
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Threshold

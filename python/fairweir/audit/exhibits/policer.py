@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject, View
 from fairweir.audit.exhibits.setting import places
-from fairweir.audit.results import Axis
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Threshold

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN, PAIR_RATIO, SOLO_UTILIZATION
-from fairweir.audit.results import Axis
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flows
 from fairweir.units import Duration, Rate
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.setting import categories
-from fairweir.audit.results import Axis
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Threshold
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times

@@ -47,7 +47,7 @@ MODULES = (
     finite,
 )
 FAMILIES: dict[str, Family] = {family.name: family for module in MODULES for family in module.FAMILIES}
-SEARCHES = ("starvation-hunt", "contract")
+HUNT, CONTRACT = SEARCHES = ("starvation-hunt", "contract")
 """Exhibits that are searches rather than families; see `fairweir.hunting.search` and `fairweir.contracts.empirical`."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import (
     Claim,
@@ -18,7 +19,6 @@ from fairweir.audit.exhibits.family import (
     Subject,
 )
 from fairweir.audit.exhibits.setting import places, steady_times
-from fairweir.audit.results import Axis
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
 from fairweir.judging.outcome import Direction, Threshold

@@ -16,8 +16,9 @@ from fairweir.show.figure import Figure, Table, is_spread, linear_range, log_tic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from fairweir.audit.axis import Axis
     from fairweir.audit.exhibits.family import Reference
-    from fairweir.audit.results import Axis, ClaimResult, Curve, FamilyResult, Point
+    from fairweir.audit.results import ClaimResult, Curve, FamilyResult, Point
 
 TICK_CHARACTERS = 8
 """Of a category's name on one line, with six categories in a figure of a third of the page."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fairweir.audit.exhibits.registry import metric_of
+from fairweir.audit.exhibits.registry import CONTRACT, HUNT, metric_of
 from fairweir.audit.report.contracts import contract_figure
 from fairweir.audit.report.curves import metric_figures
 from fairweir.audit.report.heatmap import grid_figure
 from fairweir.audit.report.hunting import hunt_figures
 from fairweir.audit.report.overtime import run_figure, side_by_side
 from fairweir.audit.report.view import Evidence, FaultView, Row, Section, families_of, outcome_of, rows_of
-from fairweir.audit.searches import CONTRACT, HUNT
 from fairweir.contracts.result import ContractResult
 from fairweir.documents.digits import plain
 from fairweir.hunting.result import HuntResult

@@ -18,9 +18,8 @@ from typing import Any, Final
 
 import z3
 
-from fairweir.errors import FairweirError, describe_exception
 from fairweir.formal.encoding.system import Curve
-from fairweir.play.process import describe_exit, die_with_parent, user_code
+from fairweir.play.process import describe_exit, die_with_parent
 
 #: s of wall time after which a method of a user's model is assumed to loop; the shipped models need 1 % of it.
 TIMEOUT_S: Final = 60
@@ -117,7 +116,8 @@ class Host:
 
     def _start(self) -> None:
         ours, theirs = Pipe()
-        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({theirs.fileno()})"
+        serve = f"from {__package__}.host_process import serve; serve({theirs.fileno()})"
+        code = f"import sys; sys.path[:] = {sys.path!r}; {serve}"
         self._process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-P", "-c", code],
             stdin=subprocess.DEVNULL,
@@ -146,28 +146,3 @@ class Host:
     def __del__(self) -> None:
         with suppress(Exception):
             self._end()
-
-
-def serve(fd: int) -> None:
-    """Act as the child: answer requests from the connection `fd` until it is closed."""
-    from fairweir.formal.models.user import CheckedModel, load
-
-    parent = Connection(fd)
-    model: CheckedModel | None = None
-    with user_code():
-        while True:
-            try:
-                method, arguments = parent.recv()
-            except EOFError:
-                return
-            try:
-                if method == "load":
-                    model = load(*arguments)
-                    answer: Any = model.facts()
-                else:
-                    answer = getattr(model, method)(*arguments)
-                parent.send(("done", answer))
-            except FairweirError as error:
-                parent.send(("failed", error))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - the parent raises every type
-                parent.send(("failed", FairweirError(f"a user's model fails: {describe_exception(error)}")))
