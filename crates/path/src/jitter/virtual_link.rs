@@ -9,8 +9,8 @@
 //! **Source**: the starvation paper's Theorem 1, made to work for any controller: release at the virtual departure;
 //! clip to [0, D] and count (docs/derivations.md, "Virtual links").
 
-use crate::error::{check_dur, check_packet, check_positive_dur, check_rate};
 use crate::constant_rate::ConstantRate;
+use crate::error::{check_dur, check_packet, check_positive_dur, check_rate};
 use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand_chacha::ChaCha8Rng;

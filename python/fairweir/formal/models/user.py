@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 import z3
 
 from fairweir.ccas.lookup import load_module, locate
+from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import CcaError, ConfigError, FairweirError, describe_exception
 from fairweir.formal.encoding.buffers import Buffer
@@ -154,6 +155,7 @@ class CheckedModel(Model):
         packets = self.packets and PacketPath(bool(self.packets.varies), bool(self.packets.delays))
         return Facts({**attributes, "packets": packets}, str(self.own.summary), str(path), _digest(path))
 
+    @words_for_enums
     def added(self, grid: Grid, buffer: Buffer, senders: Sequence[Sender], acks: Acks) -> Added:
         """Return the constraints that the model adds to a system, as text.
 
