@@ -37,3 +37,10 @@ def test_no_phrase_is_used_for_which_the_field_has_a_term() -> None:
             hits = ((re.search(pattern, re.sub(r"`[^`]*`", "", text)), term) for pattern, term in terms.items())
             found += [f"{name}:{number}: {hit[0]!r}; use: {term}" for hit, term in hits if hit]
     assert not found, "\n".join(["", *found])
+
+
+def test_items_of_a_list_have_lines_of_their_own() -> None:
+    pages = subprocess.check_output(["git", "ls-files", "*.md"], cwd=ROOT, text=True).split()
+    joined = re.compile(r"[a-z)][.;:] - [A-Z\[]|; - [a-z]")
+    lines = ((name, number, text) for name in pages for number, text in texts(ROOT / name))
+    assert [f"{name}:{number}" for name, number, text in lines if joined.search(re.sub(r"`[^`]*`", "", text))] == []

@@ -145,7 +145,7 @@ class History:
             own.left.append(total)
 
     def between(self, low: Fraction, high: Fraction) -> Fraction:
-        """Draw from an interval, its ends more often than not.
+        """Draw from an interval, its ends in four of nine draws.
 
         Parameters
         ----------
