@@ -44,8 +44,8 @@ def test_frcc_with_different_rtprops_rests_at_the_closed_form() -> None:
     assert found[2] / found[0] == pytest.approx(1.25)
     assert frcc_ratio((Duration.from_ms(10), Duration.from_ms(20), Duration.from_ms(30))) == pytest.approx(1.25)
     assert frcc_ratio((Duration.from_ms(4), Duration.from_ms(256))) == pytest.approx(316 / 64)
-    assert "a ratio of 1.25" in PAGE
-    assert "a ratio of 4.94" in PAGE
+    assert "throughput ratio is 1.25" in PAGE
+    assert "throughput ratio is 4.94" in PAGE
 
 
 def test_frcc_s_clamp_on_n_c() -> None:
