@@ -1,8 +1,8 @@
 """Answers stored on disk, and their verification when they are read again.
 
 A file may have been edited or damaged, or come from someone else. Answers that can be verified are: a certificate by
-the checkers, a trace by the exact evaluator. The others need a valid seal: a keyed hash over the answer and the question,
-with a key that only this user's installation has. A sealed answer was found here and has not been changed since; that
+the checkers, a trace by the exact evaluator. The others need a valid seal: a keyed hash over the answer and the
+question, with a key that only this user's installation has. A sealed answer was found here and has not been changed since; that
 is not a proof, so an answer verified by its seal only is reported as "not re-checked". Other answers are
 rejected, and their question is asked again.
 
