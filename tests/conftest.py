@@ -3,8 +3,13 @@
 import os
 import signal
 import tempfile
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from fairweir.formal import models
+from fairweir.formal.exact import networks
 
 # A shell starts background processes with SIGINT ignored, and children inherit that; tests of Ctrl-C need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -16,3 +21,13 @@ settings.load_profile("fairweir")
 
 # The key of seals (fairweir.documents.sealed) is in the user's state folder, which tests do not use.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fairweir-tests-state-")
+
+
+@pytest.fixture(autouse=True)
+def only_shipped_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget a user's network models after each test: their names are free for the next one in this process."""
+    monkeypatch.setattr(networks, "_DEFINITIONS", dict(networks._DEFINITIONS))
+    before = dict(models._ALL)
+    yield
+    models._ALL.clear()
+    models._ALL.update(before)

@@ -12,11 +12,10 @@ import pytest
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.formal import models
 from fairweir.formal.claims.syntax import parse_claim
 from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
-from fairweir.formal.exact import judge, networks
+from fairweir.formal.exact import judge
 from fairweir.formal.models import MODELS, NETWORKS, hosted
 from fairweir.formal.models.new import write_model
 from fairweir.formal.models.user import find_model
@@ -44,15 +43,6 @@ class Dummy(Model):
         for t, served in enumerate(trace.S):
             yield from NETWORK.equal("S", served, trace.accepted(t), "service", t)
 '''
-
-
-@pytest.fixture(autouse=True)
-def only_shipped_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(networks, "_DEFINITIONS", dict(networks._DEFINITIONS))
-    before = dict(models._ALL)
-    yield
-    models._ALL.clear()
-    models._ALL.update(before)
 
 
 Call = Callable[..., tuple[int, str, str]]

@@ -2,8 +2,8 @@
 
 A file may have been edited or damaged, or come from someone else. Answers that can be verified are: a certificate by
 the checkers, a trace by the exact evaluator. The others need a valid seal: a keyed hash over the answer and the
-question, with a key that only this user's installation has. A sealed answer was found here and has not been changed since; that
-is not a proof, so an answer verified by its seal only is reported as "not re-checked". Other answers are
+question, with a key that only this user's installation has. A sealed answer was found here and has not been changed
+since; that is not a proof, so an answer verified by its seal only is reported as "not re-checked". Other answers are
 rejected, and their question is asked again.
 
 The key is made at its first use: ``$XDG_STATE_HOME/fairweir/seal.key`` (default ``~/.local/state``), readable by its
