@@ -1,9 +1,9 @@
 """ACK aggregation on one of three flows (FRCC section 7, figures 2 and 21).
 
-The published set-up puts the first flow behind a box that holds its ACKs and also carries its data at the link's rate,
-with no limit to its queue, and starts the flows 5 s apart (docs/derivations.md). The box matters: a loss-based flow
-queues in it, arrives at the bottleneck at exactly its rate, and the other flows take the losses. `BARE` has only the
-ACK aggregation.
+In the published setup the flows start 5 s apart, and the first flow is behind a box. The box holds the flow's ACKs and
+forwards its data at the link's rate, from a queue without a limit (docs/derivations.md). This queue affects the result:
+a loss-based flow builds its queue in the box and arrives at the bottleneck at exactly the link's rate, so the other
+flows take the losses. The family `BARE` has the ACK aggregation without the box.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ LONG_HOLD = Duration.from_ms(32)
 LINK_RATE = Rate.from_mbps(96)
 APART = Duration.from_s(5)
 SOCKET_BUFFER = "11000pkts"
-"""16 MB, the published limit: maximum data in the box."""
+"""Maximum data in the box: 16 MB, as published."""
 
 EXPECTED = {
     "frcc": "close to 1, even at 128 ms (FRCC figure 21)",
     "copa": "starves the aggregated flow (FRCC figures 2 and 21)",
-    "cubic": "starves the flows without aggregation (FRCC figure 2); by the box, not by its ACKs: see aggregation-bare",
-    "reno": "starves the flows without aggregation (FRCC figure 2); by the box, not by its ACKs: see aggregation-bare",
+    "cubic": "starves the flows without aggregation (FRCC figure 2); because of the box, see aggregation-bare",
+    "reno": "starves the flows without aggregation (FRCC figure 2); because of the box, see aggregation-bare",
     "bbr": "slight unfairness (FRCC figure 21)",
 }
 CLAIMS = (
@@ -59,7 +59,7 @@ def _aggregated(
         tables[0] |= {"access": {"rate": str(rate)}, "rwnd": SOCKET_BUFFER}
     return dumbbell_document(
         name,
-        f"three flows; the ACKs of the first are held for {hold} and released in bursts",
+        f"three flows; the first flow's ACKs are held for {hold} and released in bursts",
         rate=rate,
         buffer=subject.buffer,
         flow_tables=tables,
@@ -84,9 +84,9 @@ def _bare(subject: Subject, place: Place, seed: int, patience: float) -> Scenari
 HOLD = Family(
     name="aggregation-hold",
     title="ACK aggregation on one of three flows, over holds",
-    question="Does a flow whose ACKs come in bursts starve, or starve the others?",
-    setup=f"three flows 5 s apart, rtprop {RTPROP.ms:g} ms, {LINK_RATE.mbps:g} Mbps; the first is behind a box that"
-    " holds its ACKs and carries its data at the link's rate; none at 0 ms",
+    question="Does a flow whose ACKs arrive in bursts starve, or does it starve the others?",
+    setup=f"three flows start 5 s apart, rtprop {RTPROP.ms:g} ms, {LINK_RATE.mbps:g} Mbps; the first is behind a box"
+    " that holds its ACKs and forwards its data at the link's rate; with a hold of 0 ms there is no box",
     axis=Axis(name="hold", unit="ms", scale="linear"),
     places=places("ms", quick=[32, 128], default=[0, 8, 16, 32, 64, 128], deep=[0, 4, 8, 16, 32, 48, 64, 96, 128]),
     scenario=_over_holds,
@@ -99,7 +99,7 @@ RATE = Family(
     name="aggregation-rate",
     title="ACK aggregation of 32 ms on one of three flows, over rates",
     question="Does the unfairness of ACK aggregation grow with the link's rate?",
-    setup=f"as above, ACKs of the first held for {LONG_HOLD.ms:g} ms",
+    setup=f"as above; the ACKs of the first flow are held for {LONG_HOLD.ms:g} ms",
     axis=Axis(name="link rate", unit="Mbps", scale="log"),
     places=places("Mbps", quick=[], default=[12, 24, 48, 96, 240], deep=[12, 24, 48, 96, 240, 480, 1000]),
     scenario=_over_rates,
@@ -110,8 +110,8 @@ RATE = Family(
 BARE = Family(
     name="aggregation-bare",
     title="ACK aggregation without the box, over holds",
-    question="What does aggregating ACKs do by itself, without a queue of the flow's own?",
-    setup=f"three flows 5 s apart, rtprop {RTPROP.ms:g} ms, {LINK_RATE.mbps:g} Mbps; ACKs of the first are held",
+    question="What is the effect of ACK aggregation alone, without a separate queue for the first flow's data?",
+    setup=f"three flows start 5 s apart, rtprop {RTPROP.ms:g} ms, {LINK_RATE.mbps:g} Mbps; ACKs of the first are held",
     axis=Axis(name="hold", unit="ms", scale="linear"),
     places=places("ms", quick=[], default=[32, 128], deep=[8, 16, 32, 64, 128]),
     scenario=_bare,

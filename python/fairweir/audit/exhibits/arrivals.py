@@ -20,7 +20,7 @@ RATE, RTPROP = Rate.from_mbps(96), Duration.from_ms(50)
 STAGGER = Duration.from_s(60)
 JITTER = Duration.from_s(2)
 WINDOW_S = 10
-"""Throughputs are averaged over this time before they are compared."""
+"""Throughputs are averaged over a window of this length before Jain's index is computed."""
 SETTLED_JAIN = 0.9
 
 
@@ -32,7 +32,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     ]
     return dumbbell_document(
         "arrivals",
-        f"{n} flows, each arrives {stagger.s:g} s after the one before; they leave in the same order",
+        f"{n} flows; each arrives {stagger.s:g} s after the previous one, and they leave in the same order",
         rate=RATE,
         buffer=subject.buffer,
         flow_tables=tables,
@@ -43,14 +43,14 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 
 
 def epochs(n: int, stagger_s: float) -> list[tuple[float, float, range]]:
-    """Start, end and active flows of each time between two changes."""
+    """Return start, end (s) and active flows of each epoch: the time between two arrivals or departures."""
     return [(i * stagger_s, (i + 1) * stagger_s, range(max(0, i - n + 1), min(i + 1, n))) for i in range(2 * n - 1)]
 
 
 def settling_times_s(series: Series, n: int) -> Iterator[float]:
-    """For each epoch with several flows, how long until Jain's index of `WINDOW_S` means reaches `SETTLED_JAIN`.
+    """Yield for each epoch with several flows the time (s) until Jain's index over `WINDOW_S` reaches `SETTLED_JAIN`.
 
-    An epoch that never does counts with its whole length.
+    An epoch in which the index does not reach `SETTLED_JAIN` counts with its whole length.
     """
     stagger_s = series.t_s[-1] / (2 * n - 1)
     for start_s, end_s, active in epochs(n, stagger_s):
@@ -78,7 +78,7 @@ def _settling(reading: Reading) -> float | None:
 
 
 def _late_jain(reading: Reading) -> float | None:
-    """Smallest Jain's index over the last third of each epoch."""
+    """Return the minimum over the epochs of Jain's index in the last third of an epoch."""
     if reading.series is None:
         return None
     series, n = reading.series, int(reading.place.x)
@@ -93,9 +93,9 @@ def _late_jain(reading: Reading) -> float | None:
 ARRIVALS = Family(
     name="arrivals",
     title="Staggered arrivals and departures",
-    question="How long does it take to return to fair shares after a flow arrives or leaves?",
-    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; a flow arrives every {STAGGER.s:g} s, then one leaves every "
-    f"{STAGGER.s:g} s",
+    question="How long does it take until the shares are fair again after a flow arrives or leaves?",
+    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; a flow arrives every {STAGGER.s:g} s, then a flow "
+    f"leaves every {STAGGER.s:g} s",
     axis=Axis(name="flows", scale="linear"),
     places=places("flows", quick=[2], default=[4], deep=[2, 4, 8]),
     scenario=_scenario,
@@ -110,7 +110,10 @@ ARRIVALS = Family(
             title="convergence",
             text=f"shares are fair within {(2 * STAGGER / 3).s:g} s of an arrival or departure",
             threshold=thresholds.CONVERGED,
-            expectations={"frcc": "tens of seconds (FRCC section 7)", "vegas": "late-comers see an inflated base RTT"},
+            expectations={
+                "frcc": "tens of seconds (FRCC section 7)",
+                "vegas": "flows that start later measure an inflated base RTT",
+            },
         ),
         Claim(
             metric="settling_s",

@@ -26,7 +26,7 @@ def _names(incumbents: tuple[str, ...], buffers: tuple[str, ...]) -> list[str]:
 
 
 def parse(label: str) -> tuple[str, float]:
-    """Incumbent and buffer in BDP of a place."""
+    """Return the incumbent and the buffer (BDP) that a place's label names."""
     incumbent, buffer = label.split(", ")
     return incumbent, BUFFERS_BDP[buffer]
 
@@ -36,7 +36,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     own, other = start_times(seed, 2, Duration.from_s(5))
     return dumbbell_document(
         "coexistence",
-        f"one flow competing with one of {incumbent}, buffer {buffer_bdp:g} BDP",
+        f"one flow competes with one {incumbent} flow, buffer {buffer_bdp:g} BDP",
         rate=RATE,
         buffer=f"{buffer_bdp:g}bdp",
         flow_tables=[
@@ -57,12 +57,12 @@ def _new_by_incumbent(reading: Reading) -> float:
 
 
 def _harm_done(reading: Reading) -> float:
-    """Harm to the incumbent: throughput of the new flow divided by the incumbent's, at least 1."""
+    """Return the harm to the incumbent: the new flow's throughput divided by the incumbent's, at least 1."""
     return max(1.0, _new_by_incumbent(reading))
 
 
 def _harm_taken(reading: Reading) -> float:
-    """The same in the opposite direction."""
+    """Return the harm to the new flow: the incumbent's throughput divided by the new flow's, at least 1."""
     by = _new_by_incumbent(reading)
     return metrics.RATIO_CEILING if by <= 1.0 / metrics.RATIO_CEILING else max(1.0, 1.0 / by)
 
@@ -72,7 +72,7 @@ ALL = _names(INCUMBENTS, tuple(BUFFERS_BDP))
 COEXISTENCE = Family(
     name="coexistence",
     title="Coexistence with CUBIC, Reno and BBR",
-    question="Does it starve deployed algorithms, and do they starve it?",
+    question="Does the CCA starve deployed algorithms, and do they starve it?",
     setup=f"one flow and one incumbent, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, shallow and deep buffers",
     axis=Axis(name="incumbent and buffer", scale="category"),
     places=categories(quick=_names(("cubic",), ("1 BDP",)), default=ALL, deep=ALL),
@@ -98,19 +98,19 @@ COEXISTENCE = Family(
         Claim(
             metric="harm_done",
             title="harm to incumbents",
-            text="competing CUBIC, Reno and BBR flows are not starved",
+            text="the CCA does not starve competing CUBIC, Reno and BBR flows",
             threshold=thresholds.STARVED,
-            expectations={"bbr": "takes most of a shallow buffer's link from loss-based flows"},
+            expectations={"bbr": "with a shallow buffer, takes most of the link from loss-based flows"},
         ),
         Claim(
             metric="harm_taken",
             title="harm by incumbents",
-            text="it is not starved by CUBIC, Reno or BBR",
+            text="CUBIC, Reno and BBR do not starve the CCA",
             threshold=thresholds.STARVED,
             expectations={
                 "frcc": "out of scope: limitation L2 (FRCC section 8)",
                 "vegas": "yields to loss-based flows, which fill the buffer",
-                "copa": "yields without its mode switch",
+                "copa": "yields if it does not switch to its competitive mode",
             },
         ),
     ),

@@ -16,10 +16,9 @@ RATE_PER_FLOW = Rate.from_mbps(2)
 EVEN = Threshold(
     bound=0.8,
     direction=Direction.AT_LEAST,
-    reason="with many flows the extremes carry little information and Jain's index is the usual measure; 0.8 leaves "
-    "room for slow"
-    " convergence among windows of a few packets",
-    source="RFC 9743 section 5.1.4, which states no number; 0.9 is the bound for a handful of flows",
+    reason="with many flows the extremes carry little information, and Jain's index is the usual measure; 0.8 allows "
+    "for slow convergence of windows of a few packets",
+    source="RFC 9743 section 5.1.4, which states no number; 0.9 is the bound for a few flows",
 )
 NO_COLLAPSE = Threshold(
     bound=0.1,
@@ -33,7 +32,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     n = int(place.x)
     return dumbbell_document(
         "many-flows",
-        f"{n} flows, {RATE_PER_FLOW.mbps:g} Mbps for each",
+        f"{n} flows on a link of {RATE_PER_FLOW.mbps:g} Mbps per flow",
         rate=RATE_PER_FLOW * n,
         buffer=subject.buffer,
         flow_tables=flows(subject.cca, [RTPROP] * n, seed, spread=Duration.from_s(5)),
@@ -47,7 +46,7 @@ CROWD = Family(
     name="many-flows",
     title="Many flows",
     question="Do many flows share a link fairly and without heavy loss?",
-    setup=f"rtprop {RTPROP.ms:g} ms, a link of {RATE_PER_FLOW.mbps:g} Mbps for each flow",
+    setup=f"rtprop {RTPROP.ms:g} ms, a link of {RATE_PER_FLOW.mbps:g} Mbps per flow",
     axis=Axis(name="flows", scale="log"),
     places=places("flows", quick=[32], default=[100], deep=[32, 100, 320]),
     scenario=_scenario,

@@ -1,4 +1,4 @@
-"""One ACK for four packets on one flow, one for each on the other (starvation paper section 5, figure 7)."""
+"""Delayed ACKs on one of two flows: one ACK per four packets or per packet (starvation paper figure 7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 RATE, RTPROP, BUFFER = Rate.from_mbps(6), Duration.from_ms(120), "60pkts"
 TIMER = "200ms"
-"""Value of ns-3, the source of the published numbers; with 40 ms (Linux) a slow flow hardly delays its ACKs."""
+"""Delayed-ACK timer of ns-3, the source of the published numbers. With Linux's 40 ms a slow flow rarely delays ACKs."""
 PUBLISHED_RATIO = {"reno": 2.7, "cubic": 3.2}
 
 
@@ -56,7 +56,7 @@ DELAYED_ACKS = Family(
         Claim(
             metric="ratio",
             title="delayed-ACK unfairness",
-            text="delayed ACKs on one flow cost it a bounded share",
+            text="delayed ACKs reduce a flow's share by a bounded factor",
             threshold=thresholds.BOUNDED,
             expectations={
                 "reno": "2.7, bounded (starvation paper figure 7)",

@@ -1,4 +1,4 @@
-"""Disturbed RTT samples: one packet that is early, ACKs released on a grid (starvation paper sections 5.1, 5.3)."""
+"""Disturbed RTT samples: a packet that is early, or ACKs released on a grid (starvation paper sections 5.1, 5.3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairweir.units import Duration, Rate
 RATE, RTPROP = Rate.from_mbps(120), Duration.from_ms(60)
 EARLY = Duration.from_ms(1)
 REPEAT = "5s"
-"""Often enough for every min-RTT window in use (10 s): the victim stays poisoned."""
+"""Interval between early packets. The longest min-RTT window in use is 10 s, so the victim stays poisoned."""
 POISONED = {"alone": (True,), "one of two": (True, False)}
 
 
@@ -43,22 +43,22 @@ def _poisoned(subject: Subject, place: Place, seed: int, patience: float) -> Sce
             if is_poisoned
             else {"kind": "constant", "delay": str(EARLY)}
         )
-    description = f"a packet every {REPEAT} is {EARLY} early, {place.label}"
+    description = f"one packet every {REPEAT} is {EARLY} early, {place.label}"
     return _played(subject, "poisoned-rtprop", description, tables, seed, patience)
 
 
 def _on_a_grid(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     tables = flows(subject.cca, [RTPROP] * 2, seed)
     tables[0]["ack_jitter"] = {"kind": "periodic", "period": str(Duration.from_ms(place.x))}
-    description = f"two flows; ACKs of the first come only at multiples of {place.label}"
+    description = f"two flows; the first flow's ACKs arrive only at multiples of {place.label}"
     return _played(subject, "acks-on-a-grid", description, tables, seed, patience)
 
 
 POISONING = Family(
     name="poisoned-rtprop",
     title="Rtprop poisoned by an early packet",
-    question="Does one sample that is 1 ms too small make a flow give up its share?",
-    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; one packet every {REPEAT} observes {(RTPROP - EARLY).ms:g} ms",
+    question="Does one RTT sample that is 1 ms too small make a flow give up its share?",
+    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; one packet every {REPEAT} measures {(RTPROP - EARLY).ms:g} ms",
     axis=Axis(name="poisoned flow", scale="category"),
     places=categories(quick=list(POISONED), default=list(POISONED), deep=list(POISONED)),
     scenario=_poisoned,
@@ -67,14 +67,14 @@ POISONING = Family(
         Claim(
             metric="solo_utilization",
             title="efficiency when poisoned",
-            text="a single flow whose min RTT is 1 ms too small utilises the link",
+            text="a single flow whose min RTT is 1 ms too small utilizes the link",
             threshold=thresholds.HALF_USED,
-            expectations={"copa": "1/(δ·1 ms) = 2 packets a ms = 24 Mbps, 20 % (docs/derivations.md)"},
+            expectations={"copa": "1/(δ·1 ms) = 2 packets per ms = 24 Mbps, 20 % (docs/derivations.md)"},
         ),
         Claim(
             metric="ratio",
             title="poisoning unfairness",
-            text="a min RTT 1 ms too small on one of two flows does not starve it",
+            text="one of two flows does not starve if its min RTT is 1 ms too small",
             threshold=thresholds.BOUNDED,
             expectations={"copa": "8.8 against 95 Mbps (starvation paper section 5.1); at least 4 without noise"},
         ),
@@ -84,8 +84,8 @@ POISONING = Family(
 GRID = Family(
     name="acks-on-a-grid",
     title="ACKs released at multiples of a period, on one of two flows",
-    question="Does a flow starve whose ACKs come only at the ticks of a clock?",
-    setup=f"two flows, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; ACKs of the first wait for the next tick",
+    question="Does a flow starve if its ACKs arrive only at the ticks of a clock?",
+    setup=f"two flows, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; the first flow's ACKs wait for the next tick",
     axis=Axis(name="period", unit="ms", scale="linear"),
     places=places("ms", quick=[60], default=[20, 60], deep=[5, 10, 20, 40, 60]),
     scenario=_on_a_grid,

@@ -33,15 +33,16 @@ class Subject:
     name: str
     """Name given by the user."""
     cca: str
-    """Name in scenarios: files with their whole path, so that a scenario can be replayed from anywhere."""
+    """Name in scenarios: a file has its absolute path, so that a scenario can be replayed from any directory."""
     buffer: str
-    """Bottleneck buffer where a family does not vary it: 3 BDP for CCAs that fill any buffer, otherwise one that
-    never overflows (FRCC section 7).
+    """Bottleneck buffer in families that do not vary the buffer (FRCC section 7).
+
+    3 BDP for CCAs that fill any buffer; otherwise a buffer that never overflows.
     """
 
     @property
     def stem(self) -> str:
-        """The name without directories, suffixes and class, as laws and file names use it."""
+        """The name without directories and suffixes, with ``-`` for ``:``; laws and file names use it."""
         name = self.name.replace("\\", "/").rsplit("/", 1)[-1]
         for suffix in (".bpf.c", ".py", ".toml"):
             name = name.replace(suffix, "")
@@ -61,9 +62,9 @@ class Series:
     """Throughput over time."""
 
     t_s: Sequence[float]
-    """End of each interval."""
+    """End of each interval, s."""
     throughput_mbps: Sequence[Sequence[float]]
-    """One row per flow."""
+    """One row per flow, one value per interval."""
 
 
 @dataclass(frozen=True)
@@ -75,27 +76,27 @@ class Reading:
     measured_s: float
     """Duration without warm-up."""
     series: Series | None = None
-    """For families that request it."""
+    """Time series, for families that request one."""
 
 
 class View(StrEnum):
     """Quantity on the axis of a metric."""
 
     SPREAD = "spread"
-    """From 0 on; logarithmic if the values spread."""
+    """The axis starts at 0; it is logarithmic if the values spread over decades."""
     UNIT = "unit"
-    """All of [0, 1], where the metric lives, or nearly."""
+    """The axis shows the range [0, 1], to which the metric is limited, at least approximately."""
     EVEN = "even"
-    """Ratios of rates: logarithmic, and 1 (an even split) is always in view."""
+    """Ratios of rates: the axis is logarithmic and always contains 1, an even split."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A grey curve in a metric's figure: a notion of fairness, independent of any CCA."""
+    """A gray curve in a metric's figure: the values under a definition of fairness that does not depend on the CCA."""
 
     label: str
     at: Callable[[float], float]
-    """Value on the figure's axis, from the place on the family's axis."""
+    """x on the family's axis -> value of the metric."""
     dash: str = "dash"
     """Plotly's dash pattern."""
 
@@ -110,19 +111,19 @@ class Metric:
     read: Callable[[Reading], float | None]
     """None where the metric is undefined."""
     label: str
-    """On an axis, with its unit."""
+    """Label of a figure's axis, with the unit."""
     view: View = View.SPREAD
     references: tuple[Reference, ...] = ()
-    """Curves of notions of fairness, over the axis of the family that measures it."""
+    """Curves of definitions of fairness, over the axis of the family that has the metric."""
     is_grid: bool = False
-    """Drawn as a grid of CCAs and categories: 1 is even, and both directions matter equally."""
+    """Drawn as a grid of CCAs and categories, with a color scale that is symmetric around 1 (an even split)."""
 
 
 class Reduction(StrEnum):
     """Reduction of a curve to one number."""
 
     WORST = "worst"
-    """The point that is worst for the claim; a claim holds if it holds at every point."""
+    """The value at the point that is worst for the claim: a claim holds if it holds at every point."""
     SLOPE = "slope"
     """Exponent of the metric against the axis (least squares on logarithms, per seed)."""
 
@@ -137,11 +138,11 @@ class Claim:
     threshold: Threshold | None = None
     reduction: Reduction = Reduction.WORST
     expectations: Mapping[str, str] = field(default_factory=dict)
-    """CCA's name -> published value, or one that follows from its equations."""
+    """CCA's name -> published value, or a value that follows from the CCA's equations."""
 
     @property
     def key(self) -> str:
-        """Distinguishes claims on the same metric."""
+        """Key that is unique among the claims of a family, even on the same metric."""
         return self.metric if self.reduction is Reduction.WORST else f"{self.metric}-growth"
 
 
@@ -156,7 +157,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Family:
-    """Scenarios that differ in one thing."""
+    """Scenarios that differ in one quantity: the axis."""
 
     name: str
     title: str
@@ -175,7 +176,7 @@ class Family:
     series_interval: str | None = None
     """Interval of the time series that metrics read, if they read one."""
     seeds: int | None = None
-    """Fixed number of seeds, where the depth's number would cost too much or be too small."""
+    """Fixed number of seeds, if the depth's number would be too expensive or too small."""
 
     @words_for_enums
     def place(self, depth: Depth, index: int) -> Place:

@@ -1,4 +1,4 @@
-"""Finite flows: completion times on an idle link, against slow start (RFC 9743 section 5.1.5)."""
+"""Finite flows: completion times on an idle link, compared with slow start (RFC 9743 section 5.1.5)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ GAP = Duration.from_s(12)
 COMPARABLE = Threshold(
     bound=2.0,
     direction=Direction.AT_MOST,
-    reason="short flows should not be slower than with standard slow start; twice is lenient",
+    reason="short flows should not be slower than with standard slow start; a factor of 2 is lenient",
     source="RFC 9743 section 5.1.5; RFC 6928 (initial window of 10)",
 )
 
 
 def slow_start(packets: int) -> Duration:
-    """Completion time of a transfer that doubles its window every RTT from 10 packets until the link is full.
+    """Return the completion time of a transfer that doubles its window, first 10 packets, every RTT until the link is
+    full.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def slow_start(packets: int) -> Duration:
 
     Returns
     -------
-    Duration, from the first packet sent to the last acknowledgement, with no queue but its own
+    Duration, from the first packet sent to the last acknowledgment; only the transfer's own packets queue
     """
     bdp = RTPROP / SENDING
     window, left, elapsed = float(INITIAL_CWND), packets, Duration.from_s(0)
@@ -57,7 +58,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     ]
     return dumbbell_document(
         "finite-flows",
-        f"transfers of {place.label} over an idle link",
+        f"{REPEATS} transfers of {place.label}, one after another, over an idle link",
         rate=RATE,
         buffer="1bdp",
         flow_tables=tables,
@@ -68,7 +69,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 
 
 def _slowdown(reading: Reading) -> float:
-    """Mean completion time divided by that of slow start; an unfinished transfer counts with the gap to the next."""
+    """Return the mean completion time divided by that of slow start; an unfinished transfer counts as `GAP`."""
     return _mean_time(reading) / slow_start(int(reading.place.x))
 
 
@@ -101,7 +102,7 @@ FINITE = Family(
             threshold=COMPARABLE,
             expectations={
                 "frcc": "grows by one packet per ACK, like slow start",
-                "pcc_vivace": "one step per RTT",
+                "pcc_vivace": "slow: its rate grows by one step per RTT",
             },
         ),
     ),

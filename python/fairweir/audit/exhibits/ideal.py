@@ -22,14 +22,14 @@ CLAIMS = (
     Claim(
         metric="ratio",
         title="fairness",
-        text="by the end of the run the largest throughput is at most twice the smallest",
+        text="over the last 40 % of the run, the largest throughput is at most twice the smallest",
         threshold=thresholds.FAIR,
         expectations={
             "frcc": "1 (FRCC theorem 6.1)",
-            "reno": "1 eventually; a sawtooth is W/2 RTTs, so at 1 Gbps and more in hours (RFC 3649)",
-            "vegas": "late-comers mistake a standing queue for propagation delay and get more",
-            "pcc_allegro": "no contract: any split (thesis table 5.1)",
-            "pcc_vivace": "no contract: any split (thesis table 5.1)",
+            "reno": "1 eventually; a sawtooth takes W/2 RTTs, so at 1 Gbps or more convergence takes hours (RFC 3649)",
+            "vegas": "flows that start later mistake a standing queue for propagation delay and get more",
+            "pcc_allegro": "no contract, so any split is possible (thesis table 5.1)",
+            "pcc_vivace": "no contract, so any split is possible (thesis table 5.1)",
         },
     ),
     Claim(metric="utilization", title="efficiency", text="the link is used", threshold=thresholds.EFFICIENT),
@@ -39,8 +39,8 @@ CLAIMS = (
         text="the mean RTT follows the CCA's law",
         expectations={
             "frcc": "R + θ n, plus about 15 ms of probes (docs/derivations.md)",
-            "reno": "4R is the full buffer; the sawtooth's mean is near 3R",
-            "cubic": "4R is the full buffer; the sawtooth's mean is near 3.6R",
+            "reno": "4R is the RTT with a full buffer; the sawtooth's mean is near 3R",
+            "cubic": "4R is the RTT with a full buffer; the sawtooth's mean is near 3.6R",
         },
     ),
 )
@@ -58,7 +58,7 @@ def _over_rates(subject: Subject, place: Place, seed: int, patience: float) -> S
     duration, warmup = steady_times(Rate.from_mbps(place.x), patience)
     return dumbbell_document(
         "ideal-rate",
-        f"{FLOWS} flows of one rtprop on an ideal {place.label} link",
+        f"{FLOWS} flows with equal rtprops on an ideal {place.label} link",
         rate=Rate.from_mbps(place.x),
         buffer=subject.buffer,
         flow_tables=flows(subject.cca, [BASE_RTPROP] * FLOWS, seed),
@@ -72,7 +72,7 @@ def _over_rtprops(subject: Subject, place: Place, seed: int, patience: float) ->
     duration, warmup = steady_times(LINK_RATE, patience)
     return dumbbell_document(
         "ideal-rtprop",
-        f"{FLOWS} flows of rtprop {place.label} on an ideal link",
+        f"{FLOWS} flows with an rtprop of {place.label} on an ideal link",
         rate=LINK_RATE,
         buffer=subject.buffer,
         flow_tables=flows(subject.cca, [Duration.from_ms(place.x)] * FLOWS, seed),
@@ -87,7 +87,7 @@ def _over_counts(subject: Subject, place: Place, seed: int, patience: float) -> 
     duration, warmup = steady_times(LINK_RATE, patience)
     return dumbbell_document(
         "ideal-flows",
-        f"{n} flows of one rtprop on an ideal link",
+        f"{n} flows with equal rtprops on an ideal link",
         rate=LINK_RATE,
         buffer=subject.buffer,
         flow_tables=flows(subject.cca, [BASE_RTPROP] * n, seed),
@@ -100,7 +100,7 @@ def _over_counts(subject: Subject, place: Place, seed: int, patience: float) -> 
 RATE = Family(
     name="ideal-rate",
     title="Ideal link, over rates",
-    question="Are shares fair and is the link utilised at every rate?",
+    question="Are shares fair and is the link utilized at every rate?",
     setup=f"{FLOWS} flows, rtprop {BASE_RTPROP.ms:g} ms, no jitter; buffer 3 BDP for CCAs that fill any buffer, "
     "otherwise 100 BDP",
     axis=Axis(name="link rate", unit="Mbps", scale="log"),
@@ -120,8 +120,8 @@ RATE = Family(
 RTPROP = Family(
     name="ideal-rtprop",
     title="Ideal link, over rtprops",
-    question="Are shares fair and is the link utilised at every propagation delay?",
-    setup=f"{FLOWS} flows of one rtprop, {LINK_RATE.mbps:g} Mbps, no jitter",
+    question="Are shares fair and is the link utilized at every propagation delay?",
+    setup=f"{FLOWS} flows with equal rtprops, {LINK_RATE.mbps:g} Mbps, no jitter",
     axis=Axis(name="rtprop", unit="ms", scale="log"),
     places=places("ms", quick=[20, 100], default=[10, 20, 50, 100, 200], deep=[5, 10, 20, 50, 100, 150, 200]),
     scenario=_over_rtprops,
@@ -133,7 +133,7 @@ RTPROP = Family(
 COUNT = Family(
     name="ideal-flows",
     title="Ideal link, over numbers of flows",
-    question="Are shares fair and is the link utilised for any number of flows?",
+    question="Are shares fair and is the link utilized for any number of flows?",
     setup=f"rtprop {BASE_RTPROP.ms:g} ms, {LINK_RATE.mbps:g} Mbps, no jitter",
     axis=Axis(name="flows", scale="linear"),
     places=places("flows", quick=[1, 4], default=[1, 2, 4, 8], deep=[1, 2, 3, 4, 6, 8, 12, 16]),

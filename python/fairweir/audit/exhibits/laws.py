@@ -1,6 +1,6 @@
 """Theoretical mean RTT on an ideal link.
 
-Sources: FRCC section 7 and its sources for BBR and Copa; docs/derivations.md.
+Sources: FRCC section 7, the papers that it cites for BBR and Copa, and docs/derivations.md.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 LOSS_BASED_BUFFER_BDP = 3.0
 FRCC_THETA_MS = 10.0
 COPA_PACKETS_PER_FLOW = 2.0
-"""1/delta at the default delta = 0.5."""
+"""1/delta, with the default delta = 0.5."""
 VEGAS_PACKETS_PER_FLOW = 3.0
-"""Half-way between alpha = 2 and beta = 4."""
+"""Midpoint between alpha = 2 and beta = 4."""
 BBR_PACKETS_PER_FLOW = 3.0
 """alpha_BBR: three send quanta of one packet."""
 
@@ -33,7 +33,7 @@ class IdealLink:
     n: int
 
     def packets_ms(self, packets: float) -> float:
-        """Time that the link takes for that many packets."""
+        """Return the transmission time of this number of packets, ms."""
         return (packets * PACKET / self.rate).ms
 
 
@@ -46,10 +46,10 @@ class RttLaw:
 
 
 def rtt_law(cca: str) -> RttLaw | None:
-    """Return the law of the mean RTT of `cca`; None if none is published.
+    """Return the law of the mean RTT of `cca`; None if no law is published.
 
-    BBR's is that of its cwnd-limited mode, which needs two flows; one alone stays within [R,
-    1.25 R], and R stands for it
+    BBR's law is for its cwnd-limited mode, which requires at least two flows. A single flow's RTT stays within
+    [R, 1.25 R]; its law returns R.
     """
     return RTT_LAWS.get(cca)
 

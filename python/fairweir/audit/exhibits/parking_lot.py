@@ -1,4 +1,4 @@
-"""A long flow over k hops against one short flow a hop (FRCC sections 6.5 and 7, figure 22; thesis table 6.2)."""
+"""A long flow over k hops and one short flow per hop (FRCC sections 6.5 and 7, figure 22; thesis table 6.2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RATE, RTPROP = Rate.from_mbps(100), Duration.from_ms(10)
 NO_WORSE_THAN_SQUARE = Threshold(
     bound=1.0,
     direction=Direction.AT_MOST,
-    reason="contracts as steep as 1/s² give hops squared; no deployed contract is steeper",
+    reason="a contract as steep as 1/s² gives a ratio of hops squared; no deployed contract is steeper",
     source="thesis table 6.2 (unfairness with k hops: k for Vegas and Copa, k² for Swift); FRCC section 6.5",
 )
 
@@ -39,7 +39,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     ]
     return {
         "name": "parking-lot",
-        "description": f"one flow over {place.label}, one short flow on each hop",
+        "description": f"one long flow over {place.label}, one short flow on each hop",
         "duration": str(Duration.from_s(110) * patience),
         "warmup": str(Duration.from_s(60) * patience),
         "seed": seed,
@@ -49,7 +49,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 
 
 def short_by_long(summary: Summary) -> float:
-    """Mean throughput of the short flows divided by that of the long one."""
+    """Return the mean throughput of the short flows divided by the throughput of the long flow."""
     long, *short = metrics.throughputs_mbps(summary)
     mean = sum(short) / len(short)
     return min(mean / long, metrics.RATIO_CEILING) if long > 0.0 else metrics.RATIO_CEILING
@@ -69,7 +69,7 @@ def _laws(cca: str) -> Mapping[str, Law]:
     return {}
 
 
-#: Thesis table 6.1 and figure 7.20.
+#: The three references: thesis table 6.1 and figure 7.20.
 HOPS = Reference("proportional fairness, hops", lambda hops: hops)
 HOPS_SQUARED = Reference("hops²", lambda hops: hops * hops, "dot")
 SQRT_HOPS = Reference("minimum potential delay, √hops", lambda hops: hops**0.5, "dashdot")
@@ -77,7 +77,7 @@ SQRT_HOPS = Reference("minimum potential delay, √hops", lambda hops: hops**0.5
 PARKING_LOT = Family(
     name="parking-lot",
     title="Parking lot, over hops",
-    question="How much throughput does a flow get that crosses several bottlenecks?",
+    question="How much throughput does a flow get if it crosses several bottlenecks?",
     setup=f"{RATE.mbps:g} Mbps per hop, rtprop {RTPROP.ms:g} ms for all flows, one short flow per hop",
     axis=Axis(name="hops", scale="linear"),
     places=places("hops", quick=[2], default=[2, 3, 4, 5], deep=[2, 3, 4, 5, 6]),
@@ -106,7 +106,7 @@ PARKING_LOT = Family(
                 "vegas": "hops: proportional fairness (docs/derivations.md)",
                 "bbr": "worse than hops² (FRCC figure 22)",
                 "cubic": "worse than hops² (FRCC figure 22)",
-                "reno": "square root of hops from its loss rates, more from its RTTs (docs/derivations.md)",
+                "reno": "√hops due to the loss rates, and more due to the RTTs (docs/derivations.md)",
             },
         ),
     ),

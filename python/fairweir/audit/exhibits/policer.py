@@ -1,4 +1,4 @@
-"""A token-bucket policer that drops what exceeds its rate (RFC 9743 section 5.1.3)."""
+"""A token-bucket policer, which drops packets above its rate (RFC 9743 section 5.1.3)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ BDP_PKTS = POLICED * RTPROP / PACKET
 GOOD_USE = Threshold(
     bound=0.5,
     direction=Direction.AT_LEAST,
-    reason="a bucket of one BDP lets AIMD keep three quarters of the rate; half is lenient",
-    source="docs/derivations.md: 75 % of a link without a buffer",
+    reason="with a bucket of one BDP, AIMD uses three quarters of the rate; half is lenient",
+    source="docs/derivations.md: AIMD uses 75 % of a link without a buffer",
 )
 LITTLE_LOSS = Threshold(
     bound=0.1,
     direction=Direction.AT_MOST,
-    reason="a sender that keeps losing a tenth of what it sends ignores the policer",
+    reason="a sender that permanently loses a tenth of its packets does not respond to the policer",
     source="RFC 9743 section 5.1.3, protection against high packet loss, states no number; BBR itself takes 20 % loss"
     " as an indication of a policer (Linux's net/ipv4/tcp_bbr.c, bbr_lt_loss_thresh)",
 )
@@ -54,31 +54,31 @@ def _use(reading: Reading) -> float:
 POLICER = Family(
     name="policer",
     title="Token-bucket policer",
-    question="Does a flow find a policer's rate without heavy loss?",
+    question="Does a flow reach a policer's rate without heavy loss?",
     setup=f"one flow, rtprop {RTPROP.ms:g} ms, link {LINK.mbps:g} Mbps, policed to {POLICED.mbps:g} Mbps",
     axis=Axis(name="bucket", unit="BDP", scale="log"),
     places=places("BDP", quick=[1], default=[1, 4], deep=[0.125, 0.25, 0.5, 1, 2, 4]),
     scenario=_scenario,
     metrics=(
-        Metric("policed_use", "", Scale.POSITIVE, _use, label="utilisation of the policed rate", view=View.UNIT),
+        Metric("policed_use", "", Scale.POSITIVE, _use, label="utilization of the policed rate", view=View.UNIT),
         readings.LOSS,
         readings.RTT,
     ),
     claims=(
         Claim(
             metric="policed_use",
-            title="utilisation of the policed rate",
+            title="utilization of the policed rate",
             text="the policed rate is used",
             threshold=GOOD_USE,
         ),
         Claim(
             metric="loss_rate",
             title="loss at a policer",
-            text="the policer drops little",
+            text="the policer drops at most a tenth of the packets",
             threshold=LITTLE_LOSS,
             expectations={
-                "frcc": "no reaction to loss (docs/ccas/frcc.md): heavy",
-                "bbr": "probes above the rate",
+                "frcc": "heavy loss, because it does not react to loss (docs/ccas/frcc.md)",
+                "bbr": "loss from its probes above the rate",
             },
         ),
     ),

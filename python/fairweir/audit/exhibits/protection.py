@@ -1,4 +1,4 @@
-"""Conditions that RFC 9743 requires tests for: collapse under heavy loss, and standing queues in deep buffers."""
+"""Two tests that RFC 9743 requires: backoff under heavy loss, and standing queues in deep buffers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ RATE, RTPROP = Rate.from_mbps(48), Duration.from_ms(40)
 BACKED_OFF = Threshold(
     bound=0.1,
     direction=Direction.AT_MOST,
-    reason="at such loss a sender should stop, or slow down to at most one packet per RTT; a tenth of the link is 16 "
-    "of them",
-    source="RFC 9743 section 5.1.1 (full backoff), which cites RFC 3714 and states no number; RFC 3714 takes 30 % as "
-    "extreme",
+    reason="at such loss a sender should stop, or slow down to at most one packet per RTT; a tenth of the link's rate "
+    "is 16 packets per RTT",
+    source="RFC 9743 section 5.1.1 (full backoff), which cites RFC 3714 and states no number; RFC 3714 "
+    "considers 30 % extreme",
 )
 
 
@@ -42,7 +42,7 @@ def _deep(subject: Subject, place: Place, seed: int, patience: float) -> Scenari
     (start,) = start_times(seed, 1)
     return dumbbell_document(
         "deep-buffer",
-        f"one flow before a buffer of {place.label}",
+        f"one flow through a buffer of {place.label}",
         rate=RATE,
         buffer=f"{place.x:g}bdp",
         flow_tables=[flow(subject.cca, RTPROP, start)],
@@ -53,7 +53,7 @@ def _deep(subject: Subject, place: Place, seed: int, patience: float) -> Scenari
 
 
 def _sent_by_link(reading: Reading) -> float:
-    """Return the sending rate, retransmissions included, by the link's."""
+    """Return the sending rate, including retransmissions, divided by the link's rate."""
     sent = sum(f.sent_pkts for f in reading.summary.flows)
     return sent * PACKET / (RATE * Duration.from_s(reading.measured_s))
 
@@ -66,7 +66,7 @@ def _queue_by_rtprop(reading: Reading) -> float | None:
 HEAVY_LOSS = Family(
     name="heavy-loss",
     title="Heavy loss",
-    question="Does the sender back off when most of what it sends is lost?",
+    question="Does the sender back off when most of its packets are lost?",
     setup=f"one flow, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, independent loss",
     axis=Axis(name="loss", unit="%", scale="linear"),
     places=places("%", quick=[50], default=[30, 50], deep=[10, 20, 30, 40, 50, 70]),
@@ -82,7 +82,7 @@ HEAVY_LOSS = Family(
             text="the sender backs off from heavy loss",
             threshold=BACKED_OFF,
             expectations={
-                "bbr": "keeps its rate up to 20 % loss, the headroom of its probes; above it the rate decays",
+                "bbr": "keeps its rate up to 20 % loss, which its probes compensate; the rate decays above 20 %",
                 "frcc": "no reaction to loss (docs/ccas/frcc.md)",
                 "pcc_allegro": "collapses above 5 % loss, because of its utility function (docs/derivations.md)",
             },
@@ -93,7 +93,7 @@ HEAVY_LOSS = Family(
 DEEP_BUFFER = Family(
     name="deep-buffer",
     title="Standing queue, over buffers",
-    question="How much of a deep buffer does a lone flow fill?",
+    question="How much of a deep buffer does a single flow fill?",
     setup=f"one flow, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, no jitter",
     axis=Axis(name="buffer", unit="BDP", scale="log"),
     places=places("BDP", quick=[8], default=[1, 4, 16], deep=[1, 2, 4, 8, 16, 32]),
@@ -109,7 +109,7 @@ DEEP_BUFFER = Family(
             metric="queue_by_rtprop",
             title="bufferbloat",
             text="95th percentile of the queueing delay, in rtprops (RFC 9743 section 5.1.2 gives no bound)",
-            expectations={"reno": "the whole buffer: as many rtprops as it has BDPs", "cubic": "the whole buffer"},
+            expectations={"reno": "the whole buffer: one rtprop per BDP of buffer", "cubic": "the whole buffer"},
         ),
     ),
 )

@@ -19,13 +19,15 @@ def _paths(*pairs: tuple[int, int]) -> tuple[tuple[Rate, Duration], ...]:
 
 
 PATHS = _paths((24, 20), (24, 40), (24, 80), (48, 20), (48, 40), (48, 80), (96, 20), (96, 40), (96, 80))
-"""Rates and rtprops."""
+"""Pairs of link rate and rtprop."""
 DEFAULT_PATHS = _paths((24, 80), (48, 40), (96, 20), (96, 80))
 (FIRST_PATH,) = _paths((48, 40))
 DURATION, WARMUP = Duration.from_s(60), Duration.from_s(20)
 BATCH_SPEEDUP = 4.0
-"""The thesis aggregates in the link itself, so that its buffer overflows. Here the aggregator is behind the link and
-has no buffer limit; batches of the link's own rate would make it a second bottleneck.
+"""Rate at which the aggregator releases batches, in multiples of the link's rate.
+
+In the thesis the link itself aggregates packets, so that its buffer overflows. Here the aggregator is behind the
+link and has no buffer limit. If it released batches at the link's rate, it would be a second bottleneck.
 """
 
 
@@ -78,9 +80,9 @@ def _family(rate: Rate, rtprop: Duration) -> Family:
     return Family(
         name=name,
         title=f"Random aggregation, {rate.mbps:g} Mbps and {rtprop.ms:g} ms, over buffers",
-        question="Does a single flow utilise the link at any buffer size when packets are delayed at random by up to "
-        "R?",
-        setup=f"one flow, {rate.mbps:g} Mbps, rtprop {rtprop.ms:g} ms, packets held for U[0, R), released in batches",
+        question="Does a single flow utilize the link at any buffer size if packets are delayed at random by up to R?",
+        setup=f"one flow, {rate.mbps:g} Mbps, rtprop {rtprop.ms:g} ms, packets are held for U[0, R)"
+        " and released in batches",
         axis=Axis(name="buffer", unit="BDP", scale="log"),
         places=_places(rate, rtprop),
         scenario=scenario,

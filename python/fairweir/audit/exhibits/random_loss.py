@@ -1,4 +1,4 @@
-"""Random loss of 2 % on one flow, on a flow alone, on both (starvation paper section 5.4)."""
+"""Random loss of 2 % on a single flow, on one of two flows and on both (starvation paper section 5.4)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 LOSS_2_PERCENT = Family(
     name="random-loss",
     title="Random loss of 2 %",
-    question="Does loss that is not congestion starve a flow?",
+    question="Does loss that congestion did not cause starve a flow?",
     setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, buffer 1 BDP, independent loss of {LOSS}",
     axis=Axis(name="random loss", scale="category"),
     places=categories(quick=["alone", "on one of two"], default=list(LOSSY), deep=list(LOSSY)),
@@ -45,11 +45,11 @@ LOSS_2_PERCENT = Family(
         Claim(
             metric="ratio",
             title="loss unfairness",
-            text="random loss on one of two flows does not starve it",
+            text="one of two flows does not starve if it has random loss",
             threshold=thresholds.BOUNDED,
             expectations={
                 "pcc_allegro": "10.3 against 99.1 Mbps (starvation paper section 5.4)",
-                "reno": "the lossy flow keeps 1.22/sqrt(0.02) = 8.6 packets: starved (Mathis)",
+                "reno": "the lossy flow's cwnd is 1.22/sqrt(0.02) = 8.6 packets (Mathis et al.): starved",
                 "cubic": "the lossy flow is starved: it backs off at each loss",
             },
         ),
@@ -59,7 +59,7 @@ LOSS_2_PERCENT = Family(
         Claim(
             metric="solo_utilization",
             title="efficiency under loss",
-            text="a single flow utilises the link despite 2 % loss",
+            text="a single flow utilizes the link despite 2 % loss",
             threshold=thresholds.HALF_USED,
             expectations={
                 "pcc_allegro": "full rate (docs/derivations.md)",

@@ -28,15 +28,15 @@ WINDOW_S = 1.0
 IN_TIME = Threshold(
     bound=10.0,
     direction=Direction.AT_MOST,
-    reason="half of a step; Reno, which adds one packet per RTT, needs 26 s for the last one (320 to 640 packets);"
+    reason="half of a step; Reno, which adds one packet per RTT, needs 26 s for the last step (320 to 640 packets);"
     " CUBIC and its successors were designed to be faster",
     source="RFC 9743 section 7, sudden changes in the path; RFC 9438 section 1; thesis section B.6",
 )
 USED = Threshold(
     bound=0.7,
     direction=Direction.AT_LEAST,
-    reason="a sender that needs half of each step to double has used three quarters",
-    source="arithmetic on the scenario; thesis figure B.6",
+    reason="a sender that needs half of each step to double its rate uses three quarters of the link",
+    source="computed from the scenario; thesis figure B.6",
 )
 
 
@@ -62,9 +62,9 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 
 
 def adaptation_times_s(series: Series, rates: Sequence[Rate]) -> Iterator[float]:
-    """Yield for each step how long it takes until a second's throughput is `ADAPTED_SHARE` of the new rate.
+    """Yield for each step the time (s) until the throughput over 1 s is `ADAPTED_SHARE` of the new rate.
 
-    A step that never gets there counts with its whole length.
+    A step in which the throughput does not reach this share counts with its whole length.
     """
     step_s = series.t_s[-1] / (len(rates) + 1)
     total = [sum(column) for column in zip(*series.throughput_mbps, strict=True)]
@@ -88,7 +88,8 @@ STEPS = Family(
     name="rate-steps",
     title="Rate steps",
     question="How quickly does a flow follow a link whose rate doubles or halves?",
-    setup=f"one flow, rtprop {RTPROP.ms:g} ms, buffer of 640 packets; 24, 48, 96 Mbps and back, {STEP.s:g} s each",
+    setup=f"one flow, rtprop {RTPROP.ms:g} ms, buffer of 640 packets; link rate of 24, 48, 96 Mbps"
+    f" or the reverse, {STEP.s:g} s each",
     axis=Axis(name="rate", scale="category"),
     places=categories(quick=["doubling"], default=list(RATES), deep=list(RATES)),
     scenario=_scenario,
@@ -103,7 +104,7 @@ STEPS = Family(
         Claim(
             metric="adaptation_s",
             title="adaptation",
-            text=f"{ADAPTED_SHARE:.0%} of the new rate is used within half of a step",
+            text=f"the flow uses {ADAPTED_SHARE:.0%} of the new rate within half of a step",
             threshold=IN_TIME,
             expectations={"bbr": "a few gain cycles of 8 RTTs", "reno": "one packet per RTT: tens of seconds"},
         ),

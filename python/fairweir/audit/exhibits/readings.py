@@ -27,21 +27,21 @@ UTILIZATION = Metric(
     "",
     Scale.FRACTION,
     lambda r: metrics.utilization(r.summary),
-    label="link utilisation",
+    label="link utilization",
     view=View.UNIT,
 )
 RTT = Metric("rtt_ms", "ms", Scale.POSITIVE, lambda r: metrics.mean_rtt_ms(r.summary), label="mean RTT (ms)")
 QUEUE = Metric(
-    "queue_ms", "ms", Scale.POSITIVE, lambda r: metrics.mean_queue_ms(r.summary), label="mean wait in the queue (ms)"
+    "queue_ms", "ms", Scale.POSITIVE, lambda r: metrics.mean_queue_ms(r.summary), label="mean queueing delay (ms)"
 )
 QUEUE_P95 = Metric(
     "queue_p95_ms",
     "ms",
     Scale.POSITIVE,
     lambda r: metrics.p95_queue_ms(r.summary),
-    label="95th percentile of the wait in the queue (ms)",
+    label="95th percentile of the queueing delay (ms)",
 )
 LOSS = Metric("loss_rate", "", Scale.FRACTION, lambda r: metrics.loss_rate(r.summary), label="loss rate")
 
 SWEEP = (RATIO, JAIN, UTILIZATION, RTT, QUEUE, LOSS)
-"""Metrics of every sweep of long flows over one bottleneck."""
+"""Metrics of each family of long flows over one bottleneck."""

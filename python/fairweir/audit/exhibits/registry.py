@@ -1,4 +1,4 @@
-"""Every family, by name. To add one: a file with ``FAMILIES``, a line here."""
+"""Every family, by name. To add a family, write a module with ``FAMILIES`` and add the module to `MODULES`."""
 
 from __future__ import annotations
 
@@ -48,26 +48,27 @@ MODULES = (
 )
 FAMILIES: dict[str, Family] = {family.name: family for module in MODULES for family in module.FAMILIES}
 HUNT, CONTRACT = SEARCHES = ("starvation-hunt", "contract")
-"""Exhibits that are searches rather than families; see `fairweir.hunting.search` and `fairweir.contracts.empirical`."""
+"""Exhibits that are searches, not families; see `fairweir.hunting.search` and `fairweir.contracts.empirical`."""
 
 
 def metric_of(family: str, name: str) -> Metric | None:
-    """Return the metric of that name that a family measures; None if there is none (a report of other exhibits)."""
+    """Return a family's metric by name; None if the family does not exist (a report of other exhibits) or lacks it."""
     measured = FAMILIES[family].metrics if family in FAMILIES else ()
     return next((metric for metric in measured if metric.name == name), None)
 
 
 def names() -> list[str]:
-    """Everything that ``--only`` takes, in the order of the report."""
+    """Return all names that ``--only`` accepts, in the order of the report."""
     return [*FAMILIES, *SEARCHES]
 
 
 def select(only: Iterable[str] | None) -> list[str]:
-    """Select families for `only`: a full name, or a prefix of some (``ideal``, ``random-jitter``).
+    """Return the exhibits that `only` selects: an entry is a name or the first part of names (``ideal``,
+    ``random-jitter``).
 
     Raises
     ------
-    ConfigError : an entry that fits no name
+    ConfigError : an entry matches no name
     """
     wanted = [w.strip() for entry in only or () for w in entry.split(",") if w.strip()]
     if not wanted:

@@ -38,7 +38,7 @@ FRCC_THETA = Duration.from_ms(10)
 WITHIN_RTPROP_RATIO = Threshold(
     bound=3.0,
     direction=Direction.AT_MOST,
-    reason="30/10: rates that differ by more than the rtprops do are worse than a rate proportional to the RTT",
+    reason="30/10, the rtprop ratio: rates that differ by more are worse than rates proportional to the RTT",
     source="FRCC section 7, figure 20: the ratio lies between 1 and the rtprop ratio; RFC 9743 section 5.1.4",
 )
 NO_MORE_THAN_RTPROPS = Threshold(
@@ -50,7 +50,7 @@ NO_MORE_THAN_RTPROPS = Threshold(
 
 
 def frcc_ratio(rtprops: tuple[Duration, ...]) -> float:
-    """FRCC's throughput ratio for flows of different rtprops: rates are proportional to RTT + gamma D.
+    """Return FRCC's throughput ratio for flows with different rtprops: rates are proportional to RTT + gamma D.
 
     References
     ----------
@@ -100,7 +100,7 @@ def _pair(subject: Subject, place: Place, seed: int, patience: float) -> Scenari
 
 
 def _ratio_by_rtprops(reading: Reading) -> float | None:
-    """Return the throughput ratio by the rtprop ratio; equal rtprops are a control, judged elsewhere."""
+    """Return the throughput ratio divided by the rtprop ratio; None for equal rtprops, a control that is not judged."""
     return metrics.ratio(reading.summary) / reading.place.x if reading.place.x > 1 else None
 
 
@@ -113,8 +113,8 @@ THREE = Family(
     name="rtprops-10-20-30",
     title="Rtprops of 10, 20 and 30 ms, over rates",
     question="Do flows with slightly different rtprops share a link fairly at every rate?",
-    setup="three flows with rtprops of 10, 20, 30 ms; buffer 3 BDP (of the longest) for CCAs that fill any buffer, "
-    "otherwise 100",
+    setup="three flows with rtprops of 10, 20, 30 ms; buffer 3 BDP (of the longest rtprop) for CCAs that fill any "
+    "buffer, otherwise 100 BDP",
     axis=Axis(name="link rate", unit="Mbps", scale="log"),
     places=places(
         "Mbps", quick=[12, 96], default=[12, 24, 48, 96, 240, 1000], deep=[12, 24, 48, 72, 96, 240, 480, 1000]
@@ -138,10 +138,13 @@ THREE = Family(
         Claim(
             metric="ratio",
             title="growth with rate",
-            text="unfairness does not grow with capacity",
+            text="unfairness does not grow with the link rate",
             threshold=thresholds.NOT_GROWING,
             reduction=Reduction.SLOPE,
-            expectations={"frcc": "0: delay, and so its variation, does not depend on capacity", "bbr": "positive"},
+            expectations={
+                "frcc": "0: neither its delay nor the delay's variation depends on the link rate",
+                "bbr": "positive",
+            },
         ),
         Claim(metric="utilization", title="efficiency", text="the link is used", threshold=thresholds.EFFICIENT),
     ),
@@ -153,7 +156,7 @@ PAIR = Family(
     name="rtprop-ratio",
     title="Two flows, over ratios of their rtprops",
     question="How unfair are very different rtprops?",
-    setup=f"two flows, the short one's rtprop {SHORT.ms:g} ms, {RATE.mbps:g} Mbps",
+    setup=f"two flows, the smaller rtprop {SHORT.ms:g} ms, {RATE.mbps:g} Mbps",
     axis=Axis(name="rtprop ratio", scale="log"),
     places=places("×", quick=[4, 16], default=[1, 2, 4, 8, 16, 32, 64], deep=[1, 2, 4, 8, 16, 32, 64]),
     scenario=_pair,
@@ -168,7 +171,7 @@ PAIR = Family(
             title="rtprop bias",
             text="the throughput ratio is at most the rtprop ratio",
             threshold=NO_MORE_THAN_RTPROPS,
-            expectations={"frcc": "at most 1: the closed form gives 4.94 for 4 against 256 ms"},
+            expectations={"frcc": "at most 1: the closed form gives a throughput ratio of 4.94 for 4 and 256 ms"},
         ),
     ),
     laws=_ratio_laws,

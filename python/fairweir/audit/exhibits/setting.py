@@ -1,4 +1,4 @@
-"""Settings common to families of an audit: durations, and the points of the three batteries."""
+"""Settings that the families of an audit share: durations, and the points of the three depths."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 STEADY_SHARE = 0.4
-"""Long flows are measured over the last 40 % of a run (FRCC's scripts; docs/derivations.md)."""
+"""Fraction of a run, at its end, over which long flows are measured (FRCC's scripts; docs/derivations.md)."""
 
 
 def steady_times(rate: Rate, patience: float) -> tuple[Duration, Duration]:
     """Return the duration and warm-up of a run of long flows.
 
-    Five minutes as in FRCC section 7; less on fast links, where a minute is millions of packets: a flow that has not
-    converged by then counts as not converging.
+    The duration is five minutes as in FRCC section 7. It is less on fast links, where a minute has millions of packets;
+    a flow that has not converged by the end counts as not converging.
     """
     if rate <= Rate.from_mbps(100):
         duration = Duration.from_s(300)
@@ -33,7 +33,7 @@ def steady_times(rate: Rate, patience: float) -> tuple[Duration, Duration]:
 def places(
     unit: str, quick: Sequence[float], default: Sequence[float], deep: Sequence[float]
 ) -> dict[Depth, list[Place]]:
-    """Points of the three batteries, labelled with their unit."""
+    """Return the points of the three depths, labeled with their unit."""
 
     def label(x: float) -> str:
         return f"{x:g} {unit}".strip()
@@ -46,7 +46,7 @@ def places(
 
 
 def categories(quick: Sequence[str], default: Sequence[str], deep: Sequence[str]) -> dict[Depth, list[Place]]:
-    """Points that are names; a name has the same x in every battery."""
+    """Return points that are names; a name has the same x at every depth."""
     order = {name: float(i) for i, name in enumerate(dict.fromkeys([*deep, *default, *quick]))}
     return {
         Depth.QUICK: [Place(order[n], n) for n in quick],

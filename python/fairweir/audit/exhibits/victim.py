@@ -11,7 +11,7 @@ from fairweir.judging.interval import Scale
 
 
 def disturbed_gain(reading: Reading) -> float | None:
-    """Throughput of the first flow divided by the mean of the others; below 1 the first is the victim."""
+    """Return the first flow's throughput divided by the mean of the others'; below 1 the first flow is the victim."""
     rates = metrics.throughputs_mbps(reading.summary)
     if len(rates) < 2:
         return None
@@ -20,12 +20,12 @@ def disturbed_gain(reading: Reading) -> float | None:
 
 
 def paired_ratio(reading: Reading) -> float | None:
-    """Largest throughput divided by the smallest, if there is more than one flow."""
+    """Return the largest throughput divided by the smallest; None if there is only one flow."""
     return metrics.ratio(reading.summary) if len(reading.summary.flows) > 1 else None
 
 
 def solo_utilization(reading: Reading) -> float | None:
-    """Utilisation of the bottleneck by a flow that is alone."""
+    """Return the utilization of the bottleneck by a single flow; None if there are several flows."""
     return metrics.utilization(reading.summary) if len(reading.summary.flows) == 1 else None
 
 
@@ -37,5 +37,5 @@ DISTURBED_GAIN = Metric(
 )
 PAIR_RATIO = replace(readings.RATIO, read=paired_ratio)
 SOLO_UTILIZATION = Metric(
-    "solo_utilization", "", Scale.FRACTION, solo_utilization, label="link utilisation, flow alone", view=View.UNIT
+    "solo_utilization", "", Scale.FRACTION, solo_utilization, label="link utilization, flow alone", view=View.UNIT
 )
