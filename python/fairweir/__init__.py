@@ -1,8 +1,8 @@
 """Evidence for congestion control.
 
-``import fairweir as fw`` has the names of everyday use: ``fw.run(fw.dumbbell(["bbr", "cubic"]))``, ``fw.sweep``,
-``fw.compare``, ``fw.audit("bbr", depth="quick").report("out/")``, ``fw.verify``, ``fw.explain``. Each loads its part of
-the package when it is first used.
+``import fairweir as fw`` provides the functions and classes for everyday use: ``fw.run(fw.dumbbell(["bbr",
+"cubic"]))``, ``fw.sweep``, ``fw.compare``, ``fw.audit("bbr", depth="quick").report("out/")``, ``fw.verify``,
+``fw.explain``. The module of a name is imported at the name's first use.
 """
 
 from importlib import import_module
@@ -55,7 +55,7 @@ __all__ = [
     "verify",
 ]
 
-#: Names that are loaded when they are used, and their modules.
+#: Names that are imported at their first use -> their modules.
 _HOMES: Final = {
     "Bytes": "units",
     "Capture": "play.simulate",
@@ -72,16 +72,16 @@ _HOMES: Final = {
     "verify": "formal.verdicts.named",
 }
 
-#: Packages that are functions, too.
+#: Packages that can be called like functions.
 _CALLABLE: Final = {"audit", "explain"}
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of :data:`__all__` from its module.
+    """Import the module of a name of :data:`__all__` and return the name's value.
 
     Raises
     ------
-    MissingExtraError : it needs a package of an extra that is not installed
+    MissingExtraError : the module needs a package of an extra that is not installed
     """
     if name in _CALLABLE:
         return import_module(f"fairweir.{name}")

@@ -1,4 +1,4 @@
-"""``python -m fairweir`` is ``fairweir``."""
+"""``python -m fairweir`` runs the command ``fairweir``."""
 
 from fairweir.cli.main import run_and_exit
 

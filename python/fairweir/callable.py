@@ -1,7 +1,7 @@
-"""Packages that are functions, too: ``fairweir.audit`` has modules, and ``fairweir.audit("bbr")`` runs an audit.
+"""Callable packages: ``fairweir.audit`` contains modules, and ``fairweir.audit("bbr")`` runs an audit.
 
-Importing a module of a package sets the package as an attribute of ``fairweir``, so the facade cannot have a function
-of that name next to it.
+When a module of a package is imported, Python sets the package as an attribute of ``fairweir``. The facade therefore
+cannot have a function with the package's name; the package itself must be callable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def make_callable(package: str, home: str, name: str) -> None:
     Parameters
     ----------
     package : str, ``__name__`` of the package
-    home, name : str; the module with the function, which is imported when it is first called, and the function
+    home, name : str; the function's module, which is imported at the first call, and the function's name
     """
 
     class CallablePackage(ModuleType):

@@ -1,4 +1,4 @@
-"""Errors as exceptions with message, value, location and hint."""
+"""Exceptions with a message, the value, its location and a hint."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-#: Folders of code that is not the user's: this package, installed packages, and Python's own modules.
+#: Folders of code that the user did not write: this package, installed packages, and Python's standard library.
 _OURS = str(Path(__file__).parent) + "/"
 _INSTALLED = tuple(f"{path}/" for path in {*map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))})
 
 
 class FairweirError(Exception):
-    """A failure; the text contains what failed, the value, where, and what was expected.
+    """A failure. The message states what failed, the value, the location, and what was expected.
 
     Parameters
     ----------
     message : str, lower case, no final stop
     hint : str, what to write or do instead
-    source : str, the file (or other origin) of the value
-    key : str, the key in it, as ``link.bottleneck.rate``
+    source : str, the file or other origin of the value
+    key : str, the key in that file, such as ``link.bottleneck.rate``
     details : further facts, stored as attributes
     """
 
@@ -42,12 +42,12 @@ class FairweirError(Exception):
         self.__dict__.update(details)
 
     def __str__(self) -> str:
-        """Return the message and where it applies, without the hint."""
+        """Return the message and the location, without the hint."""
         where = ": ".join(part for part in (self.source, self.key) if part)
         return f"{self.message} ({where})" if where else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle with all details."""
+        """Pickle the error with all details."""
         facts = {"hint": self.hint, "source": self.source, "key": self.key, **self._details}
         return _rebuild, (type(self), self.message, facts)
 
@@ -70,16 +70,16 @@ class ConfigError(FairweirError):
     others: tuple[ConfigError, ...] = ()
 
     def render(self) -> str:
-        """Return this error and the others found with it."""
+        """Return this error and the other errors that were found in the same file."""
         return "\n\n".join([super().render(), *(other.render() for other in self.others)])
 
 
 class PolicyError(ConfigError):
-    """A file of the guard's policies, or its model, that cannot be used."""
+    """A policy file or a model of the guard that cannot be used."""
 
 
 class CcaError(ConfigError):
-    """A congestion controller that does not exist, cannot be loaded, or refuses its parameters."""
+    """A congestion controller that does not exist, cannot be loaded, or rejects its parameters."""
 
     cca: str
     flow: str
@@ -97,15 +97,15 @@ class ControllerError(FairweirError):
 
 
 class InvariantError(FairweirError):
-    """The simulator found itself in a state that cannot be: a bug of ours."""
+    """The simulator reached a state that violates an invariant: a bug in fairweir."""
 
 
 class KernelError(FairweirError):
-    """The kernel world cannot do this here: no helper, no root, no BPF, or the kernel refused."""
+    """The kernel world cannot run: the helper program, root or BPF is missing, or the kernel rejected an operation."""
 
 
 class SolverError(FairweirError):
-    """A solver is missing, does not understand a question, or contradicts another one."""
+    """A solver is missing, cannot process a query, or contradicts another solver."""
 
 
 class MissingExtraError(FairweirError):
@@ -113,9 +113,9 @@ class MissingExtraError(FairweirError):
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return an exception in one line: its type, its text, and the user's innermost line of code, if there is one.
+    """Return an exception in one line: its type, its text, and the innermost line of the user's code.
 
-    A line of fairweir, of an installed package or of Python itself is named only if there is no line of the user's.
+    If the traceback has no line of the user's code, the innermost line of other code is named.
     """
     text = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]

@@ -1,4 +1,4 @@
-"""Extras: installed packages in addition to the core, and the error that names a missing extra."""
+"""Extras: optional groups of dependencies, and the error that names a missing extra."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from fairweir.errors import MissingExtraError
 
-#: Modules of each extra of pyproject.toml; the first that has a module is proposed for it.
+#: Extra in pyproject.toml -> its modules. Of several extras with a module, the first is proposed.
 MODULES = {
     "plots": ("matplotlib",),
     "formal": ("z3", "sympy", "scipy"),
@@ -17,13 +17,13 @@ MODULES = {
 
 
 def missing(module: str | None, user: str, preferred: str = "") -> MissingExtraError | None:
-    """Return the error that says which extra has a module that could not be imported, None if none has.
+    """Return the error that names the extra of a module that could not be imported; None if no extra has the module.
 
     Parameters
     ----------
-    module : name of the module, as ``ImportError.name`` has it
-    user : what needs it, as ``fairweir verify``
-    preferred : the extra that is proposed if it has the module
+    module : name of the module, as in ``ImportError.name``
+    user : the command or function that needs the module, such as ``fairweir verify``
+    preferred : the extra to propose if it has the module
     """
     top = (module or "").partition(".")[0]
     found = [extra for extra, modules in MODULES.items() if top in modules]
@@ -34,20 +34,20 @@ def missing(module: str | None, user: str, preferred: str = "") -> MissingExtraE
 
 
 def lacking(module: str, user: str) -> MissingExtraError | None:
-    """Return the error that a module of an extra is not installed, None if it is: without the time to import it."""
+    """Return the error for a module of an extra that is not installed, else None; the module is not imported."""
     try:
         is_there = find_spec(module) is not None
-    except ValueError:  # it is None in sys.modules
+    except ValueError:  # the module is None in sys.modules
         is_there = False
     return None if is_there else missing(module, user)
 
 
 def require(module: str, user: str) -> None:
-    """Check before long work that a module of an extra is there.
+    """Check, before long work, that a module of an extra is installed.
 
     Raises
     ------
-    MissingExtraError : it is not installed
+    MissingExtraError : the module is not installed
     """
     if error := lacking(module, user):
         raise error

@@ -1,8 +1,8 @@
-"""Rates, durations and amounts of data: made from text, shown as text, combined only where the dimensions agree.
+"""Rates, durations and amounts of data; operators are defined only where the dimensions are consistent.
 
-Text is parsed and printed by ``fairweir._core`` alone. Numbers enter and leave through named units
-(``Rate.from_mbps(24)``, ``rate.mbps``); this module is the only one with factors between units. Arrays, for which an
-object an element would be too slow, are divided by the constants below: ``table["t_ns"] / NS_PER_S``.
+Only ``fairweir._core`` parses and formats quantities as text. Numbers are converted with named units
+(``Rate.from_mbps(24)``, ``rate.mbps``), and only this module has factors between units. For arrays, one object per
+element would be too slow; divide an array by a constant of this module: ``table["t_ns"] / NS_PER_S``.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ BYTES_PER_KB: Final = 1_000
 
 
 def _is_number(value: object) -> bool:
-    """Return whether quantities can be scaled by `value`: Python's and NumPy's real numbers."""
+    """Return whether `value` is a real number of Python or NumPy, by which a quantity can be multiplied."""
     return isinstance(value, Real)
 
 
 @dataclass(frozen=True, order=True, slots=True, repr=False)
 class _Quantity:
-    """An amount of one dimension: compared with and added to its own kind only."""
+    """A quantity of one dimension, which can be compared with and added to quantities of the same dimension only."""
 
     _amount: float
 
-    #: Makes NumPy's scalars leave ``2.0 * rate`` to this class.
+    #: Makes NumPy's scalars defer ``2.0 * rate`` to this class.
     __array_ufunc__ = None
 
     def __add__(self, other: Self) -> Self:
@@ -48,7 +48,7 @@ class _Quantity:
         return type(self)(self._amount - other._amount) if type(other) is type(self) else NotImplemented
 
     def rounded(self, unit: Self) -> Self:
-        """Return the multiple of `unit` next to it."""
+        """Return the nearest multiple of `unit`."""
         return type(self)(round(self._amount / unit._amount) * unit._amount)
 
     def __bool__(self) -> bool:

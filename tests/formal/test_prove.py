@@ -184,7 +184,7 @@ CHANGED = "was changed, or was not written by this installation"
         (ProofOutcome.PROVED, lambda text: text.replace('"question": "', '"question": "f'), "answers another question"),
         (ProofOutcome.PROVED, lambda text: text.replace('"proved"', '"vacuous"'), "is damaged"),
         (ProofOutcome.PROVED, lambda text: text[: len(text) // 2], "is damaged: not JSON"),
-        (ProofOutcome.PROVED, lambda _: "[]", "is damaged: not an object"),
+        (ProofOutcome.PROVED, lambda _: "[]", "is damaged: not a JSON object"),
         (ProofOutcome.PROVED, lambda _: "[" * 100_000, "is damaged: not JSON"),
         (ProofOutcome.PROVED, lambda text: text.replace('"cpu_s": ', '"cpu_s": -'), "is damaged"),
     ],

@@ -198,7 +198,11 @@ def test_a_record_is_shown_in_a_line() -> None:
             "not a congestion controller: `cubic:beta=0.5`",
             "parameters go in braces: `cubic{beta=0.5}`",
         ),
-        ("cubic:Foo", "not a congestion controller: `cubic:Foo`", "`cubic` is a built-in: write its name alone"),
+        (
+            "cubic:Foo",
+            "not a congestion controller: `cubic:Foo`",
+            "`cubic` is a built-in controller: write only its name",
+        ),
         (
             "yours.bpf.c:Foo",
             "not a congestion controller: `yours.bpf.c:Foo`",

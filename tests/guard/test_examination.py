@@ -75,7 +75,7 @@ def test_runs_on_the_kernel_are_captured_and_late_ones_tried_again(
     assert (first.labels == 1).mean() > 0.8
     gather_on_kernel(planned_runs()[:1], 50, Library(tmp_path))
     assert played == [1, 2, 2]
-    with pytest.raises(ConfigError, match="no run may be judged"):
+    with pytest.raises(ConfigError, match="no run can be judged"):
         examine(NEAR, planned_runs()[1:], 50, world="kernel")
 
 

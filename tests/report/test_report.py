@@ -196,7 +196,7 @@ def test_a_failure_comes_with_bound_reason_expectation_scenario_and_replay(resul
 
 def test_a_fault_is_shown_with_its_message(results: AuditResults) -> None:
     text = read(results).text
-    assert "Runs that did not end" in text
+    assert "Runs that did not complete" in text
     assert "the controller misbehaved at 1000 Mbps, seed 2: cwnd is NaN" in text
 
 

@@ -104,7 +104,7 @@ def test_a_class_that_is_no_controller(cca: type) -> None:
 def test_a_class_of_another_session() -> None:
     with pytest.raises(CcaError, match="`__main__:Mine#7` was defined in another session") as caught:
         run(dumbbell("__main__:Mine#7", duration="1s"))
-    assert caught.value.hint == "put it into a file and name it by that: `mine.py:Mine`"
+    assert caught.value.hint == "define the class in a file and give its path and name: `mine.py:Mine`"
 
 
 SCRIPT = """

@@ -87,7 +87,7 @@ def test_a_controller_of_video_is_rejected(name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"nodes": []}, "one leaf at least"),
+        ({"nodes": []}, "at least one leaf"),
         ({"model": {"c": [1, 2]}}, "model"),
         ({"format": "fairweir-tree-9"}, "unknown format"),
         ({"nodes": [{"feature": {"q": 1}, "at_most": 1, "then": 0, "else": 0}]}, "index of a later node"),

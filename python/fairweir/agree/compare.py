@@ -1,9 +1,10 @@
-"""One cell of the matrix: the same scenario in both worlds, flow by flow.
+"""Compare one cell of the matrix: the same scenario in both worlds, flow by flow.
 
-A flow's throughput agrees if the worlds differ by at most 10 % of the larger of its fair share (the simulator's total
-divided by the number of flows) and its throughput in the simulator; its mean RTT, by at most 10 % or 2 ms, whichever is
-larger. Randomness of the scenario is not disagreement: a difference that another seed of the simulator would also show
-(the 95 % prediction interval of a further run, over the seeds run) counts as agreement, and is marked.
+A flow's throughput agrees if the worlds differ by at most 10 % of a scale. The scale is the larger of the flow's fair
+share (the simulator's total divided by the number of flows) and its throughput in the simulator. A flow's mean RTT
+agrees if the worlds differ by at most 10 % or 2 ms, whichever is larger. A larger difference also counts as agreement,
+and is marked, if another seed of the simulator could cause it: if the kernel's value is within the 95 % prediction
+interval of a further simulated run.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from fairweir.judging.interval import student_t
 from fairweir.judging.outcome import Outcome
 from fairweir.judging.summary import Summary
 
-#: Share of a throughput's scale, and of an RTT, by which the worlds may differ.
+#: Maximum difference between the worlds, as a fraction of a throughput's scale or of an RTT.
 TOLERANCE = 0.10
-#: ms by which mean RTTs may differ at any value: timers and the emulator's own lateness.
+#: Difference of mean RTTs that is always allowed, ms: the effect of timers and of the emulator's lateness.
 RTT_SLACK_MS = 2.0
 
 
 class Standing(StrEnum):
-    """How a cell compares."""
+    """Result of a cell's comparison."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
@@ -35,7 +36,7 @@ class Standing(StrEnum):
 
     @property
     def verdict(self) -> Outcome:
-        """Of the claim that both worlds agree."""
+        """Outcome of the claim that both worlds agree."""
         return {"agrees": Outcome.HOLDS, "differs": Outcome.FAILS, "not judged": Outcome.UNKNOWN}.get(
             self.value, Outcome.INFO
         )
@@ -49,10 +50,10 @@ class Comparison(BaseModel):
     flow : str, id
     quantity : "throughput_mbps" or "rtt_ms"
     sim, kernel : float; means over the runs of each world
-    lo, hi : float; interval that contains 95 of 100 further simulations
+    lo, hi : float; 95 % prediction interval of a further simulation
     allowed : float; maximum difference that counts as agreement
-    off : float; kernel less sim, by the scale of the tolerance: 0.1 is a tenth
-    by : "tolerance", "seeds" (only chance explains it), or empty where they differ
+    off : float; (kernel - sim) divided by the scale of the tolerance
+    by : reason of the agreement: "tolerance", or "seeds" (within the spread over seeds); empty if the worlds differ
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -69,7 +70,7 @@ class Comparison(BaseModel):
 
     @property
     def agrees(self) -> bool:
-        """Whether the worlds agree."""
+        """Whether the worlds agree on this quantity."""
         return bool(self.by)
 
 
@@ -80,10 +81,10 @@ class Cell(BaseModel):
     ----------
     cca, scenario : str
     standing : Standing
-    why : str; the largest difference, or the reason why it is not judged
-    known : str; the reason for a difference, where one has been found
+    why : str; the largest difference, or the reason why the cell is not judged
+    known : str; the known reason for a difference, else empty
     comparisons : list of Comparison; two per flow, empty if nothing was compared
-    release_p99_us : float; the emulator's lateness, the largest over the kernel's runs
+    release_p99_us : float, us; the 99th percentile of the emulator's lateness, maximum over the kernel's runs
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -98,12 +99,12 @@ class Cell(BaseModel):
 
     @property
     def worst(self) -> Comparison | None:
-        """The comparison with the largest difference, disagreeing ones first."""
+        """The comparison with the largest difference; comparisons that disagree come first."""
         return max(self.comparisons, key=lambda c: (not c.agrees, abs(c.off)), default=None)
 
     @property
     def only_by_seeds(self) -> bool:
-        """Whether it agrees only because the seeds' spread explains a difference."""
+        """Whether the cell agrees, and the spread over seeds explains at least one difference."""
         return self.standing is Standing.AGREES and any(c.by == "seeds" for c in self.comparisons)
 
 
@@ -112,11 +113,11 @@ def compare(cca: str, scenario: str, sims: Sequence[Summary], kernels: Sequence[
 
     Parameters
     ----------
-    sims, kernels : summaries of the runs in each world, at least one each; of the same flows
+    sims, kernels : summaries of the runs in each world, at least one each, with the same flows
 
     Returns
     -------
-    Cell ; ``not judged`` if a run on the kernel may not be judged
+    Cell ; ``not judged`` if a run on the kernel is not judged
     """
     emulators = [kernel.emulator for kernel in kernels if kernel.emulator is not None]
     late = max((emulator.release_error_us.p99 for emulator in emulators), default=None)
@@ -133,7 +134,7 @@ def compare(cca: str, scenario: str, sims: Sequence[Summary], kernels: Sequence[
 
 
 def describe(comparison: Comparison) -> str:
-    """Return in words how far a flow's quantity is off."""
+    """Return a comparison in words, with the difference."""
     unit, noun = ("Mbit/s", "throughput") if comparison.quantity == "throughput_mbps" else ("ms", "mean RTT")
     return (
         f"{comparison.flow}: {noun} {comparison.kernel:.3g} {unit} on the kernel, {comparison.sim:.3g} simulated"
@@ -158,7 +159,7 @@ def _rtts(sims: Sequence[Summary], kernels: Sequence[Summary]) -> list[Compariso
     for i, flow in enumerate(sims[0].flows):
         samples, measured = _mean_rtts(sims, i), _mean_rtts(kernels, i)
         if not samples or not measured:
-            # A flow that never got an ACK has no RTT to compare; its throughput differs, if it does.
+            # A flow without ACKs has no RTT to compare; only its throughput is compared.
             continue
         scale = _mean(samples)
         found.append(_judge(flow.id, "rtt_ms", samples, measured, scale, max(scale * TOLERANCE, RTT_SLACK_MS)))
@@ -200,9 +201,9 @@ def _judge(
 
 
 def prediction_half_width(samples: Sequence[float], further: int) -> float:
-    """Half of the 95 % prediction interval of the mean of `further` more runs, by Student's t.
+    """Return half the width of the 95 % prediction interval (Student's t) of the mean of `further` further runs.
 
-    Zero for a single sample, which has no spread.
+    It is zero for a single sample, which has no spread.
     """
     n = len(samples)
     if n < 2:

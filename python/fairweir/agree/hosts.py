@@ -1,7 +1,8 @@
-"""Hosts that stall occasionally, as real ones do: without noise a simulator errs in which flow learns the rtprop.
+"""Simulate receiving hosts that stall occasionally, as real hosts do.
 
-A stall drains queues that would otherwise be permanent, and late flows learn the true rtprop (Vegas, FRCC); it also
-breaks the synchronisation of flows that lock each other out.
+Without stalls, a queue in the simulator can stand permanently, and flows that start late never measure the rtprop. A
+stall drains such queues, so that late flows measure the rtprop (Vegas, FRCC). Stalls also break the synchronization by
+which one flow can lock out others.
 """
 
 from __future__ import annotations
@@ -12,29 +13,29 @@ from fairweir.errors import ConfigError
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
-#: Length of simulated hosts' stalls: the maximum lateness of the emulator's packets in a typical run is 2 to 5 ms.
+#: Length of the stalls; the maximum lateness of the emulator's packets in a typical run is 2 to 5 ms.
 STALL = "2ms"
 #: Time between stalls.
 PERIOD = Duration.from_s(1)
-#: Time in which a stall begins and ends: a trajectory is linear between points.
+#: Duration of each edge of a stall, because a trajectory of delays is linear between its points.
 EDGE = Duration.from_us(10)
-#: With the latest begin the stall still ends within its period.
+#: Maximum length of a stall: with the latest start, it still ends within its period.
 MAX_STALL = Duration.from_ms(400)
 
 _US = Duration.from_us(1)
 
 
 def stall(scenario: Scenario, seed: int, length: str = STALL) -> Scenario:
-    """Return the scenario in which the receiving hosts hold data for up to `length` once per second, all flows at once.
+    """Return the scenario with receiving hosts that hold the data of all flows for up to `length` once per second.
 
     Parameters
     ----------
-    seed : int; where in the second
-    length : text of a time, at most 400 ms; zero leaves hosts ideal
+    seed : int; determines the time of the stall within the second
+    length : time with unit, at most 400 ms; with zero, the hosts do not stall
 
     Raises
     ------
-    ConfigError : no time, or one too long
+    ConfigError : `length` is not a time, or is too long
     """
     held = Duration.parse(length).rounded(_US)
     if held > MAX_STALL:

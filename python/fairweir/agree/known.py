@@ -1,4 +1,4 @@
-"""Differences between the worlds with a known reason: data, shown next to the cells that differ."""
+"""Differences between the worlds with a known reason, read from a file and shown with the cells that differ."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fairweir.agree.compare import Cell, Standing
 from fairweir.documents.toml import read_document
 from fairweir.documents.validation_errors import explain
 
-#: Their file in a directory of scenarios.
+#: Path of the file in a directory of scenarios.
 FILE = Path("known") / "differences.toml"
 
 
 class Difference(BaseModel):
-    """Why a controller differs in a scenario; ``*`` matches anything in either name."""
+    """The reason why a controller differs in a scenario; ``*`` in either name matches any text."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -33,11 +33,11 @@ class _File(BaseModel):
 
 
 def load(directory: Path) -> list[Difference]:
-    """Read the known differences of a directory of scenarios; none, if there is no such file.
+    """Read the known differences of a directory of scenarios; return an empty list if the file does not exist.
 
     Raises
     ------
-    ConfigError : the file is wrong
+    ConfigError : the file is invalid
     """
     path = directory / FILE
     if not path.exists():
@@ -50,7 +50,7 @@ def load(directory: Path) -> list[Difference]:
 
 
 def annotate(cells: Iterable[Cell], known: Sequence[Difference]) -> None:
-    """Add the reason to each cell that differs, where it is known."""
+    """Set the known reason, if there is one, of each cell that differs."""
     for cell in cells:
         if cell.standing is Standing.DIFFERS:
             matching = (d.why for d in known if fnmatchcase(cell.cca, d.cca) and fnmatchcase(cell.scenario, d.scenario))

@@ -18,12 +18,12 @@ from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_star
 from fairweir.scenario.model import Scenario
 
 CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
-#: Simulator parameters with which a controller equals the kernel's, where our defaults differ on purpose.
+#: Controller -> parameters with which it equals the kernel's controller, where the defaults differ intentionally.
 AS_IN_KERNEL: dict[str, dict[str, str | bool]] = {
     "bbr": {"name": "bbr", "send_quanta": True},
     "cubic": {"name": "cubic", "hystart": "linux"},
 }
-#: Share of the judged cells that must agree.
+#: Minimum fraction of the judged cells that must agree.
 BOUND = 0.80
 SEEDS, QUICK_SEEDS = 5, 3
 #: A quick matrix runs every fourth scenario.
@@ -35,7 +35,7 @@ class Agreement(BaseModel):
 
     Attributes
     ----------
-    cells : list of Cell, a row a scenario, in the order of `scenarios` and `ccas`
+    cells : list of Cell, scenario by scenario, in the order of `scenarios` and `ccas`
     share : float; agreeing cells divided by judged cells, None if none was judged
     holds : bool; whether the share is at least the bound
     """
@@ -59,22 +59,22 @@ class Agreement(BaseModel):
 
     @property
     def share(self) -> float | None:
-        """Agreeing cells divided by judged ones."""
+        """Agreeing cells divided by judged cells; None if no cell was judged."""
         judged = self.judged
         return sum(cell.standing is Standing.AGREES for cell in judged) / len(judged) if judged else None
 
     @property
     def holds(self) -> bool:
-        """Whether enough cells agree."""
+        """Whether the share is at least the bound."""
         return self.share is not None and self.share >= self.bound
 
     @words_for_enums
     def count(self, standing: Standing) -> int:
-        """Number of cells with this verdict."""
+        """Return the number of cells with this standing."""
         return sum(cell.standing is standing for cell in self.cells)
 
     def cell(self, cca: str, scenario: str) -> Cell:
-        """The cell of a controller in a scenario."""
+        """Return the cell of a controller in a scenario."""
         return next(c for c in self.cells if (c.cca, c.scenario) == (cca, scenario))
 
     def document(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Agreement(BaseModel):
 
 
 def load_scenarios(directory: Path) -> list[Scenario]:
-    """Read every scenario of a directory, in the order of names.
+    """Read all scenarios of a directory, sorted by file name.
 
     Raises
     ------
@@ -110,21 +110,21 @@ def agree(
     workers: int | None = None,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> Agreement:
-    """Run every controller in every scenario in both worlds, and compare.
+    """Run each controller in each scenario in both worlds, and compare the results.
 
     Parameters
     ----------
-    scenarios : each flow's controller is replaced by those of `ccas`
-    seeds : of the simulator's runs
+    scenarios : scenarios whose controllers are replaced by each of `ccas`
+    seeds : seeds of the simulator's runs
     kernel_runs : int; runs of each cell on the kernel
-    host_stall : text of a time; simulated hosts stall for this time once per second
+    host_stall : time with unit; simulated hosts stall for this time once per second
     known : reasons for differences, reported with them
-    archive : finished runs found there are reused
-    workers : int, processes for simulations
+    archive : store of finished runs, which are reused
+    workers : int, number of processes for simulations
 
     Raises
     ------
-    KernelError : the kernel world cannot be had here
+    KernelError : the kernel world is not available on this machine
     KeyboardInterrupt : Ctrl-C; finished runs are in the archive
     """
     import platform

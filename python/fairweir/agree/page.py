@@ -28,23 +28,23 @@ QUANTITIES: dict[Literal["throughput_mbps", "rtt_ms"], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class View:
-    """A cell as the page shows it."""
+    """The presentation of a cell on the page."""
 
     cell: Cell
 
     @property
     def anchor(self) -> str:
-        """HTML id of its details."""
+        """HTML id of the cell's details."""
         return slug("cell", self.cell.cca, self.cell.scenario)
 
     @property
     def word(self) -> Word:
-        """Its verdict as a word, for colours."""
+        """The cell's verdict as a word, which determines the color."""
         return Word(self.cell.standing.verdict)
 
     @property
     def short(self) -> str:
-        """Text in the matrix."""
+        """The cell's text in the matrix."""
         worst = self.cell.worst
         if worst is None or self.cell.standing is Standing.NOT_JUDGED:
             return str(self.cell.standing)
@@ -52,12 +52,12 @@ class View:
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """Every comparison as cells of a table."""
+        """The comparisons as rows of a table."""
         return [_row(comparison) for comparison in self.cell.comparisons]
 
 
 def write_page(agreement: Agreement, path: Path) -> Path:
-    """Write the page; a reader never sees half of one."""
+    """Write the page; the file is replaced completely or not at all."""
     return write_text(path, render(agreement))
 
 
@@ -97,7 +97,7 @@ def _row(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _figure(agreement: Agreement, quantity: Literal["throughput_mbps", "rtt_ms"]) -> Figure:
-    """Every flow a point, the simulator across, the kernel up; on the diagonal they agree."""
+    """Draw each flow as a point: x is the simulator's value, y the kernel's; on the diagonal they are equal."""
     title, hover = QUANTITIES[quantity]
     data: list[dict[str, Any]] = []
     everything: list[float] = []
@@ -138,6 +138,6 @@ def _figure(agreement: Agreement, quantity: Literal["throughput_mbps", "rtt_ms"]
             "yaxis": {"type": "log", "title": {"text": "kernel"}},
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         },
-        caption="Each point is a flow of a cell that was judged. Dotted: 10 % either way.",
+        caption="Each point is a flow in a judged cell. Dotted lines: 10 % more or less than the simulator.",
         height=480,
     )

@@ -1,4 +1,4 @@
-"""The matrix on the terminal."""
+"""Print the matrix on the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MARKS: Final = {
 
 
 def show(agreement: Agreement, console: Console) -> None:
-    """Print the matrix, every cell that differs with how far, and the share that agrees."""
+    """Print the matrix, the largest difference of each cell that differs, and the share of cells that agree."""
     matrix = Table("scenario", *agreement.ccas, box=None, header_style="bold")
     for scenario in agreement.scenarios:
         matrix.add_row(scenario, *(_mark(agreement.cell(cca, scenario)) for cca in agreement.ccas))

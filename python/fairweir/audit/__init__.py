@@ -1,4 +1,4 @@
-"""The audit: from a CCA's name to evidence."""
+"""The audit: run a CCA in families of scenarios and judge claims about it."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ make_callable(__name__, "fairweir.audit.runner", "run_audit")
 
 
 def __getattr__(name: str) -> object:
-    """Load the module that runs audits only when needed: workers of a pool import this package too."""
+    """Load the module that runs audits on first use only, because the workers of a pool import this package too."""
     if name == "run_audit":
         from fairweir.audit.runner import run_audit
 

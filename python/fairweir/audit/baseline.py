@@ -13,16 +13,19 @@ if TYPE_CHECKING:
     from fairweir.audit.results import AuditResults, CcaResults, ClaimResult
 
 RESOLUTION = 0.02
-"""Relative difference that never counts as a change: deterministic exhibits have intervals of no width, and a change in
-the third digit is not a regression."""
+"""Relative difference up to which an estimate counts as unchanged.
+
+Deterministic exhibits have intervals of zero width; without this tolerance, a change in the third digit would count
+as a regression.
+"""
 
 
 def compare(baseline: AuditResults, results: AuditResults, source: str = "") -> Comparison:
     """Compare `results` with `baseline`.
 
-    A claim worsens if it held and now fails, or if its whole interval is worse than the baseline's by more than
-    `RESOLUTION`; it improves in the opposite case. Claims without a threshold have no direction and do not change;
-    claims that are in only one of the documents are listed, not compared.
+    A claim worsens if it held and now fails, or if its whole interval is worse than the baseline's interval by more
+    than `RESOLUTION`; it improves in the opposite case. Claims without a threshold have no direction and therefore
+    neither worsen nor improve. Claims that are in only one of the documents are listed, not compared.
 
     Parameters
     ----------
@@ -77,7 +80,7 @@ def _changes(before: CcaResults, now: CcaResults) -> Iterator[Change]:
 
 
 def _change(old: ClaimResult, new: ClaimResult) -> tuple[Literal["worsened", "improved"], str] | None:
-    """Decide whether a claim changed, and why."""
+    """Return the direction and the reason of a claim's change; None if it did not change."""
     if old.verdict is Outcome.HOLDS and new.verdict is Outcome.FAILS:
         return "worsened", "its claim held and now fails"
     if old.verdict is Outcome.FAILS and new.verdict is Outcome.HOLDS:
@@ -97,7 +100,7 @@ def _change(old: ClaimResult, new: ClaimResult) -> tuple[Literal["worsened", "im
 
 
 def _is_beyond(good: ClaimResult, bad: ClaimResult, direction: Direction) -> bool:
-    """Whether the whole interval of `bad` is on the bad side of that of `good`."""
+    """Return whether the whole interval of `bad` is worse than that of `good` by more than `RESOLUTION`."""
     good_lo, good_hi, bad_lo, bad_hi = (float(end) for end in (good.lo, good.hi, bad.lo, bad.hi) if end is not None)
     if direction is Direction.AT_MOST:
         return bad_lo > good_hi + RESOLUTION * abs(good_hi)

@@ -1,4 +1,4 @@
-"""Each failing exhibit's scenario as a file, with the command that replays it."""
+"""Write the scenario of each failing exhibit to a file, with the command that replays it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = "failing"
 
 
 def write_evidence(results: AuditResults, out: Path) -> None:
-    """Write ``failing/<cca>-<exhibit>.toml`` for every failing exhibit, and note path and command in `results`.
+    """Write ``failing/<cca>-<exhibit>.toml`` for each failing exhibit, and record its path and command in `results`.
 
     Files of an earlier audit in the same directory are removed, so that all files belong to these results.
     """
@@ -47,6 +47,6 @@ def _write(cca: CcaResults, exhibit: ClaimResult, out: Path) -> None:
 
 
 def _unused(out: Path, stem: str) -> str:
-    """Return a file name that no other CCA of this audit has taken: paths may differ only in their directories."""
+    """Return an unused file name: two CCAs of this audit may have paths that differ only in their directories."""
     names = itertools.chain([f"{stem}.toml"], (f"{stem}-{i}.toml" for i in itertools.count(2)))
     return next(name for name in names if not (out / name).exists())

@@ -1,4 +1,4 @@
-"""One run of the battery, as a job for a process of its own."""
+"""One run of the battery, as a job for a separate process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairweir.scenario.model import CcaSpec, Scenario
 from fairweir.units import Bytes, Duration, Rate
 
 TRACE_SAMPLES = 240
-"""Points of a time series for figures: more than a figure's width in a report can show would only weigh."""
+"""Number of points of a time series for figures; a report's figure is too narrow to show more."""
 
 
 @dataclass(frozen=True)
@@ -28,25 +28,25 @@ class Job:
     family: str
     depth: Depth
     index: int
-    """Of the place, in the family's places of that depth."""
+    """Index of the place among the family's places of this depth."""
     seed: int
     patience: float
     is_traced: bool = False
 
     def place(self) -> Place:
-        """Point on the family's axis."""
+        """Return the point on the family's axis."""
         return FAMILIES[self.family].place(self.depth, self.index)
 
     def scenario_dict(self) -> ScenarioDict:
-        """The scenario as a TOML document."""
+        """Return the scenario as a TOML document."""
         return FAMILIES[self.family].scenario(self.subject, self.place(), self.seed, self.patience)
 
     def scenario(self) -> Scenario:
-        """The scenario, checked."""
+        """Return the scenario, validated."""
         return Scenario.from_dict(self.scenario_dict(), source=f"exhibit {self.family}")
 
     def packets(self) -> int:
-        """Data packets of full links: the cost of a run, known in advance."""
+        """Return the number of data packets on full links, as the cost of the run before it starts."""
         return packets_of(self.scenario_dict())
 
 
@@ -55,15 +55,15 @@ class Measured:
     """Measurements of a run."""
 
     values: dict[str, float]
-    """Metric -> value, where it has one."""
+    """Metric -> value, for the metrics that are defined in this run."""
     packets: int
     trace: Trace | None = None
 
 
 def packets_of(scenario: ScenarioDict) -> int:
-    """Data packets on the full links of `scenario`.
+    """Return the number of data packets of `scenario` if all links are full.
 
-    Finite flows count with their bytes alone.
+    If all flows are finite, the result is the number of their packets.
     """
     flows = scenario["flow"]
     if all("bytes" in flow for flow in flows):
@@ -80,7 +80,7 @@ def _rate(link: dict[str, Any]) -> Rate:
 
 
 def measure(job: Job) -> Measured:
-    """Make the run and read the family's metrics.
+    """Run the scenario and compute the family's metrics.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def _series(record: Run) -> Series:
 
 
 def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
-    """Return a run's time series as figures take it."""
+    """Return a run's time series in the form that figures need."""
     scenario = record.scenario
     flows, links = record.flows.to_rows(), record.links.to_rows()
     times = [Duration.from_ns(row["t_ns"]).s for row in flows if row["flow"] == 0]
@@ -162,7 +162,7 @@ def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """A scenario found by a search, to be run again for its time series."""
+    """A scenario that a search found, to be run again to record its time series."""
 
     subject: Subject
     place: Place
@@ -182,19 +182,21 @@ def show(found: TraceRequest) -> Trace:
 
 
 def _number(value: float) -> float | None:
-    """Four digits, as shown in figures; null without samples."""
+    """Return a number rounded to four digits, as figures show it; None if it is not finite (no samples)."""
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
 CALIBRATION = "calibration"
 CALIBRATION_RTPROP = Duration.from_ms(50)
 FILLED_MS = 1000.0
-"""Queueing delay beyond which a CCA is taken to fill any buffer: 20 BDP, four times BBR's start-up and more than any
-delay that a delay-based CCA holds on purpose."""
+"""Queueing delay, ms, above which a CCA is assumed to fill any buffer.
+
+20 BDP: four times the maximum of BBR's startup, and more than the delay that any delay-based CCA maintains.
+"""
 
 
 def calibration_scenario(cca: str) -> ScenarioDict:
-    """A flow alone on a link with a buffer of 100 BDP."""
+    """Return a scenario with a single flow on a link with a buffer of 100 BDP."""
     return {
         "name": "calibration",
         "duration": "60s",
@@ -206,7 +208,7 @@ def calibration_scenario(cca: str) -> ScenarioDict:
 
 
 def fills_buffers(cca: str) -> bool:
-    """Return whether `cca`, alone, fills any buffer.
+    """Return whether a single flow of `cca` fills any buffer.
 
     Raises
     ------
@@ -218,7 +220,7 @@ def fills_buffers(cca: str) -> bool:
 
 
 def whole_path(cca: str) -> str:
-    """`cca` with the absolute path of its file, if it is one, so that a scenario can be replayed from anywhere."""
+    """Return `cca` with an absolute path, if it names a file, so that a scenario can be replayed from any directory."""
     whole, params = name_part(cca)
     path, colon, name = whole.rpartition(":")
     if colon and path.endswith(".py"):

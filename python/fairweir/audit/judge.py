@@ -1,7 +1,7 @@
-"""From samples to verdicts.
+"""Compute verdicts from samples.
 
-A point of a curve is an interval over seeds. A claim on a curve holds if the whole interval of every point is on the
-good side of its threshold, fails if the whole interval of some point is on the bad side, and is unknown otherwise.
+Each point of a curve is an interval over seeds. A claim on a curve holds if the whole interval of every point
+satisfies the threshold, fails if the whole interval of at least one point violates it, and is unknown otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Samples = Mapping[int, Mapping[int, Mapping[str, float]]]
 
 @words_for_enums
 def curves(family: Family, depth: Depth, cca: str, samples: Samples) -> list[Curve]:
-    """Every metric of `family` along its axis, with the theory for `cca`."""
+    """Return the curve of each metric of `family` along the axis, with the theoretical values for `cca`."""
     laws = family.laws(cca)
     found = []
     for metric in family.metrics:
@@ -53,12 +53,13 @@ def curves(family: Family, depth: Depth, cca: str, samples: Samples) -> list[Cur
 def judge(
     family: Family, claim: Claim, cca: str, family_curves: Sequence[Curve], faults: Sequence[Fault]
 ) -> ClaimResult:
-    """The verdict on one claim.
+    """Return the verdict on one claim.
 
     Parameters
     ----------
-    cca : name without path, as expectations have it
-    faults : runs of the family that did not end; any of them fails its claims
+    cca : name without path, as in `Claim.expectations`
+    faults : runs of the family that did not complete. The family's claims fail, or are unknown if fairweir itself
+        failed
     """
     metric = next(m for m in family.metrics if m.name == claim.metric)
     curve = next(c for c in family_curves if c.metric == claim.metric)
@@ -74,7 +75,7 @@ def judge(
         unit=metric.unit,
         threshold=claim.threshold,
         verdict=Outcome.UNKNOWN,
-        why="no run ended",
+        why="no run completed",
         expectation=claim.expectations.get(cca, ""),
     )
     if claim.reduction is Reduction.SLOPE:
@@ -87,7 +88,7 @@ def judge(
 
 
 def undecided(claim: Claim, metric: Metric, curve: Curve) -> list[int]:
-    """Indices of the points whose intervals straddle the claim's threshold: more seeds may decide them."""
+    """Return the indices of the points whose intervals contain the claim's threshold; more seeds may decide them."""
     if claim.threshold is None:
         return []
     if claim.reduction is Reduction.SLOPE:
@@ -102,7 +103,8 @@ def undecided(claim: Claim, metric: Metric, curve: Curve) -> list[int]:
 
 
 def slope(curve: Curve) -> Interval | None:
-    """Exponent of a positive metric against the axis, least squares on logarithms, over the seeds that all points have.
+    """Return the exponent of a positive metric against the axis: least squares on logarithms, per seed common to all
+    points.
 
     Returns
     -------
@@ -126,7 +128,7 @@ def _judge_slope(result: ClaimResult, curve: Curve) -> None:
         return
     ends = [p.label for p in curve.points if p.samples]
     result.at = f"{ends[0]} to {ends[-1]}"
-    _settle(result, threshold, estimate, "as an exponent of the axis")
+    _settle(result, threshold, estimate, "as the exponent against the axis")
 
 
 def _judge_worst(result: ClaimResult, curve: Curve, metric: Metric) -> None:
@@ -181,7 +183,7 @@ def _against_law(curve: Curve) -> str:
 
 
 def _oddity(value: float, metric: Metric) -> float:
-    """Priority of a value for display: gains by their distance from 1 in either direction; others by their size."""
+    """Return the priority of a value for display: |ln value| for a ratio of rates, the value for other metrics."""
     is_gain = metric.scale is Scale.POSITIVE and not metric.unit
     return abs(math.log(max(value, 1e-12))) if is_gain else value
 
@@ -195,7 +197,7 @@ def _range(points: Sequence[tuple[Point, Interval]], metric: Metric) -> str:
 
 
 def _blame(result: ClaimResult, faults: Sequence[Fault]) -> None:
-    """A run that did not end fails the claim, unless it was this program that could not make it."""
+    """Set the verdict if runs did not complete: fails, or unknown if fairweir and not the CCA failed in all of them."""
     first = next((f for f in faults if f.kind != "error"), faults[0])
     result.verdict = Outcome.UNKNOWN if first.kind == "error" else Outcome.FAILS
     more = f" (and {len(faults) - 1} more runs)" if len(faults) > 1 else ""
@@ -204,7 +206,7 @@ def _blame(result: ClaimResult, faults: Sequence[Fault]) -> None:
 
 
 def threshold_text(threshold: Threshold | None) -> str:
-    """Format for tables."""
+    """Return a threshold as tables show it; ``-`` if there is none."""
     return str(threshold) if threshold else "-"
 
 

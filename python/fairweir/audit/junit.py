@@ -1,4 +1,4 @@
-"""JUnit XML, as continuous-integration services read it: a suite per CCA, a test case per claim."""
+"""JUnit XML for continuous-integration services: one test suite per CCA, one test case per claim."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def write_junit(results: AuditResults, path: Path) -> None:
     """Write `results` to `path`.
 
-    A failing claim is a failure and an unknown one is skipped, with its reason. With a baseline a failure is a claim
-    that worsened, as for the exit code: a claim that failed before and still fails passes, with a remark.
+    A claim that fails is a failure, and an unknown claim is skipped; both have their reason. With a baseline, only a
+    claim that worsened is a failure, as for the exit status; all other claims pass. A passed test case lists the
+    claim's details in its output.
     """
     root = ET.Element("testsuites", name="fairweir audit")
     for cca in results.ccas:
@@ -39,7 +40,7 @@ def write_junit(results: AuditResults, path: Path) -> None:
 
 
 def _judged(exhibit: ClaimResult, cca: str, comparison: Comparison | None) -> Outcome:
-    """Return the outcome that counts: the verdict, or with a baseline whether the claim worsened."""
+    """Return the outcome for JUnit: the verdict; with a baseline, fails if the claim worsened and otherwise holds."""
     if comparison is None:
         return exhibit.verdict
     change = comparison.change(cca, exhibit.name)
@@ -76,5 +77,5 @@ def _details(exhibit: ClaimResult) -> str:
 
 
 def _printable(text: str) -> str:
-    """XML 1.0 has no control characters; a CCA's exception may."""
+    """Remove control characters, which XML 1.0 does not allow; the message of a CCA's exception may contain some."""
     return "".join(c for c in text if c in "\t\n" or c >= " ")

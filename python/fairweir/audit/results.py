@@ -1,8 +1,8 @@
-"""The schema of ``results.json``: results of an audit, for tables, figures, regression gates and readers.
+"""The schema of ``results.json``: results of an audit, from which tables, figures, reports and comparisons are made.
 
-An audit runs scenario *families* (one axis each: rate, rtprop, hold, ...) and measures several metrics at every point,
-over seeds: that is what figures draw. *Exhibits* are claims on those metrics: that is what tables list and exit codes
-count.
+An audit runs *families* of scenarios. A family varies one quantity, its axis (rate, rtprop, hold, ...), and measures
+several metrics at each point, over seeds; figures draw these metrics. *Exhibits* are claims on the metrics; tables
+list them, and they determine the exit status.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Point(_Model):
     x: float
     """Value on the axis; for a category, its index."""
     label: str
-    """The same for people: ``96 Mbps``, ``vs cubic``."""
+    """The point as text: ``96 Mbps``, ``vs cubic``."""
     value: float | None = None
     """Mean over seeds (geometric for ratios); None if every run failed."""
     lo: float | None = None
     hi: float | None = None
     samples: list[float] = Field(default_factory=list)
-    """One per seed, in the order of `seeds`."""
+    """One value per seed, in the order of `seeds`."""
     seeds: list[int] = Field(default_factory=list)
     theory: float | None = None
     """Theoretical value for this CCA, if known."""
@@ -49,11 +49,11 @@ class Curve(_Model):
     unit: str = ""
     points: list[Point] = Field(default_factory=list)
     law: str = ""
-    """The formula behind `Point.theory`, such as ``R + theta n``."""
+    """The formula of `Point.theory`, such as ``R + theta n``."""
 
 
 class TraceFlow(_Model):
-    """A flow's time series; NaN (no sample in the interval) is null."""
+    """A flow's time series; null means that the interval has no sample."""
 
     id: str
     cca: str
@@ -86,7 +86,7 @@ class Trace(_Model):
 
 
 class Fault(_Model):
-    """A run that did not end: the CCA raised, looped, returned nonsense, or the run ran out of time."""
+    """A run that did not complete: the CCA raised an exception or returned an invalid value, or the run timed out."""
 
     family: str
     label: str
@@ -113,7 +113,7 @@ class FamilyResult(_Model):
     """Successful runs."""
     planned: int = 0
     left_out: list[str] = Field(default_factory=list)
-    """Points that a Python class would take too long for."""
+    """Points that were not run, because a Python class would take too long."""
 
 
 class ClaimResult(_Model):
@@ -137,7 +137,7 @@ class ClaimResult(_Model):
     expectation: str = ""
     """Theoretical or published value for this CCA."""
     scenario: str | None = None
-    """Scenario at the worst point, relative to ``results.json``; written for failing exhibits."""
+    """File of the scenario at the worst point, relative to ``results.json``; only for failing exhibits."""
     scenario_toml: str | None = None
     replay: str | None = None
 
@@ -152,21 +152,21 @@ class CcaResults(_Model):
     hunt: dict[str, Any] | None = None
     """`HuntResult` as a dict."""
     hunt_trace: Trace | None = None
-    """The found scenario over time, with its first confirming seed."""
+    """Time series of the scenario that the hunt found, with its first confirming seed."""
     contract: dict[str, Any] | None = None
     """`ContractResult` as a dict."""
 
     def exhibit(self, name: str) -> ClaimResult | None:
-        """The exhibit called `name`, if it ran."""
+        """Return the exhibit called `name`; None if it did not run."""
         return next((e for e in self.exhibits if e.name == name), None)
 
     def family(self, name: str) -> FamilyResult | None:
-        """The family called `name`, if it ran."""
+        """Return the family called `name`; None if it did not run."""
         return next((f for f in self.families if f.name == name), None)
 
 
 class Estimate(_Model):
-    """A claim's number in one document, with its interval over seeds and its verdict."""
+    """A claim's value in one document, with its interval over seeds and its verdict."""
 
     value: float | None
     lo: float | None
@@ -175,7 +175,7 @@ class Estimate(_Model):
 
     @classmethod
     def of(cls, exhibit: ClaimResult) -> Estimate:
-        """Take the estimate out of an exhibit."""
+        """Return the estimate of an exhibit."""
         return cls(value=exhibit.value, lo=exhibit.lo, hi=exhibit.hi, verdict=exhibit.verdict)
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ class Estimate(_Model):
 
 
 class Change(_Model):
-    """A claim that differs from the baseline beyond its interval."""
+    """A claim that worsened or improved relative to the baseline."""
 
     cca: str
     exhibit: str
@@ -206,7 +206,7 @@ class Comparison(_Model):
     version: str
     """The version of fairweir that wrote the baseline."""
     compared: int
-    """Claims that both documents have."""
+    """Number of claims that both documents have."""
     changes: list[Change] = Field(default_factory=list)
     not_compared: list[str] = Field(default_factory=list)
     """Claims that only one of the two documents has: ``cca: exhibit (only in the baseline)``."""
@@ -217,7 +217,7 @@ class Comparison(_Model):
 
     @property
     def worsened(self) -> list[Change]:
-        """Claims that are worse than in the baseline: the count for a regression gate."""
+        """Claims that are worse than in the baseline; if there is any, the exit status is 1."""
         return self.of("worsened")
 
     @property
@@ -226,7 +226,7 @@ class Comparison(_Model):
         return self.of("improved")
 
     def change(self, cca: str, exhibit: str) -> Change | None:
-        """Find the change of one claim, if it has one."""
+        """Return the change of one claim; None if it did not change."""
         return next((c for c in self.changes if c.cca == cca and c.exhibit == exhibit), None)
 
     @property
@@ -241,12 +241,12 @@ class AuditResults(_Model):
 
     format: Literal["fairweir-audit/1"] = FORMAT
     version: str
-    """Version of fairweir: a result is a scenario, a seed and a version."""
+    """Version of fairweir; scenario, seed and version determine a result."""
     depth: str
     command: str = ""
     seeds: list[int]
     complete: bool = False
-    """False while the audit runs and after an interruption: it covers the runs that have finished."""
+    """False while the audit runs and after an interruption; the document then covers the finished runs."""
     wall_s: float = 0.0
     runs: int = 0
     packets: int = 0
@@ -254,11 +254,11 @@ class AuditResults(_Model):
     environment: dict[str, str] = Field(default_factory=dict)
     ccas: list[CcaResults] = Field(default_factory=list)
     comparison: Comparison | None = None
-    """With the baseline, where one was given."""
+    """Comparison with the baseline, if a baseline was given."""
 
     @property
     def verdict(self) -> Outcome:
-        """All CCAs together."""
+        """The combined verdict on all CCAs."""
         return combine(c.verdict for c in self.ccas)
 
     def report(self, folder: str | Path) -> Path:
@@ -276,15 +276,15 @@ class AuditResults(_Model):
         return target
 
     def cca(self, name: str) -> CcaResults | None:
-        """The results of `name`, if it was audited."""
+        """Return the results of `name`; None if it was not audited."""
         return next((c for c in self.ccas if c.cca == name), None)
 
     def to_json(self) -> str:
-        """The document, with stable key order."""
+        """Return the document as JSON; the order of keys is fixed."""
         return self.model_dump_json(indent=1) + "\n"
 
     def for_stdout(self) -> str:
-        """Return the document without time series and scenario files, for programs that read numbers."""
+        """Return the document as JSON without time series, for programs that read only numbers."""
         document = self.model_copy(
             update={
                 "ccas": [
@@ -296,7 +296,7 @@ class AuditResults(_Model):
         return document.model_dump_json(indent=2) + "\n"
 
     def save(self, path: Path) -> None:
-        """Write the document; a reader never sees half of one."""
+        """Write the document; the file is replaced completely or not at all."""
         write_text(path, self.to_json())
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Run an audit: every run of every exhibit on all cores, then the searches, then verdicts."""
+"""Run an audit: all runs of all exhibits on all cores, then the searches, then the verdicts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from fairweir.judging.outcome import Outcome, combine
 from fairweir.play import pool
 
 MAX_TIMEOUTS = 3
-"""Runs of one CCA that may exceed their time limit before the remaining ones are skipped: a CCA that loops would
-take hours.
+"""Maximum number of runs of one CCA that may exceed their time limit before its remaining runs are skipped.
+
+Without this limit, the audit of a CCA that loops would take hours.
 """
 CALIBRATION_TIMEOUT_S = 60.0
 SEARCH_SHARE = 0.12
@@ -38,7 +39,7 @@ Progress = Callable[[str, float], object]
 
 
 class InterruptedAuditError(KeyboardInterrupt):
-    """An audit was interrupted by Ctrl-C; ``results`` holds the finished part, marked incomplete."""
+    """An audit was interrupted by Ctrl-C; ``results`` has the finished runs and is marked incomplete."""
 
     def __init__(self, results: AuditResults) -> None:
         super().__init__("interrupted")
@@ -47,7 +48,7 @@ class InterruptedAuditError(KeyboardInterrupt):
 
 @dataclass
 class _Case:
-    """The runs of one CCA so far."""
+    """The results of one CCA so far."""
 
     subject: Subject
     samples: dict[str, dict[int, dict[int, dict[str, float]]]] = field(
@@ -65,7 +66,7 @@ class _Case:
 
 
 class _Conductor:
-    """The state of an audit, and the results built from it."""
+    """The state of an audit, from which its results are computed."""
 
     def __init__(self, subjects: Sequence[Subject], depth: Depth, budget: Budget, names: Sequence[str]) -> None:
         self.cases = {subject.name: _Case(subject) for subject in subjects}
@@ -99,7 +100,7 @@ class _Conductor:
         return found
 
     def refinements(self) -> list[Job]:
-        """Return more seeds for the points whose intervals straddle a threshold, cheapest first, within the budget."""
+        """Return runs with more seeds for points whose intervals contain a threshold: the cheapest, within a budget."""
         wanted: dict[Job, None] = {}
         for case in self.cases.values():
             for name, samples in case.samples.items():
@@ -119,7 +120,10 @@ class _Conductor:
         return self._affordable(list(wanted))
 
     def _affordable(self, jobs: list[Job]) -> list[Job]:
-        """Select points within the budget, each with all of its seeds or none, so that points stay comparable."""
+        """Select points within the budget.
+
+        A point gets all of its additional seeds or none, so that points are comparable.
+        """
         points: dict[tuple[str, str, int], list[Job]] = defaultdict(list)
         for job in jobs:
             points[job.subject.name, job.family, job.index].append(job)
@@ -134,7 +138,10 @@ class _Conductor:
         return sorted(kept, key=lambda job: -job.packets())
 
     def play(self, jobs: list[Job], workers: int | None, on_done: Callable[[Job], object]) -> None:
-        """Run the jobs; those of a CCA that repeatedly exceeds its time limit are skipped, and count as faults."""
+        """Run the jobs. If a run exceeds its time limit, skip the rest of its family; after `MAX_TIMEOUTS`, of its CCA.
+
+        Skipped jobs count as faults.
+        """
         waiting = dict.fromkeys(jobs)
         while waiting:
             given_up: Job | None = None
@@ -161,7 +168,7 @@ class _Conductor:
             self._fault(job, "timeout", f"not run: another run did not end within {plain(self.budget.timeout_s)} s")
 
     def _absorb(self, outcome: pool.Done[Job, Measured] | pool.Failed[Job]) -> bool:
-        """Add one run; return whether it exceeded its time limit."""
+        """Record the outcome of one run; return whether the run exceeded its time limit."""
         job = outcome.job
         case = self.cases[job.subject.name]
         if outcome.ok:
@@ -196,7 +203,7 @@ class _Conductor:
         )
 
     def document(self, *, complete: bool, wall_s: float, command: str) -> AuditResults:
-        """Return the results so far, with verdicts."""
+        """Return the results so far, with their verdicts."""
         return AuditResults(
             version=_core.__version__,
             depth=self.depth.value,
@@ -252,7 +259,7 @@ class _Conductor:
         )
 
     def _shown_by(self, case: _Case, family: FamilyResult, exhibit: ClaimResult) -> str | None:
-        """Return the scenario that shows a failure: a faulty run, or the one closest to the worst point's estimate."""
+        """Return the scenario that shows a failure: of a fault, or the seed closest to the mean at the worst point."""
         if exhibit.verdict is not Outcome.FAILS:
             return None
         faulty = next((f for f in family.faults if f.kind != "error"), None)
@@ -279,15 +286,16 @@ def run_audit(
     command: str = "",
     on_progress: Progress | None = None,
 ) -> AuditResults:
-    """Audit `ccas`: every exhibit of the battery, the starvation hunt and the contract.
+    """Audit `ccas`: run all exhibits of the battery, the starvation hunt and the contract.
 
     Parameters
     ----------
-    ccas : names, ``cubic{beta=0.5}``, ``mine.py:Class``, ``mine.bpf.c``, tables or classes; one, or several
+    ccas : one or several CCAs: names, ``cubic{beta=0.5}``, ``mine.py:Class``, ``mine.bpf.c``, tables or classes
     depth : which battery; "quick", "default" or "deep"
-    seeds : runs per point, instead of the battery's number; at least 2
-    only : exhibits to run (full names or their beginnings); all by default, the quick battery without searches
-    workers : processes, one per core by default
+    seeds : runs per point, at least 2; default the depth's number
+    only : exhibits to run, as names or the first part of names; default all, but without the searches if `depth` is
+        "quick"
+    workers : number of processes; default one per core
     command : the command line, for the record
     on_progress : called with a description and the completed fraction
 
@@ -299,7 +307,7 @@ def run_audit(
     ------
     ConfigError : no such exhibit, or too few seeds for an interval
     CcaError : an unknown CCA, or one that cannot be loaded
-    InterruptedAuditError : Ctrl-C; holds the finished part
+    InterruptedAuditError : Ctrl-C; the exception has the finished part
     """
     started = time.perf_counter()
     depth = Depth(depth)
@@ -351,7 +359,7 @@ def _subjects(ccas: Sequence[str], workers: int | None) -> list[Subject]:
         if not outcome.ok and isinstance(outcome.error, ConfigError):
             error = outcome.error
             if error.source == CALIBRATION:
-                # The user wrote a CCA, not a scenario: the scenario's name and keys mean nothing to them.
+                # The user named a CCA, not a scenario, so the calibration scenario's name and keys would only confuse.
                 error.source, error.key = cca, None
             raise error
         fills = outcome.ok and outcome.value
@@ -364,7 +372,7 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
 
     subject = case.subject
     if case.timeouts >= MAX_TIMEOUTS:
-        case.searches.append(exhibit_not_tried(name, f"not run: {case.timeouts} runs did not end in time"))
+        case.searches.append(exhibit_not_tried(name, f"not run: {case.timeouts} runs exceeded their time limit"))
         return
     if name == CONTRACT and (lacking := extras.lacking("scipy", "a fit")):
         case.searches.append(exhibit_not_tried(name, f"not run: {lacking}; {lacking.hint}", Outcome.UNKNOWN))
@@ -403,12 +411,12 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
 
 
 def _weight(job: Job) -> float:
-    """Packets, plus the fixed cost of a run."""
+    """Return the cost of a run for the progress bar: its packets plus a fixed cost."""
     return job.packets() + 50_000.0
 
 
 class _Meter:
-    """Reports progress as the fraction of work that is finished."""
+    """Reports the finished fraction of the work."""
 
     def __init__(self, report: Progress, battery: float, searches: int, subjects: int) -> None:
         self._report = report

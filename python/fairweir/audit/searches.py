@@ -23,12 +23,12 @@ TABLE_5_1 = {
     "bbr": "rate ∝ 1/(RTT - 2R) when cwnd-limited (docs/derivations.md)",
     "pcc_allegro": "no contract (thesis table 5.1)",
     "pcc_vivace": "no contract overall (thesis table 5.1)",
-    "frcc": "RTT - R = θ n: the share of the link, not the rate, follows delay (FRCC section 5.1)",
+    "frcc": "RTT - R = θ n: delay determines a flow's share of the link, not its rate (FRCC section 5.1)",
 }
 
 
 def exhibit_of_hunt(result: HuntResult, subject: Subject) -> ClaimResult:
-    """The claim that no jitter starves a flow, judged by the hunt's result."""
+    """Return the claim that no jitter starves a flow, with the verdict of the hunt."""
     at = ""
     if result.ratio is not None:
         at = f"{result.kind}, D = {plain(result.d_ms or 0.0, 3)} ms, {plain(result.rate_mbps or 0.0)} Mbps"
@@ -48,7 +48,7 @@ def exhibit_of_hunt(result: HuntResult, subject: Subject) -> ClaimResult:
         ),
         verdict=result.verdict,
         why=_why(result),
-        expectation="any delay-convergent CCA starves under some jitter (starvation paper, theorem 1)"
+        expectation="for each delay-convergent CCA some bounded jitter starves a flow (starvation paper, theorem 1)"
         if subject.stem in ("vegas", "copa", "bbr")
         else "",
         scenario_toml=_toml(result),
@@ -72,7 +72,7 @@ def _toml(result: HuntResult) -> str | None:
 
 @words_for_enums
 def exhibit_not_tried(name: str, reason: str, verdict: Outcome = Outcome.FAILS) -> ClaimResult:
-    """Return the exhibit of a search that was not made: because the CCA misbehaves, or something is not installed."""
+    """Return the exhibit of a search that did not run, because the CCA misbehaves or a package is not installed."""
     metric, claim = {
         HUNT: ("ratio", "no jitter on one of the flows starves a flow"),
         CONTRACT: ("exponent", "flows that observe the same statistic get the same rate"),
@@ -93,7 +93,7 @@ def exhibit_not_tried(name: str, reason: str, verdict: Outcome = Outcome.FAILS) 
 
 
 def exhibit_of_contract(result: ContractResult, subject: Subject) -> ClaimResult:
-    """The claim that rates are a function of observations; the exponent is shown with it."""
+    """Return the claim that a flow's rate is a function of its observations, with the fitted exponent."""
     exponent = result.exponent if result.outcome == "contract" else None
     flags = f"; {'; '.join(result.flags)}" if result.flags and result.outcome == "contract" else ""
     return ClaimResult(

@@ -1,4 +1,4 @@
-"""``summary.md``: an audit on one screen, as a comment on a change or the summary of a build shows it."""
+"""``summary.md``: an audit on one screen, for a comment on a pull request or the summary of a build."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
     from fairweir.audit.results import AuditResults, CcaResults, Comparison
 
-#: Characters that are markup in Markdown, or that would end a table's cell.
+#: Escapes of the characters that are markup in Markdown or would end a table cell.
 _MARKUP = str.maketrans({character: f"\\{character}" for character in "\\`*_|<>[]"} | {"\n": " "})
 
 
 def write_summary(results: AuditResults, path: Path) -> None:
-    """Write the summary of `results` to `path`, in GitHub-flavoured Markdown."""
+    """Write the summary of `results` to `path`, in GitHub-flavored Markdown."""
     write_text(path, "\n".join(_lines(results)) + "\n")
 
 
 def _lines(results: AuditResults) -> Iterator[str]:
     yield f"# Audit of {', '.join(_plain(cca.cca) for cca in results.ccas)}"
     if not results.complete:
-        yield from ("", "**Incomplete**: the audit was interrupted; this covers the runs that had finished.")
+        yield from ("", "**Incomplete**: the audit was interrupted; this summary covers the runs that had finished.")
     if results.comparison is not None:
         yield from _compared(results.comparison)
     for cca in results.ccas:
@@ -46,7 +46,7 @@ def _compared(comparison: Comparison) -> Iterator[str]:
         cells = (change.direction, change.cca, change.exhibit, change.before, change.now, change.reason)
         yield f"| {' | '.join(_plain(str(cell)) for cell in cells)} |"
     if comparison.not_compared:
-        yield from ("", f"Not compared, in only one of the two audits: {len(comparison.not_compared)}.")
+        yield from ("", f"Claims in only one of the two audits, not compared: {len(comparison.not_compared)}.")
 
 
 def _verdicts(cca: CcaResults) -> Iterator[str]:
@@ -61,5 +61,5 @@ def _verdicts(cca: CcaResults) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Escape Markdown's markup: names and messages come from users' code."""
+    """Escape Markdown's markup, because names and messages come from users' code."""
     return text.translate(_MARKUP)

@@ -1,4 +1,4 @@
-"""An audit's results as tables for a terminal: one CCA with its reasons, several side by side."""
+"""An audit's results as tables for a terminal: a single CCA with reasons, or several CCAs side by side."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 STYLES = {Outcome.HOLDS: "green", Outcome.FAILS: "bold red", Outcome.UNKNOWN: "yellow", Outcome.INFO: "dim"}
 WORDS_WIDTH = 100
-"""Columns of a terminal that have room for verdicts in words."""
+"""Minimum width of a terminal, in characters, at which verdicts are written as words."""
 REASONS_WIDTH = 120
-"""Width at which reasons fit next to the numbers."""
+"""Minimum width at which the table has a column of reasons."""
 
 
 def estimate(exhibit: ClaimResult) -> str:
-    """Value and interval."""
+    """Return value and interval as text."""
     return formats.estimate(exhibit.value, exhibit.lo, exhibit.hi, exhibit.unit)
 
 
@@ -41,13 +41,13 @@ def show(results: AuditResults, console: Console) -> None:
 
 
 def show_comparison(comparison: Comparison, console: Console) -> None:
-    """Print how the audit compares with its baseline; a claim that worsened is in red."""
+    """Print how the audit compares with its baseline, in red if a claim worsened."""
     style = "bold red" if comparison.worsened else ""
     console.print(f"against the baseline: {comparison.headline}", style=style, soft_wrap=True)
     for change in comparison.changes:
         console.print(f"  {change}", markup=False, soft_wrap=True)
     if comparison.not_compared:
-        console.print(f"  not compared, in only one of the two audits: {len(comparison.not_compared)}")
+        console.print(f"  claims in only one of the two audits, not compared: {len(comparison.not_compared)}")
 
 
 def _alone(cca: CcaResults, width: int, *, fills: bool) -> Table:
@@ -59,7 +59,7 @@ def _alone(cca: CcaResults, width: int, *, fills: bool) -> Table:
     table.add_column("bound" if width < WORDS_WIDTH else "threshold", no_wrap=True)
     table.add_column("" if width < WORDS_WIDTH else "verdict", no_wrap=True)
     if width >= REASONS_WIDTH:
-        # A terminal cuts reasons to its width; a file has room for all of them.
+        # On a terminal, reasons are cut to its width; in a file, they are complete.
         table.expand = fills
         table.add_column("why", overflow="ellipsis", no_wrap=True, ratio=1 if fills else None)
     for exhibit in cca.exhibits:
@@ -108,7 +108,7 @@ def _closing(cca: CcaResults) -> Text:
 
 
 def tally(cca: CcaResults) -> str:
-    """Count the verdicts of a CCA in words: ``26 hold, 4 fail``."""
+    """Return the number of claims per verdict in words: ``26 hold, 4 fail``."""
     counts = Counter(exhibit.verdict for exhibit in cca.exhibits)
     return ", ".join(
         f"{counts[outcome]} {word}"

@@ -1,1 +1,1 @@
-"""Congestion controllers: the base class of Python ones, names and parameters, rules, generated kernel C, skeletons."""
+"""Congestion controllers: the base class for Python, names and parameters, rules, generated kernel C, skeletons."""

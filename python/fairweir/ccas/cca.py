@@ -21,17 +21,17 @@ class Cca:
 
     Attributes
     ----------
-    cwnd_bytes : float or int, bytes; maximum inflight, at least one packet is always allowed
-    pacing_rate_mbps : float or None, Mbit/s; the rate at which packets may leave, None sends as ACKs allow.
-        1 Mbit/s for 1 ms is 125 bytes.
-    mss_bytes : int, bytes; size of a packet as cwnd counts it
-    rng : random.Random, seeded by the scenario: other random sources make runs irreproducible
-    own_recovery : class attribute; True leaves the window in recovery to ``cwnd_bytes`` alone instead of RFC 6937's
-        proportional rate reduction
+    cwnd_bytes : float or int, bytes; maximum inflight. One packet is always allowed.
+    pacing_rate_mbps : float or None, Mbit/s; the rate at which packets are sent. With None, cwnd alone limits the
+        sender. 1 Mbit/s for 1 ms is 125 bytes.
+    mss_bytes : int, bytes; the size that a packet has in `cwnd_bytes`
+    rng : random.Random, seeded by the scenario; with other sources of randomness, runs are not reproducible
+    own_recovery : class attribute; if True, ``cwnd_bytes`` is the window in recovery, too. If False, proportional rate
+        reduction (RFC 6937) sets it.
 
     Notes
     -----
-    The event objects are reused: copy the numbers, do not store the object.
+    The event objects are reused. Copy the numbers that are needed later; do not store the object.
     """
 
     own_recovery: bool = False
@@ -47,25 +47,25 @@ class Cca:
         self.rng = random.Random(start.seed)  # noqa: S311
 
     def on_ack(self, ack: _core.Ack) -> None:
-        """Handle an ACK; also called for ACKs that deliver nothing new but declare losses."""
+        """Handle an ACK, including an ACK that acknowledges no new data but causes packets to be declared lost."""
         raise NotImplementedError(f"{type(self).__name__} needs a method on_ack(self, ack)")
 
     def on_loss(self, loss: _core.Loss) -> None:
-        """Handle the start of a loss episode: once for each recovery, ECN reaction (once per round), timeout."""
+        """Handle the start of a loss episode: once per recovery, per timeout, and per round with ECN marks."""
         raise NotImplementedError(f"{type(self).__name__} needs a method on_loss(self, loss)")
 
     def on_recovered(self, ack: _core.Ack) -> None:
-        """Handle the end of an episode: everything sent before it began is acknowledged."""
+        """Handle the end of a loss episode: all data that were sent before its start are acknowledged."""
 
     def on_send(self, sent: _core.Sent) -> None:
-        """Handle a sent packet; no overhead unless overridden."""
+        """Handle a sent packet; called only if a subclass overrides it."""
 
     def on_packet_lost(self, lost: _core.LostPacket) -> None:
-        """Handle the loss of a packet, every one unlike ``on_loss``; no overhead unless overridden."""
+        """Handle the loss of one packet; called for each lost packet, but only if a subclass overrides it."""
 
     @property
     def cwnd(self) -> NoReturn:
-        """Names without a unit are refused, so that a misspelt decision is not lost in silence."""
+        """Raise an error: names without a unit are rejected, because an assignment to them would have no effect."""
         raise AttributeError("a controller has `cwnd_bytes`, in bytes; there is no `cwnd`")
 
     @cwnd.setter
@@ -74,7 +74,7 @@ class Cca:
 
     @property
     def pacing_rate(self) -> NoReturn:
-        """Names without a unit are refused, as for ``cwnd``."""
+        """Raise an error, as for ``cwnd``."""
         raise AttributeError("a controller has `pacing_rate_mbps`, in Mbit/s; there is no `pacing_rate`")
 
     @pacing_rate.setter

@@ -1,8 +1,9 @@
 """Controllers given as class objects: their names, and how they are sent to other processes.
 
-A class that any process can import is named by its module (``package.module:Mine``) or its file (``mine.py:Mine``). A
-class of a notebook, a script or a function cannot; it gets a numbered name (``__main__:Mine#1``) that means this very
-object, and travels to workers as code (cloudpickle).
+The name of a class that every process can import has its module (``package.module:Mine``) or its file
+(``mine.py:Mine``). Other processes cannot import a class that is defined in a notebook, a script or a function. Such a
+class gets a numbered name (``__main__:Mine#1``) that refers to this object only, and it is sent to workers as code
+(cloudpickle).
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from typing import Any
 from fairweir.ccas.cca import Cca
 from fairweir.errors import CcaError
 
-_HINT = "put it into a file and name it by that: `mine.py:Mine`"
+_HINT = "define the class in a file and give its path and name: `mine.py:Mine`"
 
-#: Classes of this process by name.
+#: Name -> class, for the classes of this process.
 _known: dict[str, type[Any]] = {}
-#: Classes received from another process: pickled code, or the reason why there is none.
+#: Name -> class received from another process: pickled code, or the reason why it could not be pickled.
 _received: dict[str, bytes | str] = {}
 
-#: Data sent: a class as pickled code, or the reason why it cannot be pickled.
+#: What is sent to another process: name -> pickled code, or the reason why the class cannot be pickled.
 Parcel = dict[str, bytes | str]
 
 
 def name_of(cls: type[Any]) -> str:
-    """Return the name by which scenarios mean the class `cls`.
+    """Return the name with which scenarios refer to the class `cls`.
 
     Raises
     ------
-    CcaError : it is not a :class:`fairweir.Cca`
+    CcaError : `cls` is not a subclass of :class:`fairweir.Cca`
     """
     if not issubclass(cls, Cca) or cls is Cca:
         hint = f"derive it: `class {cls.__name__}(fairweir.Cca):`"
@@ -47,7 +48,7 @@ def name_of(cls: type[Any]) -> str:
 
 
 def offer(name: str) -> None:
-    """Register ``__main__:Mine``, given as text, for workers too; ignore other names."""
+    """Register the class that a string such as ``__main__:Mine`` names, so that workers have it; ignore other names."""
     where, _, attribute = name.rpartition(":")
     if where == "__main__" and "#" not in attribute:
         found = _attribute(sys.modules["__main__"], attribute)
@@ -56,11 +57,11 @@ def offer(name: str) -> None:
 
 
 def find(name: str) -> type[Any] | None:
-    """Return the class object of that name; None if there is none.
+    """Return the class object called `name`; None if there is none.
 
     Raises
     ------
-    CcaError : it was one of another process, and could not travel
+    CcaError : the class was defined in another process or session and could not be sent
     """
     if name in _known:
         return _known[name]
@@ -78,7 +79,7 @@ def find(name: str) -> type[Any] | None:
 
 
 def parcel() -> Parcel:
-    """Return all classes that other processes cannot import, for :func:`receive` there."""
+    """Return all classes that other processes cannot import, as the argument for :func:`receive` in those processes."""
     return {**_received, **{name: _pickled(cls) for name, cls in _known.items()}}
 
 
@@ -88,17 +89,17 @@ def receive(sent: Parcel) -> None:
 
 
 def digest(name: str) -> str | None:
-    """Return a hash of the code of a class that is sent by value; None if `name` is not one."""
+    """Return a hash of the code of a class that is sent as code; None if `name` is not such a class."""
     cls = find(name)
     if cls is None:
         return None
     code = _pickled(cls)
-    # A class that cannot be pickled has no stable name: its runs are never reused.
+    # A class that cannot be pickled has no reproducible hash; with its id, its stored runs are never reused.
     return hashlib.sha256(code).hexdigest() if isinstance(code, bytes) else f"{code} {id(cls)}"
 
 
 def _importable_name(cls: type[Any]) -> str | None:
-    """Return a name that refers to `cls` in every process: by its file, if it came from one, or by its module."""
+    """Return a name that refers to `cls` in all processes, with its file or its module; None if there is none."""
     module = sys.modules.get(cls.__module__)
     if module is None or cls.__module__ == "__main__" or _attribute(module, cls.__qualname__) is not cls:
         return None

@@ -1,8 +1,9 @@
-"""Controller files: a decision tree over beliefs, with a shield in front of its actions, read for proofs.
+"""Controller files, read for proofs: a decision tree over beliefs, and a shield that checks its actions.
 
-``crates/game`` runs the same files; this reader refuses what that one refuses, constant comparisons, and what proofs do
-not cover for its rounding: numbers beyond :data:`MAX_NUMBER`, rates below :data:`MIN_RATE`. Numbers are exact fractions
-of the doubles that the file means, so that a proof is about the thresholds that the program compares with.
+``crates/game`` reads and runs the same files. This reader rejects all files that ``crates/game`` rejects. It also
+rejects comparisons of constants, numbers above :data:`MAX_NUMBER` and rates below :data:`MIN_RATE`, for which proofs
+do not cover the rounding errors of the program. Numbers are converted to fractions that equal the file's doubles
+exactly, so that a proof is about the thresholds that the program uses.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from fairweir.errors import ConfigError
 from fairweir.units import Duration
 
 FORMAT: Final = "fairweir-tree-1"
-#: What a leaf's forms are over: min C, max q and the safe rate of the belief set, and one packet.
+#: Variables of a leaf's linear forms: min C, max q and the safe rate of the belief set, and one packet.
 FORM_NAMES: Final = ("M", "Q", "R0", "packet")
-#: The features of a belief set and of what waits, in units of M = min C where they are amounts. With what they mean.
+#: Feature of a belief set or of the waiting data -> its meaning. Amounts of data are in units of M = min C.
 FEATURES: Final[Mapping[str, str]] = {
     "converged": "1 while max C is held below the model's cap, else 0",
     "q": "Q: max queue at the next point",
-    "r0": "R0: the rate that no link of the belief set loses anything of",
+    "r0": "R0: the maximum rate at which no link of the belief set loses data",
     "max_c": "max C",
     "c_plus_b": "min of C + B",
     "waiting": "number of encoded batches that wait, 0 to 4",
@@ -38,9 +39,9 @@ FEATURES: Final[Mapping[str, str]] = {
     "oldest": "size of the oldest waiting batch",
     "sum": "size of all waiting batches",
     "encoding": "target size of the batch that is being encoded",
-    "in_flight": "sent, not delivered and not known to be lost",
-    "last_rate": "what was sent in the last step",
-    "delivered_last": "what was delivered in the last step",
+    "in_flight": "data sent, neither delivered nor known to be lost",
+    "last_rate": "data sent in the last step",
+    "delivered_last": "data delivered in the last step",
     "oldest_age": "age of the oldest waiting batch in steps",
     "group_age": "maximum age of the FEC frames in flight in steps",
     "groups": "number of FEC frames in flight",
@@ -51,22 +52,22 @@ FEATURES: Final[Mapping[str, str]] = {
     "room_newest": "3 - q - newest",
     "room_sum": "3 - q - sum",
 }
-#: Number of points that a controller remembers (the published artifact keeps 7 samples, which are 6 steps).
+#: Number of points that a controller stores (the published artifact stores 7 samples, which are 6 steps).
 POINTS: Final = 6
-#: Bounds on what is read: a tree is some kB; a coefficient is a small number of M.
+#: Limits of the input. A tree has a few kB; a coefficient is a small multiple of M.
 MAX_BYTES: Final = 1 << 22
 MAX_NODES: Final = 10_000
 MAX_NUMBER: Final = 1e6
-#: Packets a step: bounds are off by amounts in packets, and proofs allow for them as parts of M.
+#: Packets per step. Rounding errors of bounds are in packets; proofs allow for them as fractions of M.
 MIN_RATE: Final = 1
 _NEEDED: Final = ("format", "name", "kind", "query", "query_sha256", "version", "step", "points", "model", "nodes")
-#: Key of the hash that ties proofs to what they are of.
+#: Key of the hash that binds the proofs to their controller.
 PROOFS_HASH: Final = "proofs_sha256"
 _KEYS: Final = frozenset({*_NEEDED, "encoder", "probe_period", "shield", "proofs", PROOFS_HASH})
-#: What a controller may be called, and who wrote it, without being another one.
+#: Keys that do not change what a controller does; the hash excludes them.
 _LABELS: Final = frozenset({"name", "version", PROOFS_HASH})
 _CHANGED: Final = "the controller or its proofs were changed after it was proved"
-_PROVE: Final = "prove it again: `fairweir verify FILE --write`; or remove `proofs`: then nothing is claimed of it"
+_PROVE: Final = "prove it again (`fairweir verify FILE --write`), or remove `proofs`, so that the file makes no claims"
 _COMPARISON: Final = re.compile(r"\s*(message|rate)\s*<=\s*(.+)", re.DOTALL)
 _TERM: Final = re.compile(r"\s*([+-]?)\s*(?:(\d+(?:\.\d+)?)(?:\s*\*\s*|\s+))?([A-Za-z]\w*)\s*")
 
@@ -82,7 +83,7 @@ class Kind(StrEnum):
 
 
 class Send(StrEnum):
-    """Which of the waiting batches a leaf sends."""
+    """The waiting batches that a leaf sends."""
 
     NONE = "none"
     NEWEST = "newest"
@@ -92,7 +93,7 @@ class Send(StrEnum):
 
 
 class Instead(StrEnum):
-    """Action of a guard of the shield if its comparison fails."""
+    """Action of a guard of the shield if its comparison is false."""
 
     HOLD = "hold"
     SKIP = "skip"
@@ -102,7 +103,7 @@ class Instead(StrEnum):
 
 @dataclass(frozen=True)
 class LinkRange:
-    """Which links there may be: rates in packets per step, buffers in packets."""
+    """Ranges of the links' rates, packets per step, and buffers, packets."""
 
     c: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
     b: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
@@ -110,13 +111,13 @@ class LinkRange:
 
 @dataclass(frozen=True)
 class Leaf:
-    """An action: what to send, at which rate, and how much to encode.
+    """An action: the batches to send, the sending rate, and the amount to encode.
 
     Attributes
     ----------
     send : Send
-    rate, encode : linear forms over :data:`FORM_NAMES`; an empty one is 0
-    name : str, in words
+    rate, encode : linear forms over :data:`FORM_NAMES`; an empty form is 0
+    name : str, description
     """
 
     send: Send
@@ -127,7 +128,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Split:
-    """A comparison: `then` if the form over features is at most `at_most`, else `other`."""
+    """A comparison: the next node is `then` if the form over features is at most `at_most`, else `other`."""
 
     feature: Form
     at_most: Fraction
@@ -137,7 +138,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Guard:
-    """A rule of the shield: unless ``subject <= at``, do something else."""
+    """A rule of the shield: unless ``subject <= at``, do `instead`."""
 
     subject: str
     at: Form
@@ -146,14 +147,14 @@ class Guard:
 
 @dataclass(frozen=True)
 class Cap:
-    """A rule of the shield: the rate is at most a form; if the message does not fit, nothing is sent."""
+    """A rule of the shield: the rate is at most the form `at`; if the message does not fit, nothing is sent."""
 
     at: Form
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One comparison on the way to a leaf: the form is at most the threshold, or above it."""
+    """The result of one comparison on the path to a leaf: the form is at most the threshold, or above it."""
 
     feature: Form
     at_most: Fraction
@@ -172,9 +173,9 @@ class Controller:
     ----------
     name : str
     kind : Kind
-    links : LinkRange, the links that it is made for
-    points : int, how many observations it remembers
-    nodes : of the tree; the first one is the root
+    links : LinkRange, the links for which the controller is designed
+    points : int, number of observations that the controller stores
+    nodes : nodes of the tree; the first is the root
     shield : rules in the order of their application
     source : str, the file
     """
@@ -190,7 +191,7 @@ class Controller:
 
     @cached_property
     def leaves(self) -> tuple[tuple[int, Leaf, tuple[Condition, ...]], ...]:
-        """Return every leaf: its node's index, its action, and the conditions on the way to it."""
+        """The leaves: index of the node, action, and the conditions on the path to the leaf."""
         found: list[tuple[int, Leaf, tuple[Condition, ...]]] = []
         waiting: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
         while waiting:
@@ -209,7 +210,7 @@ class Controller:
 
         Raises
         ------
-        ConfigError : it cannot be read, is not a controller, or has proofs of another one
+        ConfigError : the file cannot be read, is not a controller, or has proofs of another controller
         """
         return cls.parse(read(path), str(path))
 
@@ -219,11 +220,11 @@ class Controller:
 
         Parameters
         ----------
-        is_to_prove : accept proofs of another controller, since they are not relied on
+        is_to_prove : accept proofs of another controller, because they are not used
 
         Raises
         ------
-        ConfigError : it is not a controller, or has proofs of another one
+        ConfigError : the text is not a controller, or has proofs of another controller
         """
         found = _Reader(source).controller(parse_json(text, source))
         if not is_to_prove:
@@ -232,20 +233,20 @@ class Controller:
 
 
 def with_proofs(document: Mapping[str, Any], proofs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the document with these proofs of it, and the hash that says so."""
+    """Return the document with its proofs and the hash that binds them to it."""
     proved = {**document, "proofs": proofs}
     return {**proved, PROOFS_HASH: _hash(proved)}
 
 
 def has_own_proofs(document: Mapping[str, Any]) -> bool:
-    """Return whether the proofs in a document, if any, are of this controller as it is."""
+    """Return whether the proofs in a document, if any, belong to exactly this controller."""
     return not document.get("proofs") or document.get(PROOFS_HASH) == _hash(document)
 
 
 def require_own_proofs(document: Any, source: str) -> None:
     """Raise a ConfigError if a document has proofs of another controller.
 
-    What else is wrong with it is for its reader to say.
+    Other errors in the document are left to its reader.
     """
     if isinstance(document, dict) and not has_own_proofs(document):
         shown = _shown(document.get(PROOFS_HASH, "missing"))
@@ -253,13 +254,13 @@ def require_own_proofs(document: Any, source: str) -> None:
 
 
 def _hash(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of all that a controller is, in a text that does not depend on order and spelling."""
+    """Return the SHA-256 of the keys that define a controller; it ignores their order and the spelling of numbers."""
     found = {key: _plain(value) for key, value in document.items() if key not in _LABELS}
     return hashlib.sha256(json.dumps(found, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
-    """Return a value whose equal numbers are written the same: 1 and 1.0 are."""
+    """Return a value in which equal numbers, such as 1 and 1.0, are written alike."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -272,7 +273,7 @@ def read(path: str | Path) -> bytes:
 
     Raises
     ------
-    ConfigError : it cannot be read, or is larger than any controller
+    ConfigError : the file cannot be read, or is larger than :data:`MAX_BYTES`
     """
     path = Path(path)
     try:
@@ -283,16 +284,16 @@ def read(path: str | Path) -> bytes:
     except OSError as error:
         raise ConfigError(f"cannot be read: {(error.strerror or str(error)).lower()}", source=str(path)) from None
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"larger than {MAX_BYTES >> 20} MiB", source=str(path), hint="a controller has some kB")
+        raise ConfigError(f"larger than {MAX_BYTES >> 20} MiB", source=str(path), hint="a controller has a few kB")
     return data
 
 
 def parse_json(text: str | bytes, source: str) -> Any:
-    """Read JSON whose numbers are finite and whose objects have each key once.
+    """Parse JSON; numbers must be finite, and an object must not contain a key twice.
 
     Raises
     ------
-    ConfigError : it is something else
+    ConfigError : the text does not satisfy this
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -329,7 +330,7 @@ def form_text(form: Form) -> str:
 
 
 class _Reader:
-    """Checks a document; every error names the file, the key and the value."""
+    """Validates a document; each error contains the file, the key and the value."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -348,7 +349,7 @@ class _Reader:
     def number(self, value: Any, key: str) -> Fraction:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.fail(f"must be a number: `{_shown(value)}`", key)
-        # Compared as it is: an integer of a thousand digits is not a double.
+        # The value is not converted first: an integer of a thousand digits does not fit a double.
         if not (isinstance(value, int) or math.isfinite(value)) or abs(value) > MAX_NUMBER:
             self.fail(f"must be a number between -{MAX_NUMBER:g} and {MAX_NUMBER:g}: `{_shown(value)}`", key)
         return Fraction(value)
@@ -390,9 +391,9 @@ class _Reader:
         ranges = [self.range(model.get(key), f"model.{key}") for key in ("c", "b")]
         if ranges[0][0] < MIN_RATE:
             self.fail(
-                f"minimum below {MIN_RATE} packet a step: `{_shown(model['c'])}`",
+                f"minimum below {MIN_RATE} packet per step: `{_shown(model['c'])}`",
                 "model.c",
-                "bounds in doubles are off by a millionth of a packet, which proofs cover down to that rate",
+                "bounds in doubles have errors of a millionth of a packet, which proofs cover down to this rate",
             )
         self.step(table["step"])
         points = table["points"]
@@ -413,7 +414,7 @@ class _Reader:
 
     def nodes(self, value: Any, kind: Kind) -> tuple[Split | Leaf, ...]:
         if not isinstance(value, list) or not value:
-            self.fail("must be a list of nodes with one leaf at least", "nodes")
+            self.fail("must be a list of nodes with at least one leaf", "nodes")
         if len(value) > MAX_NODES:
             self.fail(f"has {len(value)} nodes, more than {MAX_NODES}", "nodes")
         nodes = tuple(self.node(node, index, len(value), kind) for index, node in enumerate(value))
@@ -437,7 +438,7 @@ class _Reader:
             return self.leaf(value["leaf"], f"{key}.leaf", kind)
         for name in ("feature", "at_most", "then", "else"):
             if name not in value:
-                self.fail("missing", f"{key}.{name}", "a node is a leaf, or compares a feature")
+                self.fail("missing", f"{key}.{name}", "a node is a leaf or a comparison of a feature")
         feature = self.form(value["feature"], f"{key}.feature", tuple(FEATURES))
         if not feature:
             self.fail("compares a constant: its form has no term", f"{key}.feature")
@@ -448,7 +449,7 @@ class _Reader:
                 self.fail(
                     f"must be the index of a later node, {index + 1} to {count - 1}: `{_shown(child)}`",
                     f"{key}.{name}",
-                    "children come after their parents, so that there is no cycle",
+                    "children are listed after their parents, so that there is no cycle",
                 )
             children.append(child)
         return Split(feature, self.number(value["at_most"], f"{key}.at_most"), children[0], children[1])
@@ -461,7 +462,7 @@ class _Reader:
         send = self.word(table.get("send", "none"), Send, [*Send], f"{key}.send")
         rate, encode = (self.form(table.get(one, {}), f"{key}.{one}", FORM_NAMES) for one in ("rate", "encode"))
         if kind is Kind.RATE and (send is not Send.NONE or encode):
-            self.fail("a controller of a rate alone has no frames", key, "leave out `send` and `encode`")
+            self.fail("a controller that decides only on a rate has no frames", key, "leave out `send` and `encode`")
         return Leaf(send, rate, encode, name)
 
     def rules(self, value: Any, kind: Kind) -> list[Guard | Cap]:
@@ -488,7 +489,7 @@ class _Reader:
         return Guard(found[1], at, instead)
 
     def form_of(self, text: str, key: str) -> Form:
-        """Read a form as text, ``3 M - Q``."""
+        """Parse a form, such as ``3 M - Q``."""
         sums: dict[str, Fraction] = {}
         at = 0
         while at < len(text):

@@ -1,10 +1,10 @@
-"""A rule as kernel C: the decision, and a whole controller around it.
+"""Generate kernel C from a rule: the decision, and a complete controller that contains it.
 
-The decision is exact integer arithmetic: sums over a common denominator are compared before anything is divided, and
-the rate is the rule's own, rounded down to a byte per second. Its inputs are whole numbers: C_L, C_U, C_L_lambda and
-alpha in bytes/s, qdel_L and R in us, q_U and MSS in bytes; data over R is rounded down first.
+The decision uses exact integer arithmetic. Sums over a common denominator are compared before any division, and the
+result is the rule's rate, rounded down to a byte per second. The inputs are integers: C_L, C_U, C_L_lambda and alpha
+in bytes/s, qdel_L and R in us, q_U and MSS in bytes. Data divided by R are rounded down first.
 
-Beliefs are computed by bpf/beliefs.h (CCAC) and bpf/probes.h (CBR-delay); bpf/rule.h has the arithmetic.
+bpf/beliefs.h (CCAC) and bpf/probes.h (CBR-delay) compute the beliefs; bpf/rule.h has the arithmetic.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 
-#: bpf/rule.h: quantities are below 2^48 and sums below 2^63.
+#: Maximum sum of a form's integer coefficients: in bpf/rule.h, quantities are below 2^48 and sums below 2^63.
 MAX_WEIGHT: Final = 1 << 15
-#: Columns of C, a tab counting 8.
+#: Maximum line length of C, where a tab counts as 8 columns.
 WIDTH: Final = 120
 
 
 def controller(rule: Rule) -> str:
-    """Return the rule as the text of a ``.bpf.c``.
+    """Return the text of a ``.bpf.c`` file that implements the rule.
 
     Raises
     ------
-    ConfigError : coefficients that are too large for 64-bit arithmetic, or beliefs that kernel C cannot compute
+    ConfigError : the coefficients are too large for 64-bit arithmetic, or kernel C cannot compute the beliefs
     """
     _kernel(rule)
     words = {
@@ -52,11 +52,11 @@ def controller(rule: Rule) -> str:
 
 
 def write_controller(rule: Rule) -> Path:
-    """Write the rule's C to a file in the user's cache, which its content names, and give the path.
+    """Write the rule's C to the user's cache, in a directory named after a hash of the content, and return the path.
 
     Raises
     ------
-    ConfigError : coefficients that are too large, or the cache cannot be written
+    ConfigError : the coefficients are too large, or the cache cannot be written
     """
     text = controller(rule)
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -65,7 +65,7 @@ def write_controller(rule: Rule) -> Path:
     if file.is_file():
         return file
     try:
-        # Other processes may do the same: the file is written completely, or not at all.
+        # Other processes may write the same file concurrently; it is written completely or not at all.
         write_text(file, text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -75,7 +75,7 @@ def write_controller(rule: Rule) -> Path:
 
 
 def decision(rule: Rule) -> str:
-    """Return the C function ``NAME_rate``, which gives the rate that the rule decides, bytes/s.
+    """Return the C function ``NAME_rate``, which returns the rule's sending rate, bytes/s.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def decision(rule: Rule) -> str:
 
 
 def decision_header(rule: Rule) -> str:
-    """Return the decision as a header, for CCAs that are another one for a while."""
+    """Return the decision as a header, for CCAs that use this rule in one of their phases."""
     guard = f"FAIRWEIR_{rule.name.upper()}_RATE_H"
     return (
         "/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */\n"
@@ -118,7 +118,7 @@ def decision_header(rule: Rule) -> str:
 
 def _kernel(rule: Rule) -> Kernel:
     if rule.beliefs.kernel is None:
-        hint = "rules that read them can be verified, not run"
+        hint = "rules that read these beliefs can be verified but not run"
         raise ConfigError(f"kernel C cannot compute {rule.beliefs.name} beliefs", source=rule.name, hint=hint)
     return rule.beliefs.kernel
 
@@ -142,11 +142,11 @@ def _rate(rule: Rule, form: LinearForm, atoms: Mapping[tuple[str, int], tuple[st
 
 
 def _whole(rule: Rule, form: LinearForm) -> tuple[list[tuple[Atom, int]], int]:
-    """Return the form times its common denominator, and that.
+    """Return the form multiplied by its common denominator, and the denominator.
 
     Raises
     ------
-    ConfigError : sums would not fit 64 bits
+    ConfigError : sums would not fit in 64 bits
     """
     parts = lcm(*(factor.denominator for _, factor in form.terms))
     scaled = [(atom, int(factor * parts)) for atom, factor in form.terms]
@@ -154,7 +154,7 @@ def _whole(rule: Rule, form: LinearForm) -> tuple[list[tuple[Atom, int]], int]:
         raise ConfigError(
             f"coefficients are too large for 64-bit arithmetic: `{form}`",
             source=rule.name,
-            hint=f"over a common denominator they may add up to {MAX_WEIGHT}",
+            hint=f"over a common denominator, their absolute values must add up to at most {MAX_WEIGHT}",
         )
     return scaled, parts
 
@@ -163,7 +163,7 @@ def _sum(terms: Sequence[tuple[Atom, int]], atoms: Mapping[tuple[str, int], tupl
     if not terms:
         return "0"
     text = ""
-    # C has no unary sign here: positive terms come first
+    # Positive terms come first, so that the sum does not begin with a minus sign.
     for atom, factor in sorted(terms, key=lambda term: term[1] < 0):
         name = atoms[atom][0]
         size = name if abs(factor) == 1 else f"{abs(factor)} * {name}"
@@ -173,7 +173,7 @@ def _sum(terms: Sequence[tuple[Atom, int]], atoms: Mapping[tuple[str, int], tupl
 
 
 def _header(rule: Rule) -> str:
-    """Return the lines of the header comment: the summary, the rule, the description."""
+    """Return the lines of the file's header comment: summary, rule and description."""
     lines = [*textwrap.wrap(f"{rule.name}: {rule.summary or 'a rule over beliefs'}", WIDTH - 3), ""]
     for branch in rule.branches:
         word = "if" if branch is rule.branches[0] else "else if"
@@ -190,7 +190,7 @@ def _header(rule: Rule) -> str:
 
 
 def _wrapped(line: str, indent: str) -> list[str]:
-    """Break a line of C that is too long at its `&&`."""
+    """Split a line of C at each `&&` if it is longer than :data:`WIDTH`."""
     if len(line.expandtabs(8)) <= WIDTH:
         return [line]
     first, *rest = line.split(" && ")

@@ -1,4 +1,4 @@
-"""Linear forms over beliefs, as rule files write them: ``2 C_L - 1/2 alpha``, ``C_L_lambda - q_U/R``.
+"""Linear forms over beliefs, as in rule files: ``2 C_L - 1/2 alpha``, ``C_L_lambda - q_U/R``.
 
 Notation of the thesis (chapter 4):
 
@@ -33,7 +33,7 @@ _WORD = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<
 
 
 class FormError(ValueError):
-    """A form that cannot be parsed; `hint` says what to write."""
+    """A form that cannot be parsed; `hint` states what to write instead."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class FormError(ValueError):
 
 
 class Atom(NamedTuple):
-    """A quantity times a power of R; R itself has no name and the power 1."""
+    """A quantity multiplied by a power of R; R itself has an empty name and the power 1."""
 
     name: str
     r_power: int
@@ -53,7 +53,7 @@ class Atom(NamedTuple):
         return data, time + self.r_power
 
     def __str__(self) -> str:
-        """Return the atom as a file has it."""
+        """Return the atom as files contain it."""
         if self == Atom("alpha", 1):
             return "MSS"
         if not self.name:
@@ -63,11 +63,11 @@ class Atom(NamedTuple):
 
 @dataclass(frozen=True)
 class LinearForm:
-    """A sum of atoms with rational coefficients, none of them zero; empty for 0.
+    """A sum of atoms with nonzero rational coefficients; without terms it is 0.
 
     Attributes
     ----------
-    terms : tuple of (Atom, Fraction), in the order of writing
+    terms : tuple of (Atom, Fraction), in the order in which they were written
     """
 
     terms: tuple[tuple[Atom, Fraction], ...]
@@ -79,11 +79,11 @@ class LinearForm:
 
     @property
     def names(self) -> frozenset[str]:
-        """Quantities that it reads, R left out."""
+        """Quantities in the form, except R."""
         return frozenset(atom.name for atom, _ in self.terms if atom.name)
 
     def value(self, quantities: Mapping[str, Fraction]) -> Fraction:
-        """Evaluate exactly; `quantities` has every name that is read, and R."""
+        """Return the exact value; `quantities` contains R and each name in the form."""
         return sum((factor * atom_value(atom, quantities) for atom, factor in self.terms), Fraction(0))
 
     def __sub__(self, other: LinearForm) -> LinearForm:
@@ -91,7 +91,7 @@ class LinearForm:
         return _collect([*self.terms, *((atom, -factor) for atom, factor in other.terms)])
 
     def __str__(self) -> str:
-        """Return the form as a file has it."""
+        """Return the form as files contain it."""
         if not self.terms:
             return "0"
         parts = []
@@ -103,17 +103,17 @@ class LinearForm:
 
 
 def atom_value(atom: Atom, quantities: Mapping[str, Fraction]) -> Fraction:
-    """Evaluate an atom exactly."""
+    """Return the exact value of an atom."""
     own = quantities[atom.name] if atom.name else Fraction(1)
     return own * quantities["R"] ** atom.r_power if atom.r_power else own
 
 
 def parse_form(text: str) -> LinearForm:
-    """Read a form.
+    """Parse a form.
 
     Raises
     ------
-    FormError : not a form, an unknown name, or terms of different units
+    FormError : the text is not a form, contains an unknown name, or has terms with different units
     """
     words = list(_words(text))
     terms: list[tuple[Atom, Fraction]] = []
@@ -154,7 +154,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _term(words: list[str], sign: int, text: str) -> tuple[Atom, Fraction]:
-    """Read ``[number] name [* R | / R | / number]``; a term that is 0 may be the number alone."""
+    """Parse ``[number] name [* R | / R | / number]``; a term that is 0 may be only the number."""
     factor, names, r_power, divides = Fraction(sign), [], 0, False
     for i, word in enumerate(words):
         if word in {"*", "/"}:

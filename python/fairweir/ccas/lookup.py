@@ -1,4 +1,4 @@
-"""How the name of a congestion controller becomes a class, a rule or a file."""
+"""Find the class, rule or file that the name of a congestion controller refers to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairweir.errors import CcaError, describe_exception
 
 #: Hint of errors about controller files in the kernel world.
 WHY_NOT_ON_THE_KERNEL: Final = (
-    "its beliefs need floating point, which BPF programs do not have; leave out `--on kernel` (docs/writing-a-cca.md)"
+    "its beliefs need floating point, which BPF programs cannot use; omit `--on kernel` (docs/writing-a-cca.md)"
 )
 
 
@@ -36,7 +36,7 @@ class Algorithm:
     ----------
     name : str, as scenarios and the command line use it
     summary : str, one line
-    defaults : dict, every parameter with its default
+    defaults : dict, parameter -> default
     """
 
     name: str
@@ -46,13 +46,13 @@ class Algorithm:
 
 @cache
 def algorithms() -> dict[str, Algorithm]:
-    """Return every built-in controller by name."""
+    """Return the built-in controllers by name."""
     rows = (Algorithm(name, summary, json.loads(defaults) or {}) for name, summary, defaults in _core.algorithms())
     return {row.name: row for row in rows}
 
 
 def is_python(name: str) -> bool:
-    """Return whether `name` means a Python class: ``mine.py:MyCca`` or ``pkg.mod:MyCca``."""
+    """Return whether `name` refers to a Python class: ``mine.py:MyCca`` or ``pkg.mod:MyCca``."""
     return ":" in name
 
 
@@ -75,7 +75,7 @@ def is_controller_file(name: str) -> bool:
 
 @cache
 def rate_controllers() -> dict[str, Path]:
-    """Return the shipped controller files that decide on a rate alone, by name; the others are for video."""
+    """Return the shipped controller files that decide only on a rate, by name; others decide on video frames, too."""
     files = shipped.by_name("controllers")
     return {name: file for name, file in files.items() if json.loads(file.read_bytes())["kind"] == "rate"}
 
@@ -85,14 +85,14 @@ def check(name: str, *, base: Path | None = None) -> None:
 
     Parameters
     ----------
-    name : str; a built-in's name, ``file.py:Class``, ``module:Class``, ``path.bpf.c``, ``rule.toml`` or
+    name : str; the name of a built-in, ``file.py:Class``, ``module:Class``, ``path.bpf.c``, ``rule.toml`` or
         ``controller.json``
-    base : Path; folder of relative files, after the working directory (the scenario's folder)
+    base : Path; the scenario's folder, in which relative paths are looked up after the working directory
 
     Raises
     ------
-    CcaError : no such controller, or one that decides on video frames
-    ConfigError : a rule file that is not a rule, or a controller file that is not one
+    CcaError : there is no such controller, or it decides on video frames
+    ConfigError : the file is not a valid rule or controller file
     """
     if is_python(name):
         _refuse_class_of_no_module(name)
@@ -115,14 +115,14 @@ def check(name: str, *, base: Path | None = None) -> None:
 def _check_controller_file(name: str, path: Path) -> None:
     if Controller.load(path).kind is not Kind.RATE:
         raise CcaError(
-            f"`{name}` decides on video frames; a congestion controller decides on a rate alone",
+            f"`{name}` decides on video frames; a congestion controller decides only on a rate",
             hint=f'a congestion controller has "kind": "rate"; `fairweir video run --sender {path}` plays this one',
             cca=name,
         )
 
 
 def _refuse_class_of_no_module(name: str) -> None:
-    """Raise a CcaError for a name with a colon that cannot be a Python class."""
+    """Raise a CcaError if a name contains a colon but cannot be a Python class."""
     where, _, attribute = name.rpartition(":")
     hint = None
     if is_bpf_source(where):
@@ -134,7 +134,7 @@ def _refuse_class_of_no_module(name: str) -> None:
     elif "=" in attribute:
         hint = f"parameters go in braces: `{where}{{{attribute}}}`"
     elif where in algorithms():
-        hint = f"`{where}` is a built-in: write its name alone"
+        hint = f"`{where}` is a built-in controller: write only its name"
     if hint is not None:
         raise CcaError(f"not a congestion controller: `{name}`", hint=hint, cca=name)
 
@@ -157,12 +157,12 @@ def locate(file: str, *, base: Path | None = None) -> Path:
 
 
 def kernel_c(name: str, *, base: Path | None = None) -> Path:
-    """Return the kernel C of a ``path.bpf.c`` or of a rule, which is written out to a file of its own.
+    """Return the kernel C file of a ``path.bpf.c`` or of a rule; a rule's kernel C is generated and written to a cache.
 
     Raises
     ------
     CcaError : no such file
-    ConfigError : a rule file that is not a rule
+    ConfigError : the file is not a valid rule
     """
     path = locate(name, base=base)
     if not is_rule(name):
@@ -192,22 +192,23 @@ def source_digest(name: str, *, base: Path | None = None) -> str | None:
 
 
 def load_module(name: str, *, base: Path | None = None) -> tuple[str, str, ModuleType]:
-    """Return where ``file.py:Name`` or ``module:Name`` points: file or module, the name, and the module, loaded.
+    """Load the module of ``file.py:Name`` or ``module:Name``; return the file or module, the name, and the module
+    object.
 
     Raises
     ------
-    CcaError : no such file or module, or the file does not run
+    CcaError : there is no such file or module, or its code raises an exception
     """
     where, _, attribute = name.rpartition(":")
     return where, attribute, _load_file(locate(where, base=base)) if where.endswith(".py") else _load_module(where)
 
 
 def load_class(name: str, *, base: Path | None = None) -> type[Cca]:
-    """Return the class that ``file.py:Class`` or ``module:Class`` names, or that was given as an object.
+    """Return the class that ``file.py:Class`` or ``module:Class`` refers to, or that was given as an object.
 
     Raises
     ------
-    CcaError : no such file, module or class, the file does not run, or the class is not a :class:`Cca`
+    CcaError : there is no such file, module or class, its code raises an exception, or the class is not a :class:`Cca`
     """
     known = class_objects.find(name)
     if known is not None:
@@ -242,7 +243,7 @@ def _load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[key] = module
     try:
-        # Output of a user's module is not part of a command's result, which may be JSON.
+        # A module's output goes to stderr, because the command's result on stdout may be JSON.
         with redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:

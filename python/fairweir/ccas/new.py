@@ -1,4 +1,4 @@
-"""Runnable skeletons."""
+"""Write runnable skeletons of controllers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 
-#: Maximum in the kernel: TCP_CA_NAME_MAX without the terminating zero.
+#: Maximum length of a name in the kernel: TCP_CA_NAME_MAX without the terminating zero.
 MAX_KERNEL_NAME = 15
 
 
 @dataclass(frozen=True)
 class Skeleton:
-    """The files written, and the next commands.
+    """The files that were written, and the commands to run next.
 
     Attributes
     ----------
@@ -35,13 +35,13 @@ def write_cca(name: str, directory: Path, *, is_c: bool = False) -> Skeleton:
 
     Parameters
     ----------
-    name : str; words in lower case joined by underscores
-    directory : Path, which must exist
-    is_c : kernel C instead of Python
+    name : str; lower-case words joined by underscores
+    directory : Path of an existing directory
+    is_c : write kernel C instead of Python
 
     Raises
     ------
-    ConfigError : a bad name, or a file that is there already
+    ConfigError : the name is invalid, or a file already exists
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
         raise ConfigError(
@@ -74,9 +74,9 @@ def fill(template: str, words: Mapping[str, str], room: str = "ccas") -> str:
 
     Parameters
     ----------
-    template : str, its file in the `skeletons` of a room
-    words : by placeholder
-    room : str, folder below the package
+    template : str, name of a file in the package's folder `skeletons`
+    words : placeholder -> text
+    room : str, the package that has the skeleton
     """
     text = shipped.skeleton(template, room)
     for placeholder, word in words.items():

@@ -1,8 +1,8 @@
-"""A rule: a congestion control algorithm as data, from beliefs to a rate (thesis listing 4.1).
+"""Rules: congestion control algorithms as data, which compute a rate from beliefs (thesis listing 4.1).
 
-The first branch whose conditions all hold decides; a flow never sends below alpha = MSS/R (line 7 of the listing). The
-same rule is evaluated exactly (:meth:`Rule.decide`), encoded for the solvers (``formal.encode``), and written out as
-kernel C (:mod:`fairweir.ccas.generate`). docs/formal/rules.md describes the files.
+The first branch whose conditions all hold determines the rate, which is at least alpha = MSS/R (line 7 of the
+listing). A rule is evaluated exactly (:meth:`Rule.decide`), encoded for the solvers (``formal.encode``), and converted
+to kernel C (:mod:`fairweir.ccas.generate`). docs/formal/rules.md describes the files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fairweir.documents.toml import parse_document, read_document
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 
-#: Syntax of a kernel name: TCP_CA_NAME_MAX without the terminating zero is 15.
+#: Syntax of a CCA's name in the kernel; TCP_CA_NAME_MAX without the terminating zero is 15.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
 _COMPARISON = re.compile(r">=|<=|>|<")
 #: Folder of the shipped rules.
@@ -34,7 +34,7 @@ RULES: Final = shipped.folder("rules")
 
 
 class Comparison(Enum):
-    """How a condition compares its difference with 0."""
+    """Comparison of a condition's difference with 0."""
 
     ABOVE = ">"
     AT_LEAST = ">="
@@ -46,12 +46,12 @@ class Comparison(Enum):
 
 @dataclass(frozen=True)
 class Condition:
-    """``larger > smaller`` or ``larger >= smaller``; files may also write the opposite direction.
+    """``larger > smaller`` or ``larger >= smaller``; files may also contain ``<`` and ``<=``.
 
     Attributes
     ----------
-    text : str, as the file has it
-    difference : LinearForm, larger less smaller
+    text : str, as in the file
+    difference : LinearForm, larger - smaller
     """
 
     text: str
@@ -59,13 +59,13 @@ class Condition:
     comparison: Comparison
 
     def holds(self, quantities: Mapping[str, Fraction]) -> bool:
-        """Evaluate exactly."""
+        """Return whether the condition holds for exact values of the quantities."""
         return self.comparison.holds(self.difference.value(quantities))
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A rate, and its conditions."""
+    """A rate and the conditions under which it applies."""
 
     conditions: tuple[Condition, ...]
     rate: LinearForm
@@ -92,17 +92,17 @@ class _RuleTable(BaseModel):
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule file, checked.
+    """A validated rule file.
 
     Attributes
     ----------
     name : str, at most 15 characters: the kernel's limit
     beliefs : BeliefFamily
-    branches : tuple of Branch; the last one has no conditions, all others have
+    branches : tuple of Branch; all except the last have conditions
     summary : str, one line
-    description : str, added to the header of generated C
-    source : str, where it was published
-    jitter : float, R; the D that its beliefs allow for
+    description : str, part of the header comment of generated C
+    source : str, the publication
+    jitter : float, in units of R; the jitter D for which the beliefs are computed
     """
 
     name: str
@@ -119,7 +119,7 @@ class Rule:
 
         Raises
         ------
-        ConfigError : it cannot be read, is not TOML, or is not a rule
+        ConfigError : the file cannot be read, is not TOML, or is not a rule
         """
         path = Path(path)
         return cls.from_dict(read_document(path, noun="rule"), source_name=str(path))
@@ -130,13 +130,13 @@ class Rule:
 
         Raises
         ------
-        ConfigError : it is not TOML, or not a rule
+        ConfigError : the text is not TOML or not a rule
         """
         return cls.from_dict(parse_document(text, source_name), source_name=source_name)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], *, source_name: str | None = None) -> Self:
-        """Check a document as TOML gives it.
+        """Validate a parsed TOML document.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class Rule:
         return cls(table.name, family, tuple(branches), **words, jitter=table.jitter)
 
     def to_toml(self) -> str:
-        """Return the rule as a file."""
+        """Return the text of a rule file."""
         import tomlkit
 
         document = tomlkit.document()
@@ -211,13 +211,13 @@ class Rule:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Beliefs that it reads, and alpha."""
+        """Beliefs that the rule reads, and alpha."""
         forms = [branch.rate for branch in self.branches]
         forms += [condition.difference for branch in self.branches for condition in branch.conditions]
         return frozenset[str]({"alpha"}).union(*(form.names for form in forms))
 
     def branch_of(self, beliefs: Mapping[str, Fraction]) -> int:
-        """Return the index of the branch that decides; arguments as for :meth:`decide`."""
+        """Return the index of the branch that determines the rate; the argument is that of :meth:`decide`."""
         quantities = {"R": Fraction(1), **beliefs}
         return next(
             i
@@ -226,11 +226,11 @@ class Rule:
         )
 
     def decide(self, beliefs: Mapping[str, Fraction]) -> Fraction:
-        """Return the rate that the rule sends at.
+        """Return the rule's sending rate.
 
         Parameters
         ----------
-        beliefs : the names used by the rule, and ``alpha`` (a rate, MSS/R); ``R`` too unless it is 1
+        beliefs : values of the rule's names, of ``alpha`` (a rate, MSS/R), and of ``R`` unless it is 1
 
         Returns
         -------
@@ -241,7 +241,7 @@ class Rule:
 
 
 def find_rule(name: str) -> Path:
-    """Return the file of a rule: a path that ends in ``.toml``, or a name that ``fairweir list rules`` shows.
+    """Return the file of a rule, given a path that ends in ``.toml`` or a name that ``fairweir list rules`` shows.
 
     Raises
     ------
@@ -258,11 +258,11 @@ def find_rule(name: str) -> Path:
 
 
 def parse_condition(text: str) -> Condition:
-    """Read ``FORM > FORM`` (or ``>=``, ``<``, ``<=``), both sides of one unit.
+    """Parse ``FORM > FORM`` (or ``>=``, ``<``, ``<=``); both forms must have the same unit.
 
     Raises
     ------
-    FormError : not a condition
+    FormError : the text is not a condition
     """
     signs = _COMPARISON.findall(text)
     if len(signs) != 1:

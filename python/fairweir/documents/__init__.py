@@ -1,1 +1,1 @@
-"""Documents and files: TOML in and out, errors of validation, quantities with units, shipped files, whole writes."""
+"""Documents and files: reading and writing TOML, validation errors, quantities with units, shipped files, stores."""

@@ -1,4 +1,4 @@
-"""Arguments of public functions: words are checked on entry, not where they are used minutes later."""
+"""Validate arguments of public functions on entry, before long work that uses them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MANY = ("Sequence[", "Iterable[", "list[", "tuple[")
 
 
 def member(kind: type[E], value: Any, name: str) -> E:
-    """Return the member of `kind` that `value` is, or is the text of.
+    """Return the member of `kind` that `value` is or whose text `value` is.
 
     Raises
     ------
-    ConfigError : invalid value; names the argument and the nearest member
+    ConfigError : the value is invalid; the error names the argument and the nearest member
     """
     try:
         return kind(value)
@@ -35,7 +35,7 @@ def member(kind: type[E], value: Any, name: str) -> E:
 
 
 def one_of(known: Iterable[str], value: object, name: str) -> None:
-    """Raise a ConfigError that names the argument unless `value` is one of the words `known`."""
+    """Raise a ConfigError that names the argument unless `value` is in `known`."""
     words = list(known)
     if value not in words:
         raise ConfigError(f"{name} cannot be `{value}`", hint=did_you_mean(str(value), words))
@@ -46,7 +46,7 @@ def text(value: object, name: str) -> str:
 
     Raises
     ------
-    ConfigError : it is something else; names the argument
+    ConfigError : the value is not a string; the error names the argument
     """
     if not isinstance(value, str):
         raise ConfigError(f"{name} must be a text: `{value!r:.60}`", key=name)
@@ -54,11 +54,11 @@ def text(value: object, name: str) -> str:
 
 
 def count(value: object, name: str, minimum: int = 1) -> int:
-    """Return `value` if it is a whole number of at least `minimum`.
+    """Return `value` if it is an integer of at least `minimum`.
 
     Raises
     ------
-    ConfigError : it is less, or something else; names the argument
+    ConfigError : the value is less than `minimum` or not an integer; the error names the argument
     """
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or index(value) < minimum:
         expected = "positive" if minimum == 1 else f"at least {minimum}"
@@ -71,7 +71,7 @@ def text_with_unit(value: object, name: str, example: str) -> str:
 
     Raises
     ------
-    ConfigError : not a string, such as a bare number; names the argument, and shows `example`
+    ConfigError : the value is not a string, such as a bare number; the error names the argument and shows `example`
     """
     if not isinstance(value, str):
         raise ConfigError(f"{name} must be a text with a unit: `{value}`", hint=f'write "{example}"')
@@ -79,14 +79,14 @@ def text_with_unit(value: object, name: str, example: str) -> str:
 
 
 def words_for_enums(function: Callable[P, R]) -> Callable[P, R]:
-    """Let `function` accept the texts of its StrEnum parameters (single ones, and sequences) instead of their members.
+    """Decorate `function` so that its StrEnum parameters, and sequences of them, accept the texts of members.
 
-    StrEnum members equal their texts but are not identical to them, and texts lack ``value`` and methods: an unchecked
-    text would fail late, with half of the work done.
+    A StrEnum member equals its text, but the text is another object without ``value`` and methods. An unconverted text
+    would therefore fail late, when part of the work is done.
 
     Raises
     ------
-    ConfigError : of the decorated function; a word that is not a member, or something else
+    ConfigError : the decorated function raises it if an argument is neither a member nor a member's text
     """
     kinds: dict[str, tuple[type[StrEnum], bool]] | None = None
     names = list(inspect.signature(function).parameters)
@@ -119,7 +119,7 @@ def _members(kind: type[StrEnum], value: Any, name: str, *, is_many: bool) -> An
 
 
 def enum_parameters(function: Callable[..., Any]) -> dict[str, tuple[type[StrEnum], bool]]:
-    """Return the parameters of `function` annotated with a StrEnum: the enum, and whether several are accepted."""
+    """Return the parameters of `function` that are annotated with a StrEnum: the enum, and whether it is a sequence."""
     space: Mapping[str, Any] = inspect.unwrap(function).__globals__
     found = {}
     for name, annotation in function.__annotations__.items():

@@ -1,8 +1,8 @@
-"""Write a file whole or not at all, wherever it goes.
+"""Write a file completely or not at all, even in a folder that other users can write to.
 
-The folder may belong to someone else, or hold links that someone else has planted. The draft has a name that cannot be
-guessed, and is never opened if that name exists; the finished draft takes the file's name in one step. A link of that
-name is replaced: its target is not touched.
+Another user may own the folder or may have created symbolic links in it. The content is written to a draft, whose name
+cannot be guessed and which is never opened if it exists. The complete draft is renamed to the file's name in one step.
+A symbolic link with that name is replaced; its target is not modified.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def write_bytes(path: Path, content: bytes) -> Path:
 
 @contextmanager
 def draft(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file next to `path`, which takes its name when the block ends; after an exception nothing is left.
+    """Yield a new file that is renamed to `path` when the block ends, or deleted if the block raises an exception.
 
     Parameters
     ----------
-    path : Path; its folder is made if it is missing
+    path : Path; its folder is created if it does not exist
 
     Raises
     ------
-    ConfigError : `path` is a device, a pipe or a socket, or leads to one, which a file cannot replace
+    ConfigError : `path` is a device, a pipe or a socket, or a link to one; a file must not replace it
     """
     _require_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,17 +56,16 @@ def draft(path: Path) -> Iterator[BinaryIO]:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Add a line at the end of a file, which is created if it is missing.
-
-    A line that a crash cut short is ended first, so that only that one is lost.
+    """Append a line to a file, which is created if it does not exist.  If the file does not end with a newline, because
+    a crash interrupted the last write, a newline is added first, so that only the incomplete line is lost.
 
     Parameters
     ----------
-    line : str, without its end
+    line : str, without the newline
 
     Raises
     ------
-    ConfigError : `path` is a link, or no file
+    ConfigError : `path` is a symbolic link or not a regular file
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -87,7 +86,7 @@ def _require_replaceable(path: Path) -> None:
     try:
         mode = path.stat().st_mode
     except OSError:
-        # Nothing is there, or a link that leads nowhere; what else is wrong shows when the draft is made.
+        # The file does not exist or is a broken link; other errors are raised when the draft is created.
         return
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise _not_a_file(path)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-#: Below and above, a number is written with a power of ten.
+#: Numbers below `SMALL` and from `LARGE` on are written with a power of ten.
 SMALL: Final = 1e-6
 LARGE: Final = 1e15
 SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def plain(value: float, digits: int = 6) -> str:
-    """Return a number with that many significant digits: ``5.6``, ``1,000,000``, ``0.00002``, ``3·10²⁰``.
+    """Return a number with `digits` significant digits: ``5.6``, ``1,000,000``, ``0.00002``, ``3·10²⁰``.
 
-    Equal to the format ``g`` wherever that has no exponent. Texts that are parsed again keep ``g``: a comma would break
-    them.
+    The result equals that of the format ``g`` if the latter has no exponent. Texts that programs parse must use ``g``
+    instead, because they cannot parse the commas.
 
     Parameters
     ----------
     value : float; infinities and NaN print as ``g`` does
-    digits : int, significant
+    digits : int, number of significant digits
     """
     text = f"{value:.{digits}g}"
     if "e" not in text:

@@ -1,7 +1,8 @@
-"""Quantities in scenario files, as pydantic types: text with a unit stays text, checked once, at the edge.
+"""Quantities in scenario files, as pydantic types: strings with a unit, validated when the file is read.
 
-A field of type :data:`Time` holds ``"40ms"``; :func:`fairweir._core.parse_time` turns it into ns where base units are
-needed. Bounds here reject values that no network has, so that a wrong unit is reported before an hour of simulation.
+The value of a field of type :data:`Time` is a string such as ``"40ms"``; :func:`fairweir._core.parse_time` converts it
+to ns. The bounds in this module reject values that no network has, so that a wrong unit is reported before a long
+simulation.
 """
 
 from __future__ import annotations
@@ -18,32 +19,32 @@ from fairweir.units import NS_PER_S
 
 #: Maximum time in a scenario: 30 days.
 MAX_TIME_NS = 30 * 24 * 3600 * NS_PER_S
-#: Maximum two-way propagation delay: an hour, more than light to Jupiter and back.
+#: Maximum round-trip propagation delay: one hour.
 MAX_RTPROP_NS = 3600 * NS_PER_S
-#: 1 kbit/s to 100 Tbit/s.
+#: Bytes/s; 1 kbit/s and 100 Tbit/s.
 MIN_RATE, MAX_RATE = 125, 12_500_000_000_000
-#: Maximum IP packet, bytes.
+#: Maximum size of an IP packet, bytes.
 MAX_PACKET_BYTES = 65_535
 
 PARTS_PER_BILLION = 1_000_000_000
 
 
 def invalid(problem: str, value: Any = None, hint: str = "", key: str = "") -> PydanticCustomError:
-    """Make the error that a pydantic validator raises.
+    """Return the error that a pydantic validator raises.
 
     Parameters
     ----------
-    problem : str; the message, where ``{noun}`` is replaced by the key in words
-    value : the value found, shown in backquotes after the problem; None shows none
+    problem : str; the message, in which the key in words replaces ``{noun}``
+    value : the invalid value, shown in backquotes after the problem; None shows no value
     hint : str, what to write instead
-    key : str, dotted; the key at fault, if it is not the validated one
+    key : str, dotted; the key of the invalid value, if it is not the validated key
     """
     context = {"problem": problem, "shown": "" if value is None else show(value), "hint": hint, "key": key}
     return PydanticCustomError("fairweir", "{problem}", context)
 
 
 def show(value: Any) -> str:
-    """Return a value as a person wrote it in TOML, cut to a line."""
+    """Return a value as written in TOML, truncated to 60 characters."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = value if isinstance(value, str) else repr(value)
@@ -112,7 +113,7 @@ Rate = Annotated[
         _quantity(_core.parse_rate, "96Mbps", _between(MIN_RATE, MAX_RATE, "1kbps", "100Tbps", _RATE_HINT))
     ),
 ]
-#: A rate that may be zero: an outage among rate steps.
+#: A rate that may be zero, for outages in rate steps.
 StepRate = Annotated[
     str, BeforeValidator(_quantity(_core.parse_rate, "96Mbps", _between(0, MAX_RATE, "0bps", "100Tbps", _RATE_HINT)))
 ]
@@ -125,13 +126,13 @@ PacketSize = Annotated[
 Data = Annotated[
     str, BeforeValidator(_quantity(_core.parse_bytes, "1MB", _between(1, 1 << 60, "1B", "1EiB", 'write "10MB"')))
 ]
-#: May be a multiple of the BDP or of the packet size, or "infinite".
+#: An amount of data, a multiple of the BDP or of the packet size, or "infinite".
 Size = Annotated[str, BeforeValidator(_quantity(_core.parse_size, "1bdp", _positive_size))]
 FiniteSize = Annotated[str, BeforeValidator(_quantity(_core.parse_size, "10pkts", _finite_size))]
 
 
 def parse_fraction(text: str) -> int:
-    """Return "2%" as parts per billion.
+    """Parse a percentage such as "2%"; return parts per billion.
 
     Raises
     ------
@@ -152,7 +153,7 @@ Fraction = Annotated[str, BeforeValidator(_quantity(parse_fraction, "2%"))]
 
 
 def as_pair(value: Any) -> Any:
-    """Take a list of two for a pair, which TOML has not."""
+    """Convert a list of two elements to a pair, because TOML has no pairs."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         raise invalid("{noun} must be pairs", value, 'write ["10s", ...]')
     return tuple(value)

@@ -1,13 +1,13 @@
-"""Answers stored on disk, and their verification when they are read again.
+"""Store answers on disk, and verify stored answers when they are read.
 
-A file may have been edited or damaged, or come from someone else. Answers that can be verified are: a certificate by
-the checkers, a trace by the exact evaluator. The others need a valid seal: a keyed hash over the answer and the
-question, with a key that only this user's installation has. A sealed answer was found here and has not been changed
-since; that is not a proof, so an answer verified by its seal only is reported as "not re-checked". Other answers are
-rejected, and their question is asked again.
+A file may have been edited or damaged, or may come from another user. An answer with a certificate is verified by the
+checkers, and an answer with a trace by the exact evaluator. Any other answer needs a valid seal: a keyed hash over the
+answer and the question, with a key that only this user's installation has. A valid seal shows that this installation
+found the answer and that the file has not changed since. It is not a proof, so an answer that is verified only by its
+seal is reported as "not re-checked". All other answers are rejected, and the question is solved again.
 
-The key is made at its first use: ``$XDG_STATE_HOME/fairweir/seal.key`` (default ``~/.local/state``), readable by its
-owner alone. If it cannot be created, nothing is sealed, and answers without a certificate or trace are rejected.
+The key is created at its first use: ``$XDG_STATE_HOME/fairweir/seal.key`` (default ``~/.local/state``), readable only
+by its owner. If it cannot be created, nothing is sealed, and answers without a certificate or trace are rejected.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from typing import Any, Final
 from fairweir.documents.atomic_write import write_text
 
 _KEY_BYTES: Final = 32
-#: Larger files are not read; a trace or an answer has some kB, FRCC's cells some MB.
+#: Maximum size of a file that is read. A trace or an answer has a few kB; FRCC's cells have a few MB.
 LARGEST_BYTES: Final = 1 << 28
 
 
 class NotBelievedError(Exception):
-    """A stored answer is rejected; the text has the reason."""
+    """A stored answer is rejected; the message states the reason."""
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with its seal; without a key, unchanged."""
+    """Return a document with a seal; without a key, return it without one."""
     body = {name: value for name, value in document.items() if name != "seal"}
     key = _key(is_wanted=True)
     return body if key is None else {**body, "seal": _hash(key, body)}
 
 
 def is_sealed(document: Mapping[str, Any]) -> bool:
-    """Return whether this document was sealed here, and not changed since."""
+    """Return whether this installation sealed the document and it has not changed since."""
     key, seal = _key(is_wanted=False), document.get("seal")
     if key is None or not isinstance(seal, str):
         return False
@@ -55,32 +55,32 @@ def write(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a document; its seal is not checked.
+    """Read a document without checking its seal.
 
     Raises
     ------
-    NotBelievedError : it cannot be read, or is not a JSON object
+    NotBelievedError : the file cannot be read or is not a JSON object
     """
     try:
         document = json.loads(read_text(path))
     except (ValueError, RecursionError):
         raise NotBelievedError(f"{path} is damaged: not JSON") from None
     if not isinstance(document, dict):
-        raise NotBelievedError(f"{path} is damaged: not an object")
+        raise NotBelievedError(f"{path} is damaged: not a JSON object")
     return document
 
 
 def read_text(path: Path) -> str:
-    """Read a text.
+    """Read a text file.
 
     Raises
     ------
-    NotBelievedError : it cannot be read, is not a file, too large, or not UTF-8
+    NotBelievedError : the path cannot be read, is not a file, is too large, or is not UTF-8
     """
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
             raise NotBelievedError(f"{path} is missing, too large, or not a file")
-        # Bytes as on disk: line ends are not translated, since a checker that reads the file itself would see them.
+        # Line ends are not converted, because a checker that reads the file sees the bytes on disk.
         return path.read_bytes().decode("utf-8")
     except OSError as error:
         raise NotBelievedError(f"{path} cannot be read: {error.strerror}") from None
@@ -94,7 +94,7 @@ def _hash(key: bytes, body: Mapping[str, Any]) -> str:
 
 
 def _key(*, is_wanted: bool) -> bytes | None:
-    """Return this user's key; optionally create it if it does not exist."""
+    """Return this user's key, or None; if `is_wanted`, create a key that does not exist."""
     try:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         path = Path(state) / "fairweir" / "seal.key"
@@ -104,7 +104,7 @@ def _key(*, is_wanted: bool) -> bytes | None:
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(secrets.token_bytes(_KEY_BYTES))
             try:
-                # If two processes create it at once, the first one's key is used.
+                # If two processes create the key at the same time, both use the key that was linked first.
                 os.link(draft, path)
             except FileExistsError:
                 pass
@@ -114,6 +114,6 @@ def _key(*, is_wanted: bool) -> bytes | None:
         is_own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
         key = path.read_bytes() if is_own else b""
     except (OSError, RuntimeError):
-        # No home, no room, no permission.
+        # No home directory, disk space or permission.
         return None
     return key if len(key) == _KEY_BYTES else None

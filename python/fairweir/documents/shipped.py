@@ -1,8 +1,8 @@
 """The files shipped with fairweir: scenarios, rules, queries, policies, controllers, encoders and templates, by name.
 
-They are package data: a wheel holds them in ``fairweir/data``. In the repository ``python/fairweir/data`` has links to
-the folders ``scenarios/``, ``rules/``, ``queries/``, ``policies/``, ``controllers/`` and ``encoders/`` at the top, so
-that there is one copy of each.
+They are package data: a wheel contains them in ``fairweir/data``. In the repository, ``python/fairweir/data`` contains
+links to the top-level folders ``scenarios/``, ``rules/``, ``queries/``, ``policies/``, ``controllers/`` and
+``encoders/``, so that there is only one copy of each.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-#: Beginnings of a path that is never a name.
+#: A text with one of these prefixes is always a path, never a name.
 _PATH_PREFIXES: Final = ("./", "../", "/", "~")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of files.
+    """A kind of shipped files.
 
     Attributes
     ----------
-    noun : str, one of them, as messages call it
+    noun : str, the singular, as messages use it
     folder : str, below ``fairweir/data``
-    patterns : of the files in it; a name is a file's path below `folder` without its suffix
+    patterns : glob patterns of the files; a file's name is its path below `folder` without the suffix
     """
 
     noun: str
@@ -33,7 +33,7 @@ class Kind:
     patterns: tuple[str, ...]
 
 
-#: By the word that ``fairweir list`` takes. Experiments are scenarios with published outcomes (docs/reproduce.md).
+#: Argument of ``fairweir list`` -> kind. Experiments are scenarios with published outcomes (docs/reproduce.md).
 KINDS: Final = {
     "scenarios": Kind("scenario", "scenarios", ("*.toml", "agree/*.toml", "guard/*.toml")),
     "video": Kind("video scenario", "scenarios/video", ("*.toml",)),
@@ -50,33 +50,33 @@ KINDS: Final = {
 
 @cache
 def folder(kind: str) -> Path:
-    """Return the folder of a kind; in the repository the one at the top."""
+    """Return the folder of a kind; in the repository, the top-level folder."""
     return _package("data", *KINDS[kind].folder.split("/")).resolve()
 
 
 def skeleton(name: str, room: str = "ccas") -> str:
-    """Return the text of a template, of ``fairweir new`` or of generated C; words between at signs are placeholders.
+    """Return the text of a template for ``fairweir new`` or generated C; words between at signs are placeholders.
 
     Parameters
     ----------
-    name : str, its file
-    room : str, the folder whose `skeletons` has it
+    name : str, name of the file
+    room : str, the package that contains the folder `skeletons`
     """
     return _package(*room.split("/"), "skeletons", name).read_text(encoding="utf-8")
 
 
 @cache
 def by_name(kind: str) -> dict[str, Path]:
-    """Return every file of a kind by its name, sorted by name within each folder."""
+    """Return the files of a kind by name, sorted by name within each folder."""
     root = folder(kind)
     found = [file for pattern in KINDS[kind].patterns for file in sorted(root.glob(pattern))]
     return {file.relative_to(root).with_suffix("").as_posix(): file for file in found}
 
 
 def find(kind: str, text: str | Path) -> Path:
-    """Return the file that `text` refers to: an existing file of that path, else the shipped one of that name.
+    """Return the file that `text` refers to: the file at that path if it exists, else the shipped file with that name.
 
-    Any other text is returned as a path; opening it reports that there is no such file. ``./x`` is always a path.
+    Any other text is returned as a path, so that opening it reports the missing file. ``./x`` is always a path.
     """
     path = Path(text)
     if _is_file(path) or str(text).startswith(_PATH_PREFIXES):
@@ -85,7 +85,7 @@ def find(kind: str, text: str | Path) -> Path:
 
 
 def hidden(kind: str, text: str | Path) -> Path | None:
-    """Return the shipped file that is hidden by an existing file of path `text`; None if there is none."""
+    """Return the shipped file called `text` if a file at the path `text` hides it; otherwise None."""
     named = by_name(kind).get(str(text))
     return named if named is not None and _is_file(Path(text)) else None
 
@@ -98,5 +98,5 @@ def _is_file(path: Path) -> bool:
 
 
 def _package(*parts: str) -> Path:
-    """Return a path in the package, which holds a compiled module and is therefore never read from an archive."""
+    """Return a path in the package, which is never in an archive because it contains a compiled module."""
     return Path(str(files("fairweir").joinpath(*parts)))

@@ -1,8 +1,9 @@
-"""Finished work on disk, so that the same command resumes: a file each, named after all that the work depends on.
+"""Store finished work on disk, so that an interrupted command can resume.
 
-A file is written whole or not at all. A file that is damaged, or lacks a part, counts as missing: the work is done
-again and replaces it. Files of other names are never touched. Answers that are evidence are sealed as well, and
-verified when they are read (:mod:`fairweir.documents.sealed`).
+Each finished piece of work is one file, whose name is the fingerprint of all inputs. A file is written completely or
+not at all. A damaged or incomplete file counts as missing: the work is repeated and the file replaced. Files with other
+names are not modified. Answers that are evidence are also sealed, and verified when they are read
+(:mod:`fairweir.documents.sealed`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fairweir.documents.atomic_write import write_bytes
 
 T = TypeVar("T")
 
-#: What decoders raise for damaged files.
+#: Exceptions that decoders raise for damaged files.
 _DAMAGED: Final = (
     ValueError,
     KeyError,
@@ -35,20 +36,20 @@ _DAMAGED: Final = (
 
 
 def fingerprint(*parts: Any) -> str:
-    """Return a name for what the parts describe: 32 hexadecimal digits of the SHA-256 of their JSON."""
+    """Return a fingerprint of the parts: the first 32 hexadecimal digits of the SHA-256 of their JSON."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class Store(Generic[T]):
-    """Results in a directory; without a directory nothing is stored.
+    """A directory of results; without a directory, nothing is stored.
 
     Attributes
     ----------
     directory : Path or None; created when the first result is stored
-    encode, decode : functions from a result to a file's content and back; `decode` raises ValueError, KeyError or
-        TypeError unless the content is a whole result
-    suffix : str, of the files
+    encode, decode : functions that convert a result to a file's content and back; `decode` raises ValueError, KeyError
+        or TypeError unless the content is a complete result
+    suffix : str, suffix of the files' names
     """
 
     directory: Path | None
@@ -57,12 +58,12 @@ class Store(Generic[T]):
     suffix: str = ".json"
 
     def get(self, key: str) -> T | None:
-        """Return the result stored under a fingerprint; None if there is none, or it is damaged."""
+        """Return the result that is stored under a fingerprint; None if it is missing or damaged."""
         if self.directory is None:
             return None
         path = self.path(key)
         try:
-            # Only a regular file is opened: another kind of that name, such as a pipe, could block.
+            # Only a regular file is opened, because opening another kind of file, such as a pipe, could block.
             return self.decode(path.read_bytes()) if path.is_file() else None
         except (OSError, *_DAMAGED):
             return None

@@ -1,4 +1,4 @@
-"""Hints for misspelt words: the nearest known one, or all of them."""
+"""Hints for misspelled words: the nearest known word, or all known words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CUTOFF = 0.6
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word most similar to `word`, or the only one that begins with it; None if there is none."""
+    """Return the known word most similar to `word`, or the only known word that begins with `word`; else None."""
     words = list(known)
     folded = {one.lower(): one for one in reversed(words)}
     close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=CUTOFF)
@@ -21,12 +21,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str], *, otherwise: str | None = None) -> str:
-    """Return a hint for a word that is not known.
+    """Return a hint for an unknown word.
 
     Parameters
     ----------
-    known : in the order in which the hint lists them when none is near
-    otherwise : the hint when none is near, instead of that list
+    known : known words, in the order in which the hint lists them if none is similar
+    otherwise : the hint if no known word is similar; default the list of known words
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Documents such as scenarios, rules and queries: TOML files of limited size and depth, read and written."""
+"""Read and write documents such as scenarios, rules and queries: TOML files of limited size and depth."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fairweir.documents import shipped
 from fairweir.documents.suggestions import nearest
 from fairweir.errors import ConfigError
 
-#: Largest file that is read, bytes: room for a hundred thousand flows with a table each.
+#: Maximum size of a file, bytes; a hundred thousand flows with one table each fit.
 MAX_FILE_BYTES = 4 << 20
 
-#: Maximum depth of tables and lists in each other; scenarios and queries use six.
+#: Maximum nesting depth of tables and lists; scenarios and queries need six.
 MAX_NESTING = 32
 
-#: A dotted key with so many parts that a parser, whose time is quadratic in their number, takes long.
+#: A dotted key with more than 256 parts; the parser's time is quadratic in the number of parts.
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){256}""", re.ASCII)
 
 
@@ -28,12 +28,12 @@ def read_document(path: Path, *, noun: str = "scenario", hint: str | None = None
     Parameters
     ----------
     path : Path
-    noun : str, the name of its content in errors
-    hint : str, of the error if there is no such file; default the file with the nearest name
+    noun : str, name of the document's kind in errors
+    hint : str, hint of the error if the file does not exist; default the file with the nearest name
 
     Raises
     ------
-    ConfigError : it cannot be read or is not TOML
+    ConfigError : the file cannot be read or is not TOML
     """
     try:
         with path.open("rb") as file:
@@ -50,7 +50,7 @@ def read_document(path: Path, *, noun: str = "scenario", hint: str | None = None
 
 
 def _file_meant(path: Path, noun: str) -> str | None:
-    """Return a hint to the file with the nearest name."""
+    """Return a hint that names the file with the nearest name."""
     files = {found.name: str(found) for found in path.parent.glob("*.toml")} if path.parent.is_dir() else {}
     near = nearest(path.name, files)
     if near is not None:
@@ -58,17 +58,18 @@ def _file_meant(path: Path, noun: str) -> str | None:
     kind = next((kind for kind, one in shipped.KINDS.items() if one.noun == noun), None)
     if kind is None:
         return None
-    # `scenarios/NAME.toml` outside of the repository means the shipped scenario.
+    # Outside the repository, `scenarios/NAME.toml` refers to the shipped scenario.
     near = nearest(path.name.removesuffix(".toml"), shipped.by_name(kind))
     return f"did you mean the shipped `{near}`?" if near else f"`fairweir list {kind}` lists them"
 
 
 def parse_document(text: str, source: str | None) -> dict[str, Any]:
-    """Read TOML text.
+    """Parse TOML text.
 
     Raises
     ------
-    ConfigError : it is not TOML, larger than :data:`MAX_FILE_BYTES`, or nested deeper than :data:`MAX_NESTING`
+    ConfigError : the text is not TOML, is larger than :data:`MAX_FILE_BYTES`, or is nested deeper than
+        :data:`MAX_NESTING`
     """
     _check_size(text.encode(errors="surrogatepass"), source)
     if _LONG_KEY.search(text):
@@ -100,7 +101,7 @@ def _too_deep(source: str | None) -> ConfigError:
 
 
 def dump_document(document: Mapping[str, Any]) -> str:
-    """Return TOML text as people write scenarios: ``[link.NAME]``, ``[[flow]]``, and tables inside them in braces."""
+    """Return TOML text in the usual layout of scenarios: ``[link.NAME]``, ``[[flow]]``, and inner tables in braces."""
     import tomlkit
 
     def inline(value: Any) -> Any:

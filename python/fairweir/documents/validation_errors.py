@@ -12,7 +12,7 @@ from fairweir.documents.quantities import show
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 
-#: pydantic's error types, as the required kind of TOML value.
+#: Type of pydantic's error -> the kind of TOML value that is required.
 _KINDS = {
     "model_type": "a table",
     "model_attributes_type": "a table",
@@ -32,17 +32,17 @@ _KINDS = {
 
 
 def explain(error: ValidationError, model: type[BaseModel], raw: Any, source: str | None) -> ConfigError:
-    """Return the first of pydantic's errors, with the others attached.
+    """Return the first of pydantic's errors as a ConfigError; the others are in its attribute ``others``.
 
     Parameters
     ----------
     error : ValidationError
     model : the model that `raw` was validated against
-    raw : the document; its keys show which parts of pydantic's locations are the user's
+    raw : the document; its keys determine which parts of pydantic's locations the user wrote
     source : str, the file's name
     """
     errors = error.errors(include_url=False)
-    # A misspelt key explains why the right one is missing: report it first.
+    # A misspelled key is reported first, because it explains why the correct key is missing.
     errors.sort(key=lambda e: e["type"] != "extra_forbidden")
     problems = [_problem(e, model, raw, source) for e in errors]
     first = problems[0]
@@ -88,13 +88,13 @@ def _problem(error: ErrorDetails, model: type[BaseModel], raw: Any, source: str 
 
 
 def noun_of(path: Sequence[str | int]) -> str:
-    """Return a key in words: ``("link", "bottleneck", "rate")`` is "link rate"."""
+    """Return a key in words: "link rate" for ``("link", "bottleneck", "rate")``."""
     words = [str(part) for i, part in enumerate(path) if isinstance(part, str) and not (i == 1 and path[0] == "link")]
     return " ".join(words[-2:]) if words else "scenario"
 
 
 def _user_path(loc: Sequence[str | int], raw: Any, *, names_absent: bool) -> list[str | int]:
-    """Remove pydantic's additions to a location: union tags, and the list around a single table."""
+    """Remove the parts that pydantic adds to a location: union tags, and the index of a single table."""
     path: list[str | int] = []
     here: Any = raw
     for i, part in enumerate(loc):
@@ -123,7 +123,7 @@ def _example(loc: Sequence[str | int], model: type[BaseModel]) -> str | None:
 
 
 def _example_table(loc: Sequence[str | int], model: type[BaseModel]) -> str | None:
-    """Return a hint with an example table for `loc`: its kind, if there are several, and its required keys."""
+    """Return a hint with an example table for `loc`: its kind, if there are several kinds, and its required keys."""
     end = max((i for i, part in enumerate(loc) if isinstance(part, str)), default=0)
     key = str(loc[end])
     owner = _model_at(loc[:end], model)
@@ -138,7 +138,7 @@ def _example_table(loc: Sequence[str | int], model: type[BaseModel]) -> str | No
 
 
 def _model_at(loc: Sequence[str | int], model: type[BaseModel]) -> type[BaseModel] | None:
-    """Follow a location through the models, by names, indices and union tags."""
+    """Return the model at a location of names, indices and union tags; None if there is none."""
     here: list[type[BaseModel]] = [model]
     for part in loc:
         step: list[type[BaseModel]] = []

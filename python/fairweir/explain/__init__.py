@@ -1,4 +1,4 @@
-"""Explanation of a capture: its flows' paths, what limited them over time, figures, a report."""
+"""Explain a capture: the paths of its flows, what limited each flow over time, figures and a report."""
 
 from fairweir.callable import make_callable
 

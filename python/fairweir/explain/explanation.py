@@ -1,4 +1,4 @@
-"""``fairweir.explain``: a capture explained, with its figures and its report."""
+"""``fairweir.explain``: explain a capture, and draw figures and a report of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Explanation:
     Attributes
     ----------
     capture : Path
-    document : dict, as ``fairweir explain --json`` prints it (:func:`fairweir.explain.read.explain_file`)
+    document : dict; what ``fairweir explain --json`` prints (:func:`fairweir.explain.read.explain_file`)
     """
 
     capture: Path
@@ -28,17 +28,17 @@ class Explanation:
 
     @property
     def flows(self) -> list[dict[str, Any]]:
-        """The flows that sent enough to be judged; the first delivered the most bytes."""
+        """The flows that are large enough to be reported; the first delivered the most bytes."""
         return split_small(self.document["flows"])[0]
 
     @property
     def verdicts(self) -> list[str]:
-        """The limit of each flow, one sentence each."""
+        """One sentence per flow: what limited it."""
         return [verdict(facts, self.document) for facts in self.flows]
 
     @property
     def remarks(self) -> list[str]:
-        """Restrictions of the capture."""
+        """The parts of the capture that were left out, and other restrictions."""
         return list(remarks(self.document))
 
     def report(self, path: str | Path) -> Path:
@@ -46,11 +46,11 @@ class Explanation:
 
         Parameters
         ----------
-        path : str or Path, of the HTML file
+        path : str or Path of the HTML file
 
         Raises
         ------
-        ConfigError : it cannot be written
+        ConfigError : the file cannot be written
         """
         from fairweir.explain.page import write_page
 
@@ -61,7 +61,7 @@ class Explanation:
 
         Parameters
         ----------
-        directory : str or Path; created; gets flow-N.png
+        directory : str or Path of the directory for the files flow-N.png; created if it does not exist
 
         Raises
         ------
@@ -75,12 +75,12 @@ class Explanation:
         return [Path(save_flow_plot(flow_view(facts), folder)) for facts in self.flows]
 
     def __str__(self) -> str:
-        """Return a line per flow."""
+        """Return one line per flow."""
         return "\n".join(f"flow {facts['flow']}: {text}" for facts, text in zip(self.flows, self.verdicts, strict=True))
 
 
 def explain(capture: str | Path, *, on_progress: Callable[[int], object] | None = None) -> Explanation:
-    """Explain the flows of a capture: what limited each, and what it shows of the path.
+    """Explain the flows of a capture: what limited each flow, and what the capture shows about its path.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def explain(capture: str | Path, *, on_progress: Callable[[int], object] | None 
 
     Raises
     ------
-    ConfigError : the file is missing, damaged or no capture, or has no flow with data and ACKs
+    ConfigError : the file is missing, is damaged, is not a capture, or has no flow with data and ACKs
 
     Examples
     --------

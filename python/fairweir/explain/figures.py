@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
     from fairweir.explain.view import Band, FlowView
 
-#: Vertical extents of the panels, the limits' band last.
+#: Vertical extents of the panels; the last is the band of limits.
 DOMAINS: Final = ([0.73, 1.0], [0.42, 0.69], [0.11, 0.38], [0.0, 0.05])
-#: Room above the largest value that is drawn.
+#: Upper end of an axis, as a multiple of the largest value drawn.
 HEADROOM: Final = 1.25
-#: More stays than that make a page slow; the shortest are then left out of the picture.
+#: Maximum number of stays drawn, because more make a page slow; the shortest are left out.
 MAX_STAYS: Final = 2000
-#: A vertical line where the rate that the flow got changed.
+#: Style of the vertical lines at changes of the flow's available rate.
 CHANGED: Final = {"color": "#888888", "width": 1, "dash": "dash"}
 BELIEVED: Final = style.colour(2)
 MEASURED: Final = style.colour(0)
 SO_FAR: Final = style.colour(4)
 RECEIVER: Final = LIMITS["receiver-window"].colour
-#: The legend: a colour means the same in all panels, whose axes name the quantity.
+#: The legend. A color has the same meaning in all panels; the panels' axes name the quantities.
 KEYS: Final = (
     ("measured", MEASURED, "solid"),
     ("believed possible", BELIEVED, "dash"),
@@ -37,7 +37,7 @@ KEYS: Final = (
 
 
 def flow_figure(view: FlowView) -> Figure:
-    """Rate, RTT and inflight over a common time axis, and the limits of the flow below."""
+    """Draw rate, RTT and inflight over a common time axis, and below them the limits of the flow."""
     data = [
         *(_key(name, colour, dash) for name, colour, dash in KEYS),
         *_band(view, view.believed_rate_mbps, "y", "C believed, CBR-delay"),
@@ -77,8 +77,8 @@ def flow_figure(view: FlowView) -> Figure:
         data=data,
         layout=layout,
         caption=(
-            "Band at the bottom: what limited the flow; hover for frame numbers. Believed ranges apply to the whole "
-            "flow. A receiver window beyond the axis did not bind."
+            "Band at the bottom: what limited the flow; hover over it for frame numbers. Believed ranges apply to the "
+            "whole flow. A receiver window above the axis did not limit the flow."
         ),
         height=760,
         is_wide=True,
@@ -120,7 +120,7 @@ def _level(view: FlowView, value: float, axis: str, name: str) -> dict[str, Any]
 
 
 def _band(view: FlowView, band: Band | None, axis: str, name: str) -> list[dict[str, Any]]:
-    """Two edges with the area between; without an upper edge only the lower one."""
+    """Draw both edges of a band and the area between them; without an upper edge, draw only the lower edge."""
     if band is None:
         return []
     if band.hi is None:
@@ -130,7 +130,7 @@ def _band(view: FlowView, band: Band | None, axis: str, name: str) -> list[dict[
 
 
 def _so_far(view: FlowView) -> list[dict[str, Any]]:
-    """C_L and C_U over time."""
+    """Draw C_L and C_U over time."""
     believed = view.shrinking
     return [
         _line(view, values, "y", name, SO_FAR, "Mbps")

@@ -1,4 +1,4 @@
-"""Findings about a flow, in sentences with Wireshark's frame numbers."""
+"""Findings about a flow: sentences with Wireshark's frame numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Final
 from fairweir.explain.limits import LIMITS, longest, shares
 from fairweir.explain.words import KB, MBPS, MS, S, about, nearly
 
-#: A limit that held for less of the time is not worth a sentence.
+#: Minimum fraction of the time for which a limit must have held to be reported.
 MIN_SHARE: Final = 0.01
-#: Changes that are reported individually; further ones are summarised.
+#: Maximum number of changes that are reported individually; more are summarized in one sentence.
 MAX_CHANGES: Final = 4
 PLACES: Final = {
     "sender": "at the sender",
@@ -20,20 +20,20 @@ PLACES: Final = {
     "unknown": "unknown, no handshake was captured: treated as at the sender; a queue before the capture point counts "
     "as propagation",
 }
-"""Where a capture was taken, by the word of `fairweir_beliefs::View`."""
+"""Value of `fairweir_beliefs::View` -> where the capture was taken."""
 
 MODELS: Final = {"ideal": "ideal link", "cbr-delay": "CBR-delay path", "ccac": "CCAC path"}
-"""Models as they are called, by the word of `fairweir_beliefs::Model`."""
+"""Value of `fairweir_beliefs::Model` -> name of the model."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence.
+    """One sentence about a flow.
 
     Attributes
     ----------
     text : str
-    frames : (first, last) in the capture where it is visible, None if everywhere
+    frames : (first, last) frame of the capture that shows it; None if it applies to the whole flow
     """
 
     text: str
@@ -41,14 +41,14 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """The frames in words, empty if none."""
+        """The frames in words; empty if there are none."""
         return "" if self.frames is None else f"frames {self.frames[0]} to {self.frames[1]}"
 
 
 def findings(facts: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
-    """Return the findings on a flow of `explain_file`'s document, its limit first.
+    """Return the findings on a flow of `explain_file`'s document; the flow's limits come first.
 
-    Findings on a bottleneck are reported with the flow that delivered most.
+    Findings on a bottleneck are reported with the flow that delivered the most bytes through it.
     """
     link = link_of(facts, document)
     reported = _limits(facts)
@@ -58,18 +58,18 @@ def findings(facts: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
     if facts["flow"] == link["flows"][0]:
         reported += [*_changes(facts, link), *_bucket(link)]
     elif link["changes"] or link["token_bucket"]:
-        reported.append(Finding(f"The bottleneck is described at flow {link['flows'][0]}"))
+        reported.append(Finding(f"Flow {link['flows'][0]} has the findings on the bottleneck that they share"))
     return [*reported, *_bursts(facts), *_models(facts, link)]
 
 
 def link_of(facts: dict[str, Any], document: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the bottleneck of a flow, None if it has no evidence of one."""
+    """Return the bottleneck of a flow; None if there is no evidence of a bottleneck."""
     link: dict[str, Any] | None = None if facts["link"] is None else document["links"][facts["link"] - 1]
     return link
 
 
 def limited_by(facts: dict[str, Any]) -> str:
-    """Return the limits with their shares of the time: ``cwnd 83 %, loss recovery 10 %``."""
+    """Return the flow's limits, each with its fraction of the time: ``cwnd 83 %, loss recovery 10 %``."""
     reported = [
         f"{LIMITS[word].name} {share:.0%}" for word, share in shares(facts["limits"]).items() if share >= MIN_SHARE
     ]
@@ -77,7 +77,7 @@ def limited_by(facts: dict[str, Any]) -> str:
 
 
 def duration_s(facts: dict[str, Any]) -> float:
-    """Return the time from the flow's first packet to its last ACK or packet, to a bin of its series."""
+    """Return the time (s) from the flow's first packet to its last packet or ACK, in whole bins of its series."""
     series = facts["series"]
     return float(len(series["delivered_bytes"]) * series["width_ns"] * S)
 
@@ -102,7 +102,7 @@ def _limits(facts: dict[str, Any]) -> list[Finding]:
 
 
 def _use(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
-    """Return the fractions of a link, of known rate, used by the flow and by others."""
+    """Return the fraction of a link's rate, if the rate is known, that the flow used, and the share of other flows."""
     if len(link["rates"]) != 1 or link["rates"][0]["rate_bytes_per_s"]["hi"] is None:
         return []
     whole = link["rates"][0]["rate_bytes_per_s"]
@@ -128,17 +128,19 @@ def _flows(numbers: list[int]) -> str:
 
 
 def is_within(verdict: dict[str, Any], spread_ns: int) -> bool:
-    """Whether a model needs no more jitter than the uncertainty of the flows' propagation delays, ns."""
+    """Return whether a model needs at most as much jitter as the propagation delays are uncertain, `spread_ns`."""
     least = verdict["jitter_min_ns"]
     return least is not None and 0 < least <= spread_ns
 
 
 def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]:
-    """Return the contradictions to models that do not explain the flow (thesis section 8.3.2)."""
+    """Return the observations that contradict models of the path (thesis section 8.3.2)."""
     reported = []
     spread = 0 if link is None else link["propagation_spread_ns"]
     if any(is_within(verdict, spread) and not verdict["explains"] for verdict in facts["models"]):
-        text = f"Jitter below {about(spread * MS)} ms is not known: the propagation delays of the flows differ by that"
+        text = (
+            f"Jitter below {about(spread * MS)} ms is not known: the propagation delays of the flows differ by so much"
+        )
         reported.append(Finding(f"{text}, and the capture does not show on which side of the queue"))
     for verdict in facts["models"]:
         frames, least = verdict["frames"], verdict["jitter_min_ns"]
@@ -152,15 +154,15 @@ def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]
     if contradiction is not None:
         lost, kept = contradiction
         text = (
-            f"Not every loss is a buffer overflow: frame {lost} was lost, frame {kept} arrived at a longer queue "
-            "and was not"
+            f"Not every loss is a buffer overflow: frame {lost} was lost, but frame {kept}, which arrived at a longer "
+            "queue, was not"
         )
         reported.append(Finding(text, (min(lost, kept), max(lost, kept))))
     return reported
 
 
 def _changes(facts: dict[str, Any], link: dict[str, Any]) -> list[Finding]:
-    """Return when the rate that the flows got changed, and whether the link caused it."""
+    """Return when the flows' available rate changed, and whether the link caused the change."""
     of_link = [change for change in link["changes"] if change["cause"] == "link"]
     others = [change for change in link["changes"] if change["cause"] != "link"]
     reported = [_change(facts, link, change) for change in of_link]
@@ -185,8 +187,8 @@ def _change(facts: dict[str, Any], link: dict[str, Any], change: dict[str, Any])
     text = {
         "link": f"The link's rate changed at {at_s:.3f} s: {moved}",
         "other-traffic": (
-            f"The rate available to {_them(link)} {word} at {at_s:.3f} s, {moved}, but the link spread packets that "
-            "were sent back to back as before: explained by other traffic that this capture does not show"
+            f"The rate available to {_them(link)} {word} at {at_s:.3f} s, {moved}, but the spacing of back-to-back "
+            "packets did not change: the cause is other traffic that this capture does not show"
         ),
         "unknown": (
             f"The rate available to {_them(link)} {word} at {at_s:.3f} s, {moved}; other traffic that this capture "
@@ -201,7 +203,7 @@ def _them(link: dict[str, Any]) -> str:
 
 
 def _bucket(link: dict[str, Any]) -> list[Finding]:
-    """Describe a token bucket."""
+    """Return the finding on a token bucket, if there is one."""
     bucket = link["token_bucket"]
     if bucket is None:
         return []
@@ -216,12 +218,12 @@ def _bucket(link: dict[str, Any]) -> list[Finding]:
 
 
 def _bursts(facts: dict[str, Any]) -> list[Finding]:
-    """Describe ACKs in bursts."""
+    """Return the finding on bursts of ACKs, if there are any."""
     bursts = facts["aggregation"]
     if bursts is None:
         return []
     text = (
-        f"ACKs come in bursts each {bursts['period_ns'] * MS:.3g} ms ({bursts['share']:.0%} of all bytes), "
+        f"ACKs arrive in bursts every {bursts['period_ns'] * MS:.3g} ms ({bursts['share']:.0%} of all bytes), "
         f"held for {bursts['hold_ns'] * MS:.3g} ms"
     )
     first = bursts["frames"][0] if bursts["frames"] else None

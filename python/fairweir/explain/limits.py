@@ -1,4 +1,4 @@
-"""Limits of a flow, in words: `fairweir_beliefs::Limit` and its periods."""
+"""The limits of a flow (`fairweir_beliefs::Limit`) in words, and their shares of the time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Limit:
 
     Attributes
     ----------
-    name : str, in tables and legends
-    says : str, the end of a sentence after "the flow"
-    colour : str, in figures; the same as a curve's only where it means the same
+    name : str, for tables and legends
+    says : str, completes a sentence that begins with "the flow"
+    colour : str, in figures; equals the color of a curve only if both have the same meaning
     """
 
     name: str
@@ -24,7 +24,7 @@ class Limit:
     colour: str
 
 
-#: By the word of `fairweir_beliefs::Limit`, in the order of legends.
+#: Value of `fairweir_beliefs::Limit` -> its words, in the order of legends.
 LIMITS: Final = {
     "window": Limit("cwnd", "waited for ACKs: its congestion window was full", style.colour(0)),
     "pacing": Limit("pacing", "was paced by its sender's own clock", style.colour(5)),
@@ -36,7 +36,7 @@ LIMITS: Final = {
 
 
 def shares(periods: list[dict[str, Any]]) -> dict[str, float]:
-    """Return each limit's share of the time of all periods, the largest first."""
+    """Return each limit's share of the total time of all periods, largest first."""
     spent: dict[str, int] = {}
     for period in periods:
         spent[period["limit"]] = spent.get(period["limit"], 0) + period["to_ns"] - period["from_ns"]
@@ -45,5 +45,5 @@ def shares(periods: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def longest(periods: list[dict[str, Any]], limit: str) -> dict[str, Any]:
-    """Return the longest period among those of the given limits."""
+    """Return the longest period with the given limit."""
     return max((p for p in periods if p["limit"] == limit), key=lambda p: p["to_ns"] - p["from_ns"])

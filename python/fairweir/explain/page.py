@@ -1,4 +1,4 @@
-"""A capture's report: one HTML file in the style of the audit's, that needs no network."""
+"""A capture's report: one HTML file, usable without network access, in the style of the audit's report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fairweir.show.figure import Figure
 
-#: Maximum number of flows with figures, those that delivered most: each takes about 100 kB.
+#: Maximum number of flows with a figure of about 100 kB; the flows that delivered the most have figures.
 MAX_FIGURES = 40
 
 
@@ -37,12 +37,12 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """HTML id of its heading."""
+        """HTML id of the section's heading."""
         return f"section-{self.number}"
 
 
 def write_page(document: dict[str, Any], reported: list[dict[str, Any]], capture: Path, path: Path) -> Path:
-    """Write the page of `explain_file`'s document with the individually reported flows, completely or not at all."""
+    """Write the page of `explain_file`'s document and the flows `reported` individually, completely or not at all."""
     return write_text(path, render(document, reported, capture.name))
 
 

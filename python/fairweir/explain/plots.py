@@ -24,7 +24,7 @@ PANEL_HEIGHTS = (4, 4, 4, 0.5)
 
 
 def save_flow_plot(view: FlowView, directory: Path) -> Path:
-    """Write ``flow-N.png`` into `directory`, which must exist; the same flow gives the same bytes."""
+    """Write ``flow-N.png`` to `directory`, which must exist; the same flow gives the same bytes."""
     return save_figure(flow_figure(view), directory / f"flow-{view.number}.png")
 
 

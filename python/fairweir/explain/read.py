@@ -1,4 +1,4 @@
-"""A capture as its explained flows."""
+"""Read a capture and explain its flows."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def explain_file(path: Path, on_progress: Callable[[int], object] | None = None)
 
     Parameters
     ----------
-    path : Path of a pcap or pcapng file
-    on_progress : callable, called with the number of frames read; its exceptions end the reading
+    path : Path of a pcap or pcapng file, or of a qlog
+    on_progress : callable, called with the number of frames read; an exception that it raises ends the reading
 
     Returns
     -------
-    dict, `capture` (counts), `flows` (each with its number `flow`, from 1, the one that delivered most; ns, bytes,
-        bytes/s), `links` (bottlenecks, each with the numbers of its flows), `flows_without_acks`, `left_out`
+    dict, `capture` (counts), `flows` (units ns, bytes, bytes/s; each has its number `flow`, where 1 delivered the
+    most), `links` (bottlenecks, each with the numbers of its flows), `flows_without_acks`, `left_out`
 
     Raises
     ------
-    ConfigError : the file is missing, empty, damaged, or no capture, or has no flow with data and ACKs
+    ConfigError : the file is missing, empty or damaged, is not a capture, or has no flow with data and ACKs
     """
     try:
         path.stat()

@@ -1,4 +1,4 @@
-"""A flow's numbers as rows of a table, and the counts of unreported data."""
+"""A flow's results as rows of a table, and the counts of data that were left out."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, Final
 from fairweir.explain.findings import MODELS, PLACES, duration_s, is_within, limited_by, link_of, rate_mbps
 from fairweir.explain.words import KB, MBPS, MS, about, grade, size, span
 
-#: Flows with fewer packets than this, or than this fraction of the largest one's bytes, are summarised in one line.
+#: Flows with fewer packets, or a smaller fraction of the largest flow's bytes, are summarized in one line.
 SMALL_PACKETS: Final = 50
 SMALL_SHARE: Final = 0.001
-#: Number of small flows whose endpoints are named.
+#: Maximum number of small flows whose endpoints are named.
 MAX_NAMED: Final = 3
 
 
 def split_small(flows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the flows reported individually, and those that are small compared with the first, the largest."""
+    """Return the flows to report individually, and the flows that are small compared with the first, the largest."""
     if not flows:
         return [], []
     least = SMALL_SHARE * flows[0]["delivered_bytes"]
@@ -24,7 +24,7 @@ def split_small(flows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
 
 
 def small_flows(small: list[dict[str, Any]]) -> str:
-    """Return one line for all small flows."""
+    """Return one line that summarizes all small flows."""
     ends = [f"{flow['src']} to {flow['dst']}" for flow in small[:MAX_NAMED]]
     more = f" and {len(small) - MAX_NAMED} more" if len(small) > MAX_NAMED else ""
     moved = size(sum(flow["delivered_bytes"] for flow in small))
@@ -35,7 +35,7 @@ def small_flows(small: list[dict[str, Any]]) -> str:
 
 
 def rows(facts: dict[str, Any], document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a flow's table: its measurements, limits and path; the models' symbols last."""
+    """Return a flow's table: its measurements, its limits, its path, and last the models' parameters."""
     link, lost = link_of(facts, document), facts["lost_packets"]
     table = [
         ("captured", PLACES[facts["view"]]),
@@ -62,26 +62,26 @@ def rows(facts: dict[str, Any], document: dict[str, Any]) -> list[tuple[str, str
     belief = facts["cbr_delay"]
     if belief is not None and link["token_bucket"] is None and is_stated(belief, link):
         buffer = belief["buffer_bytes"]
-        # a lower bound of less than a packet is not informative
+        # A lower bound below one packet is not informative.
         if buffer["hi"] is not None or buffer["lo"] * KB >= 1:
             table.append(("buffer", span(buffer, KB, "kB")))
     return [*table, *_symbols(facts, link)]
 
 
 def is_stated(belief: dict[str, Any], link: dict[str, Any]) -> bool:
-    """Whether the CBR-delay model's set is reported for the link; if not, some evidence contradicts it."""
+    """Return whether the link's rate is that of the CBR-delay model; if not, some evidence contradicts the model."""
     return [part["rate_bytes_per_s"] for part in link["rates"]] == [belief["rate_bytes_per_s"]]
 
 
 def _rates(link: dict[str, Any]) -> str:
     reported = [span(part["rate_bytes_per_s"], MBPS, "Mbit/s") for part in link["rates"]]
     if not link["is_queue_ahead"] and reported:
-        return f"{reported[0]}, by what was delivered (CCAC, jitter up to {about(link['jitter_assumed_ns'] * MS)} ms)"
+        return f"{reported[0]}, from the data delivered (CCAC, jitter up to {about(link['jitter_assumed_ns'] * MS)} ms)"
     return "; then ".join(reported)
 
 
 def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str]]:
-    """The models' own words: docs/explain-beliefs.md."""
+    """Return the rows with the models' parameters (docs/explain-beliefs.md)."""
     belief, bounds = facts["cbr_delay"], facts["ccac"]
     if not link["is_queue_ahead"]:
         return []
@@ -109,7 +109,7 @@ def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str
 
 
 def remarks(document: dict[str, Any]) -> list[str]:
-    """Return which parts of the capture were left out."""
+    """Return the parts of the capture that were left out, one sentence each."""
     counts, said, left_out = document["capture"], [], document["left_out"]
     if counts["is_truncated"]:
         said.append("the capture ends within a packet: only earlier packets are explained")

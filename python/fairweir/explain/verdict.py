@@ -1,4 +1,4 @@
-"""One sentence on what limited a flow."""
+"""Summarize in one sentence what limited a flow."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from fairweir.explain.findings import link_of, rate_mbps
 from fairweir.explain.limits import shares
 from fairweir.explain.words import KB, MBPS, MS, S, about, grade, nearly
 
-#: Fraction of the time for which a condition must hold to be the limit.
+#: Minimum fraction of the time for which a condition must hold to be the limit.
 MOST_OF_IT: Final = 0.5
 #: Minimum standing queue worth reporting, ms.
 STANDING_MS: Final = 1.0
-#: Fraction of a link's use from which it is the limit.
+#: Minimum utilization of a link at which it is the limit.
 FILLS: Final = 0.7
 
 REFUSED: Final = {
-    "receiver": "captured at the receiver, where the bottleneck's queue does not show",
+    "receiver": "captured at the receiver, where the bottleneck's queue is not visible",
     "between": "captured after the bottleneck, or with no queue before it",
-    "short": "on a path below 1 ms, where delays are the hosts' own",
+    "short": "on a path below 1 ms, where the hosts cause most of the delay",
     "unknown": "captured at an unknown place with no queue before it",
 }
 
 
 def verdict(facts: dict[str, Any], document: dict[str, Any]) -> str:
-    """Return what limited a flow of `explain_file`'s document: a sentence without full stop."""
+    """Return what limited a flow of `explain_file`'s document, as a sentence without a full stop."""
     link = link_of(facts, document)
     by_limit = shares(facts["limits"])
     top = next((word for word, share in by_limit.items() if share >= MOST_OF_IT), None)
@@ -45,7 +45,7 @@ def verdict(facts: dict[str, Any], document: dict[str, Any]) -> str:
 
 
 def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any]) -> str:
-    """Return the verdict where the path's rate is known and used up, else an empty text."""
+    """Return the verdict if the path's rate is known and utilized, else an empty text."""
     bucket = link["token_bucket"]
     if bucket is not None and bucket["excess"] == "lost":
         return (
@@ -71,7 +71,7 @@ def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, An
 
 
 def _by_sender(facts: dict[str, Any], link: dict[str, Any], top: str | None, got: str) -> str:
-    """Return the verdict from what the sender waited for most of the time."""
+    """Return the verdict that follows from the sender's most frequent limit."""
     queue = _queue(facts)
     if top == "recovery":
         return f"Limited by losses: {facts['lost_packets'] / facts['packets']:.2%} of the packets, at {got}"
@@ -79,7 +79,7 @@ def _by_sender(facts: dict[str, Any], link: dict[str, Any], top: str | None, got
         return f"Paced by its sender, at {got}"
     if link["changes"]:
         return f"Limited by a path whose rate for {_them(link)} changed{_shared(link)}{queue}"
-    # a standing queue is at a bottleneck: the window fills it, and is not the limit
+    # A standing queue shows a bottleneck: the window fills the queue and is not the limit.
     stands = facts["queue"] is not None and facts["queue"]["median_ns"] * MS >= STANDING_MS
     if top == "window" and stands:
         return f"Its congestion window is full, at {got}{queue}; the bottleneck's rate is not known"

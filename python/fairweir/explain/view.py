@@ -1,4 +1,4 @@
-"""A flow over time in the units of figures, for those on pages and those in files."""
+"""A flow over time in the units of figures, for figures on pages and in files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairweir.explain.words import KB, MBPS, MS, S
 
 Column = NDArray[np.float64]
 
-#: Times over which the rate is averaged, in a flow.
+#: Number of intervals of a flow over which the rate is averaged.
 RATES: Final = 100
 
 
@@ -26,7 +26,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Stay:
-    """A time with one limit, s since the flow's first packet."""
+    """A period with one limit; times are s since the flow's first packet."""
 
     limit: str
     from_s: float
@@ -37,12 +37,12 @@ class Stay:
 
 @dataclass(frozen=True)
 class Shrinking:
-    """The CCAC model's bounds of C so far, valid from each moment to the next.
+    """The CCAC model's bounds on C over time; each is valid until the next.
 
     Attributes
     ----------
     t_s : n, ascending, s since the flow's first packet
-    min_mbps, max_mbps : n; NaN: no bound yet
+    min_mbps, max_mbps : n; NaN means that there is no bound yet
     """
 
     t_s: Column
@@ -56,14 +56,14 @@ class FlowView:
 
     Attributes
     ----------
-    t_s : n times, the middles of bins, s since the flow's first packet
-    rate_mbps : n, IP packets acknowledged in a bin; NaN without data, as in all columns
+    t_s : n; centers of the bins, s since the flow's first packet
+    rate_mbps : n; rate of IP packets acknowledged in a bin. In all columns, NaN means no data.
     rtt_min_ms, rtt_max_ms : n
-    inflight_kb : n, the largest in a bin
-    window_kb : n, the minimum free window that the receiver advertised in a bin
-    believed_rate_mbps, believed_rtprop_ms : Band, None if no path explains the flow
+    inflight_kb : n; maximum in a bin
+    window_kb : n; minimum free window that the receiver advertised in a bin
+    believed_rate_mbps, believed_rtprop_ms : Band; None if no path explains the flow
     shrinking : Shrinking
-    changes_s : list of float; when the rate that the flow got changed, by the link or by other traffic
+    changes_s : list of float; times of changes of the available rate, due to the link or to other traffic
     stays : list of Stay, in order
     """
 
@@ -88,7 +88,7 @@ class FlowView:
 
     @property
     def bdp_kb(self) -> float | None:
-        """Minimum believed BDP: it fills the path without a queue."""
+        """Minimum believed BDP, the inflight that fills the path without a queue."""
         if self.believed_rate_mbps is None or self.believed_rtprop_ms is None:
             return None
         return self.believed_rate_mbps.lo * self.believed_rtprop_ms.lo / 8
@@ -138,14 +138,14 @@ def _numbers(values: list[int | None]) -> Column:
 
 
 def _rate(delivered: Column, width_s: float, starts: NDArray[np.int64]) -> Column:
-    """Mean rate around each start, over enough bins to average out single packets, Mbps."""
+    """Return the mean rate (Mbit/s) around each start, over enough bins to average out single packets."""
     around = max(1, len(delivered) // RATES)
     smooth = np.convolve(np.nan_to_num(delivered), np.ones(around) / around, mode="same")
     return np.asarray(smooth[starts] * MBPS / width_s, dtype=np.float64)
 
 
 def _shrinking(moments: list[dict[str, Any]], origin: int, end_s: float) -> Shrinking:
-    """Return the beliefs at each moment, and the final ones at the end."""
+    """Return the beliefs at each change, and the final beliefs at the end of the flow."""
     t_s = [(moment["time_ns"] - origin) * S for moment in moments]
     least = _numbers([moment["min_bytes_per_s"] for moment in moments]) * MBPS
     most = _numbers([moment["max_bytes_per_s"] for moment in moments]) * MBPS

@@ -1,4 +1,4 @@
-"""Ranges in words: only known digits, rounded outwards so that the printed range holds."""
+"""Ranges in words, with known digits only, and rounded outward so that the printed range contains the true range."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any, Final
 
 from fairweir.units import BYTES_PER_KB, BYTES_PER_S_PER_MBPS, NS_PER_MS, NS_PER_S
 
-#: Maximum digits of a number.
+#: Maximum number of significant digits.
 MAX_DIGITS: Final = 4
-#: Digits of a single bound.
+#: Number of significant digits of a single bound.
 BOUND_DIGITS: Final = 3
-#: A us, a bit/s or a byte is enough.
+#: Maximum number of decimals; with the units used here, a resolution of 1 us, 1 kbit/s or 1 byte.
 MAX_DECIMALS: Final = 3
-#: A range is printed in steps of at most a third of it.
+#: A range is rounded to steps of at most a third of its width.
 STEPS: Final = 3
 #: Factors for the core's numbers: bytes per second to Mbit/s, ns to s and ms, bytes to kB.
 MBPS: Final = 1 / BYTES_PER_S_PER_MBPS
 S: Final = 1 / NS_PER_S
 MS: Final = 1 / NS_PER_MS
 KB: Final = 1 / BYTES_PER_KB
-#: Added latency under load below which a connection has each grade, ms; F above all of them. Source: DSLReports,
-#: "Bufferbloat Grades" (dslreports.com/faq/17930), of the increase of the round trip delay when the connection is fully
-#: used.
+#: (upper limit of the added latency under load in ms, grade); higher latencies have grade F. Source: DSLReports,
+#: "Bufferbloat Grades" (dslreports.com/faq/17930), which grades the increase of the round-trip delay when the
+#: connection is fully used.
 GRADES: Final = ((5.0, "A+"), (30.0, "A"), (60.0, "B"), (200.0, "C"), (400.0, "D"))
 
 
 def grade(added_ms: float) -> str:
-    """Return the bufferbloat grade of a latency that load adds, ms."""
+    """Return the bufferbloat grade for a latency (ms) that load adds."""
     return next((name for below, name in GRADES if added_ms < below), "F")
 
 
@@ -36,8 +36,8 @@ def span(ends: dict[str, Any], scale: float, unit: str) -> str:
 
     Parameters
     ----------
-    ends : dict, ``lo`` and ``hi``; None or 0 means no lower end, None no upper one
-    scale : float, from the ends' unit to `unit`
+    ends : dict, ``lo`` and ``hi``; `lo` is None or 0 if there is no lower end, `hi` is None if there is no upper end
+    scale : float; factor from the unit of `ends` to `unit`
     """
     lo, hi = (ends["lo"] or 0.0) * scale, ends["hi"]
     if hi is None:
@@ -50,20 +50,20 @@ def span(ends: dict[str, Any], scale: float, unit: str) -> str:
     decimals = most if width <= 0 else min(most, -math.floor(math.log10(width / STEPS)))
     texts = down(lo, decimals), up(hi, decimals)
     middle = about((lo + hi) / 2)
-    # ends that differ in the last of four digits are known as well as those digits are
+    # If the ends differ only in the last of four digits, the middle is printed instead of a range.
     if decimals >= most and float(texts[1]) - float(texts[0]) <= 2 * 10.0**-most:
         return f"{middle} {unit}"
     return f"{texts[0]} to {texts[1]} {unit}"
 
 
 def about(value: float, digits: int = 3) -> str:
-    """Return a number with at most that many digits, and no power of ten."""
+    """Return a number with at most `digits` significant digits and without a power of ten."""
     decimals = _decimals(value, digits)
     return _fixed(round(value, decimals), decimals)
 
 
 def nearly(ends: dict[str, Any], scale: float) -> str:
-    """Return the middle of a range with the digits that its width justifies, at most three; else its lower end."""
+    """Return the middle of a range, or its lower end if it has no upper end, with as many digits as are known."""
     lo, hi = (ends["lo"] or 0.0) * scale, ends["hi"]
     if hi is None:
         return down(lo, _decimals(lo, BOUND_DIGITS))
@@ -75,7 +75,7 @@ def nearly(ends: dict[str, Any], scale: float) -> str:
 
 
 def size(count: float) -> str:
-    """Return bytes in words: ``747 bytes``, ``12.3 kB``, ``47.2 MB``, ``1.01 GB``."""
+    """Return an amount of data with its unit: ``747 bytes``, ``12.3 kB``, ``47.2 MB``, ``1.01 GB``."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= unit:
             return f"{about(count / unit)} {name}"
@@ -83,14 +83,14 @@ def size(count: float) -> str:
 
 
 def down(value: float, decimals: int) -> str:
-    """Return a number rounded down to that many decimals; negative means tens and hundreds."""
+    """Return a number rounded down to `decimals` decimals; -1 rounds to tens, -2 to hundreds."""
     unit = 10.0**-decimals
-    # a hair of rounding is not a reason to go down by a whole digit
+    # The tolerance prevents a floating-point error from lowering the last digit.
     return _fixed(math.floor(value / unit + 1e-6) * unit, decimals)
 
 
 def up(value: float, decimals: int) -> str:
-    """Return a number that is not below a value."""
+    """Return a number rounded up to `decimals` decimals."""
     unit = 10.0**-decimals
     return _fixed(math.ceil(value / unit - 1e-6) * unit, decimals)
 
@@ -100,5 +100,5 @@ def _fixed(value: float, decimals: int) -> str:
 
 
 def _decimals(value: float, digits: int) -> int:
-    """Decimals for that many digits, at most three."""
+    """Return the number of decimals for `digits` significant digits, at most three."""
     return min(MAX_DECIMALS, digits - 1 - math.floor(math.log10(value))) if value > 0 else 0

@@ -1,1 +1,1 @@
-"""The receiver's side: the daemon that holds arriving flows to a policy."""
+"""The receiver's guard: the daemon that applies a policy to arriving flows."""

@@ -1,6 +1,7 @@
-"""scikit-learn's boosted trees with bins that weight all rows equally.
+"""scikit-learn's boosted trees, with bins of features in which all rows have equal weight.
 
-Weighted bins sort a feature once for each of 254 percentiles (scikit-learn 1.9): minutes, for no better thresholds.
+For weighted bins, scikit-learn 1.9 sorts each feature 254 times, once per percentile. This takes minutes and does not
+improve the thresholds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 
 class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
-    """Rows' weights count for trees, not for bins."""
+    """Boosted trees that use the rows' weights for trees but not for bins."""
 
     def _bin_data(self, values: Any, _weights: Any, **more: Any) -> Any:
         return super()._bin_data(values, None, **more)

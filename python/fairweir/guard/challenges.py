@@ -1,7 +1,7 @@
-"""The challenges of cooperative rate control, as data: competing flows, and the published result (CMU-CS-24-129 §6).
+"""The challenges of cooperative rate control, as data: competing flows and the published result (CMU-CS-24-129 §6).
 
-Incumbents share a bottleneck with newcomers that their receiver's policy would not leave as they are. Table 1 gives the
-ranges of links and flows; :func:`draw` picks from them.
+Incumbents share a bottleneck with newcomers; a receiver's policy is to make their shares equal. Table 1 has the ranges
+of links and flows, from which :func:`draw` draws configurations.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from fairweir.scenario.dumbbell import ARRIVAL_SPREAD, ScenarioDict, draw_starts
 from fairweir.units import Duration, Rate
 
 SERVICE: Final = '[service]\ngroup = "name"\n'
-"""The policy for the first challenge; where names are unknown, senders are used."""
+"""The policy for the first challenge; a service whose name is unknown is identified by its sender."""
 
 FAIR_SHARE: Final = '[flow]\nmodel = "fair-share"\n'
-"""The policy for the others with a classifier that knows the link's rate and the number of flows."""
+"""The policy for the other challenges, with a classifier that knows the link's rate and the number of flows."""
 
 DURATION: Final = Duration.from_s(100)
-#: Rate of an application-limited flow as a fraction of its fair share; the report says only that it is less.
+#: Rate of an application-limited flow as a fraction of its fair share; the report states only that it is below 1.
 LIMITED_TO: Final = 0.5
 
-#: Senders as the policies see them: all incumbents are one host, all newcomers another.
+#: Addresses of the senders in policies: one host sends all incumbents, another host all newcomers.
 INCUMBENT_HOST: Final = "192.0.2.1"
 NEWCOMER_HOST: Final = "192.0.2.2"
 
 Deployment = Literal["all", "receiver 1", "receiver 2"]
-"""Guarded flows: receiver 1 has half of the incumbents, receiver 2 the others and the newcomers."""
+"""Receivers with a guard: receiver 1 has half of the incumbents, receiver 2 the other half and the newcomers."""
 
 Claim = Literal["gains", "keeps"]
-"""The claim about policies: fairness gains; or fairness and utilisation are unchanged."""
+"""The claim about policies: fairness increases, or fairness and utilization do not change."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """The report's claim about policies, and our bound.
+    """The report's claim about policies.
 
     Attributes
     ----------
-    source : str, its figure, table or section
-    gain_percent : float; by how much the median JFI rises
-    jain : pair; the median without and with policies
+    source : str; figure, table or section of the report
+    gain_percent : float; increase of the median of Jain's fairness index (JFI), %
+    jain : pair; median JFI without and with policies
     """
 
     source: str
@@ -66,12 +66,12 @@ class Challenge:
 
     Attributes
     ----------
-    published : by deployment of guards; each such deployment is run
-    several : who brings several flows: 1 to 10 incumbents and one newcomer, or one incumbent and 1 to 10 newcomers
-    among : shares are compared between services (senders) or between flows
-    policy : TOML; the challenge's own
-    limited : flows whose applications send less than their fair share
-    min_flows : of those who bring several
+    published : deployment of guards -> published claim; all of these deployments are run
+    several : the side with several flows: 1 to 10 incumbents and one newcomer, or one incumbent and 1 to 10 newcomers
+    among : whether shares are compared between services (senders) or between flows
+    policy : TOML; the challenge's policy
+    limited : the flows whose applications send less than their fair share
+    min_flows : minimum number of flows on the side with several flows
     """
 
     name: str
@@ -85,7 +85,7 @@ class Challenge:
     min_flows: int = 1
 
 
-#: Linux's CCAs that both worlds have, without DCTCP, which is not made for the Internet (as the report).
+#: Linux's CCAs that both worlds have; DCTCP, which is not designed for the Internet, is excluded as in the report.
 LINUX: Final = ("bbr", "cubic", "highspeed", "reno", "vegas")
 CHALLENGES: Final = {
     challenge.name: challenge
@@ -164,11 +164,11 @@ class Case:
 
     @property
     def network(self) -> Network:
-        """Link and flows, as forests are trained on."""
+        """The link and the number of flows, in the form in which training uses them."""
         return Network(self.rate_mbps, self.rtt_ms, self.buffer_bdp, self.flows)
 
     def scenario(self) -> ScenarioDict:
-        """Return the scenario: starts are spread over half a second, ACKs delayed as Linux does."""
+        """Return the scenario. Starts are spread over half a second, and ACKs are delayed as in Linux."""
         rules, (incumbents, newcomers) = self.rules, self.counts
         dice = random.Random(f"starts {self.seed}")  # noqa: S311
         rate, rtt = Rate.from_mbps(self.rate_mbps), Duration.from_ms(self.rtt_ms)
@@ -199,7 +199,7 @@ class Case:
         )
 
     def senders(self, deployment: Deployment = "all") -> list[str | None]:
-        """Return each flow's sender, None for flows whose receiver has no guard."""
+        """Return each flow's sender; None for a flow whose receiver has no guard."""
         incumbents, newcomers = self.counts
         receivers = [1] * (incumbents // 2) + [2] * (incumbents - incumbents // 2 + newcomers)
         hosts = [INCUMBENT_HOST] * incumbents + [NEWCOMER_HOST] * newcomers
@@ -212,11 +212,11 @@ class Case:
 def draw(
     challenge: str, count: int, seed: int, *, duration: Duration = DURATION, avoid: Collection[Network] = ()
 ) -> Iterator[Case]:
-    """Draw `count` configurations of `challenge` from table 1, uniformly; larger counts extend smaller ones.
+    """Draw `count` configurations of `challenge` uniformly from table 1; a larger count only adds configurations.
 
     Parameters
     ----------
-    avoid : networks that are passed over; the others of the draw stay as they are
+    avoid : networks to skip; this does not change the other configurations of the draw
     """
     dice = random.Random(f"guard {challenge} {seed}")  # noqa: S311
     flows = [n for n in FLOWS if n >= CHALLENGES[challenge].min_flows]

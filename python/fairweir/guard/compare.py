@@ -1,7 +1,7 @@
 """Compare a scenario on the kernel's TCP without and with a guard at the receivers.
 
-Flows belong to the service that their id names: ``files-3`` to ``files``. The guard receives these names, so that a
-policy can group by them (``group = "name"``).
+A flow's id determines its service: ``files-3`` belongs to ``files``. The guard receives these names, so that a policy
+can group flows by them (``group = "name"``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fairweir.units import NS_PER_S
 
 @dataclass(frozen=True)
 class Comparison:
-    """One scenario, run twice.
+    """Two runs of one scenario.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Comparison:
 
         Returns
         -------
-        dict; ``without`` and ``guarded``: ``services_mbps`` by name, ``jain_services``, ``jain_flows`` (1: all equal),
-        ``utilization`` of the first link (after the warm-up), ``queue_ms``, ``retransmits``, ``judged``; ``guard``: the
-        kernel side's counters, ``cpu_s``, ``uptime_s``
+        dict; ``without`` and ``guarded``, each with ``services_mbps`` by name, ``jain_services``, ``jain_flows`` (1 if
+        all are equal), ``utilization`` of the first link (after the warm-up), ``queue_ms``, ``retransmits`` and
+        ``judged``; and ``guard``, with the counters of the guard's kernel part, ``cpu_s`` and ``uptime_s``
         """
         status = self.guarded.summary.document["guard"]
         kernel = {
@@ -58,12 +58,12 @@ class Comparison:
 
 
 def service_of(flow_id: str) -> str:
-    """Return the service that a flow's id names: the id without its number."""
+    """Return the service of a flow: its id without the number."""
     return re.sub(r"-\d+$", "", flow_id)
 
 
 def hosts(scenario: Scenario) -> str:
-    """Return the senders of `scenario` in the kernel world as lines of /etc/hosts, named after their services."""
+    """Return lines of /etc/hosts that name the senders of `scenario` in the kernel world after their services."""
     ids = [flow_id for several in flow_ids(scenario.flow) for flow_id in several]
     return "".join(f"{sender_address(i)} {service_of(flow_id)}\n" for i, flow_id in enumerate(ids))
 
@@ -81,14 +81,14 @@ def compare(
     Parameters
     ----------
     scenario : Scenario
-    policies : Path, of a file with the guard's policies
-    interval : str, time with unit, of the time series
-    log : Path; the guard's decisions go there
-    on_progress : called with the fraction that is done of both runs, 0 to 1
+    policies : Path of the guard's policy file
+    interval : str, time with unit; sampling interval of the time series
+    log : Path of the file to which the guard writes its decisions
+    on_progress : called with the finished fraction of both runs, 0 to 1
 
     Raises
     ------
-    KernelError, ConfigError : as for :func:`fairweir.play.run.run`; the guard refuses its policies
+    KernelError, ConfigError : as for :func:`fairweir.play.run.run`; or the guard rejects its policies
     """
     daemon = find_daemon()
 

@@ -1,4 +1,4 @@
-"""Networks to train and judge on: the ranges of CMU-CS-24-129, table 1, and the mixes of its table 7."""
+"""Networks for training and evaluation: the ranges of CMU-CS-24-129, table 1, and the mixes of its table 7."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ RATES_MBPS = (1, *range(4, 101, 4))
 BUFFERS_BDP = (0.5, 1.0, 2.0, 3.0, 4.0)
 RTTS_MS = tuple(range(20, 201, 4))
 FLOWS = tuple(range(1, 11))
-"""Table 1."""
+"""Ranges of table 1: link rate, buffer, RTT and number of incumbents."""
 
-#: The newcomer starts after the first fraction of a run, and examples are taken after the second.
+#: Fractions of a run: the newcomer starts after the first; examples are taken after the second.
 NEWCOMER_AT, LEARN_FROM = 0.2, 0.8
-#: Lower bound of a "high fair rate" (the report gives no number): the link's rate divided by the flows, Mbit/s.
+#: Minimum of a "high fair rate", Mbit/s: the link's rate divided by the number of flows. The report has no number.
 HIGH_FAIR_RATE_MBPS = 10.0
 _MS = Duration.from_ms(1)
 
 
 @dataclass(frozen=True)
 class Network:
-    """A dumbbell with that many incumbents and one newcomer."""
+    """A dumbbell with `incumbents` incumbents and one newcomer."""
 
     rate_mbps: int
     rtt_ms: int
@@ -40,7 +40,7 @@ class Network:
         return self.rate_mbps / (self.incumbents + 1)
 
     def scenario(self, incumbent: str, newcomer: str, duration: Duration, seed: int) -> Scenario:
-        """Return the scenario of `incumbent` flows that a `newcomer` joins."""
+        """Return the scenario: flows of the CCA `incumbent`, and later one flow of the CCA `newcomer`."""
         dice = random.Random(f"starts {seed}")  # noqa: S311
         starts = draw_starts(dice, self.incumbents, ARRIVAL_SPREAD)
         return dumbbell(
@@ -61,9 +61,9 @@ def networks(seed: str, n: int, *, min_fair_rate_mbps: float = 0.0) -> list[Netw
 
     Parameters
     ----------
-    seed : str; of the draw
-    n : int; all if there are fewer
-    min_fair_rate_mbps : float, Mbit/s; of each
+    seed : str; seed of the draw
+    n : int; number of networks; if fewer exist, all are returned
+    min_fair_rate_mbps : float, Mbit/s; minimum fair rate of each network
     """
     every = [Network(*values) for values in product(RATES_MBPS, RTTS_MS, BUFFERS_BDP, FLOWS)]
     eligible = [network for network in every if network.fair_rate_mbps >= min_fair_rate_mbps]
@@ -72,7 +72,7 @@ def networks(seed: str, n: int, *, min_fair_rate_mbps: float = 0.0) -> list[Netw
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a mix: competing flows, and the number of published runs.
+    """A part of a mix: competing flows, and the number of runs in the publication.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Part:
         return f"{self.incumbent} vs {self.newcomer}, {self.kind}"
 
 
-#: Table 7; the third model's runs are shared evenly by its two newcomers.
+#: Table 7; the two newcomers of the third model each have half of its runs.
 MIXES = {
     "reno-cubic": (
         Part("reno", "cubic", "random", 500),
@@ -128,7 +128,7 @@ class PlannedRun:
 
 
 def curriculum(parts: tuple[Part, ...], runs: int, duration: Duration, seed: int) -> Iterator[PlannedRun]:
-    """Yield about `runs` runs in the proportions of the published mix, at least two of each part."""
+    """Yield about `runs` runs in the proportions of the published mix, with at least two runs of each part."""
     total = sum(part.published for part in parts)
     for index, part in enumerate(parts):
         least = HIGH_FAIR_RATE_MBPS if part.kind == "high fair rate" else 0.0
@@ -138,7 +138,7 @@ def curriculum(parts: tuple[Part, ...], runs: int, duration: Duration, seed: int
 
 
 def learnt(origin: Mapping[str, Any]) -> frozenset[Network]:
-    """Return the networks of the runs on which a forest was trained, drawn again from the record in its file.
+    """Return the networks on which a forest was trained, drawn again from the record in the forest's file.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Interface to ``fairweir-guard``, the program that sets windows at a network device; it needs root."""
+"""Interface to ``fairweir-guard``, the program that sets receive windows at a network device; it needs root."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairweir.play.kernel import find_program
 DAEMON = "fairweir-guard"
 #: Environment variable with the path of the daemon, if it is not in the interpreter's directory.
 DAEMON_VARIABLE = "FAIRWEIR_GUARD"
-#: Seconds that a question may take.
+#: Maximum time of a call of the daemon, s.
 _TIMEOUT_S = 10.0
 
 
@@ -21,21 +21,21 @@ def find_daemon() -> Path:
 
     Raises
     ------
-    KernelError : not found
+    KernelError : the program was not found
     """
     return find_program(DAEMON, DAEMON_VARIABLE, "the receiver's daemon")
 
 
 def clean() -> int:
-    """Remove what killed guards have left in this network namespace: filters, on Linux before 6.6.
+    """Remove the filters that killed guards left in this network namespace, which happens on Linux before 6.6.
 
     Returns
     -------
-    int, how many there were
+    int, number of filters removed
 
     Raises
     ------
-    KernelError : no daemon, or it fails
+    KernelError : the daemon was not found, or it fails
     """
     done = subprocess.run(  # noqa: S603
         [str(find_daemon()), "clean"], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S

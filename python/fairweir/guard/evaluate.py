@@ -1,4 +1,4 @@
-"""Effects of a receiver's policies over many configurations, simulated or on real TCP: throughputs with and without."""
+"""Effects of a receiver's policies in many configurations, simulated or on real TCP, compared with no policies."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from fairweir.scenario.model import Scenario
 
 TIMEOUT_S: Final = 600.0
 WINDOWS: Final = "autotuned"
-"""Default windows of the kernel's receivers, the same as the simulated ones'.
+"""Windows of the kernel's receivers: autotuned, as in the simulator.
 
-A guard can hardly reduce unlimited windows: advertised windows cannot be withdrawn.
+With unlimited windows a guard would have little effect, because an advertised window cannot be withdrawn.
 """
 
 
@@ -51,7 +51,7 @@ class Play:
 
     @cached_property
     def key(self) -> str:
-        """An identifier of the run's input; a run on another kernel has another one."""
+        """Identifier of the run's inputs, which include the kernel in the kernel world."""
         policy = self.treatment.policy
         held = [] if policy is None else [policy.digest, self.treatment.deployment]
         where = [platform.release(), WINDOWS] if self.world == "kernel" else []
@@ -60,13 +60,13 @@ class Play:
 
 @dataclass(frozen=True)
 class Shares:
-    """Throughputs of one run after the newcomers came.
+    """Throughputs of one run, after the newcomers started.
 
     Attributes
     ----------
     jain : float, between services or flows, depending on the challenge
     utilization : float, 0 to 1, of the bottleneck
-    throughputs_mbps : list, a flow each, incumbents first
+    throughputs_mbps : list with one value per flow, incumbents first
     mean_rtt_ms : float
     guard : dict; counters of the kernel world's guard: packets reported, lost, windows reduced, ``cpu_s``
     """
@@ -79,7 +79,7 @@ class Shares:
 
 
 class NotJudgedError(FairweirError):
-    """The kernel world's emulator was later than its budget allows, however often it was tried."""
+    """In all attempts of a kernel run, the emulator's lateness exceeded its limit."""
 
 
 def play(one: Play) -> Shares:
@@ -99,11 +99,11 @@ def play(one: Play) -> Shares:
 
 
 def play_on_kernel(one: Play, on_progress: Callable[[float], object] | None = None) -> Shares:
-    """Run a configuration on the kernel's TCP; a late run is repeated.
+    """Run a configuration on the kernel's TCP; a run that is not judged is repeated.
 
     Raises
     ------
-    NotJudgedError : all of them were late
+    NotJudgedError : no attempt can be judged
     KernelError, ConfigError : as for :func:`fairweir.play.run.run`; the guard refuses its policies
     """
     with tempfile.TemporaryDirectory(prefix="fairweir-guard-") as directory:
@@ -171,9 +171,9 @@ class Results:
 
     Attributes
     ----------
-    shares : of those that ended and can be judged
-    late : those that cannot be judged because the emulator was late
-    failures : a line each
+    shares : results of the runs that completed and are judged
+    late : the runs that are not judged, because the emulator was late
+    failures : one line per failed run
     """
 
     shares: dict[Play, Shares] = field(default_factory=dict)
@@ -189,18 +189,18 @@ def evaluate(
     on_done: Callable[[str], object] | None = None,
     on_progress: Callable[[float], object] | None = None,
 ) -> Results:
-    """Run what is not stored: simulations in parallel, then kernel runs one after another.
+    """Run all configurations whose results are not stored: simulations in parallel, then kernel runs one after another.
 
     Parameters
     ----------
-    workers : int, processes for simulations; default one per core
-    on_done : called after each run with the failure, or an empty text
-    on_progress : called with the fraction of a run on the kernel that has passed, 0 to 1
+    workers : int, number of processes for simulations; default one per core
+    on_done : called after each run with the failure, or with an empty text
+    on_progress : called with the finished fraction of a run on the kernel, 0 to 1
 
     Raises
     ------
-    ConfigError : the policies are refused
-    KernelError : the kernel world is not available here; found before anything is run
+    ConfigError : the policies are rejected
+    KernelError : the kernel world is not available; raised before the first run
     KeyboardInterrupt : Ctrl-C; finished runs are stored
     """
     every = list(dict.fromkeys(plays))

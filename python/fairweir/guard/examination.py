@@ -1,4 +1,4 @@
-"""Accuracy of a forest on runs not used for training, simulated or on real TCP."""
+"""Measure the accuracy of a forest on runs not used for training, simulated or on real TCP."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from fairweir.units import Duration
 
 @dataclass(frozen=True)
 class Sheet:
-    """An examination; accuracies are parts of the examples.
+    """Results of an examination; accuracies are fractions of the examples.
 
     Attributes
     ----------
     accuracy : float
-    of_guess : float; accuracy of always naming the most frequent class
-    by_part : accuracy and number of examples of each part of the mix
-    confusion : 3 x 3 counts, a row for each true class
-    late : int; runs on the kernel that may not be judged
+    of_guess : float; accuracy of a classifier that always returns the most frequent class
+    by_part : part of the mix -> accuracy, number of examples
+    confusion : 3 x 3 counts, one row per true class
+    late : int; number of kernel runs that are not judged
     """
 
     accuracy: float
@@ -55,7 +55,7 @@ def read(path: Path) -> dict[str, Any]:
 
     Raises
     ------
-    ConfigError : it cannot be read, or has no such record
+    ConfigError : the file cannot be read, or has no such record
     """
     hint = "fairweir guard train --out FILE writes one"
     try:
@@ -71,7 +71,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def questions(document: dict[str, Any], runs: int, duration: Duration, seed: int) -> list[PlannedRun]:
-    """Draw about `runs` runs of the forest's mix whose networks it was not trained on."""
+    """Draw about `runs` runs of the forest's mix, except those with networks on which it was trained."""
     origin = document["trained_on"]
     parts = MIXES[origin["mix"]]
     known = learnt(origin)
@@ -93,12 +93,12 @@ def examine(
     Parameters
     ----------
     document : the forest
-    rows : int; examples of each run
-    data : Path; a directory that stores the examples of finished runs
+    rows : int; number of examples per run
+    data : Path of the directory that stores the examples of finished runs
 
     Raises
     ------
-    ConfigError : no run may be judged
+    ConfigError : no run can be judged
     FairweirError : a run failed
     """
     library = Library(data)
@@ -112,7 +112,7 @@ def examine(
         if examples is not None:
             parts.setdefault(planned.part.name, []).append(examples)
     if not parts:
-        raise ConfigError("no run may be judged: packets left late", hint="run nothing else on this machine")
+        raise ConfigError("no run can be judged: packets were released late", hint="run nothing else on this machine")
     names = _core.guard_features()
     columns = [names.index(name) for name in document["features"]]
     answered = {}

@@ -1,4 +1,4 @@
-"""Examples for the flow policy: a receiver's features, and the flow's true share."""
+"""Examples for training the flow policy: a receiver's features of a flow, and the flow's true share."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from fairweir.units import Bytes, Duration, Rate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Between these a flow is near its share (CMU-CS-24-129, section 5.2).
+#: Range of throughput divided by the fair share in which a flow is "near" (CMU-CS-24-129, section 5.2).
 NEAR = (0.9, 1.1)
 CLASSES = ("below", "near", "above")
-#: Features that reveal when a flow began, and thus which flow is the newcomer of a run: leakage that does not exist in
-#: service.
+#: Features that reveal when a flow started, and therefore which flow is the newcomer. In operation, the start time does
+#: not identify a newcomer, so that these features would leak the class.
 LEAKING_FEATURES = frozenset({"age_us", "seq_bytes", "wire_bytes", "payload_bytes"})
-#: Arrivals are sampled so that about this many times the required rows remain, from which the required ones are drawn:
-#: on an unrestricted link, and on one whose flows are limited.
+#: Packet arrivals are sampled so that about this multiple of the required rows remains, from which the required rows
+#: are drawn. The first value is for runs without a guard, the second for runs in which a guard limits flows.
 _SURPLUS, _SURPLUS_HELD = 3, 30
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +44,7 @@ class Examples:
 
     Attributes
     ----------
-    values : n x 209, NaN where unknown; columns as ``_core.guard_features()``
+    values : n x 209; NaN if unknown; columns as in ``_core.guard_features()``
     labels : n; indices into :data:`CLASSES`
     """
 
@@ -52,14 +52,14 @@ class Examples:
     labels: Labels
 
     def without(self, features: Collection[str]) -> Examples:
-        """Make some features constant, so that nothing can be learnt from them."""
+        """Return the examples with some features set to a constant, so that a model cannot use them."""
         values = self.values.copy()
         values[:, [_core.guard_features().index(name) for name in features]] = 0.0
         return Examples(values, self.labels)
 
     @staticmethod
     def joined(many: Sequence[Examples]) -> Examples:
-        """Concatenate examples."""
+        """Return the concatenation of examples."""
         width = len(_core.guard_features())
         values = [one.values for one in many] or [np.empty((0, width))]
         labels = [one.labels for one in many] or [np.empty(0, np.uint8)]
@@ -67,7 +67,7 @@ class Examples:
 
 
 def label(share: Floats) -> Labels:
-    """Return for each share (throughput over an equal part) whether it is below, near or above: 0, 1, 2."""
+    """Return the class of each share (throughput divided by the fair share): 0 below, 1 near, 2 above."""
     low, high = NEAR
     return np.where(share < low, 0, np.where(share <= high, 1, 2)).astype(np.uint8)
 
@@ -81,9 +81,9 @@ class _Job:
 
 
 def _play(job: _Job) -> tuple[bytes, bytes]:
-    """Run the job; return the values and shares of its rows, raw."""
+    """Run the job; return the values and the shares of its rows as raw bytes."""
     config = job.config
-    # A guard in training begins with its flows.
+    # In training, the guard starts at the same time as the flows.
     from_ns = 0 if job.forest is not None else int(config["duration"] * LEARN_FROM)
     sampled = one_in(config, from_ns, job.rows, _SURPLUS if job.forest is None else _SURPLUS_HELD)
     columns = _core.guard_examples(json.dumps(config), from_ns, sampled, job.seed, forest=job.forest)
@@ -92,14 +92,14 @@ def _play(job: _Job) -> tuple[bytes, bytes]:
 
 
 def one_in(config: Mapping[str, Any], from_ns: int, rows: int, surplus: int = _SURPLUS) -> int:
-    """Return the fraction of the arrivals since `from_ns` to sample, so that about `surplus` times `rows` are."""
+    """Return k so that sampling one in k arrivals since `from_ns` gives about `surplus` times `rows` samples."""
     rate = Rate.from_bytes_per_s(config["links"][0]["hop"]["link"]["rate"])
     arrivals = rate * Duration.from_ns(config["duration"] - from_ns) / Bytes(config["packet"])
     return max(1, int(arrivals / (surplus * rows)))
 
 
 def draw_rows(columns: Mapping[str, bytes], config: Mapping[str, Any], rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw at most `rows` of a run's examples: values (rows x features), and shares of the link's rate."""
+    """Draw at most `rows` examples of a run; return their values (rows x features) and shares."""
     active = np.frombuffer(columns["active"], np.uint32)
     rate = Rate.from_bytes_per_s(config["links"][0]["hop"]["link"]["rate"])
     share = np.frombuffer(columns["mbps"]) * active / rate.mbps
@@ -116,7 +116,7 @@ class Library:
     directory: Path | None
 
     def get(self, key: str) -> Examples | None:
-        """Return the stored examples of a run, None if there are none."""
+        """Return the stored examples of a run; None if there are none."""
         found = self._store.get(key)
         return None if found is None else Examples(found[0], label(found[1]))
 
@@ -153,16 +153,16 @@ def gather(
     workers: int | None = None,
     on_done: Callable[[], object] | None = None,
 ) -> list[Examples]:
-    """Run them, except for those whose examples are stored.
+    """Run the planned runs, except those whose examples are stored, and return the examples of all.
 
     Parameters
     ----------
     planned_runs : the runs
-    rows : int; maximum examples of each run
-    library : gets each run's examples as it ends
-    forest : JSON; a flow policy with it limits the flows, and examples come from the whole run; None: no guard, and
-        they come from the last fifth
-    workers : int; processes, default one per core
+    rows : int; maximum number of examples per run
+    library : store of examples, to which each run's examples are added when the run ends
+    forest : JSON. A guard limits the flows with this forest, and examples are from the whole run. If None, there is no
+        guard, and examples are from the last fifth of the run.
+    workers : int; number of processes; default one per core
     on_done : called after each run
 
     Returns

@@ -1,8 +1,8 @@
-"""The flow policy's forest: trained by scikit-learn, reduced to few features, exported for the receiver's side.
+"""The flow policy's forest: trained by scikit-learn, reduced to few features, and exported for the guard.
 
-Source: CMU-CS-24-129, sections 5.2 and A.3. Rows are weighted so that rare classes count; one feature is taken from
-each of 20 clusters of similar ones. Deviation: trees have tens of leaves, not thousands, so that a decision takes
-microseconds.
+Source: CMU-CS-24-129, sections 5.2 and A.3. Rows of rare classes have larger weights. Features are grouped into 20
+clusters of similar features, and one feature of each cluster is used. Deviation: trees have tens of leaves instead of
+thousands, so that a decision takes microseconds.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-#: Features that a model has in the end.
+#: Number of features of the final model.
 FEATURES = 20
-#: Rows by which features are compared and ranked.
+#: Maximum number of rows for comparing and ranking features.
 _RANKED_ROWS = 4000
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Maximum size of a forest: trees of each class, and leaves of each tree."""
+    """Maximum size of a forest: number of trees per class, and of leaves per tree."""
 
     iterations: int = 40
     leaves: int = 31
@@ -52,7 +52,7 @@ def fit(examples: Examples, shape: Shape, seed: int) -> HistGradientBoostingClas
     from fairweir.guard.boosting import Boosting
 
     counts = np.bincount(examples.labels, minlength=len(CLASSES))
-    # validation takes one
+    # One example of each class is used for validation.
     if counts.min() < 2:
         rare = CLASSES[int(counts.argmin())]
         raise ConfigError(
@@ -81,13 +81,13 @@ def accuracy(model: HistGradientBoostingClassifier, examples: Examples) -> float
 
 
 def importance(model: HistGradientBoostingClassifier, examples: Examples, seed: int) -> Floats:
-    """Return how much accuracy each feature's shuffling costs, once."""
+    """Return for each feature the decrease of accuracy when its values are shuffled once."""
     dice = np.random.default_rng(seed)
     rows = dice.permutation(len(examples.labels))[:_RANKED_ROWS]
     values, labels = examples.values[rows], examples.labels[rows]
     whole = np.mean(model.predict(values) == labels)
     costs = np.zeros(values.shape[1])
-    # Features that no tree uses cost nothing.
+    # Shuffling a feature that no tree uses has no effect.
     for column in _asked(model):
         kept = values[:, column].copy()
         values[:, column] = dice.permutation(kept)
@@ -102,12 +102,12 @@ def _asked(model: HistGradientBoostingClassifier) -> list[int]:
 
 
 def clusters(values: Floats, n: int, seed: int) -> Labels:
-    """Group features by rank correlation; constant ones are in no group (0), the others in 1 to `n`.
+    """Group features by rank correlation; constant features are in group 0, the others in groups 1 to `n`.
 
     Parameters
     ----------
     values : rows x features; NaN counts as the mean
-    n : int; maximum number of groups
+    n : int; maximum number of groups without group 0
     """
     rows = np.random.default_rng(seed).permutation(len(values))[:_RANKED_ROWS]
     some = values[rows]
@@ -125,7 +125,7 @@ def clusters(values: Floats, n: int, seed: int) -> Labels:
 
 
 def select(groups: Labels, costs: Floats) -> list[int]:
-    """Return the most important feature of each group, the most important first."""
+    """Return the most important feature of each group, in descending order of importance."""
     members = [np.flatnonzero(groups == group) for group in np.unique(groups[groups > 0])]
     best = [max(group, key=lambda f: (costs[f], -f)) for group in members]
     return sorted((int(f) for f in best), key=lambda f: (-costs[f], f))
@@ -134,9 +134,9 @@ def select(groups: Labels, costs: Floats) -> list[int]:
 def document(
     model: HistGradientBoostingClassifier, features: list[str], trained_on: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the forest as the receiver's side reads it (``crates/guard/src/trees.rs``).
+    """Return the forest in the format that the guard reads (``crates/guard/src/trees.rs``).
 
-    `trained_on`, which that side ignores, records the source of the examples.
+    `trained_on` records the source of the examples; the guard ignores it.
     """
     trees = [{"class": kind, **_columns(tree.nodes)} for trees in model._predictors for kind, tree in enumerate(trees)]
     baseline = [float(x) for x in model._baseline_prediction[0]]
@@ -145,7 +145,7 @@ def document(
 
 def _columns(nodes: Any) -> dict[str, list[Any]]:
     is_leaf = nodes["is_leaf"].astype(bool)
-    # A split of the known from the unknown has an infinite threshold, which JSON lacks.
+    # A split between known and unknown values has an infinite threshold, which JSON cannot represent.
     thresholds = np.minimum(nodes["num_threshold"], sys.float_info.max)
     return {
         "feature": np.where(is_leaf, -1, nodes["feature_idx"]).tolist(),
@@ -162,6 +162,6 @@ def write(forest: dict[str, Any], path: Path) -> None:
 
 
 def walk(forest: dict[str, Any], values: Floats) -> tuple[Floats, Labels]:
-    """Return the scores (rows x 3) and classes that the receiver's side finds for rows of the forest's features."""
+    """Return the scores (rows x 3) and the classes that the guard computes for rows of the forest's features."""
     scores, classes = _core.guard_scores(json.dumps(forest), np.ascontiguousarray(values).tobytes())
     return np.frombuffer(scores).reshape(-1, len(CLASSES)), np.frombuffer(classes, np.uint8)

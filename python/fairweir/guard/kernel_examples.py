@@ -1,4 +1,4 @@
-"""Examples from real TCP: runs on the kernel, captured at their receivers and read by the simulator's code."""
+"""Examples from real TCP: runs on the kernel are captured at the receivers; the simulator's code extracts features."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def gather_on_kernel(
     *,
     on_done: Callable[[], object] | None = None,
 ) -> list[Examples | None]:
-    """Run them on the kernel one after another, except for those whose examples are stored.
+    """Run the planned runs on the kernel, except those whose examples are stored, and return the examples of all.
 
     Parameters
     ----------
-    planned_runs : the runs; examples are from the last fifth of each
+    planned_runs : the runs, one after another; examples are from the last fifth of each
     rows : int; maximum examples of each run
     library : gets each run's examples as it ends
     on_done : called after each run
 
     Returns
     -------
-    list in the order of `planned_runs`; None where packets were released late, so that the run cannot be judged
+    list in the order of `planned_runs`; None for a run that cannot be judged, because packets were released late
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Summary of a challenge over its configurations: fairness, utilisation, throughputs, and whether the claim holds."""
+"""Summary of a challenge over its configurations: fairness, utilization, throughputs, and whether the claim holds."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from fairweir.guard.treatments import Treatment
 from fairweir.judging.outcome import Outcome, combine
 
 RESAMPLES: Final = 2_000
-"""Of the bootstrap over configurations."""
+"""Number of resamples of the bootstrap over configurations."""
 HARM_PERCENT: Final = 5.0
-"""Maximum decrease of a median, in percent, where policies should change nothing."""
+"""Maximum decrease of a median, %, if the claim is that policies change nothing."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Over configurations; shares of incumbents and newcomers are parts of the link's rate, medians."""
+    """Medians over configurations; the shares of incumbents and newcomers are fractions of the link's rate."""
 
     configurations: int
     median_jain: float
@@ -41,9 +41,9 @@ class TreatmentResult:
 
     Attributes
     ----------
-    gain_percent : float; by how much the median JFI rises
-    gain_interval : pair; 95 % by bootstrap over configurations
-    utilization_percent : float; by how much the median utilisation rises
+    gain_percent : float; increase of the median of Jain's fairness index (JFI), %
+    gain_interval : pair; 95 % interval by bootstrap over configurations, %
+    utilization_percent : float; increase of the median utilization, %
     """
 
     treatment: str
@@ -55,14 +55,14 @@ class TreatmentResult:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim holds, with statistical significance where a gain is claimed."""
+        """Whether the claim holds; a gain must be statistically significant."""
         if self.published.claim == "gains":
             return self.gain_interval[0] > 0.0
         return min(self.gain_percent, self.utilization_percent) >= -HARM_PERCENT
 
     @property
     def verdict(self) -> Outcome:
-        """Of the claim; a gain that is not significant fails it."""
+        """Outcome of the claim; a claim of a gain fails if the gain is not significant."""
         return Outcome.HOLDS if self.holds else Outcome.FAILS
 
 
@@ -72,9 +72,9 @@ class ChallengeResult:
 
     Attributes
     ----------
-    fair_incumbents, fair_newcomers : float; medians of the parts of the link that would be fair
-    incomplete : int; configurations left out because a run of theirs failed or may not be judged
-    jain, utilization : by treatment, a number each configuration; for drawing
+    fair_incumbents, fair_newcomers : float; medians of the fair shares, as fractions of the link's rate
+    incomplete : int; configurations left out because one of their runs failed or is not judged
+    jain, utilization : treatment -> one value per configuration, for figures
     """
 
     challenge: str
@@ -88,16 +88,16 @@ class ChallengeResult:
 
     @property
     def holds(self) -> bool:
-        """Whether all its claims hold."""
+        """Whether all claims hold."""
         return self.verdict is not Outcome.FAILS
 
     @property
     def verdict(self) -> Outcome:
-        """Of all its claims together."""
+        """Combined outcome of all claims."""
         return combine(verdict.verdict for verdict in self.verdicts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the part of ``fairweir guard evaluate --json`` about it."""
+        """Return the challenge's part of ``fairweir guard evaluate --json``."""
         return {
             "challenge": self.challenge,
             "configurations": self.without.configurations,
@@ -111,12 +111,12 @@ class ChallengeResult:
 def sum_up(
     challenge: str, plays: Mapping[Case, Sequence[Play]], shares: Mapping[Play, Shares]
 ) -> ChallengeResult | None:
-    """Summarise one challenge; None if no configuration has been run completely.
+    """Summarize one challenge; return None if no configuration has been run completely.
 
     Parameters
     ----------
-    plays : of each configuration, one run per treatment, the first without policies
-    shares : of runs that ended and can be judged
+    plays : for each configuration, one run per treatment; the first is without policies
+    shares : results of the runs that completed and are judged
     """
     whole = {case: several for case, several in plays.items() if all(one in shares for one in several)}
     if not whole:

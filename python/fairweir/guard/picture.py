@@ -1,4 +1,4 @@
-"""Fairness and utilisation over configurations, without and with a receiver's policies, as distributions."""
+"""Figure of the distributions of fairness and utilization over configurations, without and with policies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 COLUMN_INCHES: Final = 3.2
 HEIGHT_INCHES: Final = 5.8
-#: The first is of runs without policies.
+#: Line styles of the treatments; the first is for runs without policies.
 _DASHES: Final = ("--", "-", "-.", ":")
 
 
@@ -31,17 +31,17 @@ def save_distributions(
 
     Raises
     ------
-    ConfigError : an unknown file name extension
+    ConfigError : the file name extension is unknown
     """
     save_figure(distributions(outcomes, on_kernel), path)
 
 
 def distributions(outcomes: Sequence[ChallengeResult], on_kernel: Sequence[ChallengeResult] = ()) -> Figure:
-    """Draw the share of configurations up to each JFI and utilisation: a column a challenge, a line a treatment.
+    """Draw the cumulative distributions of JFI and utilization: one column per challenge, one line per treatment.
 
     Parameters
     ----------
-    on_kernel : results of the same challenges on the kernel, drawn thinner
+    on_kernel : results of the same challenges on the kernel, drawn with thinner lines
     """
     from matplotlib.figure import Figure
 
@@ -52,7 +52,7 @@ def distributions(outcomes: Sequence[ChallengeResult], on_kernel: Sequence[Chall
     lines = {}
     for column, outcome in enumerate(outcomes):
         for row, (values, label) in enumerate(
-            ((outcome.jain, "Jain's fairness index"), (outcome.utilization, "link utilisation"))
+            ((outcome.jain, "Jain's fairness index"), (outcome.utilization, "link utilization"))
         ):
             axis = axes[row, column]
             for name, several in values.items():

@@ -1,4 +1,4 @@
-"""Throughput over time without and with a guard, as a picture."""
+"""Figure of the throughput over time without and with a guard."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def save(comparison: Comparison, path: Path) -> None:
 
     Raises
     ------
-    ConfigError : another ending than .png, .svg or .pdf, or no such directory
+    ConfigError : the extension is not .png, .svg or .pdf, or the directory does not exist
     """
     save_figure(figure(comparison), path)
 
 
 def figure(comparison: Comparison) -> Figure:
-    """Two panels, one below the other: a line per service, and all together."""
+    """Draw two panels, without and with the guard, each with a line per service and a line for their sum."""
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=SIZE_INCHES, layout="constrained")

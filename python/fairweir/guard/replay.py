@@ -1,4 +1,4 @@
-"""Apply a guard's policies to a capture: the decisions that it would have taken; nothing is sent."""
+"""Apply a guard's policies to a capture and return the guard's decisions; nothing is sent."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def replay(
 
     Parameters
     ----------
-    capture : Path of a pcap or pcapng file, captured at the receiver, with both directions
-    policy : Policy, a file of policies
+    capture : Path of a pcap or pcapng file that was captured at the receiver and has both directions
+    policy : Policy, a policy file
     managed : addresses of the guarded hosts; default the host that receives the most payload
     on_progress : called periodically with the number of frames read
 

@@ -1,4 +1,4 @@
-"""From a mix of flows to a forest, and its accuracy on unseen flows."""
+"""Train a forest on a mix of flows, and measure its accuracy on unseen flows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairweir.guard.kernel_examples import gather_on_kernel
 from fairweir.play.run import World
 from fairweir.units import Duration
 
-#: Of any ten consecutive runs this many are for examination only.
+#: Of each ten consecutive runs, this number is used for examination only.
 _EXAMINED_OF_TEN = 3
 
 
@@ -29,16 +29,16 @@ class Plan:
     Attributes
     ----------
     mix : str, a key of :data:`~fairweir.guard.configurations.MIXES`
-    runs : int, runs of the mix (the report: 800, 800 and 13,000)
-    rows : int, examples of each run
-    duration : of each run; the newcomer comes after a fifth, examples are from the last fifth
+    runs : int, number of runs of the mix (in the report 800, 800 and 13 000)
+    rows : int, number of examples per run
+    duration : duration of each run; the newcomer starts after a fifth of it, and examples are from the last fifth
     unseen : newcomers for additional examination
-    rounds : int; this many times all runs are repeated with the current forest limiting their flows, and it is trained
-        again on all examples: limited flows have different features
+    rounds : int; number of further rounds. In each, all runs are repeated with flows that the current forest limits,
+        and the forest is trained again on all examples, because limited flows have different features.
     leaky_features : bool; whether features that reveal a run's schedule are allowed, as in the report
-    shape : of the forest
-    seed : int; of all that is drawn
-    world : world to run in; on the kernel there are no rounds
+    shape : maximum size of the forest
+    seed : int; seed of all random draws
+    world : world to run in; on the kernel, there are no further rounds
     """
 
     mix: str
@@ -54,7 +54,7 @@ class Plan:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """The record of the runs in a forest's file, sufficient to draw them again."""
+        """The record of the runs in a forest's file, from which the runs can be drawn again."""
         of_runs = {"mix": self.mix, "runs": self.runs, "rows": self.rows, "duration_s": self.duration.s}
         how = {"rounds": self.rounds, "leaky_features": self.leaky_features, "seed": self.seed, "world": self.world}
         return {**of_runs, **how}
@@ -65,7 +65,7 @@ class Plan:
         return list(curriculum(MIXES[self.mix], self.runs, self.duration, self.seed))
 
     def unseen_runs(self, newcomer: str) -> list[PlannedRun]:
-        """Runs of the mix's incumbent with a newcomer not used in training, as many as are examined otherwise."""
+        """Return runs of the mix's incumbent with an unseen newcomer, as many as are examined of the mix."""
         part = Part(MIXES[self.mix][0].incumbent, newcomer, "random", 1)
         runs = max(2, self.runs * _EXAMINED_OF_TEN // 10)
         return list(curriculum((part,), runs, self.duration, self.seed + 1))
@@ -77,15 +77,15 @@ class Trained:
 
     Attributes
     ----------
-    forest : dict; the format of the receiver's side
+    forest : dict; in the guard's format
     of_all : float; accuracy with all 209 features
-    of_selected : float; with the selected features
-    of_held : float; in the last round, with limited flows; None without rounds
-    by_part : accuracy and number of examples of each part of the mix, and of each newcomer not seen
-    of_guess : float; accuracy of always naming the class that is most frequent in training
-    confusion : 3 x 3 counts, a row for each true class
-    importance : accuracy that shuffling each selected feature costs the whole model
-    rows : int, examples trained on, and examined on
+    of_selected : float; accuracy with the selected features
+    of_held : float; accuracy in the last round, with limited flows; None without further rounds
+    by_part : part of the mix, or unseen newcomer -> accuracy, number of examples
+    of_guess : float; accuracy of a classifier that always returns the most frequent class of the training
+    confusion : 3 x 3 counts, one row per true class
+    importance : selected feature -> decrease of the model's accuracy when the feature's values are shuffled
+    rows : int; numbers of examples for training and for examination
     """
 
     forest: dict[str, Any]
@@ -119,7 +119,7 @@ def train(
     workers: int | None = None,
     on_progress: Callable[[str, int, int], object] | None = None,
 ) -> Trained:
-    """Run the plan, select features, train the forest, examine it.
+    """Run the planned runs, select features, train the forest, and examine it.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def train(
 
     Raises
     ------
-    ConfigError : a class is too rare to be learnt
+    ConfigError : a class has too few examples
     FairweirError : a run failed
     """
     tell = on_progress or (lambda what, done, total: None)
@@ -152,7 +152,7 @@ def train(
         return collected if plan.leaky_features else [examples.without(LEAKING_FEATURES) for examples in collected]
 
     planned_runs = plan.planned_runs
-    # By whole runs: rows of one run are too similar.
+    # Whole runs are used for either training or examination, because the rows of one run are similar.
     is_kept = [index * _EXAMINED_OF_TEN % 10 < _EXAMINED_OF_TEN for index in range(len(planned_runs))]
 
     def divided(collected: list[Examples]) -> tuple[Examples, Examples]:

@@ -1,4 +1,4 @@
-"""Treatments of a configuration: no guard, the challenge's own policy, a user's policies."""
+"""Treatments of a configuration: no guard, the challenge's policy, or a user's policies."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fairweir.play.run import World
 
 WITHOUT: Final = "without"
 PERFECT: Final = "perfect classifier"
-"""An upper bound for trained classifiers: it knows the link's rate and the number of flows."""
+"""Name of the classifier that knows the link's rate and the number of flows: an upper bound for trained classifiers."""
 OWN: Final = "service policy"
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Policies (TOML) with a name, and their file."""
+    """A policy file (TOML): its name, its text and its path."""
 
     name: str
     text: str
@@ -32,11 +32,11 @@ class Policy:
 
     @staticmethod
     def read(path: Path) -> Policy:
-        """Read a file of policies, as ``fairweir guard run --config`` takes it.
+        """Read a policy file, as ``fairweir guard run --config`` does.
 
         Raises
         ------
-        ConfigError : it cannot be read, or is not TOML
+        ConfigError : the file cannot be read, or is not TOML
         """
         try:
             text = path.read_text(encoding="utf-8")
@@ -49,18 +49,21 @@ class Policy:
 
     @cached_property
     def forest(self) -> Path | None:
-        """The file of the flow policy's forest, relative to that of the policies; None without one."""
+        """Path of the flow policy's forest, which the policy file names relative to its own folder;
+
+        None without a forest.
+        """
         flow = tomllib.loads(self.text).get("flow", {})
         model = flow.get("model") if isinstance(flow, dict) else None
         return self.file.parent / model if self.file is not None and isinstance(model, str) else None
 
     @cached_property
     def trees(self) -> str | None:
-        """The forest (JSON), None without one.
+        """The forest (JSON); None without a forest.
 
         Raises
         ------
-        ConfigError : it cannot be read
+        ConfigError : the forest cannot be read
         """
         if self.forest is None:
             return None
@@ -74,7 +77,7 @@ class Policy:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all that decides: the policies and the forest."""
+        """A hash of the policies and the forest."""
         return hashlib.sha256(json.dumps([self.text, self.trees]).encode()).hexdigest()
 
     def trained_on(self) -> frozenset[Network] | None:
@@ -93,7 +96,7 @@ class Treatment:
 
     Attributes
     ----------
-    policy : None: no guard
+    policy : None if there is no guard
     """
 
     policy: Policy | None = None
@@ -108,25 +111,25 @@ class Treatment:
 
     @property
     def is_real(self) -> bool:
-        """Whether the kernel supports it: a guard there has no additional information, and one guards all receivers."""
+        """Whether the kernel world supports it: all receivers have guards, and these know only what they observe."""
         knows_fair_share = self.policy is not None and self.policy.text == FAIR_SHARE
         return self.deployment == "all" and not knows_fair_share
 
     def published(self, challenge: Challenge) -> Published:
-        """Return the report's claim about it."""
+        """Return the report's claim about this treatment."""
         return challenge.published[self.deployment]
 
 
 def treatments(challenge: str, policies: Sequence[Policy], world: World) -> list[Treatment]:
-    """Return the treatments of `challenge`, the first without any guard.
+    """Return the treatments of `challenge`; the first has no guard.
 
     Parameters
     ----------
-    policies : a user's, besides the challenge's own
+    policies : the user's policies, in addition to the challenge's policy
 
     Raises
     ------
-    ConfigError : no treatment that the kernel world supports
+    ConfigError : the kernel world supports none of the treatments
     """
     rules = CHALLENGES[challenge]
     own = Policy(PERFECT if rules.policy == FAIR_SHARE else OWN, rules.policy)

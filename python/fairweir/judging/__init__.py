@@ -1,1 +1,1 @@
-"""Judgement of measurements: metrics of a run, intervals of a mean, the outcome of a claim."""
+"""Judge measurements: metrics of a run, confidence intervals of a mean, and the outcome of a claim."""

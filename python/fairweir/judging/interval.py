@@ -1,8 +1,9 @@
 """Confidence intervals over seeds.
 
-A run is one sample of everything random in a scenario: start times, phases, random jitter, loss, the CCA's random
-numbers. The interval of the mean over n seeds is Student's t-interval; for ratios, whose errors multiply, that of the
-logarithms. With the few seeds of an audit, a bootstrap would be too narrow (three values have ten resamples).
+A run is one sample of all random quantities in a scenario: start times, phases, random jitter, loss, and the CCA's
+random numbers. The interval of the mean over n seeds is Student's t-interval. For ratios, whose errors multiply, it is
+computed from the logarithms. With the few seeds of an audit, a bootstrap interval would be too narrow (three values
+have ten distinct resamples).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ CONFIDENCE = 0.95
 
 
 class Scale(StrEnum):
-    """How the errors of a metric add up, and where its values end."""
+    """Whether the errors of a metric add or multiply, and the range of its values."""
 
     RATIO = "ratio"
     """At least 1; errors multiply."""
@@ -37,26 +38,27 @@ class Scale(StrEnum):
 
 
 def student_t(degrees: int) -> float:
-    """Two-sided 95 % quantile of Student's t."""
+    """Return the two-sided 95 % quantile of Student's t-distribution."""
     return student_t_quantile(degrees, 0.5 + CONFIDENCE / 2)
 
 
 @words_for_enums
 def interval(samples: Sequence[float], scale: Scale) -> Interval:
-    """Mean over seeds and its 95 % t-interval.
+    """Return the mean over seeds and its 95 % t-interval.
 
     Parameters
     ----------
     samples : one finite value per seed, at least one
-    scale : decides whether the mean is geometric (ratios and factors), and where the interval is cut off
+    scale : determines whether the mean is geometric (ratios and factors), and the range to which the interval is
+        limited
 
     Returns
     -------
-    Interval, in the samples' unit; a single sample has the whole range that `scale` allows
+    Interval, in the samples' unit; the interval of a single sample is the whole range of `scale`
 
     Raises
     ------
-    ValueError : no samples, or one that is not finite
+    ValueError : there is no sample, or a sample is not finite
     """
     if not samples or not all(math.isfinite(s) for s in samples):
         raise ValueError(f"an interval needs finite samples: {list(samples)}")
@@ -83,7 +85,7 @@ def _mean_and_half_width(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def _ratio_end(logarithm: float) -> float:
-    """Return the upper end of a ratio: at most the ceiling, unless nothing is known about it."""
+    """Return the upper end of a ratio's interval: at most `RATIO_CEILING`; infinite if there is only one sample."""
     if math.isinf(logarithm):
         return math.inf
     return math.exp(min(logarithm, math.log(RATIO_CEILING)))

@@ -10,16 +10,16 @@ from fairweir.errors import FairweirError
 from fairweir.judging.summary import Statistic, Summary
 
 RATIO_CEILING = 1e6
-"""Stands for the ratio of a flow that delivered nothing: larger than a run of 10^8 packets can show."""
+"""Ratio reported if a flow delivered nothing; larger than any plausible ratio in a run of 10^8 packets."""
 
 
 def throughputs_mbps(summary: Summary) -> list[float]:
-    """Per flow, in the scenario's order."""
+    """Return the throughput of each flow, Mbit/s, in the scenario's order."""
     return [flow.throughput_mbps for flow in summary.flows]
 
 
 def max_min_ratio(rates: Sequence[float]) -> float:
-    """Largest rate divided by the smallest, at least 1 and at most `RATIO_CEILING`."""
+    """Return the largest rate divided by the smallest: at least 1, at most `RATIO_CEILING`."""
     largest, smallest = max(rates), min(rates)
     if largest <= 0.0:
         return RATIO_CEILING
@@ -29,49 +29,49 @@ def max_min_ratio(rates: Sequence[float]) -> float:
 
 
 def jain(rates: Sequence[float]) -> float:
-    """Return Jain's fairness index: 1 if all are equal, 1/n if one has all; 0 if all are 0 (null in a summary)."""
+    """Return Jain's fairness index: 1 if all rates are equal, 1/n if one flow has the whole rate, 0 if all are 0."""
     squares = sum(r * r for r in rates)
     return sum(rates) ** 2 / (len(rates) * squares) if squares > 0.0 else 0.0
 
 
 def exponent(xs: Sequence[float], ys: Sequence[float]) -> float:
-    """Return the exponent with which y grows with x: the least squares slope of ln y against ln x.
+    """Return the exponent e of y ~ x^e: the least squares slope of ln y against ln x.
 
     Parameters
     ----------
-    xs, ys : n positive numbers each; at least two different xs
+    xs, ys : n positive numbers each; at least two of `xs` differ
     """
     return linear_regression([math.log(x) for x in xs], [math.log(y) for y in ys]).slope
 
 
 def ratio(summary: Summary) -> float:
-    """Largest throughput divided by the smallest."""
+    """Return the largest throughput divided by the smallest."""
     return max_min_ratio(throughputs_mbps(summary))
 
 
 def fairness_index(summary: Summary) -> float:
-    """Jain's index of the throughputs."""
+    """Return Jain's index of the throughputs."""
     return jain(throughputs_mbps(summary))
 
 
 def utilization(summary: Summary) -> float:
-    """Utilisation of the first link, which is the bottleneck in all dumbbells here; at most 1."""
+    """Return the utilization, at most 1, of the first link, which is the bottleneck of a dumbbell."""
     return min(1.0, summary.links[0].utilization)
 
 
 def mean_rtt_ms(summary: Summary) -> float | None:
-    """Mean over flows of each flow's mean RTT (the convention of FRCC's scripts, docs/derivations.md)."""
+    """Return the mean over flows of each flow's mean RTT (the convention of FRCC's scripts, docs/derivations.md)."""
     means = [flow.rtt_ms.mean for flow in summary.flows if flow.rtt_ms.mean is not None]
     return sum(means) / len(means) if means else None
 
 
 def sampled(value: float | None, of: str) -> float:
-    """Return a statistic of a delay that must have samples.
+    """Return a statistic of a delay, which must have samples.
 
     Parameters
     ----------
-    value : one of the statistics of ``rtt_ms``, ``qdelay_ms`` or ``queue_ms``
-    of : the flow or link, for the message
+    value : a statistic of ``rtt_ms``, ``qdelay_ms`` or ``queue_ms``; None without samples
+    of : the flow or link, for the error's message
 
     Raises
     ------
@@ -79,18 +79,18 @@ def sampled(value: float | None, of: str) -> float:
     """
     if value is None:
         raise FairweirError(
-            f"no delay was sampled: `{of}`", hint="nothing was acknowledged after the warm-up; simulate for longer"
+            f"no delay was sampled: `{of}`", hint="nothing was acknowledged after the warm-up; increase the duration"
         )
     return value
 
 
 def mean_queue_ms(summary: Summary) -> float | None:
-    """Return the mean time that packets waited for the first link; None if no packet passed."""
+    """Return the mean queueing delay at the first link; None if no packet passed."""
     return _queue_ms(summary, "mean")
 
 
 def p95_queue_ms(summary: Summary) -> float | None:
-    """Return the 95th percentile of the wait for the first link; None if no packet passed."""
+    """Return the 95th percentile of the queueing delay at the first link; None if no packet passed."""
     return _queue_ms(summary, "p95")
 
 
@@ -99,12 +99,12 @@ def _queue_ms(summary: Summary, statistic: Statistic) -> float | None:
 
 
 def loss_rate(summary: Summary) -> float:
-    """Packets lost by packets lost or delivered, over all flows."""
+    """Return the number of lost packets divided by that of lost or delivered packets, over all flows."""
     lost = lost_pkts(summary)
     settled = lost + sum(flow.delivered_pkts for flow in summary.flows)
     return lost / settled if settled else 0.0
 
 
 def lost_pkts(summary: Summary) -> int:
-    """Packets lost after the warm-up, over all flows."""
+    """Return the number of packets lost after the warm-up, over all flows."""
     return sum(flow.lost_pkts for flow in summary.flows)

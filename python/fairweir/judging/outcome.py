@@ -1,7 +1,7 @@
-"""Outcomes of claims, thresholds with their reasons, and how an interval is judged by one.
+"""Outcomes of claims, thresholds with their reasons, and the judgment of an interval by a threshold.
 
-Audits and reproductions use these four words. Proofs (proved, refuted, vacuous, unknown), the starvation hunt and
-contracts have their own words; an audit maps those of the hunt and of the contract to these.
+Audits and reproductions use these four outcomes. Proofs (proved, refuted, vacuous, unknown), the starvation hunt and
+contracts have other outcomes; an audit converts those of the hunt and of the contract to these four.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Outcome(StrEnum):
     FAILS = "fails"
     UNKNOWN = "unknown"
     INFO = "info"
-    """Measured and shown, not judged: no threshold is agreed on."""
+    """Measured and shown but not judged, because there is no agreed threshold."""
 
     @property
     def symbol(self) -> str:
-        """One character that is readable without colour."""
+        """One character that distinguishes the outcomes without color."""
         return {"holds": "✓", "fails": "✗", "unknown": "?", "info": "·"}[self.value]
 
 
@@ -41,7 +41,7 @@ class Direction(StrEnum):
 
 
 class Threshold(BaseModel):
-    """A bound with its reason: a number without one is an opinion."""
+    """A bound, with the reason and the source for its value."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -51,7 +51,7 @@ class Threshold(BaseModel):
     source: str
 
     def admits(self, value: float) -> bool:
-        """Return whether `value` is on the good side."""
+        """Return whether `value` satisfies the bound."""
         return value <= self.bound if self.direction is Direction.AT_MOST else value >= self.bound
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Interval(BaseModel):
     hi: float
 
     def outcome(self, threshold: Threshold) -> Outcome:
-        """Judge a whole interval: the verdict is known only if all of it is on one side.
+        """Return whether the whole interval satisfies or violates a threshold.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Interval(BaseModel):
 
         Returns
         -------
-        Outcome : ``holds`` or ``fails``; ``unknown`` if the interval straddles the bound
+        Outcome : ``holds`` or ``fails``; ``unknown`` if the interval contains values on both sides of the bound
         """
         lo_good, hi_good = threshold.admits(self.lo), threshold.admits(self.hi)
         if lo_good and hi_good:
@@ -89,9 +89,9 @@ class Interval(BaseModel):
 
 @words_for_enums
 def combine(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return the outcome of several claims together.
+    """Return the combined outcome of several claims.
 
-    Return fails if any fails; else unknown if any is unknown; else holds if any was judged.
+    It is ``fails`` if any claim fails; else ``unknown`` if any is unknown; else ``holds`` if any holds; else ``info``.
     """
     seen = set(outcomes)
     for outcome in (Outcome.FAILS, Outcome.UNKNOWN, Outcome.HOLDS):

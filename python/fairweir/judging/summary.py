@@ -1,8 +1,7 @@
-"""Typed results of a run: the simulator's and the kernel world's record, as ``fairweir run --json`` prints it.
+"""Typed results of a run in the simulator or the kernel world: the document that ``fairweir run --json`` prints.
 
-Fields have the record's keys (`crates/scenario/src/summary.rs`), which end in the unit, so that sums and quotients of
-them are those of the record to the last bit; properties without a unit in their name are quantities of
-:mod:`fairweir.units`.
+Fields have the names and values of the document's keys (`crates/scenario/src/summary.rs`). These names end in the unit.
+Properties without a unit in their name are quantities of :mod:`fairweir.units`.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from fairweir.units import Duration, Rate
 
 T = TypeVar("T")
 
-#: Names of the values of :class:`Statistics`.
+#: Names of the statistics in :class:`Statistics`.
 Statistic = Literal["mean", "min", "p50", "p95", "p99", "max"]
 
 
 @dataclass(frozen=True)
 class Statistics(Generic[T]):
-    """Statistics of a delay; percentiles to within 1 %.
+    """Statistics of a delay; percentiles have an error of at most 1 %.
 
     Attributes
     ----------
     samples : int
-    mean, min, p50, p95, p99, max : the delay; None without a sample
+    mean, min, p50, p95, p99, max : the delay; None without samples
     """
 
     samples: int
@@ -41,7 +40,7 @@ class Statistics(Generic[T]):
     max: T | None
 
     def value(self, statistic: Statistic) -> T | None:
-        """Return one of them."""
+        """Return the statistic with this name."""
         found: T | None = getattr(self, statistic)
         return found
 
@@ -58,17 +57,17 @@ class FlowSummary:
     Attributes
     ----------
     id : str
-    cca : str, as the scenario names it
-    throughput_mbps : float, Mbit/s; acknowledged data, each packet once, by the time the flow was active
-    goodput_mbps : float, Mbit/s; the same without headers
+    cca : str, as in the scenario
+    throughput_mbps : float, Mbit/s; acknowledged data, each packet once, divided by the time the flow was active
+    goodput_mbps : float, Mbit/s; the throughput without headers
     rtt_ms : Statistics of float, ms; RTT samples
-    qdelay_ms : Statistics of float, ms; RTT samples less rtprop
+    qdelay_ms : Statistics of float, ms; RTT samples minus rtprop
     loss_rate : float; packets declared lost divided by packets lost or delivered
     lost_pkts, retransmits, timeouts, sent_pkts, delivered_pkts : int; retransmissions count as sent
     mark_rate : float; congestion-experienced marks divided by packets delivered
-    completion_s : float, s after its start; None of a flow that did not complete, or is endless
-    violations : int; violated bounds of path elements
-    extra : dict; keys that only some runs have
+    completion_s : float, s; completion time, from the flow's start. None if the flow did not complete or is endless.
+    violations : int; number of violated bounds of path elements
+    extra : dict; keys that are not in all runs
     """
 
     id: str
@@ -90,7 +89,7 @@ class FlowSummary:
 
     @property
     def throughput(self) -> Rate:
-        """Acknowledged data by the time the flow was active."""
+        """Acknowledged data divided by the time the flow was active."""
         return Rate.from_mbps(self.throughput_mbps)
 
     @property
@@ -105,17 +104,17 @@ class FlowSummary:
 
     @property
     def qdelay(self) -> Statistics[Duration]:
-        """RTT samples less rtprop."""
+        """RTT samples minus rtprop."""
         return _durations(self.qdelay_ms)
 
     @property
     def completion(self) -> Duration | None:
-        """Time from the flow's start to its completion, if it completed."""
+        """Time from the flow's start to its completion; None if it did not complete."""
         return None if self.completion_s is None else Duration.from_s(self.completion_s)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
-        """Read one of the record's ``flows``.
+        """Convert an entry of the document's ``flows``.
 
         Raises
         ------
@@ -132,9 +131,9 @@ class LinkSummary:
     ----------
     name : str
     utilization : float; bytes served divided by the bytes that the link could have served
-    queue_ms : Statistics of float, ms; time that packets waited for the link, transmission excluded
+    queue_ms : Statistics of float, ms; queueing delay, without the transmission time
     drops, marks, arrivals : int, packets
-    extra : dict; keys that only some runs have
+    extra : dict; keys that are not in all runs
     """
 
     name: str
@@ -147,18 +146,18 @@ class LinkSummary:
 
     @property
     def queue(self) -> Statistics[Duration]:
-        """Time that packets waited for the link, transmission excluded."""
+        """Queueing delay, without the transmission time."""
         return _durations(self.queue_ms)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
-        """Read one of the record's ``links``; raises as :meth:`FlowSummary.of`."""
+        """Convert an entry of the document's ``links``; raises as :meth:`FlowSummary.of`."""
         return cls(**_values(cls, document, ("queue_ms",)))
 
 
 @dataclass(frozen=True)
 class Lateness:
-    """Percentiles of a lateness, microseconds."""
+    """Percentiles of a lateness, us."""
 
     p50: float
     p90: float
@@ -173,11 +172,11 @@ class Emulator:
 
     Attributes
     ----------
-    judged : bool; whether the run can be judged
-    reason : str, why not, else empty
+    judged : bool; whether the emulator was accurate enough for the run's results to count
+    reason : str; why the run is not judged, else empty
     mode : "mtu" or "tso"
-    budget_us : float, limit of the 99th percentile of `release_error_us`
-    release_error_us : Lateness; actual less intended time at which packets left the emulator
+    budget_us : float, us; maximum 99th percentile of `release_error_us`
+    release_error_us : Lateness; actual minus intended time at which packets left the emulator
     """
 
     judged: bool
@@ -189,7 +188,7 @@ class Emulator:
 
 @dataclass(frozen=True)
 class OverTime:
-    """Series of a run.
+    """Time series of a run.
 
     Attributes
     ----------
@@ -209,7 +208,7 @@ class Summary:
 
     Attributes
     ----------
-    document : dict, as ``fairweir run --json`` prints it
+    document : dict; what ``fairweir run --json`` prints
     """
 
     document: Mapping[str, Any] = field(repr=False)
@@ -258,12 +257,12 @@ class Summary:
 
     @property
     def wall(self) -> Duration:
-        """Real time that the run took."""
+        """Real time of the run."""
         return Duration.from_s(self.document["wall_s"])
 
     @cached_property
     def emulator(self) -> Emulator | None:
-        """The emulator's accuracy, of a run in the kernel world."""
+        """The emulator's accuracy in a run in the kernel world; None for a simulated run."""
         found = self.document.get("emulator")
         if found is None:
             return None
@@ -272,27 +271,27 @@ class Summary:
 
     @cached_property
     def over_time(self) -> OverTime:
-        """Series of the run.
+        """Time series of the run.
 
         Raises
         ------
-        KeyError : the task had no interval
+        KeyError : the run recorded no time series
         """
         return OverTime(**self.document["over_time"])
 
     @classmethod
     def from_json(cls, content: bytes | str) -> Summary:
-        """Parse the document of a record, such as summary.json; raises as :meth:`check`, and ValueError."""
+        """Parse a JSON document such as summary.json; raises as :meth:`check`, or a ValueError."""
         found = cls(json.loads(content))
         found.check()
         return found
 
     def check(self) -> None:
-        """Read every flow and link.
+        """Convert all flows and links.
 
         Raises
         ------
-        KeyError, TypeError : a key is missing, or something else has its place
+        KeyError, TypeError : a key is missing, or a value has the wrong type
         """
         _ = self.flows, self.links
 
@@ -301,7 +300,7 @@ class Summary:
         return json.dumps(self.document).encode()
 
     def without_scenario(self) -> Summary:
-        """Return the summary without the scenario, for where that is stored anyway."""
+        """Return the summary without the scenario, for documents that store the scenario separately."""
         return Summary({key: value for key, value in self.document.items() if key != "scenario"})
 
 

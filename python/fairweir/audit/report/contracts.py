@@ -1,4 +1,4 @@
-"""Empirical contracts: each flow's rate against its observed congestion, with the fitted function."""
+"""Figures of empirical contracts: each flow's rate against its observed congestion, with the fitted function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def contract_figure(result: ContractResult) -> Figure | None:
-    """Every flow of every run as a point, and the best fit as a line.
+    """Draw each flow of each run as a point, and the best fit as a line.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def contract_figure(result: ContractResult) -> Figure | None:
 
 
 def _axis(values: list[float]) -> dict[str, Any]:
-    """Logarithmic, as the fits are, unless the values hardly vary."""
+    """Return an axis: logarithmic, like the fits, or linear if all values are within a factor of 1.5."""
     if max(values) > 1.5 * min(values):
         return log_ticks(values)
     return {"range": linear_range(values)}
@@ -103,4 +103,4 @@ def _candidates(result: ContractResult) -> Table | None:
         )
         for c in result.candidates
     )
-    return Table(("shape", "parameters", "R²", "BIC", "error at unseen capacities (ln)"), rows)
+    return Table(("shape", "parameters", "R²", "BIC", "error at link rates not fitted (ln)"), rows)

@@ -1,4 +1,4 @@
-"""Metrics along an axis: one figure a metric, one curve a CCA, with intervals, theory and the threshold judged by."""
+"""Metrics along an axis: one figure per metric, one curve per CCA, with intervals, theory and the claim's threshold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairweir.audit.results import ClaimResult, Curve, FamilyResult, Point
 
 TICK_CHARACTERS = 8
-"""Of a category's name on one line, with six categories in a figure of a third of the page."""
+"""Maximum characters per line of a category's name: six categories fit in a figure of a third of the page's width."""
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,23 @@ class CcaCurve:
     index: int
     curve: Curve
     dodge: float = 0.0
-    """Sideways shift on a category axis, so that CCAs do not hide each other."""
+    """Horizontal offset on a category axis, so that the points of CCAs do not overlap."""
 
 
 def metric_figures(
     family: FamilyResult, results: Sequence[tuple[int, str, FamilyResult]], exhibits: Iterable[ClaimResult]
 ) -> dict[str, Figure]:
-    """Draw a figure for every metric that `family` measured.
+    """Draw a figure for each metric that `family` measured.
 
     Parameters
     ----------
-    family : FamilyResult, of any CCA: gives name and axis
-    results : (column in the report, CCA, its results), of all CCAs that ran the family
+    family : FamilyResult of any CCA; only its name and axis are read
+    results : (column in the report, CCA, its results) of each CCA that ran the family
     exhibits : claims on the family; their thresholds are drawn
 
     Returns
     -------
-    dict, metric -> Figure, in the order in which the family names its metrics
+    dict, metric -> Figure, in the order of the family's metrics
     """
     metrics: dict[str, list[CcaCurve]] = {}
     for place, (index, cca, measured) in enumerate(results):
@@ -57,7 +57,8 @@ def metric_figures(
             metrics.setdefault(curve.metric, []).append(CcaCurve(cca, index, curve, dodge))
     thresholds: dict[str, Threshold] = {}
     for exhibit in exhibits:
-        # A claim on a curve's exponent has another name than the curve's metric; its bound is not a value on the curve.
+        # The name of a claim on a curve's exponent differs from the metric's name; its bound is not a value on the
+        # curve.
         if exhibit.threshold is not None and exhibit.name.endswith(f".{exhibit.metric}"):
             thresholds.setdefault(exhibit.metric, exhibit.threshold)
     figures = {}
@@ -79,13 +80,14 @@ def _metric_figure(
     label = known.label if known else style.axis_label(metric, curves[0].curve.unit)
     view = known.view if known else View.SPREAD
     xs = sorted({p.x for c in curves for p in c.curve.points})
-    # A single point is drawn as a category: CCAs are next to each other, not on top.
+    # A single point is drawn as a category, so that the CCAs' points are next to each other and do not overlap.
     axis = family.axis if len(xs) > 1 else family.axis.model_copy(update={"scale": "category"})
     data = [trace for c in curves for trace in _curve_traces(axis, c)]
     data += [_reference_trace(reference, xs) for reference in references]
     seen = [v for p in points for v in (p.value, p.lo, p.hi, p.theory)]
     seen += [reference.at(x) for reference in references for x in xs]
-    # An interval may reach zero, which plotly cuts off on a logarithmic axis; a value may not.
+    # plotly clips an interval that reaches zero on a logarithmic axis, which is acceptable; it would omit a value of
+    # zero.
     is_positive = all(p.value is not None and p.value > 0 for p in points)
     yaxis = _value_axis(label, view, seen, threshold, is_positive=is_positive)
     layout = {"xaxis": _along(axis, points), "yaxis": yaxis, "showlegend": False}
@@ -190,7 +192,7 @@ def _along(axis: Axis, points: Sequence[Point]) -> dict[str, Any]:
 
 
 def _tick_texts(labels: dict[float, str]) -> list[str]:
-    """Return numbers without the unit that the axis names; a fraction stays one: ``1/16`` rather than ``0.0625``."""
+    """Return tick labels without the unit, which the axis title has. Fractions remain: ``1/16``, not ``0.0625``."""
     firsts = {x: (label.split() or [""])[0] for x, label in labels.items()}
     return [firsts[x] if "/" in firsts[x] else f"{plain(x)}" for x in sorted(labels)]
 
@@ -223,7 +225,7 @@ def _value_axis(
 
 
 def _threshold_line(threshold: Threshold, yaxis: dict[str, Any]) -> dict[str, Any]:
-    """Draw a line at the bound and a tint over the bad side."""
+    """Return a layout with a line at the bound and a tint over the values that violate the claim."""
     bounds = yaxis.get("range")
     if bounds is None:
         return {}
@@ -269,9 +271,9 @@ def _caption(curves: Sequence[CcaCurve], references: Sequence[Reference]) -> str
         if c.curve.law and any(p.theory is not None for p in c.curve.points):
             laws.setdefault(c.curve.law, []).append(c.cca)
     if laws:
-        parts.append("Dotted, theory: " + "; ".join(f"{', '.join(ccas)} {law}" for law, ccas in laws.items()) + ".")
+        parts.append("Dotted: theory, " + "; ".join(f"{', '.join(ccas)} {law}" for law, ccas in laws.items()) + ".")
     if references:
-        parts.append("Grey: " + "; ".join(f"{r.label} ({r.dash})" for r in references) + ".")
+        parts.append("Gray: " + "; ".join(f"{r.label} ({r.dash})" for r in references) + ".")
     return " ".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""One metric over categories for every CCA at once, as a grid of coloured numbers."""
+"""One metric over categories for all CCAs, as a grid of colored numbers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ COLOURS: Final = ((0.0, "#0072B2"), (0.25, "#8FC1DE"), (0.5, "#F4F4F2"), (0.75, 
 """Blue where the incumbent gets more, white where both get the same, vermilion where the new flow gets more."""
 
 LARGEST_DECADE: Final = 1.5
-"""The colour saturates at a ratio of about 30: ten is starvation, more of it does not need a shade of its own."""
+"""Absolute value of log10(ratio) at which the color saturates, a ratio of about 30; a ratio of 10 is starvation."""
 
 
 def grid_figure(metric: Metric, results: Sequence[tuple[int, str, FamilyResult]]) -> Figure | None:
-    """CCAs down, categories across, `metric` in each cell.
+    """Draw a grid with a row per CCA, a column per category and the value of `metric` in each cell.
 
     Parameters
     ----------
-    results : (column in the report, CCA, its results), of all CCAs that ran the family
+    results : (column in the report, CCA, its results) of each CCA that ran the family
 
     Returns
     -------
-    Figure ; None if no CCA has a number
+    Figure ; None if no CCA has a value
     """
     cells = {
         (cca, point.label): point
@@ -88,7 +88,7 @@ def grid_figure(metric: Metric, results: Sequence[tuple[int, str, FamilyResult]]
             "yaxis": {"autorange": "reversed", "showgrid": False, "type": "category"},
             "margin": {"l": 90, "r": 12, "t": 40, "b": 12},
         },
-        caption="Above 1 the row's flow gets more than the incumbent, below 1 less; a ratio of ten is starvation.",
+        caption="Above 1, the CCA of the row gets more than the incumbent; below 1, less. A ratio of 10 is starvation.",
         height=110 + 46 * len(ccas),
         is_wide=True,
     )

@@ -1,4 +1,4 @@
-"""The starvation hunt: how much jitter of each kind starves a flow, and whether the ratio keeps growing."""
+"""Figures of the starvation hunt: the minimum jitter of each kind that starves a flow, and the ratio's growth."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Hunts: TypeAlias = Sequence[tuple[int, HuntResult]]
 """(column in the report, result), one per CCA."""
 
 NONE_AT = 2.0
-"""Position of "none" on the axis of D, relative to the largest D tried."""
+"""Position of "none" on the axis of D, as a multiple of the largest D tried."""
 
 
 def hunt_figures(hunts: Hunts) -> list[Figure]:
-    """Smallest D by kind of jitter, and the ratio's growth with rate and with time, for all CCAs."""
+    """Draw the smallest D for each kind of jitter, and the ratio's growth with the rate and with time, for all CCAs."""
     figures = [smallest_jitter(hunts), *(growth_figure(hunts, axis) for axis in GROWTH_AXES)]
     return [figure for figure in figures if figure is not None]
 
 
 def smallest_jitter(hunts: Hunts) -> Figure | None:
-    """Draw the smallest D that the search saw exceed the bound, a row for each kind of jitter."""
+    """Draw the smallest D at which the search found a ratio above the bound, with a row for each kind of jitter."""
     kinds = list(dict.fromkeys(kind for _, hunt in hunts for kind in hunt.smallest_d_ms))
     if not kinds:
         return None
@@ -78,8 +78,9 @@ def smallest_jitter(hunts: Hunts) -> Figure | None:
             "yaxis": {"tickvals": list(range(len(kinds))), "ticktext": kinds, "range": [len(kinds) - 0.5, -0.5]},
             "showlegend": False,
         },
-        caption="D is the maximum time a packet or ACK is held. Hollow: no ratio above the bound at any D, rate and"
-        " buffer tried. These are results of the search; only the final scenario is confirmed on new seeds.",
+        caption="D is the maximum time a packet or ACK is held. A hollow symbol means that no"
+        " ratio exceeded the bound at any D, rate and buffer tried. These are results of the search; only the final"
+        " scenario is confirmed with new seeds.",
         height=110 + 42 * len(kinds),
         table=Table(
             ("kind of jitter, D (ms)", *(hunt.cca for _, hunt in hunts)),
@@ -96,7 +97,7 @@ def _smallest(hunt: HuntResult, kind: str) -> str:
 
 
 def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
-    """Draw the ratio of each CCA's found scenario as only the rate, or only the duration, grows."""
+    """Draw the throughput ratio in the scenario found for each CCA while only the rate, or only the duration, grows."""
     curves = [(i, h, g) for i, h in hunts for g in h.growth if g.axis == axis and g.points]
     if not curves:
         return None
@@ -129,8 +130,8 @@ def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
         title=f"Ratio of the found scenario over {GROWTH_WORDS[axis]}",
         data=data,
         layout=layout,
-        caption="Dotted: the same links without jitter. A ratio that keeps growing is starvation, one that does not is"
-        " bounded unfairness."
+        caption="Dotted: the same links without jitter. A ratio that grows without bound is starvation; otherwise the"
+        " unfairness is bounded."
         f" Exponents: {exponents}.",
         table=Table(
             (GROWTH_AXES[axis], *(hunt.cca for _, hunt, _ in curves)),
@@ -140,7 +141,7 @@ def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
 
 
 def _growth_traces(index: int, hunt: HuntResult, growth: Growth) -> list[dict[str, Any]]:
-    """Draw the ratio, and the control: the same links without jitter."""
+    """Return the traces of the ratio and of its control, the same links without jitter."""
     points = sorted(growth.points, key=lambda p: p.x)
     return [
         {

@@ -1,4 +1,4 @@
-"""Runs over time: throughput, cwnd, RTT and queue of one run; throughput of several CCAs in the same scenario."""
+"""Figures over time: throughput, cwnd, RTT and queue of one run, or the throughput of several CCAs in one scenario."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from fairweir.audit.results import Trace, TraceFlow
 
 FLOWS_DRAWN: Final = 12
-"""Maximum distinguishable lines; flows are then selected evenly by mean throughput."""
+"""Maximum number of lines that a reader can distinguish. Of more flows, a sample over the mean throughputs is drawn."""
 
 TIME_SLACK_S: Final = 2e-4
-"""Times in results are rounded to a tenth of a millisecond."""
+"""Tolerance for evenly spaced times, s: times in results are rounded to 0.1 ms."""
 
 PANEL_GAP: Final = 0.035
-"""Between stacked panels, as part of the figure's height."""
+"""Gap between stacked panels, as a fraction of the figure's height."""
 
 
 def run_figure(family: str, cca: str, trace: Trace) -> Figure:
-    """Throughput, cwnd, RTT and queue of one run, stacked over a common time axis."""
+    """Draw throughput, cwnd, RTT and queue of one run in stacked panels with a common time axis."""
     flows = drawn_flows(trace.flows)
     columns: dict[str, list[list[float | None]]] = {
         "throughput_mbps": [f.throughput_mbps for f in flows],
@@ -77,7 +77,7 @@ def run_figure(family: str, cca: str, trace: Trace) -> Figure:
 
 
 def side_by_side(family: str, traces: Sequence[tuple[str, Trace]]) -> Figure:
-    """Throughput of every flow, a panel a CCA, on common axes."""
+    """Draw the throughput of each flow, with one panel per CCA and common axes."""
     _, first = traces[0]
     panels = _domains(len(traces))
     drawn = [(cca, trace, drawn_flows(trace.flows)) for cca, trace in traces]
@@ -126,7 +126,7 @@ def side_by_side(family: str, traces: Sequence[tuple[str, Trace]]) -> Figure:
 
 
 def drawn_flows(flows: Sequence[TraceFlow]) -> list[TraceFlow]:
-    """All flows if they are few, else some of them, evenly by mean throughput, in the scenario's order."""
+    """Return at most `FLOWS_DRAWN` flows, in the scenario's order; of more, evenly spaced ranks of mean throughput."""
     if len(flows) <= FLOWS_DRAWN:
         return list(flows)
     ranked = sorted(range(len(flows)), key=lambda i: (_mean(flows[i].throughput_mbps), i))
@@ -145,13 +145,13 @@ def _flow_label(flow: TraceFlow, flows: Sequence[TraceFlow]) -> str:
 
 
 def _place(flow: TraceFlow) -> str:
-    """Return the flow's id without its CCA's name, so that a legend serves several CCAs."""
+    """Return the flow's id without its CCA's name, so that several CCAs share one legend."""
     own = flow.id.removeprefix(flow.cca).lstrip("-")
     return flow.id if own == flow.id else f"flow {own}".strip()
 
 
 def _times(trace: Trace) -> dict[str, Any]:
-    """Return plotly's keys for the times: start and step if they are evenly spaced, which halves the page."""
+    """Return plotly's keys for the times: start and step if they are evenly spaced, which halves the page's size."""
     times = trace.t_s
     if len(times) > 2:
         step = (times[-1] - times[0]) / (len(times) - 1)
@@ -161,7 +161,7 @@ def _times(trace: Trace) -> dict[str, Any]:
 
 
 def _time_axis(trace: Trace) -> dict[str, Any]:
-    """Return the common time axis, with the warm-up, which no number counts, shaded."""
+    """Return the common time axis. The warm-up, which the results exclude, is shaded."""
     end = trace.t_s[-1] if trace.t_s else 1.0
     layout: dict[str, Any] = {"xaxis": {"title": {"text": style.axis_label("t_s")}, "range": [0, end]}}
     if trace.warmup_s > 0:
@@ -173,14 +173,14 @@ def _time_axis(trace: Trace) -> dict[str, Any]:
 def _caption(trace: Trace) -> str:
     text = f"Seed {trace.seed}."
     if trace.warmup_s > 0:
-        text += f" Shaded: the first {trace.warmup_s:g} s, which the summary's numbers leave out."
+        text += f" Shaded: the first {trace.warmup_s:g} s, the warm-up, which the results exclude."
     if len(trace.flows) > FLOWS_DRAWN:
-        text += f" {FLOWS_DRAWN} of {len(trace.flows)} flows, picked evenly by mean throughput."
+        text += f" {FLOWS_DRAWN} of {len(trace.flows)} flows, sampled evenly by mean throughput."
     return text
 
 
 def _domains(rows: int) -> list[list[float]]:
-    """Vertical extent of stacked panels, first on top."""
+    """Return the vertical extent of each stacked panel, from the top down."""
     height = (1.0 - PANEL_GAP * (rows - 1)) / rows
     tops = [1.0 - row * (height + PANEL_GAP) for row in range(rows)]
     return [[max(0.0, round(top - height, 6)), round(top, 6)] for top in tops]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_report(results: AuditResults, path: Path) -> Path:
-    """Write the report of `results`; a reader never sees half of one.
+    """Write the report of `results`; the file is replaced completely or not at all.
 
     Parameters
     ----------

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, FamilyResult
 
 FIGURES_AT_ONCE: Final = 3
-"""Metrics that are not claimed on are folded away, unless a section would show fewer figures than fill a row."""
+"""Figures in a row. Figures of metrics without a claim are collapsed, except those that fill a section's first row."""
 
 ORDER: Final = (Outcome.FAILS, Outcome.UNKNOWN, Outcome.HOLDS, Outcome.INFO)
 
 
 def sections_of(results: AuditResults) -> tuple[Section, ...]:
-    """Every family that ran, then the hunt, the contracts, and exhibits of families that left no measurements."""
+    """Return the sections: families that ran, the hunt, the contracts, exhibits of families without measurements."""
     ccas = results.ccas
     sections = [_family_section(ccas, family, measured) for family, measured in families_of(ccas)]
     sections += [s for s in (_hunt_section(ccas), _contract_section(ccas)) if s is not None]
@@ -95,7 +95,7 @@ def _split(
 
 
 def _runs(family: str, measured: list[tuple[int, str, FamilyResult]]) -> tuple[Figure, ...]:
-    """Time series: first each scenario that several CCAs ran, side by side, then every run separately."""
+    """Return figures over time: first all CCAs together, for each scenario that several ran; then each run."""
     traces = [(cca, trace) for _, cca, f in measured for trace in f.traces]
     together = []
     for label in dict.fromkeys(trace.label for _, trace in traces):
@@ -106,7 +106,7 @@ def _runs(family: str, measured: list[tuple[int, str, FamilyResult]]) -> tuple[F
 
 
 def _evidence(rows: tuple[Row, ...], *, is_open: bool) -> tuple[Evidence, ...]:
-    """Claims that fail or are unknown, or the others; worst first."""
+    """Return the claims that fail or are unknown (`is_open`), or the other claims; in the order of `ORDER`."""
     found = [cell for row in rows for cell in row.cells if cell is not None and cell.is_open == is_open]
     return tuple(sorted(found, key=lambda item: ORDER.index(item.exhibit.verdict)))
 
@@ -151,7 +151,7 @@ def _contract_section(ccas: list[CcaResults]) -> Section | None:
         title="Empirical contracts",
         outcome=outcome_of(rows) if rows else Word(Outcome.INFO),
         question="Which function of which statistic determines how flows of the CCA share a link?",
-        setup="flows of one CCA on dumbbells of several capacities and flow counts; a point is a flow of a run",
+        setup="flows of one CCA on dumbbells with several link rates and numbers of flows; a point is a flow in a run",
         paragraphs=tuple((contract.cca, f"{contract.text}.") for contract in contracts),
         rows=rows,
         figures=tuple(f for contract in contracts if (f := contract_figure(contract)) is not None),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Score:
-    """A CCA's verdict in a box."""
+    """The summary of a CCA at the top of the page: its verdict and the number of claims per verdict."""
 
     cca: str
     colour: str
@@ -78,7 +78,7 @@ class Evidence:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Where it was measured, the bound with reason and source, and the expected value."""
+        """The worst point, the bound with its reason and source, and the expected value."""
         exhibit = self.exhibit
         facts = [("Worst at", exhibit.at)] if exhibit.at else []
         if exhibit.threshold is not None:
@@ -158,7 +158,7 @@ class Row:
 
     @property
     def is_open(self) -> bool:
-        """Return whether it fails, or is unknown, for any CCA."""
+        """Return whether the exhibit fails or is unknown for at least one CCA."""
         return any(c is not None and c.is_open for c in self.cells)
 
 
@@ -207,27 +207,27 @@ class Page:
 
     @property
     def is_dense(self) -> bool:
-        """Return whether the matrix has so many columns that intervals go below their values."""
+        """Return whether the matrix has so many columns that an interval is shown below its value."""
         return len(self.results.ccas) > 2
 
     @property
     def comparison(self) -> Comparison | None:
-        """The comparison with the baseline, where one was given."""
+        """The comparison with the baseline, if a baseline was given."""
         return self.results.comparison
 
     def change(self, cell: Evidence | None) -> Change | None:
-        """Return how a claim differs from the baseline; None if it does not, or there is no baseline."""
+        """Return how a claim differs from the baseline; None if it does not differ or there is no baseline."""
         if cell is None or self.comparison is None:
             return None
         return self.comparison.change(cell.cca, cell.exhibit.name)
 
     @staticmethod
     def anchor(change: Change) -> str:
-        """Return the HTML id of the evidence behind a change."""
+        """Return the HTML id of the evidence for a change."""
         return slug("x", change.cca, change.exhibit)
 
     def is_changed(self, row: Row) -> bool:
-        """Whether a claim differs from the baseline for any CCA."""
+        """Return whether the claim differs from the baseline for at least one CCA."""
         return any(self.change(cell) is not None for cell in row.cells)
 
     @property
@@ -237,7 +237,7 @@ class Page:
 
     @property
     def facts(self) -> str:
-        """Amount of evidence."""
+        """Number of runs, packets and seeds, in words."""
         r = self.results
         seeds = f"{len(r.seeds)} seeds" if len(r.seeds) != 1 else "1 seed"
         searches = sum(int(found["runs"]) for c in r.ccas for found in (c.hunt, c.contract) if found is not None)
@@ -256,7 +256,7 @@ class Page:
 
     @property
     def scores(self) -> list[Score]:
-        """A box for each CCA."""
+        """The summary of each CCA."""
         return [
             Score(
                 c.cca,
@@ -275,7 +275,7 @@ class Page:
 
     @cached_property
     def figures(self) -> list[Figure]:
-        """All figures, each once."""
+        """All figures of the page."""
         return [f for s in self.sections for f in (*s.figures, *s.more_figures, *s.runs)]
 
 
@@ -308,12 +308,12 @@ def rows_of(ccas: list[CcaResults], family: str) -> tuple[Row, ...]:
 
 
 def outcome_of(rows: Iterable[Row]) -> Word:
-    """The verdict on several rows together."""
+    """Return the combined verdict on several rows."""
     return Word(combine(c.exhibit.verdict for row in rows for c in row.cells if c is not None))
 
 
 def families_of(ccas: list[CcaResults]) -> list[tuple[FamilyResult, list[tuple[int, str, FamilyResult]]]]:
-    """Families in the order of their first appearance, each with the results of every CCA."""
+    """Return the families in the order of their first appearance, each with the results of all CCAs."""
     names = list(dict.fromkeys(f.name for c in ccas for f in c.families))
     found = []
     for name in names:

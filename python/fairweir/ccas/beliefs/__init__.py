@@ -1,4 +1,4 @@
-"""Families of beliefs that rules read, one file per family; `fairweir.formal.beliefs` has what they are."""
+"""Families of beliefs that rules read, one file per family; `fairweir.formal.beliefs` defines the beliefs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fairweir.ccas.beliefs.family import REGISTERED, BeliefFamily, Kernel, Unit,
 
 REGISTERED.update({family.name: family for family in (CCAC, CBR_DELAY)})
 _QUANTITIES: dict[str, Unit] = {**CCAC.units, **CBR_DELAY.units, "alpha": Unit.RATE}
-#: By the name that rule files write.
+#: Name in rule files -> family.
 FAMILIES: Mapping[str, BeliefFamily] = REGISTERED
-#: Names of quantities, with their powers of data and time. MSS is alpha times R and is an abbreviation.
+#: Name of each quantity -> its unit. MSS is not in this table: it is an abbreviation of alpha R.
 QUANTITIES: Mapping[str, Unit] = _QUANTITIES
 
 
 def register(family: BeliefFamily) -> None:
-    """Let rules read a family's beliefs from now on."""
+    """Register a family, so that rules can read its beliefs."""
     REGISTERED[family.name] = family
     _QUANTITIES.update(family.units)
 

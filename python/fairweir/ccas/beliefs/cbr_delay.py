@@ -1,4 +1,4 @@
-"""Beliefs on a CBR-delay link: a lower bound on its rate, and an upper one on its queue (thesis section 4.2.2.1)."""
+"""Beliefs on a CBR-delay link: a lower bound on its rate and an upper bound on its queue (thesis section 4.2.2.1)."""
 
 from fairweir.ccas.beliefs.family import BeliefFamily, Kernel, Unit
 

@@ -1,4 +1,4 @@
-"""Beliefs on a CCAC link: bounds on its rate, and on the queueing delay (thesis section 4.1.1)."""
+"""Beliefs on a CCAC link: bounds on its rate and a lower bound on the queueing delay (thesis section 4.1.1)."""
 
 from fairweir.ccas.beliefs.family import BeliefFamily, Kernel, Unit
 

@@ -1,4 +1,4 @@
-"""A family of beliefs as rules know it: the names that they may read, their units, and how kernel C reads them."""
+"""A family of beliefs for rules: the names of the beliefs, their units, and the kernel C that reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Unit(Enum):
-    """Unit of a form, as powers of data and time."""
+    """Unit of a linear form, as powers of data and time."""
 
     RATE = (1, -1)
     DATA = (1, 0)
@@ -22,14 +22,14 @@ class Unit(Enum):
 
 @dataclass(frozen=True)
 class Kernel:
-    """How a decision in kernel C gets at a family's beliefs.
+    """Kernel C with which a rule's decision reads a family's beliefs.
 
     Attributes
     ----------
-    header : str, of `bpf/`, which computes them
-    floor : str, C; the rate below which a flow never sends: a packet in R, for any alpha of a flow
-    arguments : str, C; the parameters of the decision
-    atoms : per quantity and power of R that it is multiplied by: the name of its variable, and its value in C
+    header : str; file in `bpf/` that computes the beliefs
+    floor : str, C expression; minimum sending rate: one packet per R, for any alpha
+    arguments : str, C; parameters of the decision's function
+    atoms : (quantity, power of R by which it is multiplied) -> (name of its variable, C expression of its value)
     """
 
     header: str
@@ -40,11 +40,11 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False)
 class BeliefFamily:
-    """Beliefs that are computed together, by the name of the network model that they assume.
+    """Beliefs that are computed together; the family has the name of the network model that they assume.
 
     Attributes
     ----------
-    name : str, as rule files have it
+    name : str, as in rule files
     units : the beliefs that a rule may read, with their units
     kernel : Kernel, or None if kernel C cannot compute them
     """
@@ -59,14 +59,14 @@ class BeliefFamily:
         return tuple(self.units)
 
     def __reduce__(self) -> tuple[Callable[[str], BeliefFamily], tuple[str]]:
-        """Pickle as a name: a family is one object in every process."""
+        """Pickle the name only, because each process has exactly one object per family."""
         return family_named, (self.name,)
 
 
-#: By the name that rule files write; filled by the package.
+#: Name in rule files -> family; `fairweir.ccas.beliefs` fills it.
 REGISTERED: dict[str, BeliefFamily] = {}
 
 
 def family_named(name: str) -> BeliefFamily:
-    """Return the family of that name."""
+    """Return the family called `name`."""
     return REGISTERED[name]
