@@ -1,9 +1,9 @@
 """Network models as linear arithmetic: questions to solvers, exact traces, and proofs.
 
-Rooms, in the order in which they build on one another:
+Packages, each importing only those above it:
 
 encoding : a question's variables and constraints, traces, properties, rules, the synthesis invariant
-exact : models, beliefs, senders and the invariant by definition, in exact fractions: judges traces, draws random ones
+exact : models, beliefs, senders and the invariant by definition, in exact fractions; checks traces, draws random ones
 models, beliefs : network models and families of beliefs for solvers, one file each
 hand_encoded : CCAs that are not rules, for solvers and by definition
 solving, certificates : solvers and their answers; proofs that a checker without dependencies accepts

@@ -34,7 +34,7 @@ class Buffer(StrEnum):
 
 @words_for_enums
 def fixed_size(buffer: Buffer, grid: Grid) -> Fraction | None:
-    """Return beta in C R if the buffer determines it, else None.
+    """Return beta in units of C R, or None if the kind of buffer does not fix it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def fixed_size(buffer: Buffer, grid: Grid) -> Fraction | None:
 
 @words_for_enums
 def min_size(buffer: Buffer, grid: Grid) -> Fraction:
-    """Return the minimum beta in C R; it must also exceed alpha unless it is fixed.
+    """Return the minimum beta in units of C R; unless beta is fixed, it must also exceed alpha.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def min_size(buffer: Buffer, grid: Grid) -> Fraction:
 
 @words_for_enums
 def admits(buffer: Buffer, grid: Grid, beta: z3.ArithRef, alpha: z3.ArithRef) -> list[z3.BoolRef]:
-    """Return the constraints on beta and alpha, both in C R.
+    """Return the constraints on beta and alpha, both in units of C R.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Constants of claims, and demands of the synthesis invariant. Only numbers: encodings and judges share them.
+"""Constants of claims, and requirements of the synthesis invariant. Encodings and judges share these numbers.
 
 Source: thesis section 4.2.1 and the published code, which differ in places; each constant names its source.
 """
@@ -13,18 +13,19 @@ from typing import Final
 from fairweir.formal.beliefs.choices import Start
 from fairweir.formal.encoding.grid import Grid
 
-#: Minimum part of C that is served over the trace; 3/10 for cc_probe_slow, which drains two R of three (Table 4.2).
+#: Minimum utilization: bytes served divided by C times the length of the trace. The thesis uses 3/10 for
+#: cc_probe_slow, which drains the queue in two of every three R (Table 4.2).
 UTILIZATION: Final = Fraction(1, 2)
-#: All waiting bytes, in C (R + D), beyond 3 alpha. Published code; the thesis has 5 for inflight.
+#: Maximum number of waiting bytes in excess of 3 alpha, in C (R + D). Published code; the thesis bounds inflight by 5.
 QUEUE: Final = Fraction(4)
-#: Bytes that may wait in addition to `QUEUE`, in alpha: not expressible in C R on slow links.
+#: The bytes that may wait in addition to `QUEUE`, in alpha: on slow links, 3 MSS can be a large part of C R.
 QUEUE_PACKETS: Final = 3
 #: A step that loses more than this many MSS has a large loss. Thesis section 4.2.1: "more than 3MSS loss as large".
 LARGE_LOSS: Final = 3
 
 
 def published_large_loss(grid: Grid) -> Fraction:
-    """Return the MSS above which a step's loss is large in the published code: T - 1, the steps of the trace.
+    """Return the loss in a step, in MSS, above which the published code calls it large: T - 1, the steps of the trace.
 
     The synthesis invariant uses it, as the published searches did; claims about a CCA use `LARGE_LOSS`.
     """
@@ -32,12 +33,12 @@ def published_large_loss(grid: Grid) -> Fraction:
 
 
 class LargeLoss(StrEnum):
-    """When a large loss is held against a CCA although its beliefs shrink (thesis section 4.2.1, G4 and G7)."""
+    """When a large loss violates the invariant even if the beliefs shrink (thesis section 4.2.1, G4 and G7)."""
 
     NEVER = "never"
     ALWAYS = "always"
     LARGE_BUFFERS = "large-buffers"
-    """If the buffer is large: `Demands.large_buffer`."""
+    """If the buffer is at least `Demands.large_buffer`."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,12 @@ class Demands:
 
     Attributes
     ----------
-    utilization : minimum part of C that is served
-    queue : maximum queue, C (R + D), beyond 3 MSS
-    large_loss : when a large loss counts although beliefs shrink
-    large_buffer : C (R + D); from there on a buffer is large. Thesis: 3, published code: 5
-    large_size : MSS in a step above which a loss is large; None: `published_large_loss`
-    start : may beliefs be stale at first?
+    utilization : minimum utilization, as a fraction of C
+    queue : maximum queue in excess of 3 MSS, in C (R + D)
+    large_loss : when a large loss is a violation even if the beliefs shrink
+    large_buffer : minimum size of a large buffer, in C (R + D). Thesis: 3, published code: 5
+    large_size : loss in a step, in MSS, above which it is large; None: `published_large_loss`
+    start : whether beliefs may be stale at t = 0
     """
 
     utilization: Fraction = UTILIZATION
@@ -62,5 +63,5 @@ class Demands:
     start: Start = Start.CONSISTENT
 
     def large(self, grid: Grid) -> Fraction:
-        """Return the MSS in a step above which a loss is large."""
+        """Return the loss in a step, in MSS, above which it is large."""
         return published_large_loss(grid) if self.large_size is None else self.large_size

@@ -21,7 +21,7 @@ Lookup = Callable[[str], z3.ArithRef]
 
 
 def attach(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
-    """Make `flow` of `system` send by `rule`; return the constraints, which are the group ``rule FLOW``.
+    """Make `flow` of `system` send as `rule` decides. Return the constraints, which form the group ``rule FLOW``.
 
     The flow's beliefs must be attached before.
 
@@ -40,7 +40,7 @@ def encode(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
     """Return the constraints by which `flow` sends as `rule` decides, at every point from t = R on.
 
     Beliefs must be attached to the flow before. The floor rate >= alpha is among the system's own constraints, so only
-    the part of max(alpha, expression) that binds from above is stated.
+    the upper bound that max(alpha, expression) sets on the rate is added.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _under(guard: Sequence[z3.BoolRef], claim: z3.BoolRef) -> z3.BoolRef:
 
 
 def _is_rate(rate: z3.ArithRef, form: LinearForm, system: System, lookup: Lookup) -> list[z3.BoolRef]:
-    """State rate = max(alpha, form), given rate >= alpha."""
+    """Return constraints that imply rate = max(alpha, form), given rate >= alpha."""
     if all(atom == _ALPHA for atom, _ in form.terms):
         factor = sum((factor for _, factor in form.terms), Fraction(0))
         return [rate == z3.Q(*max(factor, Fraction(1)).as_integer_ratio()) * system.alpha]
@@ -93,7 +93,7 @@ def _condition(condition: Condition, system: System, flow: int, seen: int, looku
     if _QDEL_L not in terms:
         difference = linear(condition.difference, lookup)
         return difference > 0 if is_strict else difference >= 0
-    # a qdel_L + b R > 0 as qdel_L > -b/a or qdel_L < -b/a: a single truth value in order encoding
+    # Write a qdel_L + b R > 0 as qdel_L > -b/a or qdel_L < -b/a: one Boolean in the order encoding.
     factor, bound = terms[_QDEL_L], -terms.get(_R, Fraction(0)) / terms[_QDEL_L]
     if factor > 0:
         return (system.qdel_l_above if is_strict else system.qdel_l_at_least)(seen, bound, flow)
@@ -101,7 +101,8 @@ def _condition(condition: Condition, system: System, flow: int, seen: int, looku
 
 
 def linear(form: LinearForm, lookup: Lookup) -> z3.ArithRef:
-    """Return a form over z3's reals; R is 1, so that a rate and the data sent at it in R are the same number.
+    """Return a linear form as a z3 term. R is 1, so a rate and the data sent at that rate within one R are equal
+    numbers.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Check that a trace satisfies an encoding: the solver's terms, evaluated in exact fractions without the solver.
 
-The terms are translated to Python once per system, shared ones once each, so that thousands of traces can be checked
-against the same constraints.
+The terms are translated to Python once per system, and a term that occurs several times only once. Thousands of
+traces can therefore be checked quickly against the same constraints.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Evaluator:
         results = [self._term(constraint) for _, constraint in self.constraints]
         body = "\n    ".join([*self._lines, f"return [{', '.join(results)}]"])
         scope: dict[str, object] = dict(self._constants)
-        exec(f"def holds(v):\n    {body}\n", scope)  # noqa: S102 - the text is made above from terms alone
+        exec(f"def holds(v):\n    {body}\n", scope)  # noqa: S102 - the text is generated above, from terms only
         self._holds: Callable[[Values], list[bool]] = scope["holds"]  # type: ignore[assignment]
 
     def broken(self, values: Values) -> list[str]:
-        """Return the constraints that the values break, each with its group's name.
+        """Return the constraints that the values violate, each with its group's name.
 
         Raises
         ------
@@ -97,16 +97,17 @@ class Evaluator:
 
 
 def assignment(system: System, trace: Trace) -> dict[str, Fraction | bool]:
-    """Return the values that a trace has for a system's variables.
+    """Return the values that a trace gives a system's variables.
 
     Parameters
     ----------
-    system : System, of the trace's model, grid, senders and beliefs
+    system : System, with the trace's model, grid, senders and beliefs
     trace : Trace
 
     Raises
     ------
-    ValueError : the trace is of another network, or differs from what the system fixes, as S(0) = 0 or Ld(t) = L(t-R)
+    ValueError : the trace is of another network, or violates an equation that the system substitutes: S(0) = 0,
+    Ld(t) = L(t-R)
     """
     if not trace.is_of(system):
         raise ValueError("the trace is of another network, or has other senders or beliefs")

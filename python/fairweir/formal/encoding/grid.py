@@ -1,7 +1,7 @@
 """The sample points of a trace, and their number per round trip and jitter.
 
-Units of all formal models: the base round-trip time R is 1 and the link rate C is 1, so data comes in C R
-and rates in C.
+All formal models use units in which the base round-trip time R and the link rate C are 1. The unit of data is
+therefore C R, and the unit of rates is C.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from fairweir.errors import ConfigError
 
 @dataclass(frozen=True)
 class Grid:
-    """The time of a trace, sampled at ``t = 0 .. points - 1``.
+    """The sample points of a trace: ``t = 0 .. points - 1``.
 
     Parameters
     ----------
-    points : int, the paper's T: a "trace length" of T covers T - 1 steps
+    points : int, the paper's T. A trace of T points covers T - 1 steps
     per_r : int, steps in one R
     jitter : Fraction, D in R; a whole number of steps
 
     Raises
     ------
-    ConfigError : fewer than two points, no step in an R, or a jitter between two points
+    ConfigError : there are fewer than two points, there is no step in one R, or D is not a whole number of steps
     """
 
     points: int
@@ -39,7 +39,7 @@ class Grid:
                 hint="5 points have 4 steps between them",
             )
         if self.per_r < 1:
-            raise ConfigError(f"an R needs at least 1 step: `{self.per_r}`", key="per_r")
+            raise ConfigError(f"one R needs at least 1 step: `{self.per_r}`", key="per_r")
         steps = Fraction(self.jitter) * self.per_r
         if steps < 0 or steps.denominator != 1:
             raise ConfigError(
@@ -55,12 +55,12 @@ class Grid:
 
     @property
     def step(self) -> Fraction:
-        """The time between two points, in R; also the data that the link serves in it, in C R."""
+        """The time between two points, in R; also the data that the link can serve in that time, in C R."""
         return Fraction(1, self.per_r)
 
     @property
     def r_steps(self) -> int:
-        """The steps in one R; feedback is that old when the sender acts on it, and the history is that long."""
+        """The number of steps in one R, the delay of feedback. The sender's decisions start at this point."""
         return self.per_r
 
     @property

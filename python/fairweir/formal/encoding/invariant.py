@@ -1,7 +1,8 @@
-"""The synthesis invariant: what every candidate must do in a short trace (equation 4.1.3; published constants).
+"""The synthesis invariant: a property of short traces that every candidate must have (thesis equation 4.1.3).
 
-It is under-specified on purpose: "the rate went up" counts as progress towards utilization, so that a candidate that
-satisfies the invariant still has to be proved (thesis section 4.1.2, "Post synthesis").
+The constants are those of the published code. The invariant is deliberately weak: for example, an increase of the rate
+counts as progress towards utilization. A candidate that satisfies it must therefore still be proved (thesis section
+4.1.2, "Post synthesis").
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def invariant(system: System, demands: Demands) -> Bit:
     """
     families = [FAMILIES[name] for name in system.flows[0].attached]
     improves = _improves(system, families)
-    # The family attached last decides what a rule reads.
+    # A rule reads the beliefs of the family that was attached last.
     consistent = [bit for family in reversed(families) for bit in family.consistent(system, system.grid.last)]
     kept = [_all(consistent), z3.Or(improves, necessary(system, demands))]
     if demands.large_loss is not LargeLoss.NEVER and system.beta is not None:
@@ -44,7 +45,7 @@ def invariant(system: System, demands: Demands) -> Bit:
 
 
 def necessary(system: System, demands: Demands) -> Bit:
-    """Each objective holds, or the quantity that violates it moves in the right direction.
+    """Return whether each objective holds, or the quantity that violates it moves in the right direction.
 
     Parameters
     ----------
@@ -67,17 +68,17 @@ def _no_large_loss(system: System, demands: Demands) -> Bit:
 
 
 def went_up(system: System) -> Bit:
-    """The rate, the queue or the bottleneck's queue is larger at the last point than when the flow begins to act."""
+    """Return whether rate, queue or bottleneck queue is larger at the last point than at t = R, the first decision."""
     return z3.Or(*(after > before for before, after in _trend(system)))
 
 
 def went_down(system: System) -> Bit:
-    """The rate, the queue or the bottleneck's queue is smaller at the last point than when the flow begins to act."""
+    """Return whether rate, queue or bottleneck queue is smaller at the last point than at t = R, the first decision."""
     return z3.Or(*(after < before for before, after in _trend(system)))
 
 
 def objectives(system: System, demands: Demands) -> Bit:
-    """All steady-state objectives, with no excuse.
+    """Return whether all steady-state objectives hold; progress towards them does not count.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def _trend(system: System) -> list[tuple[z3.ArithRef, z3.ArithRef]]:
 
 
 def _improves(system: System, families: Sequence[Family]) -> Bit:
-    """Return whether the flow believes fewer networks possible than at first: some in one family, and more in none."""
+    """Return whether the beliefs shrink: one family admits fewer networks than at t = 0, and no family admits more."""
     if len(families) == 1:
         return families[0].gains(system)
     return z3.And(

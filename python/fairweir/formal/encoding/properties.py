@@ -1,8 +1,10 @@
 """Properties of a trace, by name, with the constants of the published code and of the thesis.
 
-All take a system and give a truth value over the whole trace: from the first point to the last, C R for data.
-The thesis' asymptotic bounds are read off at fixed constants: 50 % utilization, inflight of 5 C (R + D) and so on
-(section 4.2.1); a trace starts anywhere, so bounds that hold only in a steady state need that as an assumption.
+Each property takes a system and returns a truth value over the whole trace, from the first point to the last. Data are
+in units of C R.
+The thesis states asymptotic bounds; the properties use its fixed constants, such as 50 % utilization and an inflight of
+5 C (R + D) (section 4.2.1). A trace may start in any state, so a bound that holds only in a steady state needs that
+state as an assumption.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from fairweir.formal.encoding.system import Bit, System
 
 @dataclass(frozen=True)
 class Constant:
-    """A property's bound, with its default and the reason."""
+    """The constant of a property: its default value, unit and source."""
 
     default: Fraction
     unit: str
@@ -30,10 +32,10 @@ class Constant:
 
 
 class Claim(Protocol):
-    """A property with its constant filled in."""
+    """A function that returns a property's formula for a given constant."""
 
     def __call__(self, system: System, bound: Fraction) -> Bit:
-        """Return the claim over a system."""
+        """Return the claim's formula for a system."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class Property:
     ----------
     claim : the encoding
     constant : Constant
-    is_at_least : does a larger constant make a stronger claim?
-    meaning : str, in plain words, for ``verify --list``
+    is_at_least : whether a larger constant makes a stronger claim
+    meaning : str, description in plain words, for ``verify --list``
     statement : the whole inequality, with numbers
     """
 
@@ -57,18 +59,18 @@ class Property:
 
 
 def utilization(system: System, bound: Fraction = UTILIZATION) -> Bit:
-    """S(T) - S(0) >= bound C (T - D): T steps of which D may be lost to jitter.
+    """Return S(T) - S(0) >= bound C (T - D): of T steps, jitter may take D.
 
     Parameters
     ----------
     system : System
-    bound : part of C
+    bound : fraction of C
     """
     return system.S[system.grid.last] - system.S[0] >= bound * (system.grid.span - system.grid.jitter)
 
 
 def queue(system: System, bound: Fraction = QUEUE) -> Bit:
-    """A - L - S <= bound C (R + D) + 3 alpha at every point but the first.
+    """Return A - L - S <= bound C (R + D) + 3 alpha at every point but the first.
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ def queue(system: System, bound: Fraction = QUEUE) -> Bit:
 
 
 def inflight(system: System, bound: Fraction = Fraction(5)) -> Bit:
-    """A - Ld - S <= bound C (R + D) at every point but the first, all flows together.
+    """Return A - Ld - S <= bound C (R + D) at every point but the first, summed over all flows.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ def inflight(system: System, bound: Fraction = Fraction(5)) -> Bit:
 
 
 def bottleneck_queue(system: System, bound: Fraction = Fraction(33, 10)) -> Bit:
-    """A - L - TA <= bound C (R + D) at the last point (lemma B.4.5).
+    """Return A - L - TA <= bound C (R + D) at the last point (lemma B.4.5).
 
     Parameters
     ----------
@@ -103,7 +105,7 @@ def bottleneck_queue(system: System, bound: Fraction = Fraction(33, 10)) -> Bit:
 
 
 def loss_events(system: System, bound: Fraction | None = None) -> Bit:
-    """At most `bound` steps with losses; the default is one in every second R, plus one.
+    """Return whether at most `bound` steps have losses; the default is one step in every second R, plus one.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ def loss_events(system: System, bound: Fraction | None = None) -> Bit:
 
 
 def large_losses(system: System, bound: Fraction = Fraction(0), packets: Fraction = Fraction(LARGE_LOSS)) -> Bit:
-    """At most `bound` steps that lose more than `packets` alpha (thesis section 4.2.1: 3 MSS).
+    """Return whether at most `bound` steps lose more than `packets` alpha (thesis section 4.2.1: 3 MSS).
 
     Parameters
     ----------
@@ -127,19 +129,22 @@ def large_losses(system: System, bound: Fraction = Fraction(0), packets: Fractio
 
 
 def loss_amount(system: System, bound: Fraction | None = None) -> Bit:
-    """All losses together are at most `bound` C (R + D) + (T - 1) alpha; the default is a buffer per loss event."""
+    """Return whether the losses sum to at most `bound` C (R + D) + (T - 1) alpha.
+
+    By default, `bound` is the permitted number of loss events (:func:`loss_events`).
+    """
     most = system.grid.span / 2 + 1 if bound is None else bound
     lost = system.L[system.grid.last] - system.L[0]
     return lost <= most * (1 + system.grid.jitter) + system.grid.last * system.alpha
 
 
 def share(system: System, bound: Fraction = Fraction(1, 10)) -> Bit:
-    """Each flow's bytes served are at least `bound` of the largest flow's (bounded unfairness).
+    """Return whether each flow's bytes served are at least `bound` times those of the largest flow.
 
     Parameters
     ----------
     system : System, with several flows
-    bound : part of the largest flow's bytes
+    bound : fraction of the largest flow's bytes
 
     Raises
     ------
@@ -198,7 +203,7 @@ def _says_share(grid: Grid, bound: Fraction) -> str:
     return f"S_i({t}) - S_i(0) >= {bound} (S_j({t}) - S_j(0)) for all flows i, j"
 
 
-#: By the name the command line uses.
+#: The properties by their names on the command line.
 PROPERTIES: Mapping[str, Property] = {
     "utilization": Property(
         utilization,
@@ -260,7 +265,7 @@ PROPERTIES: Mapping[str, Property] = {
 
 
 def _losses(system: System, size: z3.ArithRef | None = None) -> list[Bit]:
-    """Return per step whether more than `size` was lost in it."""
+    """Return, for each step, whether more than `size` was lost in the step."""
     if not system.buffer.is_finite:
         return []
     least = z3.RealVal(0) if size is None else size
@@ -268,12 +273,12 @@ def _losses(system: System, size: z3.ArithRef | None = None) -> list[Bit]:
 
 
 def count_at_most(bits: list[Bit], most: int) -> Bit:
-    """At most that many of the bits are true, in propositional logic, which every solver supports.
+    """Return whether at most `most` of the bits are true, as a propositional formula, which every solver supports.
 
     Parameters
     ----------
     bits : the conditions
-    most : int, how many may be true
+    most : int, the maximum number of true conditions
     """
     if len(bits) <= most:
         return z3.BoolVal(True)

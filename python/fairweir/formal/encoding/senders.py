@@ -9,6 +9,6 @@ class Sender(StrEnum):
     RATE = "rate"
     """A(t) = A(t-1) + rate(t), and the rate is at least alpha (template line 7)."""
     WINDOW = "window"
-    """A(t) = max(A(t-1), S(t-R) + Ld(t) + cwnd(t)): all that the window allows is sent at once."""
+    """A(t) = max(A(t-1), S(t-R) + Ld(t) + cwnd(t)): all data that the window allows are sent at once."""
     PACED_WINDOW = "paced-window"
-    """Both: as the window allows, but at most the rate."""
+    """As the window allows, but at most at the rate."""

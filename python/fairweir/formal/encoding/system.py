@@ -1,10 +1,10 @@
 """The variables of one question and the constraints that bind them, in named groups.
 
-Symbols are the thesis' (Table 2.1, Listing A.1); docs/formal/models.md has the table. Curves are cumulative, in C R,
-with the origin at what had been served and detected as lost at t = 0: S(0) = Ld(0) = 0. This loses no generality, as
-senders, beliefs and properties only depend on differences. With an infinite buffer L and Ld are the constant 0.
+The symbols are those of the thesis (Table 2.1, Listing A.1); docs/formal/models.md lists them. Curves are cumulative,
+in units of C R, relative to the service and the detected losses at t = 0: S(0) = Ld(0) = 0. This loses no generality,
+because senders, beliefs and properties depend only on differences. With an infinite buffer L and Ld are the constant 0.
 
-Delays are order-encoded: ``delay[t][k]`` says that the bytes served at t waited for k steps or more.
+Delays are order-encoded: ``delay[t][k]`` is true if the bytes served at t waited for k steps or more.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Acks", "Bit", "Curve", "Flow", "Sender", "System", "is_max", "is_min", "less", "rising"]
 
-#: alpha < C R / 5: a link carries at least five packets per R, otherwise results are dominated by rounding.
+#: alpha < C R / 5: a link carries at least five packets per R. On slower links, rounding would dominate the results.
 LARGEST_ALPHA = Fraction(1, 5)
 
 Curve: TypeAlias = Sequence[z3.ArithRef]
 Bit: TypeAlias = z3.BoolRef
-#: Finds where a trace differs from a CCA's decisions, by definition.
+#: Returns where a trace differs from a CCA's decisions, computed from the CCA's definition.
 Judge: TypeAlias = "Callable[[Trace], Iterable[Violation]]"
 
 
@@ -43,10 +43,10 @@ class Acks(StrEnum):
     """Whether acknowledgements may pause for a step while bytes wait."""
 
     MAY_PAUSE = "may-pause"
-    """Yes, as long as D allows: after a pause of n steps the delay seen may have grown by n + 1 steps."""
+    """They may, as long as D allows. After a pause of n steps the observed delay may have grown by n + 1 steps."""
     STEADY = "steady"
-    """The published code's rule: the observed delay grows by at most one step per step. It forbids such pauses,
-    although D admits them, so its proofs are weaker; only for comparisons with published results.
+    """The published code's rule: the observed delay grows by at most one step per step. It forbids pauses
+    that D admits, so its proofs cover fewer traces. Use it only to compare with published results.
     """
 
 
@@ -57,12 +57,12 @@ class Flow:
     Attributes
     ----------
     A, S, L, Ld : cumulative arrivals, service, losses, detected losses at each point, C R
-    rate, cwnd : the sender's choice at each point, C and C R; the sender decides them from t = R on
-    delay : ``delay[t][k]`` for k = 0 .. T: its bytes served at t waited k steps or more; ``delay[t][0]`` is true
-    waited : the same for the last byte served up to t, whether or not anything was served at t
-    past : A - L at -1, -2, .. -T, C R
-    beliefs : the attached beliefs (:mod:`fairweir.formal.beliefs`), a value at each point
-    attached : the families of those beliefs, and how
+    rate, cwnd : the sender's rate (C) and window (C R) at each point; the sender decides them from t = R on
+    delay : ``delay[t][k]`` for k = 0 .. T: the flow's bytes served at t waited k steps or more; ``delay[t][0]`` is true
+    waited : as `delay`, for the last byte served up to t, even if nothing was served at t
+    past : A - L at t = -1, -2, .. -T, in C R
+    beliefs : the values of the attached beliefs (:mod:`fairweir.formal.beliefs`) at each point
+    attached : the families of those beliefs, and the terms under which they are attached
     """
 
     A: Curve
@@ -96,19 +96,19 @@ class System:
     grid : Grid
     buffer : Buffer
     senders : constraint on each flow's arrivals, one per flow
-    acks : may acknowledgements pause?
+    acks : whether acknowledgments may pause
 
     Attributes
     ----------
     model : str, the model's name
-    A, S, L, Ld : the sums over all flows; those of the flow itself if there is one
+    A, S, L, Ld : the sums over all flows
     TA : tokens admitted (CCAC), bytes that left the bottleneck's queue (CBR-delay), S (ideal); set by the model
     left : per flow, its data that has left the bottleneck's queue (CBR-delay), else its S
-    alpha : MSS, C R; free in (0, C R / 5), which is how a solver explores link rates
+    alpha : MSS, in C R; any value in (0, C R / 5), so a question covers all link rates
     beta : the buffer, C R, or None if infinite
     groups : the constraints by name
-    decided : the groups that define CCAs' decisions, each with its definition: a trace's violations of it, found
-        without the encoding. Without these groups senders are arbitrary
+    decided : the groups that define CCAs' decisions, each with a function that returns a trace's violations without the
+        encoding. Without these groups senders are arbitrary
     assumed : names of the groups that narrow the model for one question
     """
 
@@ -138,12 +138,12 @@ class System:
         self.groups.setdefault(group, []).extend(constraints)
 
     def decide(self, group: str, judge: Judge, *constraints: z3.BoolRef) -> None:
-        """Add a named group that defines the decisions of a flow's CCA, with the definition that judges traces.
+        """Add a named group that defines the decisions of a flow's CCA, with the function that judges traces.
 
         Parameters
         ----------
         group : str, the name
-        judge : finds where a trace differs from the decisions, without the encoding
+        judge : returns where a trace differs from the decisions, without the encoding
         constraints : for the solvers
         """
         self.decided[group] = judge
@@ -161,22 +161,22 @@ class System:
     def of_any_sender(self) -> list[z3.BoolRef]:
         """Return the constraints without those that define CCAs' decisions.
 
-        A flow then sends at any rate of at least alpha, or by any positive window; its beliefs are still computed.
+        A flow then sends at any rate of at least alpha, or with any positive window; its beliefs are still computed.
         """
         return [constraint for name, group in self.groups.items() if name not in self.decided for constraint in group]
 
     def reals(self, symbol: str, flow: int | None = None) -> list[z3.ArithRef]:
-        """Make a real variable per point: ``S_0 S_1 ...``, or ``S.1_0 ...`` for a flow among several.
+        """Create a real variable for each point: ``S_0 S_1 ...``, or ``S.1_0 ...`` for one of several flows.
 
         Parameters
         ----------
         symbol : str, the paper's
-        flow : int, its index among several; None: the flow is alone, or the variable is the network's
+        flow : int, index of the flow; None: there is only one flow, or the variable is the network's
         """
         return [self.real(symbol, t, flow) for t in range(self.grid.points)]
 
     def real(self, symbol: str, t: int, flow: int | None = None) -> z3.ArithRef:
-        """Make a real variable for one point.
+        """Create a real variable for one point.
 
         Parameters
         ----------
@@ -187,13 +187,13 @@ class System:
         return z3.Real(f"{self._stem(symbol, flow)}_{t}")
 
     def bits(self, symbol: str, t: int, count: int, flow: int | None = None) -> list[Bit]:
-        """Create Booleans for one point, ``G_3_1 G_3_2 ...``, after a first one that is true.
+        """Return Booleans for one point: the constant true, then the variables ``G_3_1 G_3_2 ...``.
 
         Parameters
         ----------
         symbol : str
         t : int, the point
-        count : int, how many besides the first
+        count : int, number of variables
         flow : as in :meth:`reals`
         """
         return [z3.BoolVal(True)] + [z3.Bool(f"{self._stem(symbol, flow)}_{t}_{k}") for k in range(1, count + 1)]
@@ -203,15 +203,15 @@ class System:
         return less(self.A[t], self.L[t])
 
     def queue(self, t: int) -> z3.ArithRef:
-        """Return A - L - S: all bytes that are waiting at t, for any reason, C R."""
+        """Return A - L - S: all bytes that wait at t, in the queue or because of jitter, in C R."""
         return self.accepted(t) - self.S[t]
 
     def bottleneck_queue(self, t: int) -> z3.ArithRef:
-        """Return bq = A - L - TA: the bytes that wait for the link's capacity, C R (equation A.2.6)."""
+        """Return bq = A - L - TA: the bytes that wait for the link's capacity, in C R (equation A.2.6)."""
         return self.accepted(t) - self.TA[t]
 
     def qdel_l_above(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
-        """Return whether qdel_L(t) > bound, in R: a single Boolean, as delays are in whole steps.
+        """Return whether qdel_L(t) > bound: a single Boolean, because delays are whole steps.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class System:
         return self._delay_at_least(t, self.grid.d_steps + int(steps) + 1, flow)
 
     def qdel_l_at_least(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
-        """Return whether qdel_L(t) >= bound, in R.
+        """Return whether qdel_L(t) >= bound.
 
         Parameters
         ----------
@@ -271,7 +271,9 @@ class System:
         return Flow(arrivals, served, lost, detected, paced, cwnd, sender)
 
     def _losses(self, flow: int | None) -> tuple[Curve, Curve]:
-        """Return L and Ld. Losses are known R later (an oracle, as with ECN); older ones are the verifier's choice."""
+        """Return L and Ld. Senders know of a loss one R later, as with ECN; the solver chooses losses before the
+        trace.
+        """
         zero = z3.RealVal(0)
         if not self.buffer.is_finite:
             return [zero] * self.grid.points, [zero] * self.grid.points
@@ -289,11 +291,13 @@ class System:
 def _sends(
     system: System, sender: Sender, arrivals: Curve, served: Curve, detected: Curve, rate: Curve, cwnd: Curve
 ) -> list[z3.BoolRef]:
-    """Return the constraints on a flow's arrivals from t = 1 on; a window needs feedback and applies from t = R on."""
+    """Return the constraints on a flow's arrivals from t = 1 on. A window needs feedback, so it applies from t = R
+    on.
+    """
     grid, out = system.grid, []
     out += [c > 0 for c in cwnd]
     if sender is Sender.RATE:
-        # The rate at 0 is from the sender's past: it only shows whether the rate increased.
+        # The sender chose the rate at t = 0 before the trace; it only shows whether the rate increased.
         out.append(rate[0] > 0)
         out += [r >= system.alpha for r in rate[1:]]
         out += [arrivals[t] == arrivals[t - 1] + grid.step * rate[t] for t in range(1, grid.points)]
@@ -302,7 +306,7 @@ def _sends(
     for t in range(grid.r_steps, grid.points):
         allowed = served[t - grid.r_steps] + detected[t] + cwnd[t]
         options = [allowed] + ([arrivals[t - 1] + grid.step * rate[t]] if rate else [])
-        # A = max(A(t-1), min(options)); A >= A(t-1) is among the curves' constraints.
+        # A = max(A(t-1), min(options)); the constraints on curves include A >= A(t-1).
         out += [z3.Or(arrivals[t] <= arrivals[t - 1], arrivals[t] <= option) for option in options]
         out.append(z3.Or(*[arrivals[t] >= option for option in options]))
     if rate:
@@ -311,20 +315,20 @@ def _sends(
 
 
 def less(left: z3.ArithRef, right: z3.ArithRef) -> z3.ArithRef:
-    """Return left - right, leaving out a right that is the constant 0."""
+    """Return left - right, or left if right is the constant 0."""
     return left if z3.is_rational_value(right) and right.as_fraction() == 0 else left - right
 
 
 def rising(curve: Curve) -> list[z3.BoolRef]:
-    """Return the constraints that a curve never falls."""
+    """Return the constraints by which a curve never falls."""
     return [after >= before for before, after in pairwise(curve) if not after.eq(before)]
 
 
 def is_max(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRef]:
-    """Return the constraints of value = max(options): bounds, and one disjunction."""
+    """Return constraints equivalent to value = max(options): bounds and one disjunction."""
     return [*(value >= option for option in options), z3.Or(*(value <= option for option in options))]
 
 
 def is_min(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRef]:
-    """Return the constraints of value = min(options)."""
+    """Return constraints equivalent to value = min(options)."""
     return [*(value <= option for option in options), z3.Or(*(value >= option for option in options))]

@@ -1,6 +1,6 @@
 """A trace: the behaviour of a network and its flows, as exact numbers, in memory and as JSON.
 
-Curves and their origin are those of :mod:`fairweir.formal.encoding.system`. In a file a fraction is a string:
+:mod:`fairweir.formal.encoding.system` defines the curves and their origin. In a file, a fraction is a string:
 ``"7/3"``.
 """
 
@@ -22,7 +22,7 @@ from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Acks, Curve, Flow, Sender, System
 
-#: Without an exponent: `1e999999999` is a number that no memory holds.
+#: Exponents are rejected: `1e999999999` as a fraction would exhaust memory.
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+|/\d+)?", re.ASCII)
 
 
@@ -35,7 +35,7 @@ def _exactly(value: object) -> object:
         except (ValueError, ZeroDivisionError):
             raise ValueError("not a fraction such as `7/3`") from None
     if isinstance(value, float):
-        raise ValueError("a number with a point is not exact; write a fraction as a text, `7/3`")
+        raise ValueError("a number with a decimal point is not exact; write a fraction as a string, `7/3`")
     return Fraction(value) if isinstance(value, int) else value
 
 
@@ -44,12 +44,12 @@ Column = tuple[Exact, ...]
 
 
 class FlowTrace(BaseModel):
-    """One flow's columns: a value at each point; :class:`fairweir.formal.encoding.system.Flow` defines them.
+    """One flow's columns, with a value for each point; :class:`fairweir.formal.encoding.system.Flow` defines them.
 
     Attributes
     ----------
-    delay : whole steps that the bytes served last were seen to have waited, T meaning "or more"
-    left : data of this flow that has left the bottleneck's queue (CBR-delay), else its S
+    delay : observed waiting time of the last bytes served, in whole steps; T means T or more
+    left : the flow's data that have left the bottleneck's queue (CBR-delay); in other models, its S
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -92,34 +92,35 @@ class Trace(BaseModel):
 
     @classmethod
     def from_values(cls, system: System, values: Mapping[str, Fraction | bool]) -> Self:
-        """Read a solver's values, by the variables' names; those it left out may be anything, and become 0 or false.
+        """Read a solver's values by the variables' names. A variable without a value may have any; it becomes 0 or
+        false.
 
         Parameters
         ----------
-        system : System, whose variables they are
-        values : by variable
+        system : System, with these variables
+        values : the value of each variable
         """
         return cls.read(system, lambda term: _value(term, values))
 
     @classmethod
     def from_model(cls, system: System, model: z3.ModelRef) -> Self:
-        """Read z3's model, completed.
+        """Read a z3 model; variables without a value get a default.
 
         Parameters
         ----------
-        system : System, whose variables it assigns
-        model : of z3's solver
+        system : System, with the model's variables
+        model : from z3's solver
         """
         return cls.read(system, lambda term: _constant(model.eval(term, model_completion=True)))
 
     @classmethod
     def read(cls, system: System, value: Callable[[z3.ExprRef], Fraction | bool]) -> Self:
-        """Evaluate all columns.
+        """Return the trace whose columns are a system's, evaluated.
 
         Parameters
         ----------
         system : System, whose columns are evaluated
-        value : returns the value of a term of z3
+        value : returns the value of a z3 term
         """
 
         def exact(term: z3.ExprRef) -> Fraction:
@@ -174,7 +175,7 @@ class Trace(BaseModel):
 
     @classmethod
     def from_json(cls, text: str, source: str | None = None) -> Self:
-        """Parse a file's text; errors as for :meth:`load`.
+        """Parse a trace file's text; raise the errors of :meth:`load`.
 
         Parameters
         ----------
@@ -189,8 +190,8 @@ class Trace(BaseModel):
     def is_of(self, system: System) -> bool:
         """Return whether this is a trace of the system's network, with the same senders and beliefs.
 
-        The trace's own header selects the definitions that judge it, so a trace of another network may satisfy all of
-        them and still be irrelevant for this one.
+        A trace's header selects the definitions that judge it. A trace of another network may therefore satisfy all of
+        them and still prove nothing about this system.
         """
         own = (self.model, self.acks, self.grid, self.buffer)
         same = own == (system.model, system.acks, system.grid, system.buffer)
@@ -198,26 +199,26 @@ class Trace(BaseModel):
         return same and [(flow.sender, flow.attached) for flow in self.flows] == flows
 
     def to_json(self) -> str:
-        """Return the text of a file."""
+        """Return the text of a trace file."""
         return self.model_dump_json(indent=1) + "\n"
 
     @property
     def A(self) -> Column:  # noqa: N802 - the paper's symbol
-        """All flows' arrivals."""
+        """The sum of all flows' arrivals."""
         return self._sum("A")
 
     @property
     def S(self) -> Column:  # noqa: N802 - the paper's symbol
-        """All flows' service."""
+        """The sum of all flows' service."""
         return self._sum("S")
 
     @property
     def L(self) -> Column:  # noqa: N802 - the paper's symbol
-        """All flows' losses."""
+        """The sum of all flows' losses."""
         return self._sum("L")
 
     def accepted(self, t: int) -> Fraction:
-        """Return A - L at t, all flows."""
+        """Return A - L at t, summed over all flows."""
         return sum((flow.accepted(t) for flow in self.flows), Fraction(0))
 
     def bottleneck_queue(self, t: int) -> Fraction:

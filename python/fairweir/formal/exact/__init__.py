@@ -1,6 +1,6 @@
-"""The models by definition, in exact fractions: judges traces and generates random ones, without a solver.
+"""The models' definitions, evaluated in exact fractions without a solver: they judge traces and generate random ones.
 
-Nothing here calls z3 or shares code with the encodings, so that they can be compared.
+This package neither calls z3 nor shares code with the encodings, so each can be tested against the other.
 """
 
 from fairweir.formal.exact.judge import Decider, violations

@@ -1,4 +1,4 @@
-"""A flow's beliefs in a trace: checked, or computed from given or drawn first values."""
+"""A flow's beliefs in a trace: checked, or computed from initial values that are given or drawn at random."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fairweir.formal.exact.senders import min_qdelay
 
 
 def belief_violations(trace: Trace, index: int) -> Iterator[Violation]:
-    """Check every belief that was attached to a flow, recomputed from its first value.
+    """Check each belief attached to a flow: compute it again from its initial value, and compare.
 
     Parameters
     ----------
     trace : Trace
-    index : int, of the flow
+    index : int, index of the flow
     """
     flow, report = trace.flows[index], Report(index)
     for attached, terms in flow.attached.items():
@@ -36,14 +36,14 @@ def belief_violations(trace: Trace, index: int) -> Iterator[Violation]:
 
 
 def believe(trace: Trace, index: int, family: str, terms: Terms, first: Values) -> Trace:
-    """Return the trace with a flow's beliefs of a family, from their values at t = 0 on.
+    """Return the trace with one flow's beliefs of a family added, computed from their values at t = 0.
 
     Parameters
     ----------
-    index : int, of the flow
-    family : str, its name
+    index : int, index of the flow
+    family : str, name of the family of beliefs
     terms : Terms, under which the beliefs are attached
-    first : the values by name
+    first : initial values, by belief
     """
     flow = trace.flows[index]
     computed = beliefs_named(family).columns(trace, flow, terms, first)
@@ -54,13 +54,13 @@ def believe(trace: Trace, index: int, family: str, terms: Terms, first: Values) 
 
 
 def first_values(trace: Trace, family: str, terms: Terms, random: Random) -> dict[str, Fraction]:
-    """Draw values at t = 0 that the terms admit: consistent with the network, or any.
+    """Draw initial values as the terms require: consistent with the network, or arbitrary.
 
     Parameters
     ----------
     trace : Trace
-    family : str, its name
-    terms : Terms
+    family : str, name of the family of beliefs
+    terms : Terms, under which it is attached
     random : Random, the source of the draw
     """
     part = Fraction(random.randint(0, 8), 8)
@@ -73,9 +73,9 @@ def is_consistent(trace: Trace, family: str, terms: Terms, values: Values, t: in
     Parameters
     ----------
     trace : Trace
-    family : str, its name
+    family : str, name of the family of beliefs
     terms : Terms, under which it is attached
-    values : at t, by belief
+    values : values at t, by belief
     t : int, the point
     """
     return beliefs_named(family).is_consistent(trace, terms, values, t)
@@ -85,7 +85,7 @@ def _valid_start(
     trace: Trace, family: BeliefDefinition, terms: Terms, first: Values, report: Report
 ) -> Iterator[Violation]:
     is_valid = family.may_start(trace, first)
-    yield from report.unless(is_valid, "beliefs", 0, f"{family.name} starts with impossible values")
+    yield from report.unless(is_valid, "beliefs", 0, f"{family.name}: impossible initial values")
     if terms.start is Start.CONSISTENT:
         fits = family.is_consistent(trace, terms, first, 0)
-        yield from report.unless(fits, "beliefs", 0, f"{family.name} starts inconsistent with the network")
+        yield from report.unless(fits, "beliefs", 0, f"{family.name}: initial values inconsistent with the network")

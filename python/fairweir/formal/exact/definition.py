@@ -1,4 +1,4 @@
-"""A network model by definition, in exact fractions: what its encoding is judged by."""
+"""The definition of a network model, in exact fractions. It judges the model's encoding."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 
 
 class Definition(ABC):
-    """Behaviour that a link may have for the bytes that its queue accepts; losses, delays and the order of flows
-    follow.
+    """The behavior of a link for the bytes that its queue accepts. Losses, delays and the order of flows follow from it.
 
     Attributes
     ----------
-    name : str, of the model
-    has_jitter : bool, D may be above 0
-    knows_losses_at_once : bool, senders know of a loss in its step, else an R later
-    delays_each_flow : bool, after the queue every flow's bytes wait for a delay of their own: its `left` is not its S
+    name : str, name of the model
+    has_jitter : bool, whether D may be above 0
+    knows_losses_at_once : bool, whether senders know of a loss in the step in which it happens, else one R later
+    delays_each_flow : bool, whether each flow has a delay of its own after the queue, so that its `left` is not its S
     """
 
     name: str
@@ -36,28 +35,29 @@ class Definition(ABC):
         """Check TA and S of a trace."""
 
     def admit(self, history: History, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
-        """Return TA at the next point of a random history, C R.
+        """Return TA at the next point of a random history, in C R.
 
         Parameters
         ----------
-        come : bytes that have come and were not lost before this step, C R
-        ahead : per flow, its rates in the next D, C; empty if they are not known yet
+        come : bytes that have arrived and were not lost before this step, in C R
+        ahead : for each flow, its rates in the next D, in C; empty if they are not known yet
         """
         raise NotImplementedError(f"no random traces of {self.name}")
 
     def serve(self, history: History, accepted: Fraction) -> bool:
-        """Extend every flow's `left` and `served` by a point; return whether the bytes promised so far have come.
+        """Extend every flow's `left` and `served` by a point. Return False if bytes that must be served have not
+        arrived.
 
         Parameters
         ----------
-        accepted : bytes that have entered the queue, C R
+        accepted : bytes that have entered the queue, in C R
         """
         raise NotImplementedError(f"no random traces of {self.name}")
 
     def out(self, trace: Trace) -> Sequence[Fraction]:
-        """Return the curve whose bytes leave in their order of arrival, C R."""
+        """Return the cumulative output of the first-in first-out queue, in C R."""
         return trace.TA if self.delays_each_flow else trace.S
 
     def share(self, flow: FlowTrace) -> Sequence[Fraction]:
-        """Return a flow's part of :meth:`out`, C R."""
+        """Return a flow's part of :meth:`out`, in C R."""
         return flow.left if self.delays_each_flow else flow.S

@@ -1,4 +1,4 @@
-"""A network simulated forwards: its behaviour at each step is drawn from those that its model allows."""
+"""A simulation of a network: in each step, one of the behaviors that the model allows is drawn."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from fairweir.formal.exact.definition import Definition
 
 ZERO = Fraction(0)
-#: The parts in which the arrivals of a step are interleaved.
+#: Number of parts into which each flow's arrivals in a step are divided, to interleave them with other flows'.
 PARTS = 4
 
 
 @dataclass
 class FlowHistory:
-    """One flow's curves since the network began, C R; rates in C; delays in steps."""
+    """One flow's curves since the network began, in C R; rates in C; delays in steps."""
 
     sent: list[Fraction] = field(default_factory=lambda: [ZERO])
     lost: list[Fraction] = field(default_factory=lambda: [ZERO])
@@ -33,12 +33,12 @@ class FlowHistory:
     delays: list[int] = field(default_factory=lambda: [0])
 
     def age(self, t: int) -> int:
-        """Return the age in steps, at t, of the last byte served."""
+        """Return how many steps before t the last byte served by t had arrived."""
         return max(k for k in range(t + 1) if k == 0 or self.served[t] <= self.sent[t - k] - self.lost[t - k])
 
 
 class History:
-    """The network since it was empty."""
+    """The history of a network that was empty at first."""
 
     def __init__(
         self, network: Definition, grid: Grid, alpha: Fraction, beta: Fraction | None, flows: int, random: Random
@@ -48,22 +48,24 @@ class History:
         self.tokens: list[Fraction] = [ZERO]
         self._random = random
         self._queue: deque[tuple[int, Fraction]] = deque()
-        #: Whether this network wastes tokens (0), stores them for later bytes (2), or both (CCAC).
+        #: Use of the CCAC link's spare tokens: 0 wastes them, 2 stores them for later bytes, 1 does both.
         self.greed = random.choice([0, 1, 2])
 
     def by_rate(self, rate: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-        """Return a sender's bytes in a step, its rate and its cwnd, from the rate it would like."""
+        """Return a rate-based sender's bytes in a step, its rate and its cwnd, from the rate that it requests."""
         sent = max(rate, self.alpha)
         return sent * self.grid.step, sent, Fraction(1)
 
     def by_window(self, flow: int, cwnd: Fraction, sender: Sender) -> tuple[Fraction, Fraction, Fraction]:
-        """Return the same for a window; before the first feedback nothing is sent.
+        """Return a window-based sender's bytes in a step, its rate and its cwnd.
+
+        It sends nothing before the first feedback.
 
         Parameters
         ----------
-        flow : int, its index
-        cwnd : C R, above alpha
-        sender : Sender, by window, paced or not
+        flow : int, index of the flow
+        cwnd : window in excess of alpha, in C R
+        sender : Sender, a window-based kind, paced or not
         """
         own, back, window = self.flows[flow], self.grid.r_steps, cwnd + self.alpha
         t = len(self.tokens)
@@ -78,12 +80,12 @@ class History:
     def advance(
         self, wanted: Sequence[tuple[Fraction, Fraction, Fraction]], ahead: Sequence[Sequence[Fraction]]
     ) -> bool:
-        """Go one step on; False if tokens that were taken long ago have found no bytes.
+        """Advance by one step. Return False if the bytes for tokens that were admitted D ago have not arrived.
 
         Parameters
         ----------
-        wanted : per flow, the bytes it sends in the step, its rate, its cwnd
-        ahead : per flow, the rates of the next D; empty if they are not known yet
+        wanted : for each flow, the bytes that it sends in the step, its rate and its cwnd
+        ahead : for each flow, its rates in the next D; empty if they are not known yet
         """
         sent = [amount for amount, _, _ in wanted]
         for flow, (amount, rate, window) in zip(self.flows, wanted, strict=True):
@@ -103,7 +105,9 @@ class History:
         return True
 
     def serve_within_jitter(self, accepted: Fraction) -> bool:
-        """Serve bytes that have come and have a token, at the latest D after the token, in their order of arrival."""
+        """Serve bytes that have a token, in order of arrival, each at most D after its token. Return False if
+        impossible.
+        """
         t, jitter = len(self.tokens) - 1, self.grid.d_steps
         before = sum((flow.served[-1] for flow in self.flows), ZERO)
         least = max(before, self.tokens[t - jitter] if t >= jitter else ZERO)
@@ -116,7 +120,7 @@ class History:
         return True
 
     def _enqueue(self, sent: Sequence[Fraction], dropped: Fraction) -> None:
-        """Add a step's bytes to the queue, the flows' in turns, without those at the end that do not fit."""
+        """Add a step's bytes to the queue, flows interleaved; drop the bytes at the end that do not fit."""
         chunks = [(i, amount / PARTS) for _ in range(PARTS) for i, amount in enumerate(sent) if amount > 0]
         if self._random.random() < 0.5:
             chunks.sort(key=lambda chunk: chunk[0], reverse=self._random.random() < 0.5)
@@ -145,7 +149,7 @@ class History:
             own.left.append(total)
 
     def between(self, low: Fraction, high: Fraction) -> Fraction:
-        """Draw from an interval, its ends in four of nine draws.
+        """Draw from an interval; return each of its ends with probability 2/9.
 
         Parameters
         ----------

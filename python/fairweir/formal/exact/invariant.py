@@ -68,7 +68,7 @@ def _is_utilized(trace: Trace, asked: Demands) -> bool:
 
 
 def _bounds(trace: Trace, asked: Demands) -> list[bool]:
-    """Return for each upper bound, on queue and losses, whether it is satisfied."""
+    """Return, for each upper bound on queue and losses, whether the trace satisfies it."""
     most = asked.queue * _reach(trace) + QUEUE_PACKETS * trace.alpha
     met = [all(trace.accepted(t) - trace.S[t] <= most for t in range(1, trace.grid.points))]
     if trace.beta is None:
@@ -92,7 +92,7 @@ def _large_losses(trace: Trace, asked: Demands) -> int:
 
 
 def _goes(trace: Trace, sign: int) -> bool:
-    """Return whether rate, queue or bottleneck queue ends above (1) or below (-1) its value at the first action."""
+    """Return whether rate, queue or bottleneck queue ends above (sign 1) or below (-1) its value at t = R."""
     first, last, rate = trace.grid.r_steps, trace.grid.last, trace.flows[0].rate
     queues = [trace.accepted(t) - trace.S[t] for t in (first, last)]
     changes = [rate[last] - rate[first], queues[1] - queues[0]]

@@ -1,4 +1,4 @@
-"""All conditions on a trace, in one list."""
+"""Check all conditions on a trace."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["Decider", "violations"]
 
 
 def violations(trace: Trace, deciders: Sequence[Decider | None] = ()) -> list[Violation]:
-    """Check a trace against its model, its flows' beliefs and its rules.
+    """Return where a trace violates its model, its flows' beliefs or their rules.
 
     Parameters
     ----------
-    deciders : per flow, its rule's ``decide``, or None for a flow that may send arbitrarily
+    deciders : for each flow, the ``decide`` of its rule, or None if the flow may send arbitrarily
 
     Returns
     -------
-    list of Violation, empty if the trace is one of the model's
+    list of Violation, empty if the model admits the trace
     """
     found = list(network_violations(trace))
     for i in range(len(trace.flows)):

@@ -1,4 +1,4 @@
-"""Check a network's behaviour: links, losses and the order of service, by definition."""
+"""Check a network's behavior by definition: the link, losses and the order of service."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ZERO = Fraction(0)
 
 
 def network_violations(trace: Trace) -> Iterator[Violation]:
-    """Check the path, the link, losses, and the order of service."""
+    """Check alpha and beta, the link, losses, and the order of service."""
     yield from path(trace)
     yield from definition_of(trace).link(trace)
     if trace.beta is not None:
@@ -42,7 +42,7 @@ def losses(trace: Trace, beta: Fraction) -> Iterator[Violation]:
     Parameters
     ----------
     trace : Trace
-    beta : size of the buffer, C R
+    beta : size of the buffer, in C R
     """
     yield from NETWORK.unless(trace.bottleneck_queue(0) <= beta, "buffer", 0, "the queue is longer than the buffer")
     if trace.grid.r_steps == 1:
@@ -56,7 +56,7 @@ def losses(trace: Trace, beta: Fraction) -> Iterator[Violation]:
 
 
 def order(trace: Trace) -> Iterator[Violation]:
-    """Check first in, first out, as far as sample points show it."""
+    """Check that service is first in, first out, as far as sample points show it."""
     definition = definition_of(trace)
     output = definition.out(trace)
     for t in range(trace.grid.points):
@@ -74,7 +74,7 @@ def flow_violations(trace: Trace, index: int) -> Iterator[Violation]:
     Parameters
     ----------
     trace : Trace
-    index : int, of the flow
+    index : int, index of the flow
     """
     flow, report = trace.flows[index], Report(index)
     accepted = tuple(flow.accepted(t) for t in range(-trace.grid.points, trace.grid.points))
@@ -97,7 +97,7 @@ def flow_violations(trace: Trace, index: int) -> Iterator[Violation]:
 
 
 def delays(trace: Trace, flow: FlowTrace, report: Report) -> Iterator[Violation]:
-    """Check the delays seen: the age of the last byte served, if any was; else the last delay seen."""
+    """Check the observed delays: the age of the last byte served, or the previous delay if nothing was served."""
     points, jitter = trace.grid.points, trace.grid.d_steps
     yield from report.unless(
         flow.delay[0] <= age(flow, 0, points), "delay", 0, f"{flow.delay[0]} steps seen, {age(flow, 0, points)} waited"
@@ -119,19 +119,19 @@ def delays(trace: Trace, flow: FlowTrace, report: Report) -> Iterator[Violation]
 
 
 def age(flow: FlowTrace, t: int, points: int) -> int:
-    """Return the age at t, in whole steps, at most T, of the last byte served.
+    """Return the age at t of the last byte served, in whole steps, at most `points`.
 
     Parameters
     ----------
     flow : FlowTrace
     t : int, the point
-    points : int, T, the maximum
+    points : int, T, the maximum of the result
     """
     return max(k for k in range(points + 1) if flow.S[t] <= flow.accepted(t - k) or k == 0)
 
 
 def possible(trace: Trace, steps: int) -> bool:
-    """Return whether a byte can wait that long: at most beta / C + D, and a step more if its flow may pause.
+    """Return whether a byte can wait for `steps`: at most beta / C + D, and one step more if its flow may pause.
 
     Parameters
     ----------

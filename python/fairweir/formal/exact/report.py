@@ -1,4 +1,4 @@
-"""Violations of a trace."""
+"""Violations of conditions by a trace."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Violation:
 
     Attributes
     ----------
-    rule : str, of the model, the beliefs or the sender
+    rule : str, name of the violated condition of the model, the beliefs or the sender
     t : the point
-    flow : the flow, or None for the network
+    flow : index of the flow, or None for the network
     text : str, the actual and the expected value
     """
 
@@ -25,7 +25,7 @@ class Violation:
     text: str
 
     def __str__(self) -> str:
-        """Return it in a line."""
+        """Return the violation as one line."""
         where = f"t = {self.t}" if self.flow is None else f"t = {self.t}, flow {self.flow}"
         return f"{self.rule} at {where}: {self.text}"
 
@@ -44,19 +44,19 @@ class Report:
         holds : bool, the condition
         rule : str, name of the condition
         t : int, the point
-        text : str, what is wrong there
+        text : str, the violation
         """
         if not holds:
             yield Violation(rule, t, self.flow, text)
 
     def equal(self, name: str, found: Fraction, expected: Fraction, rule: str, t: int) -> Iterator[Violation]:
-        """Yield a violation unless both are the same.
+        """Yield a violation unless `found` equals `expected`.
 
         Parameters
         ----------
-        name : str, of the quantity
-        found : its value
-        expected : what it must be
+        name : str, name of the quantity
+        found : the quantity's value
+        expected : the required value
         rule : str, name of the condition
         t : int, the point
         """
@@ -65,13 +65,13 @@ class Report:
     def within(
         self, name: str, low: Fraction, found: Fraction, high: Fraction, rule: str, t: int
     ) -> Iterator[Violation]:
-        """Yield a violation unless `found` lies between the two.
+        """Yield a violation unless `found` lies between `low` and `high`.
 
         Parameters
         ----------
-        name : str, of the quantity
+        name : str, name of the quantity
         low : minimum
-        found : its value
+        found : the quantity's value
         high : maximum
         rule : str, name of the condition
         t : int, the point
@@ -88,9 +88,9 @@ def rising(curve: tuple[Fraction, ...], name: str, report: Report) -> Iterator[V
 
     Parameters
     ----------
-    curve : a value per point
-    name : str, of the curve
-    report : Report, of its flow or the network
+    curve : the value at each point
+    name : str, name of the curve
+    report : Report, of the curve's flow or of the network
     """
     for t in range(1, len(curve)):
         yield from report.unless(

@@ -1,7 +1,7 @@
-"""Random traces of the models, made forwards in time from an empty network, without the encodings.
+"""Random traces of the models: simulated from an empty network, without the encodings.
 
-A trace begins long after the network did, so that queues, losses and delays at its first point are reachable. Service
-of several flows is first in, first out to the byte.
+A trace begins long after the network did, so queues, losses and delays at its first point are reachable. The service
+of several flows is first in, first out, byte by byte.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact.history import History
 from fairweir.formal.exact.networks import definition_named
 
-#: Returns a flow's rates, C, for that many steps.
+#: Returns a flow's rates, in C, for a number of steps.
 Rates = Callable[[Random, int], Sequence[Fraction]]
-#: A network that has run this many traces' lengths is no longer empty by birth.
+#: Number of trace lengths that are simulated before a trace begins, so that its state is not that of an empty network.
 WARM_UP = 3
-#: CCAC may use tokens for bytes that then do not arrive; such a start is discarded, at most this often.
+#: Maximum number of discarded attempts: CCAC may store tokens for bytes that then do not arrive.
 ATTEMPTS = 200
 
 
@@ -33,16 +33,16 @@ def sample(
     rates: Rates | None = None,
     senders: Sequence[Sender] = (Sender.RATE,),
 ) -> Trace:
-    """Make a random trace, the same one for the same arguments.
+    """Return a random trace; the same arguments give the same trace.
 
     Parameters
     ----------
-    model : str, one of :mod:`fairweir.formal.exact.networks` that has random traces
+    model : str, name of a model of :mod:`fairweir.formal.exact.networks` that has random traces
     rates : the flows' rates, or None for a mixture of bursts, pauses, steps and steady rates
 
     Raises
     ------
-    RuntimeError : no trace could be made, which is a bug
+    RuntimeError : no attempt succeeded, which is a bug
     """
     grid = grid if definition_named(model).has_jitter else grid.without_jitter()
     random = Random(seed)  # noqa: S311 - not for secrets
@@ -54,12 +54,12 @@ def sample(
 
 
 def mixed(random: Random, steps: int) -> list[Fraction]:
-    """Return rates that change occasionally, of one kind each time.
+    """Return the rates of a sender of a randomly drawn kind: bursts, pauses, steps, or a steady rate.
 
     Parameters
     ----------
     random : Random, the source of the draw
-    steps : int, how many rates, C
+    steps : int, number of rates
     """
     out: list[Fraction] = []
     top = Fraction(random.choice([1, 2, 3, 6]))
@@ -109,7 +109,7 @@ def _size(buffer: Buffer, grid: Grid, alpha: Fraction, random: Random) -> Fracti
 
 
 def _cut(history: History, model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender]) -> Trace:
-    """Keep only the last points, and move the origin to the service and losses at the first of them."""
+    """Return the last points as a trace, relative to the service and the losses at the first of these points."""
     start, end = len(history.tokens) - grid.points, len(history.tokens)
     back = grid.r_steps
     flows = []

@@ -1,4 +1,4 @@
-"""Check a sender's behaviour: arrivals by rate and window; rates by a rule."""
+"""Check a sender's behavior: arrivals against rate and window, and rates against a rule."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairweir.formal.encoding.system import Sender
 from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact.report import Report, Violation
 
-#: A sender's decision: from its beliefs by name, with alpha and R, to a rate, C.
+#: A sender's decision: a function from its beliefs, alpha and R (by name) to a rate, in C.
 Decider = Callable[[Mapping[str, Fraction]], Fraction]
 
 
@@ -44,13 +44,13 @@ def _allowed(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
 
 
 def decisions(trace: Trace, index: int, decide: Decider) -> Iterator[Violation]:
-    """Check the rate at every point from t = R on against the rule, on the beliefs of one R before.
+    """Check the rate at every point from t = R on against the rule, applied to the beliefs of one R earlier.
 
     Parameters
     ----------
     trace : Trace
     index : int, of the flow
-    decide : from the beliefs of one R before to a rate, C
+    decide : returns the rate, in C, for the beliefs of one R earlier
     """
     flow, report, back = trace.flows[index], Report(index), trace.grid.r_steps
     for t in range(back, trace.grid.points):
@@ -60,12 +60,12 @@ def decisions(trace: Trace, index: int, decide: Decider) -> Iterator[Violation]:
 
 
 def min_qdelay(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
-    """Return qdel_L, R: the delay seen less D, if that is positive.
+    """Return qdel_L, in R: the observed delay minus D, at least 0.
 
     Parameters
     ----------
     trace : Trace
-    flow : FlowTrace, of it
+    flow : FlowTrace, one of its flows
     t : int, the point
     """
     return max(0, flow.delay[t] - trace.grid.d_steps) * trace.grid.step

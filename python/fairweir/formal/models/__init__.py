@@ -1,4 +1,4 @@
-"""Network models: relations between data sent, served, lost and delayed. One file per model."""
+"""Network models, one file per model: relations between the data sent, served, lost and delayed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from fairweir.formal.models.ccac import Ccac
 from fairweir.formal.models.ideal import Ideal
 from fairweir.formal.models.model import Model, PacketPath
 
-#: The shipped models by name. Each is judged by its definition in `formal/exact/networks`.
+#: The shipped models by name. The definitions in `formal/exact/networks` judge their traces.
 NETWORKS: Mapping[str, Model] = {model.name: model for model in (Ideal(), CbrDelay(), Ccac())}
 
 _ALL: dict[str, Model] = {
     **NETWORKS,
     **{f"{name}-published": model.published() for name, model in NETWORKS.items() if model.has_jitter},
 }
-#: By the name that queries and the command line use, a user's own included once it is registered. The published code's
-#: models forbid acknowledgements to pause.
+#: All models by the names that queries and the command line use, including users' models that are registered. In the
+#: models ending in `-published`, acknowledgments never pause, as in the published code.
 MODELS: Mapping[str, Model] = _ALL
 
 
@@ -29,7 +29,7 @@ def register(model: Model) -> None:
 
 
 def summary(name: str) -> str:
-    """Return one line on the model `name`."""
+    """Return a one-line description of the model `name`."""
     return MODELS[name].summary
 
 

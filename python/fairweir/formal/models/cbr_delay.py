@@ -1,9 +1,10 @@
 """The CBR-delay link for solvers: a queue served at a constant rate, then a delay of up to D (thesis section 2.3).
 
-TA is the data that has left the queue (figure 2.3). Unlike CCAC's tokens it is determined:
+TA is the data that has left the queue (figure 2.3). Unlike CCAC's tokens, it is a function of the other curves:
 TA(t) = min(TA(t-1) + C, A(t) - L(t)).
-With several flows each has a delay of its own (starvation paper, section 3): its bytes leave the queue in order of
-arrival, and its S_i is between the data that had left the queue D ago and that which has left now.
+If there are several flows, each has a delay of its own (starvation paper, section 3). The bytes of all flows leave the
+queue in order of arrival. S_i(t) is at least flow i's data that had left the queue by t - D, and at most its data that
+have left by t.
 """
 
 from __future__ import annotations
@@ -44,15 +45,15 @@ def queue(system: System) -> list[z3.BoolRef]:
 
 
 def jitter(system: System, left: Curve, served: Curve) -> list[z3.BoolRef]:
-    """Return the delay: data that left the queue is served at once or up to D later.
+    """Return the constraints on jitter: data that left the queue are served at once or up to D later.
 
-    The past of a flow's bytes before the trace is bounded by C per step.
+    Before the trace, a flow's bytes left the queue at no more than C per step.
 
     Parameters
     ----------
     system : System
-    left : bytes out of the queue, C R
-    served : S of the flow, C R
+    left : the flow's bytes that have left the queue, in C R
+    served : S of the flow, in C R
     """
     steps, rate, out = system.grid.d_steps, system.grid.step, []
     for t in range(system.grid.points):

@@ -1,6 +1,6 @@
 """The CCAC link for solvers: a token bucket whose tokens may be wasted, and a delay of up to D (thesis listing A.1).
 
-TA stands for the listing's tokens: TA(t) = C t - W(t) up to the origin, so 0 <= TA(t) - TA(t-1) <= C.
+TA replaces the listing's tokens: apart from the origin, TA(t) = C t - W(t), so 0 <= TA(t) - TA(t-1) <= C.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class Ccac(Shipped):
     packets = PacketPath(varies=True)
 
     def constrain(self, system: System) -> None:
-        """Add tokens and service."""
+        """Add the constraints on tokens and service."""
         system.TA = system.reals("TA")
         system.require("tokens", *tokens(system))
         system.require("service", *service(system))
 
 
 def tokens(system: System) -> list[z3.BoolRef]:
-    """Return the admission of tokens: C a step, and fewer only if no bytes wait for one (equations A.2.4, A.2.5)."""
+    """Return the constraints on tokens: C per step, and fewer only if no bytes wait (equations A.2.4, A.2.5)."""
     rate, out = system.grid.step, rising(system.TA)
     for t in range(1, system.grid.points):
         out.append(system.TA[t] <= system.TA[t - 1] + rate)
@@ -35,9 +35,9 @@ def tokens(system: System) -> list[z3.BoolRef]:
 
 
 def service(system: System) -> list[z3.BoolRef]:
-    """Return the bounds of S: arrivals, tokens, and tokens of D ago (equations A.2.1 to A.2.3).
+    """Return the bounds on S: arrivals, tokens, and tokens of D ago (equations A.2.1 to A.2.3).
 
-    The tokens of before the trace are bounded by C per step: TA(t - D) >= TA(0) - C (D - t).
+    Before the trace at most C tokens per step were admitted: TA(t - D) >= TA(0) - C (D - t).
     """
     jitter, rate, out = system.grid.d_steps, system.grid.step, []
     for t in range(system.grid.points):

@@ -1,7 +1,7 @@
-"""Waiting times of the bytes served at a point, in whole steps, rounded down.
+"""Delays that flows observe: waiting times of the bytes served, in whole steps, rounded down.
 
-``waited[t][k]`` says S(t) <= A(t-k) - L(t-k): the last byte served up to t had arrived k steps before t. If t - k is
-before the trace, the comparison is with the flow's past, arrivals that the verifier may choose.
+``waited[t][k]`` is S(t) <= A(t-k) - L(t-k): the last byte served up to t had arrived by t - k. If t - k is before the
+trace, A - L is the flow's past, which the solver may choose.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from fairweir.formal.encoding.system import Acks, Bit, Flow, Sender, System, ris
 def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.BoolRef]:
     """Create a flow's past and its delays, and return their constraints.
 
-    When its service moves at t, the delay is the waiting time of the last byte served; otherwise it is the previous
-    one.
+    If bytes are served in the step up to t, the delay is the waiting time of the last byte served. Otherwise it is the
+    previous delay.
 
     Parameters
     ----------
     system : System
-    flow : Flow, of it
-    index : int, of the flow among several; None: it is alone
+    flow : Flow, of the system
+    index : int, index of the flow; None: it is the only flow
     """
     points, jitter = system.grid.points, system.grid.d_steps
     flow.past = [system.real("past", t, index) for t in range(1, points + 1)]
@@ -44,7 +44,8 @@ def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.Bool
             out += [z3.Implies(shown[t][k + 1], shown[t - 1][k]) for k in range(1, points)]
         if system.acks is Acks.STEADY or len(system.flows) > 1:
             continue
-        # For a single flow, service pauses for at most D while bytes wait: the delay at 0 cannot be much shorter.
+        # A single flow's service pauses for at most D while bytes wait. The delay at t = 0 is therefore at most D + 1
+        # steps below the next delay observed.
         rested = z3.And(moved, flow.S[t - 1] <= flow.S[0])
         out += [
             z3.Implies(z3.And(rested, shown[t][k]), shown[0][k - 1 - jitter]) for k in range(jitter + 2, points + 1)
@@ -53,14 +54,14 @@ def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.Bool
 
 
 def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
-    """Return, per point, how long the first byte that is served in the step up to it has waited.
+    """Return, for each point, how long the first byte served in the step up to that point has waited.
 
-    The byte after S(t-1) had arrived k steps before t if S(t-1) < A(t-k) - L(t-k).
+    The byte after S(t-1) had arrived by t - k if S(t-1) < A(t-k) - L(t-k).
 
     Parameters
     ----------
     system : System
-    flow : Flow, of it
+    flow : Flow, of the system
     """
     points = system.grid.points
     none = [z3.BoolVal(True)] + [z3.BoolVal(False)] * points
@@ -71,10 +72,9 @@ def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
 
 
 def _possible(system: System, steps: int) -> z3.BoolRef:
-    """Return the condition on beta under which a byte can wait that long: at most beta / C + D.
+    """Return the condition on beta under which a byte can wait for `steps`: at most beta / C + D.
 
-    A flow whose accepted bytes may pause, because of its window or because others fill the queue, can observe a step
-    more.
+    If a flow may pause, because of its window or because other flows fill the queue, it can observe one step more.
     """
     if system.beta is None:
         return z3.BoolVal(True)

@@ -1,8 +1,8 @@
-"""Several flows in one first-in first-out queue: order of service (starvation paper, appendix C).
+"""The order of service of several flows in one first-in, first-out queue (starvation paper, appendix C).
 
-Exactly, S_i(t) = A_i(t') for the t' with S(t) = A(t'), a product of unknowns. Between two sample points the order of
-arrivals is open instead: if the last byte served had arrived by t - k, then no flow has been served more than it had
-sent by then, and if not, every flow has been served at least that. This admits every true order and some that are not.
+The exact relation is S_i(t) = A_i(t') for the t' with S(t) = A(t'), a product of unknowns. The encoding relaxes it: if
+the last byte served had arrived by t - k, no flow has been served more than it had sent by t - k; otherwise, each flow
+has been served at least that. The relaxation admits every first-in, first-out order and some other orders.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from fairweir.formal.encoding.system import Curve, System, less, rising
 
 
 def in_order(system: System, output: Curve, shares: Sequence[Curve]) -> list[z3.BoolRef]:
-    """Return the constraints that a queue's output is its flows' bytes in their order of arrival.
+    """Return the constraints by which a queue's output is the flows' bytes in order of arrival.
 
     Parameters
     ----------
     output : cumulative bytes out of the queue, all flows
-    shares : the same per flow
+    shares : cumulative bytes out of the queue, for each flow
     """
     out: list[z3.BoolRef] = []
     for share in shares:

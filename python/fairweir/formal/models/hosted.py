@@ -1,7 +1,7 @@
-"""A user's network model in a child process: its code neither sees nor changes the process that judges its traces.
+"""A user's network model in a child process, so that its code cannot change the process that judges its traces.
 
-The parent sends requests, the child answers them: terms of z3 as SMT-LIB text, violations as data. Memory is limited as
-for controllers (:mod:`fairweir.play.process`), and a method that does not return ends with its process.
+The parent sends requests; the child answers with z3 terms as SMT-LIB text, or with violations as data. Memory is
+limited as for controllers (:mod:`fairweir.play.process`). If a method does not return, its process is ended.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import z3
 from fairweir.formal.encoding.system import Curve
 from fairweir.play.process import describe_exit, die_with_parent
 
-#: s of wall time after which a method of a user's model is assumed to loop; the shipped models need 1 % of it.
+#: Wall time, in s, after which a method of a user's model is ended; the shipped models need 1 % of it.
 TIMEOUT_S: Final = 60
 
 
 class HostError(Exception):
-    """The child died or does not return; the text completes a sentence about the model."""
+    """The child ended or does not answer. The message is a predicate whose subject is the model's method."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Added:
     Attributes
     ----------
     groups : names of the groups, one per constraint
-    points : numbers of terms of TA, then of each curve of ``left``
-    text : str, SMT-LIB: an assertion per constraint, then per term
+    points : the number of terms of TA, then of each curve of ``left``
+    text : str, SMT-LIB: one assertion for each constraint, then one for each term
     """
 
     groups: tuple[str, ...]
@@ -50,7 +50,8 @@ class Added:
         terms = [term for _, term in constraints] + [term for curve in curves for term in curve]
         solver = z3.Solver()
         for term in terms:
-            # An assertion can be of a Boolean only; the function keeps terms of other sorts, and each one apart.
+            # Only Booleans can be asserted. The uninterpreted function wraps terms of any sort, and keeps them
+            # separate.
             solver.add(z3.Function(f"term of {term.sort()}", term.sort(), z3.BoolSort())(term))
         return cls(tuple(group for group, _ in constraints), tuple(map(len, curves)), solver.sexpr())
 
@@ -65,7 +66,7 @@ class Added:
 
 
 class Host:
-    """The child process of one model; it is started at the first request, and again if it ended between two.
+    """The child process of one model. It starts at the first request, and again if it has ended since the last.
 
     Parameters
     ----------
@@ -82,23 +83,23 @@ class Host:
 
         Parameters
         ----------
-        method : str, of :class:`fairweir.formal.models.user.CheckedModel`, or "load"
-        arguments : of the method; they are pickled
+        method : str, name of a method of :class:`fairweir.formal.models.user.CheckedModel`, or "load"
+        arguments : arguments of the method; they are pickled
 
         Raises
         ------
-        HostError : the child ended, or does not return
-        FairweirError : as the child raised it
+        HostError : the child ended, or does not answer
+        FairweirError : the error that the child raised
         """
         if self._process is None or self._process.poll() is not None:
             self._start()
             if method != "load":
                 self.ask("load", self._source)
         connection = self._connection
-        assert connection is not None  # noqa: S101 - it was started
+        assert connection is not None  # noqa: S101 - _start sets it
         try:
             connection.send((method, arguments))
-            # Counted second by second: a time during which both processes were stopped (Ctrl-Z) counts as one.
+            # Count seconds: a time in which both processes were stopped (Ctrl-Z) counts as one second.
             silent = 0
             while not connection.poll(1.0):
                 silent += 1
@@ -123,14 +124,14 @@ class Host:
             stdin=subprocess.DEVNULL,
             stdout=2,  # output of a user's code is not part of the result
             pass_fds=[theirs.fileno()],
-            process_group=0,  # so that Ctrl-C does not reach it
+            process_group=0,  # Ctrl-C must not reach the child
             preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
         )
         theirs.close()
         self._connection = ours
 
     def _end(self) -> int:
-        """End the child and all that it started, and return its exit code."""
+        """End the child and all processes that it started, and return its exit code."""
         process, connection = self._process, self._connection
         self._process = self._connection = None
         if connection is not None:
@@ -144,8 +145,8 @@ class Host:
         return process.wait()
 
     def __del__(self) -> None:
-        # While the interpreter ends, names of this module may be gone; then the child ends with its parent.
-        try:  # noqa: SIM105 - suppress is among these names
+        # At interpreter shutdown this module's names may be gone. The child then ends with its parent.
+        try:  # noqa: SIM105 - suppress is one of these names
             self._end()
         except Exception:  # noqa: BLE001, S110
             pass

@@ -1,6 +1,7 @@
 """The ideal link for solvers: a queue with rate C, without jitter (thesis section 2.3).
 
-S(t) = min(S(t-1) + C, A(t) - L(t-1)): bytes that arrive in a step can be served in it, before any is dropped.
+S(t) = min(S(t-1) + C, A(t) - L(t-1)): bytes that arrive in a step can be served in the same step, before any are
+dropped.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ class Ideal(Shipped):
     packets = PacketPath(delays=False)
 
     def constrain(self, system: System) -> None:
-        """Add the queue's service."""
+        """Add the constraints on the queue's service."""
         system.require("service", *service(system))
 
 
 def service(system: System) -> list[z3.BoolRef]:
-    """Return the service: all queued data, up to C per step."""
+    """Return the constraints on the service: all queued data, up to C per step."""
     out = [system.S[0] <= system.accepted(0)]
     for t in range(1, system.grid.points):
         there = less(system.A[t], system.L[t - 1])

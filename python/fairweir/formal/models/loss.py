@@ -8,10 +8,11 @@ from fairweir.formal.encoding.system import System
 
 
 def tail_drop(system: System) -> list[z3.BoolRef]:
-    """Return the losses: exactly the overflow of the buffer is lost.
+    """Return the constraints on losses: exactly the overflow of the buffer is lost.
 
-    A(t) - L(t-1) > TA(t) + beta leaves A(t) - L(t) = TA(t) + beta; otherwise L(t) = L(t-1). Losses that are not yet
-    detected at t = 0 happened in the last R, so the buffer is still full there (one step per R) or was (more of them).
+    If A(t) - L(t-1) > TA(t) + beta, then A(t) - L(t) = TA(t) + beta; otherwise L(t) = L(t-1). Losses that are not yet
+    detected at t = 0 happened in the last R. With one step per R, the buffer is therefore full at t = 0; with several
+    steps, it was full at some point of the last R.
     """
     if system.beta is None:
         return []

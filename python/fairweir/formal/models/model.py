@@ -1,4 +1,4 @@
-"""A network model: its encoding for solvers, its definition that judges traces, and what follows from it."""
+"""A network model: its encoding for solvers, the definition that judges its traces, and its properties."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from fairweir.formal.models.loss import tail_drop
 
 @dataclass(frozen=True)
 class PacketPath:
-    """The elements of the simulator that a trace of the model is replayed on.
+    """The simulator's path on which a trace of the model is replayed.
 
     Attributes
     ----------
-    varies : bool, the bottleneck's rate is the slope of min(TA, A - L); else C while bytes wait
-    delays : bool, a second link behind it serves according to S, at most D later
+    varies : bool, whether the bottleneck's rate is the slope of min(TA, A - L); otherwise it is C while bytes wait
+    delays : bool, whether a second link follows the bottleneck and serves according to S, at most D later
     """
 
     varies: bool = False
@@ -36,23 +36,24 @@ class PacketPath:
 
 
 class Model(ABC):
-    """A network model: what its link may do with the bytes that its queue accepts.
+    """A network model: what the link may do with the bytes that its queue accepts.
 
-    Arrivals, losses at a full buffer, the order of several flows and the delays they see are those of every model, and
-    are added here. A subclass says how TA and S relate to them, twice: :meth:`constrain` for solvers, and
-    :meth:`violations` (or a `definition`) for exact fractions. The two must share no code, as one judges the other.
+    Arrivals, losses at a full buffer, the order of several flows and the delays that they observe are the same in all
+    models; this class adds their constraints. A subclass defines the relation of TA and S to them twice: in
+    :meth:`constrain` for solvers, and in :meth:`violations` (or a `definition`) in exact fractions. The two must share
+    no code, because the second judges the first.
 
     Attributes
     ----------
-    name : str, of the model; a trace carries it
-    has_jitter : bool, D may be above 0; without, the bottleneck's queue is all that waits
-    knows_losses_at_once : bool, senders know of a loss in its step, else an R later
-    delays_each_flow : bool, ``system.left`` is set: each flow's bytes wait for a delay of their own after the queue
-    has_constant_rate : bool, the queue is served at C while it has bytes, so that C_L_lambda and q_U are sound
-    beliefs : str, the family of beliefs with which rules for this model are synthesised
-    packets : PacketPath, on what traces are replayed; None: they are not
-    acks : Acks, whether acknowledgements may pause unless a question says
-    source : str, the user's file, or None
+    name : str, name of the model, which its traces contain
+    has_jitter : bool, whether D may be above 0; without jitter, bytes wait only in the bottleneck's queue
+    knows_losses_at_once : bool, whether senders know of a loss in the step in which it happens, else one R later
+    delays_each_flow : bool, whether each flow has a delay of its own after the queue, so that ``system.left`` is set
+    has_constant_rate : bool, whether the queue is served at C while it has bytes, so that C_L_lambda and q_U are sound
+    beliefs : str, name of the family of beliefs with which rules for this model are synthesized
+    packets : PacketPath, the path on which traces are replayed; None: they are not replayed
+    acks : Acks, whether acknowledgments may pause; a question may override it
+    source : str, the user's file; None: a shipped model
     """
 
     name: str
@@ -69,8 +70,8 @@ class Model(ABC):
     def constrain(self, system: System) -> None:
         """Add the constraints on TA and S to a system, in named groups (:meth:`System.require`).
 
-        A model with tokens or a queue of its own sets ``system.TA``, the bytes that may have left the bottleneck at
-        each point; without, TA is S.
+        A model with tokens or with a queue of its own sets ``system.TA``, the bytes that may have left the bottleneck
+        by each point. Otherwise TA is S.
         """
 
     @abstractmethod
@@ -79,12 +80,12 @@ class Model(ABC):
 
     @property
     def definition(self) -> Definition:
-        """The judge of its traces."""
+        """The definition that judges the model's traces."""
         return _Own(self)
 
     @property
     def summary(self) -> str:
-        """One line: the start of the class's docstring."""
+        """The first line of the class's docstring."""
         words = (inspect.getdoc(type(self)) or "").partition("\n")[0].rstrip(".")
         return words if self.acks is Acks.MAY_PAUSE else f"{words}; ACKs never pause, as in the published code"
 
@@ -96,10 +97,10 @@ class Model(ABC):
 
         Parameters
         ----------
-        grid : Grid; its D counts as 0 on a link without jitter
+        grid : Grid; on a link without jitter its D is replaced by 0
         buffer : Buffer, at the bottleneck
         senders : constraint on each flow's arrivals, one per flow
-        acks : Acks, or None for the model's own; without jitter they have nothing to pause for
+        acks : Acks; None: the model's. Without jitter, acknowledgments never pause
         """
         if not self.has_jitter:
             grid, acks = grid.without_jitter(), Acks.MAY_PAUSE
@@ -122,7 +123,7 @@ class Model(ABC):
 
 
 class _Own(Definition):
-    """The definition of a model that judges its traces itself."""
+    """The definition of a model whose `violations` method judges its traces."""
 
     def __init__(self, model: Model) -> None:
         self.name, self._model = model.name, model

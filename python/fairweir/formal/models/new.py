@@ -16,12 +16,12 @@ def write_model(name: str, directory: Path) -> Skeleton:
 
     Parameters
     ----------
-    name : str; words in lower case joined by underscores
-    directory : Path, which must exist
+    name : str, words in lower case joined by underscores
+    directory : Path, an existing directory
 
     Raises
     ------
-    ConfigError : a bad name, or a file that is there already
+    ConfigError : the name is invalid, or the file already exists
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
         hint = "lower case, digits and underscores, such as `my_link`; at most 32"

@@ -1,4 +1,4 @@
-"""A shipped model, whose definition is a file of its own in :mod:`fairweir.formal.exact.networks`."""
+"""A shipped model; a separate file in :mod:`fairweir.formal.exact.networks` defines it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fairweir.formal.models.model import Model
 
 
 class Shipped(Model):
-    """A model that is judged by the definition of its name, which shares nothing with this encoding."""
+    """A model whose traces are judged by the definition of the same name, which shares no code with the encoding."""
 
     @property
     def definition(self) -> Definition:
-        """The judge of its traces."""
+        """The definition that judges the model's traces."""
         return definition_named(self.name)
 
     def violations(self, trace: Trace) -> Iterable[Violation]:

@@ -1,7 +1,7 @@
 """A user's own network model: a class in a Python file, ``mine.py:Mine`` (docs/formal/models.md).
 
-Its code runs in a child process (:mod:`fairweir.formal.models.hosted`), which has a :class:`CheckedModel`. The parent
-has a :class:`UserModel`, which asks the child.
+The model's code runs in a child process (:mod:`fairweir.formal.models.hosted`) as a :class:`CheckedModel`. The parent
+process uses a :class:`UserModel`, which sends requests to the child.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from fairweir.formal.models import MODELS, register
 from fairweir.formal.models.hosted import Added, Host, HostError
 from fairweir.formal.models.model import Model, PacketPath
 
-#: Sample points of the trace on which encoding and judge are compared when a model is loaded.
+#: Number of sample points of the trace on which encoding and judge are compared when a model is loaded.
 POINTS: Final = 4
-#: z3's own measure of work for that trace; the shipped models need a thousandth of it.
+#: Resource limit (rlimit) of z3 for finding that trace; the shipped models need a thousandth of it.
 STEPS: Final = 20_000_000
-#: More bytes than any trace of so few points serves, C R.
+#: An amount of data, in C R, that no trace with so few points can serve.
 TOO_MUCH: Final = 1000
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
@@ -45,7 +45,7 @@ _OPTION: Final = "--model"
 
 @dataclass(frozen=True)
 class Facts:
-    """Attributes of a user's model, and the file that it was read from."""
+    """Attributes of a user's model, and the file from which it was read."""
 
     attributes: dict[str, Any]
     summary: str
@@ -57,9 +57,9 @@ _FLAGS: Final = ("has_jitter", "delays_each_flow", "knows_losses_at_once", "has_
 
 
 class UserModel(Model):
-    """A model from a file, whose methods run in a process of its own.
+    """A user's model, whose methods run in a child process.
 
-    What they raise or return wrongly is an error that names file, class and line, and so is the end of that process.
+    If a method raises, returns an invalid value or ends its process, the error names the file, the class and the line.
 
     Parameters
     ----------
@@ -77,22 +77,22 @@ class UserModel(Model):
 
     @property
     def summary(self) -> str:
-        """One line: the start of the class's docstring."""
+        """The first line of the class's docstring."""
         return self._facts.summary
 
     @property
     def path(self) -> str:
-        """The file that it was read from."""
+        """The file from which the model was read."""
         return self._facts.path
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of that file."""
+        """The SHA-256 of the file from which the model was read."""
         return self._facts.digest
 
     @property
     def is_current(self) -> bool:
-        """Whether the file is as it was read."""
+        """Whether the file is unchanged since the model was read."""
         try:
             return _digest(Path(self.path)) == self.digest
         except OSError:
@@ -103,7 +103,7 @@ class UserModel(Model):
 
         Raises
         ------
-        ConfigError : the user's method raises, adds something else, or does not return
+        ConfigError : the user's method raises, adds other constraints, or does not return
         """
         senders = [flow.sender for flow in system.flows]
         added: Added = self._ask("`constrain`", "added", system.grid, system.buffer, senders, system.acks)
@@ -117,7 +117,7 @@ class UserModel(Model):
 
         Raises
         ------
-        ConfigError : it raises, returns something else than violations, or does not return
+        ConfigError : the user's method raises, returns something other than violations, or does not return
         """
         found: list[Violation] = self._ask("`violations`", "violations", trace)
         return found
@@ -134,11 +134,11 @@ class UserModel(Model):
 
 
 class CheckedModel(Model):
-    """A user's model in the process that runs its code; what its methods raise or return wrongly is an error.
+    """A user's model in the child process. It checks the results of the user's methods, and reports what they raise.
 
     Parameters
     ----------
-    own : Model, the user's
+    own : Model, an instance of the user's class
     source : str, ``mine.py:Mine``
     """
 
@@ -149,7 +149,7 @@ class CheckedModel(Model):
             setattr(self, flag, getattr(own, flag))
 
     def facts(self) -> Facts:
-        """Return what the other process knows of it."""
+        """Return the model's attributes for the parent process."""
         path = Path(inspect.getfile(type(self.own))).resolve()
         attributes = {name: getattr(self, name) for name in (*_FLAGS, "name", "acks", "beliefs")}
         packets = self.packets and PacketPath(bool(self.packets.varies), bool(self.packets.delays))
@@ -172,7 +172,7 @@ class CheckedModel(Model):
         return Added.of(constraints, [system.TA, *system.left])
 
     def constrain(self, system: System) -> None:
-        """Add the constraints on TA and S, and check that they are such.
+        """Add the constraints on TA and S, and check their types and groups.
 
         Raises
         ------
@@ -187,10 +187,10 @@ class CheckedModel(Model):
         for name, group in system.groups.items():
             for one in group[len(before.get(name, ())) :]:
                 if not (isinstance(one, z3.ExprRef) and z3.is_bool(one)):
-                    self.fail(f"`constrain` adds `{one!r:.60}` to group `{name}`, which is not a constraint of z3")
+                    self.fail(f"`constrain` adds `{one!r:.60}` to group `{name}`, which is not a z3 constraint")
         for noun, curve in (("TA", system.TA), *((f"left[{i}]", curve) for i, curve in enumerate(system.left))):
             if len(curve) != system.grid.points or not all(z3.is_arith(term) for term in curve):
-                self.fail(f"`constrain` sets `system.{noun}` to something else than {system.grid.points} terms of z3")
+                self.fail(f"`constrain` sets `system.{noun}` to something other than {system.grid.points} z3 terms")
         if len(system.left) != len(system.flows):
             self.fail(f"`constrain` sets `system.left` to {len(system.left)} curves for {len(system.flows)} flows")
 
@@ -199,7 +199,7 @@ class CheckedModel(Model):
 
         Raises
         ------
-        ConfigError : it raises, or returns something else than violations
+        ConfigError : the user's method raises, or returns something other than violations
         """
         with self._blamed("violations"):
             found = list(self.own.violations(trace))
@@ -226,9 +226,9 @@ class CheckedModel(Model):
 
 
 def find_model(name: str) -> Model:
-    """Return the shipped model of that name, or the user's that ``file.py:Class`` names.
+    """Return the shipped model with this name, or the user's model ``file.py:Class``.
 
-    The latter is loaded, compared with its judge on a trace, and registered under its own name.
+    A user's model is loaded, compared with its judge on a trace, and registered under its `name`.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def find_model(name: str) -> Model:
 
 
 def load(name: str) -> CheckedModel:
-    """Load a user's model in this process, and compare it with its judge on a trace.
+    """Load a user's model in this process, and compare its encoding with its judge on a trace.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def load(name: str) -> CheckedModel:
 
 
 def _is_at(path: str, name: str) -> bool:
-    """Return whether a name such as ``mine.py:Mine`` is of that file; names of modules are."""
+    """Return whether a name such as ``mine.py:Mine`` refers to the file at `path`; every module's name does."""
     where = name.rpartition(":")[0]
     return not where.endswith(".py") or str(locate(where)) == path
 
@@ -275,7 +275,7 @@ def _digest(path: Path) -> str:
 
 
 def _begins_with(group: Sequence[object] | None, given: Sequence[object]) -> bool:
-    """Return whether a list still has these elements, the very same objects, at its beginning."""
+    """Return whether a list still begins with the identical objects."""
     return (
         group is not None
         and len(group) >= len(given)
@@ -284,7 +284,7 @@ def _begins_with(group: Sequence[object] | None, given: Sequence[object]) -> boo
 
 
 def _instance(name: str) -> Model:
-    """Load the class and make an instance of it."""
+    """Load the class and create an instance."""
     try:
         where, attribute, module = load_module(name)
     except CcaError as error:
@@ -309,7 +309,7 @@ def _instance(name: str) -> Model:
     try:
         made = found()
     except (Exception, SystemExit) as error:
-        raise _wrong(f"an instance cannot be made: {describe_exception(error)}", name) from error
+        raise _wrong(f"cannot create an instance: {describe_exception(error)}", name) from error
     if not isinstance(made, Model):
         raise _wrong(f"an instance is `{made!r:.60}`, which is not a network model", name)
     if not isinstance(getattr(made, "name", None), str) or not _NAME.fullmatch(made.name):
@@ -338,9 +338,11 @@ def _check_facts(model: CheckedModel) -> None:
 
 
 def _try_out(model: CheckedModel) -> None:
-    """Compare the encoding with the judge on one trace, which must be accepted, and rejected once it serves too much.
+    """Compare the encoding with the judge on one trace.
 
-    A trace that the solver does not find here is left to the controls of the verdict.
+    The judge must accept the trace, and reject it after :func:`_too_much` has added service.
+
+    If the solver finds no trace within the limit, the verdict's controls detect a vacuous model.
     """
     define(model.definition)
     for buffer in (Buffer.INFINITE, Buffer.ARBITRARY):
@@ -352,15 +354,15 @@ def _try_out(model: CheckedModel) -> None:
             continue
         trace = Trace.from_model(system, solver.model())
         if wrong := violations(trace):
-            problem = f"`constrain` and `violations` disagree: a trace of the former breaks {wrong[0]}"
+            problem = f"`constrain` and `violations` disagree: a trace of `constrain` violates {wrong[0]}"
             model.fail(problem, "one of the two is wrong")
         if not model.violations(_too_much(trace)):
-            problem = f"`violations` accepts a trace that serves {TOO_MUCH} C R more than has come"
+            problem = f"`violations` accepts a trace that serves {TOO_MUCH} C R more than has arrived"
             model.fail(problem, "it must check TA and S against what the link can do: it judges counterexamples")
 
 
 def _too_much(trace: Trace) -> Trace:
-    """Return the trace with more served at its last point than has come."""
+    """Return the trace with more data served at its last point than had arrived."""
     flow = trace.flows[0]
 
     def more(curve: tuple[object, ...]) -> tuple[object, ...]:

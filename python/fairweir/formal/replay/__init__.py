@@ -1,4 +1,6 @@
-"""Traces replayed in the simulator: a scenario of packets, a sender that keeps to a schedule, a picture of both."""
+"""Traces replayed in the simulator: a packet-level scenario, a sender with prescribed send times, and a picture of
+both.
+"""
 
 from fairweir.formal.replay.sender import Scheduled
 

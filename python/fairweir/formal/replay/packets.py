@@ -1,7 +1,7 @@
 """A trace as a packet-level scenario: the same arrivals through the same queue and the same delays, in the simulator.
 
-C R becomes a thousand packets, and R 100 ms. The bottleneck is a link whose rate in each step is the queue's output (on
-CBR-delay and ideal links C, whenever there is a queue); after it a second link serves according to S, so that it delays
+C R becomes a thousand packets, and R 100 ms. The bottleneck is a link whose rate in each step is the rate at which the
+trace's queue drains (on CBR-delay and ideal links: C). A second link behind it serves according to S, so it delays
 packets by the jitter, at most D. Before the first point, the packets of the trace's initial queues are sent and held.
 Between sample points, curves are straight lines.
 """
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 #: One R, ms.
 R_MS = 100
-#: Packets in C R; each is 0.1 % of it, which is how exactly curves can be followed.
+#: Number of packets in C R. Curves are therefore reproduced to 0.1 % of C R.
 PACKETS_PER_CR = 1000
-#: A loss of at most this many packets may be rounding, and is not counted.
+#: A loss of at most this many packets may be a rounding error, and is ignored.
 BLUR_PACKETS = 3
-#: Bytes on the wire.
+#: Size of a packet on the wire, bytes.
 PACKET_BYTES = 1500
 #: The link's rate C, bit/s.
 C_BPS = PACKETS_PER_CR * PACKET_BYTES * 8 * 1000 // R_MS
@@ -39,7 +39,7 @@ BOTTLENECK = "bottleneck"
 
 @dataclass(frozen=True)
 class Replay:
-    """A trace's scenario.
+    """The scenario in which a trace is replayed.
 
     Attributes
     ----------
@@ -54,28 +54,28 @@ class Replay:
 
     @property
     def interval(self) -> str:
-        """The time series' interval, at whose ends the sample points lie."""
+        """The sampling interval of the time series; each sample point is the end of an interval."""
         return f"{int(self.step_ms * 1_000_000)}ns"
 
 
 def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
-    """Translate a trace.
+    """Return the scenario that replays a trace.
 
     Parameters
     ----------
     trace : Trace
-    name, description : of the scenario
+    name, description : name and description of the scenario
 
     Raises
     ------
-    ConfigError : the trace cannot be run: its steps are not a whole number of ns, or its model names no elements
+    ConfigError : a step is not a whole number of ns, or the model has no equivalent in the simulator
     """
     grid, elements = trace.grid, MODELS[trace.model].packets
     if elements is None:
-        raise ConfigError(f"the model `{trace.model}` names no elements of the simulator", key="packets")
+        raise ConfigError(f"the model `{trace.model}` has no equivalent in the simulator", key="packets")
     step_ms = R_MS * grid.step
     if (step_ms * 1_000_000).denominator != 1:
-        raise ConfigError(f"{grid.per_r} steps per R are not a whole number of ns each", key="--per-r")
+        raise ConfigError(f"with {grid.per_r} steps per R, a step is not a whole number of ns", key="--per-r")
     steps_before = max(grid.d_steps, grid.r_steps)
     curves = Curves.of(trace)
     times = [step_ms * i for i in (0, *range(steps_before, steps_before + grid.points))]
@@ -107,7 +107,7 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
     document = {
         "name": name,
         "description": description,
-        # Data served at the last point is acknowledged an R later.
+        # Data served at the last point are acknowledged one R later.
         "duration": f"{int((times[-1] + R_MS) * 1_000_000)}ns",
         "warmup": f"{int(times[1] * 1_000_000)}ns",
         "packet": f"{PACKET_BYTES}B",
@@ -123,7 +123,7 @@ def _through(curve: Sequence[Fraction], origin: Fraction) -> list[Fraction]:
 
 
 def _rates(curve: Sequence[Fraction], times: Sequence[Fraction]) -> list[Fraction]:
-    """Return the slope between points, C."""
+    """Return the slopes between points, in C."""
     pairs = zip(pairwise(curve), pairwise(times), strict=True)
     return [(after - before) * R_MS / (end - begin) for (before, after), (begin, end) in pairs]
 
@@ -134,7 +134,9 @@ def _queue_rates(out: Sequence[Fraction], times: Sequence[Fraction]) -> list[Fra
 
 
 def _steps(times: Sequence[Fraction], rates: Sequence[Fraction]) -> list[list[str]]:
-    """Return a link's rates as scenarios have them, the last of which must not be zero: C once all is over."""
+    """Return a link's rates in scenario notation. After the trace the rate is C: a scenario's last rate must not be
+    0.
+    """
     return [
         [f"{int(t * 1_000_000)}ns", f"{round(rate * C_BPS)}bps"]
         for t, rate in zip(times, [*rates, Fraction(1)], strict=True)
@@ -142,18 +144,18 @@ def _steps(times: Sequence[Fraction], rates: Sequence[Fraction]) -> list[list[st
 
 
 def _schedule(times: Sequence[Fraction], curve: Sequence[Fraction]) -> list[list[float]]:
-    """Return a sender's curve: s, packets."""
+    """Return a sender's curve as pairs of a time, in s, and a number of packets."""
     return [[float(t / 1000), float(value * PACKETS_PER_CR)] for t, value in zip(times, curve, strict=True)]
 
 
 def curves_of(run: Run, replay: Replay, trace: Trace) -> Curves:
-    """Read the curves of a run at the trace's points, C R from the first point on.
+    """Return the curves of a run at the trace's points, in C R from the first point on.
 
-    The bottleneck's series have the accepted and dropped data; data in transmission counts as served.
+    Accepted and dropped data are from the bottleneck's series; data in transmission count as served.
 
     Parameters
     ----------
-    run : of the replay's scenario, with series of :attr:`Replay.interval`
+    run : Run of the replay's scenario, with time series at :attr:`Replay.interval`
     """
     import numpy as np
 
@@ -164,7 +166,7 @@ def curves_of(run: Run, replay: Replay, trace: Trace) -> Curves:
     mbps_ms = float(replay.step_ms) * 1000 / 8
 
     def at_points(series: Sequence[float], later: int = 0) -> list[Fraction]:
-        """Sample a series, some steps later; the end of its n-th interval is the n-th step."""
+        """Sample a series at the trace's points, shifted by `later` steps."""
         begin = first - 1 + later
         return [Fraction(round(value)) / packets for value in series[begin : begin + points]]
 

@@ -1,4 +1,4 @@
-"""A refutation drawn: the trace's curves, and those of its packets."""
+"""A picture of a refutation: the curves of the trace and of its packet-level replay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE_INCHES = (8.0, 7.0)
-#: Name, label, the curve's number in the palette.
+#: For each curve: its name, its label, and its color's index in the palette.
 _CURVES = (
     ("A", "A, sent", 0),
     ("TA", "TA, bytes that may have left the queue", 2),
@@ -30,14 +30,14 @@ def save_picture(trace: Curves, packets: Curves | None, title: str, path: Path) 
 
     Parameters
     ----------
-    trace : of the solver's trace
-    packets : of its packet-level replay, drawn as points; None: not run
-    title : the refuted claim, and its margin
-    path : ends in .png, .svg or .pdf; the same curves give the same bytes
+    trace : curves of the solver's trace
+    packets : curves of the packet-level replay, drawn as points; None: it was not run
+    title : the refuted claim, and the margin by which it is violated
+    path : file that ends in .png, .svg or .pdf; the same curves give the same bytes
 
     Raises
     ------
-    ConfigError : another ending, or a directory that is missing
+    ConfigError : the file name has another ending, or the directory does not exist
     """
     check_plot_path(path)
     return save_figure(_figure(trace, packets, title), path)

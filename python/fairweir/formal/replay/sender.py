@@ -1,4 +1,4 @@
-"""A sender with prescribed send times: a trace's arrivals, packet by packet."""
+"""A sender with prescribed send times, which reproduces a trace's arrivals packet by packet."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fairweir import _core
 from fairweir.ccas.cca import Cca
 from fairweir.errors import CcaError
 
-#: No two packets leave closer than this.
+#: Minimum time between two packets, ns.
 SHORTEST_GAP_NS = 100.0
-#: Windows do not bind: the schedule is all.
+#: A window that never limits the sender: only the schedule does.
 WINDOW_BYTES = 1e9
 
 
@@ -21,7 +21,7 @@ class Scheduled(Cca):
 
     Parameters
     ----------
-    schedule : list of [time in s, packets sent until then], rising; between two points the rate is constant
+    schedule : list of [time in s, packets sent by that time], increasing; between two points the rate is constant
     """
 
     own_recovery = True
@@ -41,7 +41,9 @@ class Scheduled(Cca):
         self._pace()
 
     def due_ns(self, number: int) -> float:
-        """Return when a packet is to leave, in ns: when its middle is due on the curve, or never (the curve's end)."""
+        """Return a packet's send time, in ns: when the curve reaches the packet's middle, or never after the curve's
+        end.
+        """
         wanted = number - 0.5
         at = bisect_left(self.points, wanted, key=lambda point: point[1])
         if at == 0:
@@ -59,10 +61,10 @@ class Scheduled(Cca):
         self._pace()
 
     def on_ack(self, ack: _core.Ack) -> None:
-        """ACKs change nothing."""
+        """Ignore ACKs."""
 
     def on_loss(self, loss: _core.Loss) -> None:
-        """Losses change nothing."""
+        """Ignore losses."""
 
     def _pace(self) -> None:
         self.pacing_rate_mbps = self.mss_bytes * 8e3 / self.gap_ns

@@ -159,7 +159,7 @@ def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int
     if found.trace is not None:
         model = MODELS[found.case.model]
         if model.packets is None:
-            reason = f"the model `{model.name}` names no elements of the simulator (`packets`)"
+            reason = f"the model `{model.name}` has no equivalent in the simulator (`packets`)"
             return Evidence(found, unplayed=reason)
         try:
             return Evidence(found, played=play(found, found.trace, _stem(found)))

@@ -1,6 +1,6 @@
-"""Beliefs from a flow's observations, by their definitions (thesis section 4.1.1, 4.2.2.1); one file per family.
+"""Beliefs computed from a flow's observations by definition (thesis sections 4.1.1, 4.2.2.1); one file per family.
 
-Their encodings are in :mod:`fairweir.formal.beliefs`.
+The encodings of beliefs are in :mod:`fairweir.formal.beliefs`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from fairweir.formal.exact.beliefs.cbr_delay import CbrDelay
 from fairweir.formal.exact.beliefs.ccac import Ccac
 from fairweir.formal.exact.beliefs.definition import BeliefDefinition, Columns, Values
 
-#: By name; :func:`fairweir.formal.beliefs.families.register` adds to it. The last one that a flow has decides for the
-#: synthesis invariant what stale beliefs are, in any order in a trace.
+#: Families by name; :func:`fairweir.formal.beliefs.families.register` adds to them. If a flow has several families, the
+#: last of them in this order defines for the synthesis invariant which beliefs are stale.
 _DEFINITIONS: dict[str, BeliefDefinition] = {one.name: one for one in (BufferSize(), Ccac(), CbrDelay())}
 
 
 def define(definition: BeliefDefinition) -> None:
-    """Judge a family's beliefs by this definition from now on."""
+    """Register the definition that judges a family's beliefs."""
     _DEFINITIONS[definition.name] = definition
 
 

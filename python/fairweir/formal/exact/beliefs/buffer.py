@@ -1,4 +1,4 @@
-"""beta_L and beta_U by definition: bounds on the buffer's size."""
+"""The definitions of beta_L and beta_U, the bounds on the buffer's size."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fairweir.formal.exact.senders import min_qdelay
 
 
 class BufferSize(BeliefDefinition):
-    """Bounds on the buffer, from the queue of R ago and the bounds on the rate; they have no time-outs."""
+    """Bounds on the buffer's size, from the queue one R ago and the bounds on the rate; they never time out."""
 
     name = "buffer"
     names = ("beta_L", "beta_U")
 
     def columns(self, trace: Trace, flow: FlowTrace, terms: Terms, first: Values) -> Columns:
-        """Return beta_L and beta_U from their first values and the flow's C_L and C_U; they have no time-outs."""
+        """Return beta_L and beta_U, computed from their initial values and the flow's C_L and C_U."""
         grid, back = trace.grid, trace.grid.r_steps
         lower, upper = [first["beta_L"]], [first["beta_U"]]
         for t in range(1, grid.points):
@@ -32,14 +32,14 @@ class BufferSize(BeliefDefinition):
         return {"beta_L": lower, "beta_U": upper}
 
     def may_start(self, trace: Trace, first: Values) -> bool:
-        """Return whether the bounds are in order, and not negative."""
+        """Return whether 0 <= beta_L <= beta_U."""
         return 0 <= first["beta_L"] <= first["beta_U"]
 
     def is_consistent(self, trace: Trace, terms: Terms, values: Values, t: int) -> bool:
-        """Return whether beta is between the bounds."""
+        """Return whether beta_L <= beta <= beta_U."""
         return trace.beta is not None and values["beta_L"] <= trace.beta <= values["beta_U"]
 
     def first_values(self, trace: Trace, terms: Terms, part: Fraction, random: Random) -> dict[str, Fraction]:
-        """Draw bounds on either side of beta, or any."""
+        """Draw bounds with beta between them, or arbitrary ones if beliefs may be stale."""
         size = Fraction(0) if terms.start is Start.ANY else (trace.beta or Fraction(0))
         return {"beta_L": part * size, "beta_U": size + Fraction(random.randint(0, 16), 8)}

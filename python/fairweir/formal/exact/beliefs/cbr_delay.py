@@ -1,4 +1,4 @@
-"""C_L_lambda and q_U by definition (thesis section 4.2.2.1)."""
+"""The definitions of C_L_lambda and q_U (thesis section 4.2.2.1)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ ZERO = Fraction(0)
 
 
 class CbrDelay(BeliefDefinition):
-    """A lower bound on the rate of a constant-rate link, from what a quiet R sent, and an upper one on its queue."""
+    """A lower bound on a constant-rate link's rate, from data sent in one R without a queue, and an upper bound on its
+    queue.
+    """
 
     name = "cbr-delay"
     names = ("C_L_lambda", "q_U")
 
     def columns(self, trace: Trace, flow: FlowTrace, terms: Terms, first: Values) -> Columns:
-        """Return C_L_lambda and q_U from their first values on."""
+        """Return C_L_lambda and q_U, computed from their initial values."""
         grid, room, length = trace.grid, room_of(trace, terms), trace.grid.r_steps
         blur = 1 if terms.resolution is Resolution.STEP else 0
         quiet = [True] + [not is_loaded(trace, flow, t, grid.d_steps + blur) for t in range(1, grid.points)]
@@ -45,17 +47,17 @@ class CbrDelay(BeliefDefinition):
         return {"C_L_lambda": lower, "q_U": most}
 
     def may_start(self, trace: Trace, first: Values) -> bool:
-        """Return whether the bound on the rate is at least alpha, and that on the queue at least 0."""
+        """Return whether C_L_lambda >= alpha and q_U >= 0."""
         return trace.alpha <= first["C_L_lambda"] and first["q_U"] >= 0
 
     def is_consistent(self, trace: Trace, terms: Terms, values: Values, t: int) -> bool:
-        """Return whether C, beta and the bottleneck's queue are among those that the bounds admit."""
+        """Return whether the bounds admit the trace's C, beta and bottleneck queue."""
         lower, room = values["C_L_lambda"], room_of(trace, terms)
         fits = lower <= 1 and (trace.beta is None or 1 + trace.beta >= room * lower)
         return fits and values["q_U"] >= trace.bottleneck_queue(t)
 
     def first_values(self, trace: Trace, terms: Terms, part: Fraction, random: Random) -> dict[str, Fraction]:
-        """Draw bounds that admit the network, or any."""
+        """Draw bounds that admit the network, or arbitrary ones if beliefs may be stale."""
         most = Fraction(1) if trace.beta is None else min(Fraction(1), (1 + trace.beta) / room_of(trace, terms))
         if terms.start is Start.ANY:
             most *= 4
@@ -64,36 +66,40 @@ class CbrDelay(BeliefDefinition):
         return {"C_L_lambda": low, "q_U": min_queue + Fraction(random.randint(0, 8), 4)}
 
     def may_end(self, trace: Trace, values: Values) -> bool:
-        """Return whether the bounds are possible ones."""
+        """Return whether C_L_lambda >= alpha and q_U >= 0."""
         return values["C_L_lambda"] >= trace.alpha and values["q_U"] >= 0
 
     def gains(self, own: Mapping[str, tuple[Fraction, ...]]) -> bool:
-        """Return whether the bound on the rate is higher than at first."""
+        """Return whether C_L_lambda is higher at the last point than at the first."""
         return own["C_L_lambda"][-1] > own["C_L_lambda"][0]
 
     def loses_nothing(self, own: Mapping[str, tuple[Fraction, ...]]) -> bool:
-        """Return whether it is not lower."""
+        """Return whether C_L_lambda is at the last point at least its first value."""
         return own["C_L_lambda"][-1] >= own["C_L_lambda"][0]
 
     def unless_stale(self, trace: Trace, *, kept: bool, harmless: bool, shrinks: bool) -> bool:
-        """Return whether a bound above C falls, becomes invalid, or does no harm."""
+        """Return whether C_L_lambda, if it is above C, falls, becomes invalid, or violates no objective."""
         sending = trace.flows[0].beliefs["C_L_lambda"]
         excused = sending[-1] < sending[0] or sending[-1] < trace.alpha or harmless
         return excused if sending[0] > 1 else kept
 
 
 def room_of(trace: Trace, terms: Terms) -> Fraction:
-    """Return T* + D, or a step more, in R."""
+    """Return T* + D, in R; one step more if the beliefs resolve times to a step."""
     return 1 + trace.grid.jitter + (trace.grid.step if terms.resolution is Resolution.STEP else 0)
 
 
 def _losses_are_known(end: int, t: int, delay: int) -> bool:
-    """Return whether losses up to `end` are known at t; an empty queue after a step of R excludes losses in it."""
+    """Return whether losses up to `end` are known at t; an empty queue after a step of R excludes losses in that
+    step.
+    """
     return end + delay <= t or delay == 1
 
 
 def _must_expire(trace: Trace, flow: FlowTrace, lower: list[Fraction], room: Fraction) -> bool:
-    """Return whether a large loss, a queue that does not drain, or probes too close end C_L_lambda."""
+    """Return whether C_L_lambda times out: after a large loss, if a queue does not drain, or if probes are too
+    close.
+    """
     grid = trace.grid
     last, calm, spacing = grid.last, 2 * grid.r_steps, 3 * grid.r_steps
     if any(flow.L[t] - flow.L[t - 1] > last * trace.alpha for t in range(1, grid.points)):
@@ -105,7 +111,7 @@ def _must_expire(trace: Trace, flow: FlowTrace, lower: list[Fraction], room: Fra
 
 
 def _contradicted(flow: FlowTrace, lower: list[Fraction], most: list[Fraction], room: Fraction) -> bool:
-    """Return whether more stays in flight, or is lost, than any link that the beliefs admit would leave or lose."""
+    """Return whether inflight or losses exceed those of every link that the beliefs admit."""
     sent = [later - earlier for earlier, later in pairwise(flow.A)]
     if any(flow.inflight(t + 1) > amount + most[t] for t, amount in enumerate(sent)):
         return True

@@ -1,4 +1,4 @@
-"""C_L and C_U by definition (thesis section 4.1.1)."""
+"""The definitions of C_L and C_U (thesis section 4.1.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ccac(BeliefDefinition):
     names = ("C_L", "C_U")
 
     def columns(self, trace: Trace, flow: FlowTrace, terms: Terms, first: Values) -> Columns:
-        """Return C_L and C_U from their first values on."""
+        """Return C_L and C_U, computed from their initial values."""
         grid, served = trace.grid, flow.S
         busy = [False] + [is_busy(trace, flow, t) for t in range(1, grid.points)]
         lower, upper = [first["C_L"]], [first["C_U"]]
@@ -36,30 +36,30 @@ class Ccac(BeliefDefinition):
         return {"C_L": lower, "C_U": upper}
 
     def may_start(self, trace: Trace, first: Values) -> bool:
-        """Return whether the bounds are in order, and at least alpha."""
+        """Return whether alpha <= C_L <= C_U."""
         return trace.alpha <= first["C_L"] <= first["C_U"]
 
     def is_consistent(self, trace: Trace, terms: Terms, values: Values, t: int) -> bool:
-        """Return whether C is between the bounds."""
+        """Return whether C_L <= C <= C_U."""
         return values["C_L"] <= 1 <= values["C_U"]
 
     def first_values(self, trace: Trace, terms: Terms, part: Fraction, random: Random) -> dict[str, Fraction]:
-        """Draw bounds on either side of C, or any."""
+        """Draw bounds with C between them, or arbitrary ones if beliefs may be stale."""
         if terms.start is Start.ANY:
             low = trace.alpha + part * random.randint(0, 4)
             return {"C_L": low, "C_U": low + Fraction(random.randint(0, 16), 8)}
         return {"C_L": trace.alpha + part * (1 - trace.alpha), "C_U": 1 + Fraction(random.randint(0, 16), 8)}
 
     def gains(self, own: Mapping[str, tuple[Fraction, ...]]) -> bool:
-        """Return whether the bounds are nearer to each other than at first."""
+        """Return whether C_U - C_L is smaller at the last point than at the first."""
         return _width(own, -1) < _width(own, 0)
 
     def loses_nothing(self, own: Mapping[str, tuple[Fraction, ...]]) -> bool:
-        """Return whether they are at most as far apart."""
+        """Return whether C_U - C_L is at the last point at most its first value."""
         return _width(own, -1) <= _width(own, 0)
 
     def unless_stale(self, trace: Trace, *, kept: bool, harmless: bool, shrinks: bool) -> bool:
-        """Return whether a bound on the wrong side of C moves towards it, becomes invalid, or does no harm."""
+        """Return whether a bound on the wrong side of C moves towards C, becomes invalid, or violates no objective."""
         lower, upper = trace.flows[0].beliefs["C_L"], trace.flows[0].beliefs["C_U"]
         excused = lower[-1] > upper[-1] or harmless or shrinks
         if lower[0] > 1:
@@ -72,7 +72,9 @@ def _width(own: Mapping[str, tuple[Fraction, ...]], t: int) -> Fraction:
 
 
 def _time_out(lower: list[Fraction], upper: list[Fraction], fresh: Fraction) -> tuple[Fraction, Fraction]:
-    """Return C_L and C_U at the end, timed out where they did not move and are near each other (published code)."""
+    """Return the final C_L and C_U after time-outs: a bound that did not move expires if C_U <= 2 C_L (published
+    code).
+    """
     low, high = lower[-1], upper[-1]
     if high > 2 * low:
         return low, high

@@ -1,4 +1,4 @@
-"""A family of beliefs by definition, in exact fractions: what its encoding is judged by."""
+"""The definition of a family of beliefs, in exact fractions. It judges the family's encoding."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from random import Random
 from fairweir.formal.beliefs.choices import Terms
 from fairweir.formal.encoding.trace import FlowTrace, Trace
 
-#: Beliefs by name, a value at each point.
+#: For each belief by name, its value at each point.
 Columns = dict[str, list[Fraction]]
-#: Beliefs by name at one point.
+#: For each belief by name, its value at one point.
 Values = Mapping[str, Fraction]
 
 
@@ -21,8 +21,8 @@ class BeliefDefinition(ABC):
 
     Attributes
     ----------
-    name : str, of the family
-    names : its beliefs
+    name : str, name of the family
+    names : names of the family's beliefs
     """
 
     name: str
@@ -30,13 +30,13 @@ class BeliefDefinition(ABC):
 
     @abstractmethod
     def columns(self, trace: Trace, flow: FlowTrace, terms: Terms, first: Values) -> Columns:
-        """Return the beliefs of a flow at every point, from their first values on.
+        """Return the beliefs of a flow at every point, computed from their initial values.
 
         Parameters
         ----------
-        trace : Trace, whose network the flow is in
+        trace : Trace, with the network of the flow
         flow : FlowTrace
-        terms : Terms, at the start and the end
+        terms : Terms, under which the beliefs are attached
         first : the values at t = 0, by belief
         """
 
@@ -58,38 +58,38 @@ class BeliefDefinition(ABC):
         ----------
         trace : Trace
         terms : Terms, under which the beliefs are attached
-        values : at t, by belief; C, or C R
+        values : values at t by belief, in C or C R
         t : int, the point
         """
 
     def first_values(self, trace: Trace, terms: Terms, part: Fraction, random: Random) -> dict[str, Fraction]:
-        """Draw values at t = 0 that the terms admit: consistent with the network, or any.
+        """Draw initial values as the terms require: consistent with the network, or arbitrary.
 
         Parameters
         ----------
-        part : how far into its range the first belief is, 0 to 1
+        part : position of the first belief in its range, 0 to 1
         """
         raise NotImplementedError(f"no random beliefs of {self.name}")
 
     def may_end(self, trace: Trace, values: Values) -> bool:
-        """Return whether the values at the last point are possible, as the synthesis invariant asks."""
+        """Return whether the values at the last point are possible, as the synthesis invariant requires."""
         return True
 
     def gains(self, own: Mapping[str, tuple[Fraction, ...]]) -> bool:
-        """Return whether the beliefs admit fewer networks at the last point than at first."""
+        """Return whether the beliefs admit fewer networks at the last point than at the first."""
         return False
 
     def loses_nothing(self, own: Mapping[str, tuple[Fraction, ...]]) -> bool:
-        """Return whether the beliefs admit no more networks at the last point than at first."""
+        """Return whether the beliefs admit at most as many networks at the last point as at the first."""
         return True
 
     def unless_stale(self, trace: Trace, *, kept: bool, harmless: bool, shrinks: bool) -> bool:
-        """Return whether the synthesis invariant holds where the first values may be stale.
+        """Return whether the synthesis invariant holds if the initial values may be stale.
 
         Parameters
         ----------
-        kept : it holds for values that are not
-        harmless : all objectives hold
-        shrinks : the beliefs admit fewer networks than at first
+        kept : whether the invariant for values that are not stale holds
+        harmless : whether all objectives hold
+        shrinks : whether the beliefs admit fewer networks at the last point than at the first
         """
         return kept

@@ -1,4 +1,4 @@
-"""Observations of a flow in a step: that the link was busy, loaded, or lost bytes."""
+"""A flow's observations in one step: whether the link was busy, was loaded, or lost bytes."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from fairweir.formal.exact.senders import min_qdelay
 
 
 def knows_loss(trace: Trace, flow: FlowTrace, t: int) -> bool:
-    """Return whether the flow got to know of a loss in the step up to t."""
+    """Return whether the flow detected a loss in the step up to t."""
     known = flow.L if definition_of(trace).knows_losses_at_once else flow.Ld
     return known[t] > known[t - 1]
 
 
 def is_busy(trace: Trace, flow: FlowTrace, t: int) -> bool:
-    """Return whether the flow saw, in the step up to t, that the link had more to do than it could."""
+    """Return whether the flow sent in the step up to t and observed qdel_L > 0, or detected a loss."""
     sends = flow.A[t] > flow.A[t - 1]
     return (min_qdelay(trace, flow, t) > 0 and sends) or knows_loss(trace, flow, t)
 
 
 def is_loaded(trace: Trace, flow: FlowTrace, t: int, steps: int) -> bool:
-    """Return whether the first byte served in the step up to t had waited longer than that, or there was a loss.
+    """Return whether the first byte served in the step up to t waited longer than `steps`, or a loss was detected.
 
     Parameters
     ----------
     trace : Trace
-    flow : FlowTrace, of it
+    flow : FlowTrace, one of its flows
     t : int, the point at the end of the step
-    steps : int, the wait that is not exceeded
+    steps : int, the waiting time above which the link counts as loaded
     """
     is_served, sends = flow.S[t] > flow.S[t - 1], flow.A[t] > flow.A[t - 1]
-    # The byte after S(t-1) is older than that if it had arrived by t - steps - 1.
+    # The byte after S(t-1) has waited longer if it had arrived by t - steps - 1.
     is_old = steps < trace.grid.points and flow.accepted(t - steps - 1) > flow.S[t - 1]
     return (is_served and sends and is_old) or knows_loss(trace, flow, t)

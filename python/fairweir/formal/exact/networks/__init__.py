@@ -1,4 +1,4 @@
-"""Network models by definition, one file per model; their encodings are in :mod:`fairweir.formal.models`."""
+"""Definitions of network models, one file per model; the encodings are in :mod:`fairweir.formal.models`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from fairweir.formal.exact.networks.cbr_delay import CbrDelay
 from fairweir.formal.exact.networks.ccac import Ccac
 from fairweir.formal.exact.networks.ideal import Ideal
 
-#: By name; a user's model adds its own when it is registered (:func:`fairweir.formal.models.register`).
+#: Definitions by model name. Registering a user's model adds its definition (:func:`fairweir.formal.models.register`).
 _DEFINITIONS: dict[str, Definition] = {one.name: one for one in (Ideal(), CbrDelay(), Ccac())}
 
 
 def define(definition: Definition) -> None:
-    """Judge traces of a model by this definition from now on."""
+    """Register the definition that judges a model's traces."""
     _DEFINITIONS[definition.name] = definition
 
 
 def definition_of(trace: Trace) -> Definition:
-    """Return the definition of the model that a trace is of.
+    """Return the definition of a trace's model.
 
     Raises
     ------

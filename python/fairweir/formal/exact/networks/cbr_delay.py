@@ -1,4 +1,4 @@
-"""The CBR-delay link by definition (thesis section 2.3)."""
+"""The definition of the CBR-delay link (thesis section 2.3)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ZERO = Fraction(0)
 
 
 class CbrDelay(Definition):
-    """A queue, which sends C while it has bytes, and each flow's delay of at most D."""
+    """A queue that is served at C while it has bytes, followed by a delay of at most D for each flow."""
 
     name = "cbr-delay"
     delays_each_flow = True
 
     def link(self, trace: Trace) -> Iterator[Violation]:
-        """Check the queue, which sends C while it has bytes, and each flow's delay of at most D."""
+        """Check that the queue is served at C while it has bytes, and that each flow's delay is at most D."""
         left, step, jitter = trace.TA, trace.grid.step, trace.grid.d_steps
-        yield from NETWORK.unless(left[0] <= trace.accepted(0), "queue", 0, "more has left than had come")
+        yield from NETWORK.unless(left[0] <= trace.accepted(0), "queue", 0, "more has left than had arrived")
         for t in range(1, trace.grid.points):
             yield from NETWORK.equal("TA", left[t], min(left[t - 1] + step, trace.accepted(t)), "queue", t)
         for i, flow in enumerate(trace.flows):
@@ -35,11 +35,11 @@ class CbrDelay(Definition):
             yield from NETWORK.equal("TA", left[t], total, "queue", t)
 
     def admit(self, history: History, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
-        """Return the bytes sent by the queue: C while it is not empty."""
+        """Return the queue's output: C per step while it is not empty."""
         return min(history.tokens[-1] + history.grid.step, come)
 
     def serve(self, history: History, accepted: Fraction) -> bool:
-        """Let bytes leave the queue, and serve each flow's at once or up to D later."""
+        """Remove bytes from the queue, and serve each flow's at once or up to D later."""
         t, jitter = len(history.tokens) - 1, history.grid.d_steps
         history.leave(history.tokens[t] - history.tokens[t - 1])
         for flow in history.flows:

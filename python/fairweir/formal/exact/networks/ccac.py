@@ -1,4 +1,4 @@
-"""The CCAC link by definition: listing A.1."""
+"""The definition of the CCAC link (listing A.1)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ZERO = Fraction(0)
 
 
 class Ccac(Definition):
-    """Tokens at C, which may be wasted while no bytes wait, and service within D of them."""
+    """Tokens arrive at C and may be wasted while no bytes wait; bytes are served within D of their tokens."""
 
     name = "ccac"
 
     def link(self, trace: Trace) -> Iterator[Violation]:
-        """Check tokens and service: listing A.1."""
+        """Check tokens and service against listing A.1."""
         tokens, served, step, jitter = trace.TA, trace.S, trace.grid.step, trace.grid.d_steps
         for t in range(1, trace.grid.points):
             admitted = tokens[t] - tokens[t - 1]
@@ -29,14 +29,16 @@ class Ccac(Definition):
                 not is_wasted or trace.bottleneck_queue(t) <= 0,
                 "waste",
                 t,
-                f"tokens are wasted while {trace.bottleneck_queue(t)} waits for them",
+                f"tokens are wasted while {trace.bottleneck_queue(t)} C R of bytes wait for them",
             )
         for t in range(trace.grid.points):
             oldest = tokens[t - jitter] if t >= jitter else tokens[0] - step * (jitter - t)
             yield from NETWORK.within("S", oldest, served[t], min(tokens[t], trace.accepted(t)), "service", t)
 
     def admit(self, history: History, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
-        """Return the tokens: all, if bytes wait for them; else some may be wasted, or kept for bytes of the next D."""
+        """Return the tokens admitted: all if bytes wait; otherwise some may be wasted or stored for bytes of the next
+        D.
+        """
         full = history.tokens[-1] + history.grid.step
         if full <= come:
             return full
@@ -49,5 +51,5 @@ class Ccac(Definition):
         return history.between(least, most)
 
     def serve(self, history: History, accepted: Fraction) -> bool:
-        """Serve the arrived bytes with tokens, at the latest D after the token."""
+        """Serve bytes that have a token, each at most D after its token."""
         return history.serve_within_jitter(accepted)

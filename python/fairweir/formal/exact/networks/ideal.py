@@ -1,4 +1,4 @@
-"""The ideal link by definition."""
+"""The definition of the ideal link."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairweir.formal.exact.report import NETWORK, Violation
 
 
 class Ideal(Definition):
-    """A queue served at C."""
+    """A queue that is served at C."""
 
     name = "ideal"
     has_jitter = False
@@ -21,8 +21,8 @@ class Ideal(Definition):
     def link(self, trace: Trace) -> Iterator[Violation]:
         """Check S(t) = min(S(t-1) + C, A(t) - L(t-1))."""
         served, step = trace.S, trace.grid.step
-        yield from NETWORK.unless(trace.grid.jitter == 0, "jitter", 0, "an ideal link has none")
-        yield from NETWORK.unless(served[0] <= trace.accepted(0), "service", 0, "more was served than had come")
+        yield from NETWORK.unless(trace.grid.jitter == 0, "jitter", 0, "an ideal link has no jitter")
+        yield from NETWORK.unless(served[0] <= trace.accepted(0), "service", 0, "more was served than had arrived")
         for t in range(trace.grid.points):
             yield from NETWORK.equal("TA", trace.TA[t], served[t], "service", t)
         for t in range(1, trace.grid.points):
@@ -30,7 +30,7 @@ class Ideal(Definition):
             yield from NETWORK.equal("S", served[t], min(served[t - 1] + step, there), "service", t)
 
     def admit(self, history: History, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
-        """Return the arrived bytes for which the link has capacity."""
+        """Return the cumulative arrivals that the link has had the capacity to serve."""
         return min(history.tokens[-1] + history.grid.step, come)
 
     def serve(self, history: History, accepted: Fraction) -> bool:
