@@ -1,39 +1,40 @@
-//! ACK aggregation: acknowledgements that were delayed and arrive in bursts, faster than a link of the believed rate
-//! could have delivered the acknowledged data. Wireless links cause it, and receivers that merge packets (GRO).
+//! ACK aggregation: acknowledgements are held and then arrive in bursts, faster than a link of the believed rate could
+//! have delivered the acknowledged data. Wireless links and receivers that merge packets (GRO) cause it.
 
 use crate::packet::{Fate, Packet};
 use crate::slice::Slice;
 use serde::Serialize;
 
-/// Minimum size of a burst, in largest packets: two are a delayed ACK.
+/// Minimum size of a burst, in packets of the maximum size. A burst of two packets may be one delayed ACK.
 const PACKETS: f64 = 4.0;
-/// Within a burst bytes are acknowledged this many times as fast as the link delivers.
+/// Within a burst, bytes are acknowledged at this multiple of the link rate.
 const FASTER: f64 = 4.0;
-/// Minimum number of bursts of a pattern.
+/// Minimum number of bursts for a pattern.
 const MIN_BURSTS: usize = 5;
-/// Minimum fraction of all bytes that bursts acknowledge.
+/// Minimum fraction of all acknowledged bytes that arrives in bursts.
 const MIN_BURST_SHARE: f64 = 0.5;
-/// Minimum fraction of the flow's jitter that the delay of bursts accounts for: other jitter bunches packets too.
+/// Minimum ratio of the bursts' hold time to the flow's jitter. If it is smaller, other jitter may have bunched the
+/// ACKs.
 const MIN_HELD_SHARE: f64 = 0.5;
-/// Number of bursts reported.
+/// Maximum number of bursts in the report.
 const SHOWN: usize = 3;
 
 /// Acknowledgements in bursts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Aggregation {
-    /// Between the beginnings of two bursts, the median, ns.
+    /// Median time between the starts of two consecutive bursts, ns.
     pub period_ns: f64,
-    /// Median of the additional delay of a burst's first packet over its last, ns.
+    /// Median difference in delay between a burst's first and last packet, ns.
     pub hold_ns: f64,
-    /// Bursts.
+    /// Number of bursts.
     pub bursts: usize,
-    /// The part of all bytes that they acknowledge.
+    /// Fraction of all acknowledged bytes that arrived in bursts.
     pub share: f64,
-    /// The largest bursts, from the first acknowledgement to the last.
+    /// First and last frame of each of the largest bursts.
     pub frames: Vec<[u32; 2]>,
 }
 
-/// A packet's delivery by the believed link, and its acknowledgement.
+/// Time at which the believed link delivers a packet, and time of the packet's acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Delivery {
     left: f64,
@@ -50,7 +51,7 @@ struct Burst {
     frames: [u32; 2],
 }
 
-/// Returns the aggregation of packets behind a link of the given rate.
+/// Returns the aggregation of packets behind a link of the given rate; `None` if there is too little.
 pub fn aggregation(packets: &[Packet], link: &Slice) -> Option<Aggregation> {
     let deliveries = deliveries(packets, link.rate_bytes_per_s);
     let total: f64 = deliveries.iter().map(|d| d.bytes).sum();
@@ -72,7 +73,7 @@ pub fn aggregation(packets: &[Packet], link: &Slice) -> Option<Aggregation> {
     Some(Aggregation { period_ns, hold_ns, bursts: count, share, frames: bursts.iter().map(|b| b.frames).collect() })
 }
 
-/// Deliveries in the order of their acknowledgement.
+/// Deliveries in the order of the acknowledgements.
 fn deliveries(packets: &[Packet], rate: f64) -> Vec<Delivery> {
     let origin = packets.first().map_or(0, |packet| packet.sent);
     let mut free = 0.0f64;
@@ -89,7 +90,8 @@ fn deliveries(packets: &[Packet], rate: f64) -> Vec<Delivery> {
     out
 }
 
-/// Runs of deliveries, each following the one before faster than the link could. Rate in bytes/ns.
+/// Runs of deliveries in which each packet is acknowledged sooner after its predecessor than the link could send it.
+/// `rate` in bytes/ns.
 fn bursts(deliveries: &[Delivery], rate: f64) -> Vec<Burst> {
     deliveries
         .chunk_by(|before, next| (next.acked - before.acked) * rate * FASTER <= next.bytes)
@@ -146,7 +148,7 @@ mod tests {
         }
     }
 
-    /// Bursts sent over a fast link are acknowledged in bursts without aggregation.
+    /// A fast link acknowledges a sender's bursts in bursts, without aggregation.
     #[test]
     fn a_senders_bursts_are_not_aggregation() {
         let packets: Vec<Packet> = (0..2000u32)

@@ -1,12 +1,12 @@
 //! The belief set of the CBR-delay model: a queue with rate C and beta bytes of buffer, then R, then a jitter in [0, D]
 //! without reordering.
 //!
-//! For a given C the queue is determined, packet by packet, and with it each departure time dep(C). The remaining
-//! unknowns are R and D, with R <= acked - dep <= R + D for each packet: the set's slice at C is
+//! For a given C the queue, and with it each departure time dep(C), can be computed packet by packet. The remaining
+//! unknowns are R and D, with R <= acked - dep <= R + D for each packet. The set's slice at C is
 //!
 //! `R <= F(C) = min (acked - dep),  R + D >= M(C) = max (acked - dep),  largest queue kept <= beta < smallest queue lost`
 //!
-//! so that C can be true for a jitter of D if M(C) - F(C) <= D. An ideal link has D = 0. A slice costs one pass.
+//! so C is possible with a jitter of D if M(C) - F(C) <= D. An ideal link has D = 0. Computing a slice takes one pass.
 
 use crate::interval::Interval;
 use crate::packet::Packet;
@@ -14,7 +14,7 @@ use crate::search::Search;
 use crate::slice::Slice;
 use serde::Serialize;
 
-/// Slices of a set that are handed out: enough to draw it.
+/// Maximum number of slices in the result, enough to plot the set.
 const SHOWN: usize = 128;
 
 /// Projections of the belief set for a jitter of at most D.
@@ -22,25 +22,25 @@ const SHOWN: usize = 128;
 pub struct Belief {
     /// The D that was assumed, ns.
     pub jitter_assumed_ns: f64,
-    /// The rate that needs the minimum jitter, with its possible parameters.
+    /// The slice at the rate that needs the minimum jitter.
     pub simplest: Slice,
     /// C, bytes/s.
     pub rate_bytes_per_s: Interval,
     /// R, ns.
     pub rtprop_ns: Interval,
-    /// beta, bytes, consistent with all losses. Losses count as overflows of the queue, unless that is inconsistent at
-    /// all rates: then they are ignored.
+    /// beta, bytes, consistent with all losses. Losses count as overflows of the queue. If no rate is consistent with
+    /// that, losses are ignored.
     pub buffer_bytes: Interval,
-    /// Slices across the set, by rising rate.
+    /// Slices across the set, by increasing rate.
     pub slices: Vec<Slice>,
 }
 
-/// The belief set of packets in the order of their sending.
+/// Returns the belief set of packets in send order.
 ///
 /// # Parameters
-/// `jitter`: returns D for the slice that explains the packets with minimum jitter, ns.
+/// `jitter`: function that returns D, ns, from the slice that explains the packets with the minimum jitter.
 ///
-/// `None` if no packet was delivered, or if no rate explains them with that jitter.
+/// Returns `None` if no packet was delivered, or if no rate explains the packets with that jitter.
 pub fn explain(packets: &[Packet], jitter: impl Fn(&Slice) -> f64) -> Option<Belief> {
     let (least, most) = brackets(packets)?;
     let mut search = Search::new(packets, least, most)?;
@@ -68,7 +68,7 @@ pub fn explain(packets: &[Packet], jitter: impl Fn(&Slice) -> f64) -> Option<Bel
     })
 }
 
-/// Range of rates to search: from half the flow's average to its largest packet per microsecond.
+/// Range of rates to search: from half the flow's mean rate to one maximum-size packet per microsecond.
 fn brackets(packets: &[Packet]) -> Option<(f64, f64)> {
     let delivered = || packets.iter().filter_map(|p| p.acked().map(|at| (at, p.bytes)));
     let first = packets.first()?.sent;

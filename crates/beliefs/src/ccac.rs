@@ -1,13 +1,15 @@
-//! The belief set of the CCAC model, projected (thesis section A.2.2), for a jitter of at most D.
+//! Projections of the CCAC model's belief set (thesis section A.2.2), for a jitter of at most D.
 //!
-//! [`crate::tokens`] decides for one (C, R) whether a token count explains the record. A larger R has later arrivals
-//! and so forces no more tokens; R is at most the minimum RTT, where the set is widest. A larger C forces more tokens
-//! and allows more. So the set is C_L <= C <= C_U, with R above a bound that is minimal at C_L:
+//! [`crate::tokens`] decides for one (C, R) whether a token count T_A explains the record. With a larger R packets
+//! arrive later, so fewer tokens must be spent. R is at most the minimum RTT, and the set of possible C is largest
+//! there. A larger C raises both bounds on T_A. The set is therefore C_L <= C <= C_U, where R exceeds a bound that
+//! depends on C and is smallest at C_L:
 //!
-//! - C_L = max over intervals of delivered / (T + D), which a hull gives;
-//! - C_U, R's bound and the minimum D that leaves a path are found by bisection, one pass per step.
+//! - C_L = max over intervals of delivered / (T + D), computed from a convex hull;
+//! - C_U, the bound on R and the minimum D for which a path explains the record are found by bisection, with one pass
+//!   over the record per step.
 //!
-//! C_U is at most that of equation 4.1.2, which requires RTTs above R + D throughout an interval.
+//! C_U is at most the bound of equation 4.1.2, which requires RTTs above R + D throughout an interval.
 
 use crate::hull::Chain;
 use crate::interval::Interval;
@@ -16,11 +18,12 @@ use crate::record::{Record, Stretch};
 use crate::tokens::{Breach, Path, walk};
 use serde::Serialize;
 
-/// Halvings of a range of rates (by ratio: to 1e-8 of a factor of 10^4) or of times (to 1e-9).
+/// Number of bisection steps. They reduce a range of rates by 10^4 to a relative width of 1e-8, and a range of times to
+/// 1e-9 of its length.
 const HALVINGS: usize = 30;
 /// Maximum link rate, bytes/ns.
 const FASTEST: f64 = 1e3;
-/// No link is slower: a byte a second, bytes/ns.
+/// Minimum link rate (one byte per second), bytes/ns.
 const SLOWEST: f64 = 1e-9;
 
 /// Projections of the belief set for a jitter of at most D.
@@ -38,7 +41,8 @@ pub struct CcacBelief {
     pub max_frames: Option<[u32; 2]>,
     /// R, ns.
     pub rtprop_ns: Interval,
-    /// beta, bytes; losses are treated as overflows of the queue, unless that is contradictory.
+    /// beta, bytes. Losses are treated as overflows of the queue; if that leads to a contradiction, there is no upper
+    /// bound.
     pub buffer_bytes: Interval,
 }
 
@@ -49,14 +53,14 @@ impl CcacBelief {
     }
 }
 
-/// The belief set of a flow.
+/// Returns the belief set of a flow.
 ///
-/// `jitter`: D, ns. `None` if no path explains it with that jitter.
+/// `jitter`: D, ns. `None` if no path explains the flow with that jitter.
 pub fn explain_ccac(record: &Record<'_>, jitter: f64) -> Option<CcacBelief> {
     believe(&record.whole(), jitter)
 }
 
-/// The belief set of a part of a record.
+/// Returns the belief set of a part of a record.
 pub(crate) fn believe(record: &Stretch<'_>, jitter: f64) -> Option<CcacBelief> {
     let (least, min_frames) = min_rate(record, jitter)?;
     let at = |rate: f64, rtprop: f64| Path { rate, rtprop, jitter };
@@ -86,13 +90,13 @@ pub(crate) fn believe(record: &Stretch<'_>, jitter: f64) -> Option<CcacBelief> {
         rtprop_ns: Interval { lo: rtprop_min, hi: Some(record.rtt_min) },
         buffer_bytes: Interval {
             lo: kept,
-            // otherwise the losses were not overflows, and give no bound
+            // if this bound is below `kept`, the losses were not overflows
             hi: smallest_lost(record, at(least, rtprop_min)).filter(|&lost| lost > kept),
         },
     })
 }
 
-/// C_U of a part of a record, bytes/ns, from C_L and, if a smaller part had one, its C_U.
+/// Returns C_U of a part of a record, bytes/ns. `least`: C_L; `known`: C_U of a shorter part, if it had one.
 pub(crate) fn max_rate(record: &Stretch<'_>, least: f64, known: Option<f64>, jitter: f64) -> Option<f64> {
     let fits = |rate: f64| walk(record, Path { rate, rtprop: record.rtt_min, jitter }, |_| {}).is_ok();
     let beyond = known.unwrap_or(FASTEST);
@@ -114,7 +118,7 @@ pub fn min_jitter(record: &Record<'_>, enough: f64) -> Option<(f64, Option<[u32;
     min_jitter_of(&record.whole(), enough)
 }
 
-/// The minimum jitter for a part of a record.
+/// Returns the minimum jitter for a part of a record, as [`min_jitter`] does.
 pub(crate) fn min_jitter_of(record: &Stretch<'_>, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
     let explains = |jitter: f64| contradiction(record, jitter).is_none();
     if explains(0.0) {
@@ -127,7 +131,8 @@ pub(crate) fn min_jitter_of(record: &Stretch<'_>, enough: f64) -> Option<(f64, O
     Some((inside, contradiction(record, outside).flatten()))
 }
 
-/// Returns whether no path explains a part of a record with a jitter of D, and the two frames that show it, if two do.
+/// Returns `None` if a path explains the part with a jitter of D; otherwise the two frames that contradict it, if there
+/// are two.
 pub(crate) fn contradiction(record: &Stretch<'_>, jitter: f64) -> Option<Option<[u32; 2]>> {
     let Some((rate, _)) = min_rate(record, jitter) else { return Some(None) };
     match walk(record, Path { rate, rtprop: record.rtt_min, jitter }, |_| {}) {
@@ -136,7 +141,8 @@ pub(crate) fn contradiction(record: &Stretch<'_>, jitter: f64) -> Option<Option<
     }
 }
 
-/// C_L, bytes/ns, and the acknowledgements that show it; `None` if two at one time show that D is too small.
+/// Returns C_L, bytes/ns, and the acknowledgements that determine it. `None` if two simultaneous acknowledgements show
+/// that D is too small.
 pub(crate) fn min_rate(record: &Stretch<'_>, jitter: f64) -> Option<(f64, Option<[u32; 2]>)> {
     let (mut chain, mut least, mut frames) = (Chain::default(), 0.0f64, None);
     for ack in record.acks {
@@ -149,11 +155,12 @@ pub(crate) fn min_rate(record: &Stretch<'_>, jitter: f64) -> Option<(f64, Option
             chain.push((ack.at - jitter, room), ack.frame);
         }
     }
-    // rounding must not make the bound contradict itself
+    // the margin keeps rounding from contradicting the bound
     (least < FASTEST).then_some((least.max(SLOWEST) * (1.0 + 1e-12), frames))
 }
 
-/// The last value that fits between one that does and one that does not, and the first value found not to fit.
+/// Bisects between a value that fits and a value that does not. Returns the last value found to fit and the last found
+/// not to fit.
 fn last(fits: f64, fails: f64, middle: fn(f64, f64) -> f64, is_fit: impl Fn(f64) -> bool) -> (f64, f64) {
     let (mut inside, mut outside) = (fits, fails);
     for _ in 0..HALVINGS {
@@ -167,7 +174,7 @@ fn last(fits: f64, fails: f64, middle: fn(f64, f64) -> f64, is_fit: impl Fn(f64)
     (inside, outside)
 }
 
-/// Lower bound on the buffer, bytes.
+/// Lower bound on the buffer, bytes: the largest queue at the arrival of a packet that was not lost.
 fn largest_kept(record: &Stretch<'_>, path: Path) -> f64 {
     let mut largest = 0.0f64;
     let _ = walk(record, path, |seen| {
@@ -178,7 +185,7 @@ fn largest_kept(record: &Stretch<'_>, path: Path) -> f64 {
     (largest - largest_packet(record)).max(0.0)
 }
 
-/// Upper bound on the buffer, bytes; `None` if no packet was lost.
+/// Upper bound on the buffer, bytes: the smallest queue at the arrival of a lost packet; `None` if no packet was lost.
 fn smallest_lost(record: &Stretch<'_>, path: Path) -> Option<f64> {
     let mut smallest = f64::INFINITY;
     let _ = walk(record, path, |seen| {
@@ -189,7 +196,7 @@ fn smallest_lost(record: &Stretch<'_>, path: Path) -> Option<f64> {
     smallest.is_finite().then(|| smallest + largest_packet(record))
 }
 
-/// Links differ in whether a packet that is being sent counts for the buffer, bytes.
+/// Size of the largest packet, bytes. Links differ in whether the packet in transmission counts towards the buffer.
 fn largest_packet(record: &Stretch<'_>) -> f64 {
     record.packets.iter().map(|packet| f64::from(packet.bytes)).fold(0.0, f64::max)
 }

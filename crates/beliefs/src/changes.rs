@@ -1,11 +1,11 @@
-//! Changes of the link's rate within a flow (thesis section 4.1.1.2: beliefs that the link has left become stale, and
-//! are found to be so when they contradict each other).
+//! Changes of the link's rate within a flow (thesis section 4.1.1.2: after the link changes, old beliefs are stale;
+//! they are detected as stale when beliefs contradict each other).
 //!
-//! A flow is cut where no CCAC path explains the data before and after together, with the jitter that short parts of
-//! the flow show on their own. A cut counts as a change of rate if the believed rates of both sides differ and both
-//! sides last long enough; otherwise it is jitter. A contradiction of the old belief shows only after the change: the
-//! time of the change follows from how far back the new belief explains, and where the lines of the two rates meet in
-//! between.
+//! A flow is cut where no CCAC path explains the data before and after the cut together, with the jitter that short
+//! parts of the flow show separately. A cut counts as a change of rate if the believed rates of both sides differ and
+//! both sides last long enough; otherwise it counts as jitter. The contradiction of the old belief appears only some
+//! time after the change. The new belief is therefore extended backwards as far as it explains the data, and the change
+//! is placed where the delivery lines of the two rates intersect.
 
 use crate::ccac::{CcacBelief, believe, contradiction, min_jitter_of};
 use crate::interval::Interval;
@@ -15,25 +15,26 @@ use std::ops::Range;
 
 /// Number of parts whose jitter is determined separately.
 const PARTS: usize = 32;
-/// Minimum acknowledgements in such a part; a flow with fewer than four times as many is not cut.
+/// Minimum number of acknowledgements in such a part. A flow with fewer than four times as many is not cut.
 const PART_ACKS: usize = 64;
 /// Jitter above this multiple of the parts' median indicates a change of rate.
 const JITTER_MEDIANS: f64 = 2.0;
-/// Minimum relative difference of distinct rates.
+/// Minimum relative difference between two rates that count as distinct.
 const APART: f64 = 0.05;
-/// A rate lasts if it holds for this many D ...
+/// A rate is lasting if it holds for this multiple of D ...
 const LASTING_JITTERS: f64 = 20.0;
-/// ... in minimum RTTs: the pause and burst that a stalled host makes of a constant rate last no longer.
+/// ... and this multiple of the minimum RTT. The pause and burst of a stalled host on a link of constant rate are
+/// shorter.
 const LASTING_RTTS: f64 = 10.0;
-/// Maximum number of stretches examined; a rate that changes more often is not reported.
+/// Maximum number of stretches examined. Changes of a rate that changes more often are not reported.
 const MAX_STRETCHES: usize = 4096;
 
-/// A change of the link's rate, in times and frames of the acknowledgements that show it.
+/// A change of the link's rate, with the times and frames of the acknowledgements that show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// Time, ns.
     pub time_ns: u64,
-    /// The first acknowledgement from then on.
+    /// Frame of the first acknowledgement after the change.
     pub frame: u32,
     /// C before it, bytes/s.
     pub before_bytes_per_s: Interval,
@@ -41,35 +42,35 @@ pub struct Change {
     pub after_bytes_per_s: Interval,
     /// Time when the earlier belief was contradicted, ns.
     pub contradicted_ns: u64,
-    /// The acknowledgement that contradicted the old belief.
+    /// Frame of the acknowledgement that contradicted the earlier belief.
     pub contradicted_frame: u32,
 }
 
 /// A part of a flow with a constant rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Piece {
-    /// From this acknowledgement, ns.
+    /// Time of the first acknowledgement, ns.
     pub from_ns: u64,
-    /// Its frame.
+    /// Frame of the first acknowledgement.
     pub from_frame: u32,
-    /// Until this acknowledgement, ns.
+    /// Time of the last acknowledgement, ns.
     pub to_ns: u64,
-    /// Its frame.
+    /// Frame of the last acknowledgement.
     pub to_frame: u32,
-    /// The belief from its longest undisturbed stretch.
+    /// Belief from the longest stretch of the piece that has no disturbance.
     pub ccac: CcacBelief,
-    /// C by all of its undisturbed stretches together, bytes/s.
+    /// C from all stretches of the piece without disturbance, bytes/s.
     pub rate_bytes_per_s: Interval,
 }
 
-/// A flow cut at its changes.
+/// A flow, cut at the changes of its link's rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pieces {
     /// The D that was assumed within a piece, ns.
     pub jitter_assumed_ns: f64,
-    /// At least one piece.
+    /// The pieces; at least one.
     pub pieces: Vec<Piece>,
-    /// Between the pieces.
+    /// The changes between consecutive pieces.
     pub changes: Vec<Change>,
 }
 
@@ -87,31 +88,31 @@ impl Lasting {
     }
 }
 
-/// Beliefs of a flow's parts, each on its own.
+/// Beliefs of a flow's parts, computed for each part separately.
 #[derive(Debug)]
 pub struct Parts<'a> {
     record: &'a Record<'a>,
     rtprop: f64,
-    /// Jitter needed by the parts, with a margin, ns.
+    /// Jitter that the parts need, with a margin, ns.
     pub(crate) jitter: f64,
     pub(crate) lasting: Vec<Lasting>,
 }
 
 impl<'a> Parts<'a> {
-    /// `None` if the flow is too short.
+    /// Splits a record into parts; `None` if the flow is too short.
     pub fn new(record: &'a Record<'a>) -> Option<Parts<'a>> {
         let rtprop = record.whole().rtt_min;
         let jitter = own_jitter(record, rtprop)?;
         let lasting = lasting(record, rtprop, jitter);
         Some(Parts { record, rtprop, jitter, lasting })
     }
-    /// The whole flow.
+    /// The whole flow as one stretch.
     pub(crate) fn whole(&self) -> Stretch<'_> {
         self.record.whole()
     }
 }
 
-/// Cuts a flow at its changes of rate; `None` if it has none.
+/// Cuts a flow at the changes of its link's rate; `None` if there is no change.
 pub fn cut(parts: &Parts<'_>) -> Option<Pieces> {
     let Parts { record, rtprop, jitter, lasting } = parts;
     let (rtprop, jitter) = (*rtprop, *jitter);
@@ -144,11 +145,11 @@ pub fn cut(parts: &Parts<'_>) -> Option<Pieces> {
 }
 
 fn stretch<'a>(record: &'a Record<'_>, acks: Range<usize>, rtprop: f64) -> Stretch<'a> {
-    // propagation is unchanged when the rate changes
+    // the propagation delay is assumed not to change with the rate
     record.stretch(acks).with_rtprop(rtprop)
 }
 
-/// The jitter that short parts show by themselves, with some to spare, ns.
+/// Jitter that short parts need when each is explained separately, with a margin, ns.
 fn own_jitter(record: &Record<'_>, rtprop: f64) -> Option<f64> {
     let acks = record.acks();
     let parts = (acks.len() / PART_ACKS).min(PARTS);
@@ -172,7 +173,7 @@ fn own_jitter(record: &Record<'_>, rtprop: f64) -> Option<f64> {
     Some(JITTER_MEDIANS * median.max(packet_time))
 }
 
-/// The stretches of sufficient length that are contradicted only at their end.
+/// Returns the stretches of sufficient length that no data contradicts before their end.
 fn lasting(record: &Record<'_>, rtprop: f64, jitter: f64) -> Vec<Lasting> {
     let acks = record.acks();
     let (mut out, mut from) = (Vec::new(), 0);
@@ -195,7 +196,8 @@ fn lasting(record: &Record<'_>, rtprop: f64, jitter: f64) -> Vec<Lasting> {
     out
 }
 
-/// The largest count up to a limit for which something holds that ceases to hold once and for all.
+/// Returns the largest count up to `most` for which `holds` returns true. `holds` must be monotonic: once false, it is
+/// false for all larger counts.
 fn longest(most: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut good, mut step) = (0, PART_ACKS);
     while good < most && holds((good + step).min(most)) {
@@ -241,7 +243,7 @@ fn change(
 ) -> Change {
     let acks = record.acks();
     let contradicted = before.end.min(acks.len() - 1);
-    // how far back the new rate explains the data
+    // extend the new rate backwards while it explains the data
     let room = after.end - before.start;
     let back = longest(room, |n| contradiction(&stretch(record, after.end - n..after.end, rtprop), jitter).is_none());
     let first = (after.end - back.max(1)).min(contradicted);
@@ -290,7 +292,7 @@ mod tests {
         for jitter in [0, 2_000_000] {
             let pieces = cut(&link(&[(0, 2e6), (S, 1e6), (3 * S, 3e6)], jitter)).expect("it changes");
             let found: Vec<f64> = pieces.changes.iter().map(|change| change.time_ns as f64 * 1e-9).collect();
-            // acknowledgements of before the change are R under way
+            // ACKs of data delivered before the change arrive up to R later
             assert_eq!(found.len(), 2, "{pieces:?}");
             let near = |i: usize, at: f64| (found[i] - at - R as f64 * 1e-9).abs() < 0.02;
             assert!(near(0, 1.0) && near(1, 3.0), "{found:?}");
@@ -305,7 +307,8 @@ mod tests {
         }
     }
 
-    /// A pause, then all that waited at once: longer than the jitter of other times, but no other rate.
+    /// After a pause all waiting packets arrive at once. This delay exceeds the usual jitter, but the rate is
+    /// unchanged.
     #[test]
     fn a_pause_is_no_change() {
         let mut packets = link(&[(0, 2e6)], 100_000);

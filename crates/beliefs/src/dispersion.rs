@@ -1,14 +1,14 @@
-//! Dispersion: how far a link spreads packets that enter it back to back.
+//! Dispersion: the spacing that a link gives to packets that enter it back to back.
 //!
-//! Two packets that reach a queue together leave it separated by the transmission time of the second: bytes / C,
-//! for any queue before them and any sharing of it (packet pairs, Keshav 1991). Other traffic can only come
-//! between them in the little time between their arrivals; when it starts or stops using the link, a flow's rate
-//! changes but the spread does not. When the link's rate changes, both do.
+//! Two packets that reach a queue together leave it separated by the transmission time of the second, bytes / C. This
+//! holds for any backlog and any sharing of the queue (packet pairs, Keshav 1991). Packets of other traffic can come
+//! between the two only if they arrive in the short time between their arrivals. When other traffic starts or stops, a
+//! flow's rate changes but the spacing does not. When the link's rate changes, both change.
 //!
-//! Paced senders send no pairs. Packets that they send while their own packets wait still leave in send order: the time
-//! between two acknowledgements is the link's transmission time of all packets that entered in between. Traffic outside
-//! the capture adds a varying number of packets, so that such times agree on no rate, or on one that differs from the
-//! long-run delivery rate.
+//! Paced senders send no pairs. If a flow's packets wait in the queue, they leave in send order: the time between two
+//! acknowledgements is the link's transmission time of all packets that entered in between. Traffic outside the capture
+//! adds a varying number of packets. The rates from these times then do not agree, or they agree on a rate that differs
+//! from the long-run delivery rate.
 
 use crate::packet::{Fate, Packet};
 use std::ops::Range;
@@ -18,7 +18,7 @@ use std::ops::Range;
 const TOGETHER: u64 = 4;
 /// Minimum number of pairs.
 const PAIRS: usize = 6;
-/// Minimum fraction of pairs that agree with the most common rate ...
+/// Minimum fraction of pairs that agree with the most frequent rate ...
 const AGREEING: f64 = 0.5;
 /// ... within this relative tolerance.
 const AGREE: f64 = 0.1;
@@ -28,11 +28,11 @@ const AGREE: f64 = 0.1;
 pub(crate) struct Pair {
     /// Time when the second packet was acknowledged, ns.
     pub(crate) at: u64,
-    /// Bytes acknowledged by the time from the first acknowledgement on, bytes/s.
+    /// Bytes acknowledged divided by the time since the first acknowledgement, bytes/s.
     pub(crate) rate: f64,
 }
 
-/// Packets with one acknowledgement.
+/// Packets that share one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Acked {
     at: u64,
@@ -42,7 +42,7 @@ struct Acked {
     is_prompt: bool,
 }
 
-/// The pairs of a flow's packets, in the order of time.
+/// Returns the pairs of a flow's packets, in time order.
 pub(crate) fn pairs(packets: &[Packet]) -> Vec<Pair> {
     let mut out = Vec::new();
     each_two(packets, |last, now| {
@@ -57,10 +57,10 @@ pub(crate) fn pairs(packets: &[Packet]) -> Vec<Pair> {
     out
 }
 
-/// Returns rates of the link behind a shared queue: from all packets of the flows between two that waited, in time
-/// order.
+/// Returns rates of the link behind a shared queue, in time order. Each is computed from two packets that waited and
+/// all packets of all flows between them.
 ///
-/// `merged`: all flows' packets in the order of their sending.
+/// `merged`: the packets of all flows in send order.
 pub(crate) fn spacings(flows: &[&[Packet]], merged: &[Packet]) -> Vec<Pair> {
     let mut passed = Vec::with_capacity(merged.len() + 1);
     passed.push(0u64);
@@ -70,7 +70,7 @@ pub(crate) fn spacings(flows: &[&[Packet]], merged: &[Packet]) -> Vec<Pair> {
     }
     let place = |packet: &Packet| {
         let key = (packet.sent, packet.frame);
-        // packets segmented from one super-packet have one key: all count
+        // packets segmented from one super-packet have the same key and all count
         passed[merged.partition_point(|other| (other.sent, other.frame) <= key)]
     };
     let mut out = Vec::new();
@@ -79,7 +79,7 @@ pub(crate) fn spacings(flows: &[&[Packet]], merged: &[Packet]) -> Vec<Pair> {
         each_two(packets, |last, now| {
             let (one, other) = (&packets[last.newest], &packets[now.newest]);
             if other.sent + least <= last.at && (one.sent, one.frame) != (other.sent, other.frame) {
-                // after a clock was set back, packets are unordered
+                // if the clock was set back, packets are not in time order
                 let bytes = place(other).saturating_sub(place(one));
                 if bytes > 0 {
                     out.push(Pair { at: now.at, rate: bytes as f64 * 1e9 / (now.at - last.at) as f64 });
@@ -91,7 +91,7 @@ pub(crate) fn spacings(flows: &[&[Packet]], merged: &[Packet]) -> Vec<Pair> {
     out
 }
 
-/// Calls for each two acknowledgements in a row that the receiver did not wait with.
+/// Calls `on_two` for each two consecutive acknowledgements that the receiver did not delay.
 fn each_two(packets: &[Packet], mut on_two: impl FnMut(Acked, Acked)) {
     let mut before: Option<Acked> = None;
     let mut now: Option<Acked> = None;
@@ -124,7 +124,8 @@ fn each_two(packets: &[Packet], mut on_two: impl FnMut(Acked, Acked)) {
     }
 }
 
-/// The rate on which the pairs of an interval agree, bytes/s; `None` if they are too few or disagree.
+/// Returns the rate on which the pairs in a time interval agree, bytes/s; `None` if there are too few pairs or they
+/// disagree.
 pub(crate) fn agreed(pairs: &[Pair], time: Range<u64>) -> Option<f64> {
     let from = pairs.partition_point(|pair| pair.at < time.start);
     let to = pairs.partition_point(|pair| pair.at < time.end).max(from);
@@ -133,7 +134,7 @@ pub(crate) fn agreed(pairs: &[Pair], time: Range<u64>) -> Option<f64> {
         return None;
     }
     rates.sort_by(f64::total_cmp);
-    // the fullest window of rates, each within a factor of its first
+    // find the window that contains the most rates, all within a factor of the first
     let mut end = 0;
     let (start, count) = (0..rates.len())
         .map(|start| {
@@ -152,8 +153,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Pairs of packets each 40 ms over a link that is shared with other traffic, whose packets of 1000 bytes arrive
-    /// between those pairs, never within them.
+    /// Sends a pair of packets every 40 ms over a shared link. Packets of other traffic (1000 bytes) arrive between
+    /// pairs, never within a pair.
     fn paired(rate: f64, others: u64) -> Vec<Packet> {
         let service = (1e12 / rate) as u64;
         (0..200u64)

@@ -1,4 +1,4 @@
-//! Converts segments to flows: unwraps sequence numbers, splits super-packets, determines each packet's fate.
+//! Converts segments to flows: unwraps sequence numbers, splits super-packets and determines each packet's fate.
 
 use crate::limits::{Ack, Data, Limits, Period, Terms};
 use crate::packet::{Fate, Packet};
@@ -8,14 +8,14 @@ use fairweir_tcp::{Endpoint, Flags, Segment, sequence};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// The largest segment that is assumed where no handshake was captured, bytes.
+/// MSS assumed if no handshake was captured, bytes.
 const USUAL_MSS: u32 = 1448;
 /// Size of the timestamps option in each segment, bytes.
 const TIMESTAMPS: u32 = 12;
-/// An ACK of one packet that comes this soon after its predecessor did not wait for a delayed-ACK timer: half of the
-/// shortest known, Linux's TCP_DELACK_MIN of 40 ms, as jitter may compress ACKs, ns.
+/// An ACK of one packet that comes sooner than this after the previous ACK was not held by a delayed-ACK timer. The
+/// shortest known timer is Linux's TCP_DELACK_MIN of 40 ms; half of it is used because jitter may compress ACKs, ns.
 const SHORTEST_DELAYED_ACK_NS: u64 = 20_000_000;
-/// A sequence number this far from the one expected is of another life of the ports, bytes.
+/// A sequence number at least this far from the expected one belongs to another connection with the same ports, bytes.
 const FARTHEST: i64 = 1 << 30;
 
 /// Data in one direction of a connection.
@@ -25,9 +25,9 @@ pub struct Flow {
     pub src: Endpoint,
     /// Destination.
     pub dst: Endpoint,
-    /// In send order.
+    /// Packets in send order.
     pub packets: Vec<Packet>,
-    /// The first packet's number in the file.
+    /// Frame number of the first packet.
     pub first_frame: u64,
     /// IP packets that were acknowledged, bytes.
     pub delivered_bytes: u64,
@@ -51,28 +51,28 @@ pub struct Flow {
 struct Outstanding {
     end: i64,
     index: usize,
-    /// The previous copy.
+    /// Index of the previous transmission of the same data.
     earlier: Option<usize>,
 }
 
-/// Maximum flows held while reading, in each of two categories: those that delivered most and those most recently
-/// active.
+/// Maximum number of flows stored while reading, in each of two categories: the flows that delivered most and the flows
+/// most recently active.
 const MAX_HELD: usize = 4096;
-/// Maximum handshakes remembered.
+/// Maximum number of handshakes stored.
 const MAX_HANDSHAKES: usize = 1 << 16;
-/// Maximum packets stored over all flows: about 100 bytes each while they are explained.
+/// Maximum number of packets stored for all flows; each takes about 100 bytes while it is explained.
 const MAX_PACKETS: usize = 1 << 24;
 
-/// Data that was only counted, so that memory stays bounded.
+/// Counts of data that were not stored in detail, so that memory is bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Flows smaller than the reported ones; one that was dropped and continued counts again.
+    /// Number of flows smaller than the reported ones. A flow that was dropped and then continued counts again.
     pub flows: usize,
-    /// Their data packets.
+    /// Number of data packets in those flows.
     pub packets: usize,
-    /// IP packets of theirs that were acknowledged, bytes.
+    /// IP packets of those flows that were acknowledged, bytes.
     pub delivered_bytes: u64,
-    /// TCP segments after the maximum number of stored packets.
+    /// Number of TCP segments after the maximum number of packets was stored.
     pub late_segments: u64,
 }
 
@@ -115,7 +115,7 @@ impl Flows {
         }
     }
 
-    /// Returns the flows that delivered most, in the order of their first data, and the counts of the others.
+    /// Returns the `most` flows that delivered most, in the order of their first data, and the counts of the others.
     pub fn finish(mut self, most: usize) -> (Vec<Flow>, LeftOut) {
         let delivered: Vec<u64> = self.flows.iter().map(|flow| flow.delivered_bytes).collect();
         self.keep(largest(&delivered, most));
@@ -127,7 +127,7 @@ impl Flows {
         (self.flows, self.left_out)
     }
 
-    /// Drops flows that are neither large nor recent: a large flow is rarely small for long.
+    /// Drops flows that are neither large nor recently active. A flow that becomes large is rarely small for long.
     fn forget(&mut self) {
         let delivered: Vec<u64> = self.flows.iter().map(|flow| flow.delivered_bytes).collect();
         let active: Vec<u64> = self.flows.iter().map(|f| f.packets.last().map_or(0, |packet| packet.sent)).collect();
@@ -173,7 +173,7 @@ impl Flows {
     }
 }
 
-/// Whether each value is among the `most` largest; of equal ones the first.
+/// Returns for each value whether it is among the `most` largest. Of equal values the first is preferred.
 fn largest(values: &[u64], most: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(values[i]));
@@ -212,7 +212,7 @@ impl Flow {
         }
     }
 
-    /// The unwrapped sequence number: the one nearest to the expected one.
+    /// Returns the unwrapped sequence number: of all candidates, the one nearest to the expected number.
     fn unwrap(&self, seq: u32) -> i64 {
         self.newest_seq.map_or(i64::from(seq), |near| sequence::unwrap(seq, near))
     }
@@ -251,7 +251,7 @@ impl Flow {
                 earlier = Some(old.index).filter(|_| start == from && old.end == to);
             }
         }
-        // a copy sent after its acknowledgement: its arrival time is unknown
+        // this data was retransmitted after its acknowledgement, so the retransmission's arrival time is unknown
         if self.acked_to.is_none_or(|acked| to > acked) {
             self.outstanding.insert(from, Outstanding { end: to, index: self.packets.len(), earlier });
         }
@@ -261,7 +261,7 @@ impl Flow {
     fn acknowledge(&mut self, segment: &Segment) {
         let ack = self.unwrap(segment.ack);
         let Some(newest) = self.newest_seq else { return };
-        // keep-alives and data sent before the capture began are outside
+        // excludes keep-alives and data sent before the capture began
         if ack > newest + 1 || (ack - newest).abs() > FARTHEST {
             return;
         }
@@ -309,11 +309,11 @@ impl Flow {
         }
     }
 
-    /// Removes the outstanding packet with this first byte: returns which copy an ACK at `at` ns is for, and whether
-    /// that is certain.
+    /// Removes the outstanding packet with this first byte. Returns which transmission the ACK at time `at` (ns)
+    /// acknowledges, and whether that is certain.
     ///
-    /// An ACK that comes much sooner after the second copy than for any other packet is for the first (as in RFC 3522),
-    /// whose retransmission was spurious; the delivery time of the second is then unknown.
+    /// An ACK that follows the retransmission much sooner than any other packet's RTT acknowledges the first
+    /// transmission (as in RFC 3522). The retransmission was then spurious, and its delivery time is unknown.
     fn arrived(&mut self, start: i64, at: u64) -> Option<(usize, bool)> {
         let Outstanding { index, earlier, .. } = self.outstanding.remove(&start)?;
         let rtt = at.saturating_sub(self.packets[index].sent);
@@ -332,12 +332,12 @@ impl Flow {
         self.place.view
     }
 
-    /// The flow's limiting factors over time.
+    /// Returns the flow's limiting factors over time.
     pub fn periods(&self) -> Vec<Period> {
         self.limits.clone().finish()
     }
 
-    /// The flow over time.
+    /// Returns the flow's time series.
     pub fn bins(&self) -> &Bins {
         self.series.bins()
     }
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!([at(40, 40), at(0, 40), at(20, 40)], [View::Sender, View::Receiver, View::Between]);
     }
 
-    /// A sender 40 ms from the receiver, captured where its packets pass `waits` ms after they were sent.
+    /// A sender 40 ms from the receiver; each packet passes the capture `waits` ms after it was sent.
     fn seen_after(waits: u64) -> Flow {
         let stamps = |tsval, tsecr| Some(Timestamps { tsval, tsecr });
         let mut syn = segment(0, 1, 0, 0, 0);
@@ -452,7 +452,7 @@ mod tests {
         for n in 1..200 {
             let at = 100 + u64::from(n) * 3;
             let mut data = segment(at + waits, 1, n * 1000, 1000, 7);
-            // ACKs leave each 3 ms too, with the time as timestamp
+            // ACKs also leave every 3 ms, with the time as their timestamp
             data.options.timestamps = stamps(at as u32, at as u32);
             let mut ack = segment(at + waits + 40, 2, 7, 0, (n + 1) * 1000);
             ack.options.timestamps = stamps((at + waits + 40) as u32, at as u32);

@@ -1,6 +1,7 @@
-//! Minimum of a function of one variable by golden-section search.
+//! Golden-section search for the minimum of a function of one variable.
 
-/// A point in a range at which the cost is minimal, with the cost; the range shrinks to 0.618^n.
+/// Returns the point with the minimum cost found in a range, and the cost. `sections` steps reduce the range to
+/// 0.618^sections of its length.
 pub(crate) fn least(low: f64, high: f64, sections: usize, cost: impl Fn(f64) -> f64) -> (f64, f64) {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     let (mut low, mut high) = (low, high);

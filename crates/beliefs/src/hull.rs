@@ -1,6 +1,6 @@
-//! Steepest slopes between points of two curves, in O(n log n).
+//! Steepest slopes between the points of two curves, in O(n log n) time.
 
-/// Earlier points, reduced to the convex chain visible from later points. Each has its frame.
+/// Earlier points, reduced to the convex chain that is visible from later points. Each point has a frame.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
     points: Vec<((f64, f64), u32)>,
@@ -11,7 +11,7 @@ fn cross(o: (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
 }
 
 impl Chain {
-    /// Adds a point that is not left of those before: the chain turns left, as the lower hull does.
+    /// Adds a point that is not left of the earlier points. The chain turns left at each point, as a lower hull does.
     pub(crate) fn push(&mut self, point: (f64, f64), frame: u32) {
         while let [.., (o, _), (a, _)] = self.points[..] {
             if cross(o, a, point) > 0.0 {
@@ -22,8 +22,8 @@ impl Chain {
         self.points.push((point, frame));
     }
 
-    /// The steepest slope from a point of the chain to one right of all of it, and the frame from which it starts;
-    /// `None` for an empty chain.
+    /// Returns the steepest slope from a point of the chain to `to`, which lies right of the chain, and the frame of
+    /// the point where it starts; `None` for an empty chain.
     pub(crate) fn steepest_to(&self, to: (f64, f64)) -> Option<(f64, u32)> {
         let sees_next = |i: usize| cross(self.points[i].0, self.points[i + 1].0, to) > 0.0;
         let (mut low, mut high) = (0, self.points.len().checked_sub(1)?);

@@ -1,17 +1,17 @@
 //! Beliefs: the path parameters consistent with a flow's record (thesis chapter 3, sections 4.1.1 and A.2).
 //!
-//! [`Flows`] converts segments to packets with their fates, [`QuicFlow`] does so for a QUIC sender's log.
-//! [`explain_ccac`] inverts the CCAC model, [`slice`] and [`explain`] the CBR-delay model, of which the ideal link is
-//! the one without jitter; [`judge`] decides which of them explain a flow, [`cut`] where its link changed, [`shrink`]
-//! how beliefs developed; [`shaper`], [`policer`] and [`aggregation`] detect behaviour outside these models. [`Limits`]
-//! determines what the flow waited for. [`report`] does all of it for a file.
+//! [`Flows`] converts segments to packets with their fates; [`QuicFlow`] does so for a QUIC sender's log.
+//! [`explain_ccac`] inverts the CCAC model, [`slice`] and [`explain`] the CBR-delay model (an ideal link is a CBR-delay
+//! link without jitter). [`judge`] decides which models explain a flow, [`cut`] finds where its link changed, and
+//! [`shrink`] computes the beliefs over time. [`shaper`], [`policer`] and [`aggregation`] detect behaviour outside
+//! these models. [`Limits`] determines what the flow waited for. [`report`] does all of this for a file.
 //!
 //! | symbol | here | meaning |
 //! | --- | --- | --- |
 //! | A(t), S(t), L(t) | [`Packet`]'s `sent`, `acked`, `fate` | what was sent, delivered, lost by t |
 //! | C, R, D, beta | `rate`, `rtprop`, `jitter`, `buffer` | the path |
 //! | T_A(t) | `tokens` | tokens admitted by t |
-//! | C_L, C_U | [`CcacBelief`] | least and largest rate |
+//! | C_L, C_U | [`CcacBelief`] | minimum and maximum rate |
 #![forbid(unsafe_code)]
 
 mod aggregation;

@@ -1,58 +1,57 @@
 //! Factors that limit a flow's sending rate, over time.
 //!
-//! A sender that does not send waits for something; the event that ends the wait, or a condition during it, shows for
-//! what:
+//! A sender that pauses waits for something. The event that ends the wait, or a condition during it, shows for what:
 //!
-//! | the wait before a packet | limit | reason |
-//! | --- | --- | --- |
-//! | ends with a packet that was sent before, or lies between one and the ACK of all that was out then | recovery | RFC
-//! 6675 |
-//! | less than a segment was left of the receive window, until an ACK made room | receiver window | RFC 9293 §3.8.6 |
-//! | follows a packet that is shorter than a segment, or alone in its push | application | the last of what there is to
-//! send is pushed (RFC 9293, MUST-61) |
-//! | ends with the ACK that the packet follows at once | window | the ACK clock: cwnd was used up; also where a path
-//! lets ACKs go in bursts |
-//! | ends soon after an ACK, but later than the host answers | unknown | ACKs of a paced flow come as evenly as its
-//! packets go |
-//! | follows a packet that is not pushed, and no ACK ends it | pacing | there was more to send, and nothing else in its
-//! way |
-//! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, application if all has arrived,
-//! else unknown | offloading pushes each super-packet; some senders never push |
+//! - recovery: the wait ends with a packet that was sent before, or lies between such a packet and the ACK of all data
+//!   that was outstanding then (RFC 6675);
+//! - receiver window: the receive window had less than a segment of space until an ACK enlarged it (RFC 9293 §3.8.6);
+//! - application: the wait follows a packet that is shorter than a segment, or one that is the only packet since the
+//!   last push. A sender pushes the last data that it has (RFC 9293, MUST-61);
+//! - window: the wait ends with an ACK that the packet follows immediately. This is the ACK clock: cwnd was full. It
+//!   also applies if the path releases ACKs in bursts;
+//! - unknown: the wait ends soon after an ACK, but later than the host's response time. The ACKs of a paced flow arrive
+//!   as evenly as its packets leave;
+//! - pacing: the wait follows a packet without push, and no ACK ends it. More data was queued, and nothing else
+//!   prevented its sending;
+//! - after a pushed super-packet, if no ACK ends the wait: pacing if the waits are even, application if all data was
+//!   acknowledged, otherwise unknown. Offloading pushes each super-packet, and some senders never push.
 //!
-//! A paced packet may follow an ACK by chance: between window and pacing the longer part of a round trip decides. A
-//! round trip has the limit that held for most of it. A pacer runs all along: where pacing makes up less than a tenth
-//! of the time under both, late or bunched ACKs explain it, and it is unknown. Where the capture was not taken at the
-//! sender, ACKs take effect a `lag` later, and limits that only the ACK clock distinguishes are unknown.
+//! A paced packet may follow an ACK by chance. The longer total of a round trip therefore decides between window and
+//! pacing, and each round trip has the limit that held for most of it. A pacer is active for a whole flow. If pacing
+//! makes up less than a tenth of the time under window and pacing, late or bunched ACKs explain it, and its periods are
+//! unknown. If the capture was not taken at the sender, ACKs take effect `lag` later, and limits that only the ACK
+//! clock distinguishes are unknown.
 
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// A packet follows an ACK at once if it comes within this fraction of the mean time between ACKs.
+/// A packet follows an ACK immediately if it comes within this fraction of the mean time between ACKs ...
 const PROMPT_SHARE: u64 = 4;
 /// ... or within this response time of a host, ns.
 const PROMPT_NS: u64 = 10_000;
-/// An ACK also ended a wait if it came in this last fraction of it, and the packet followed within a host's response
-/// time: paths that aggregate ACKs leave little time between them.
+/// An ACK also ended a wait if it came in this last fraction of the wait and the packet followed within a host's
+/// response time. Paths that aggregate ACKs leave little time between ACKs.
 const ANSWER_SHARE: u64 = 10;
-/// Response time to an ACK in addition to twice that in the handshake, ns.
+/// A packet is clocked by an ACK if it follows within twice the response time in the handshake plus this time, ns.
 const CLOCKED_NS: u64 = 100_000;
 /// Maximum response time of a host, ns.
 const ANSWER_NS: u64 = 1_000_000;
-/// An ACK's weight in the mean time between ACKs, and a wait's in the mean pace: one eighth, as in RFC 6298.
+/// Weight of an ACK in the mean time between ACKs, and of a wait in the mean pace: one eighth, as in RFC 6298.
 const MEMORY: f64 = 8.0;
 /// Waits are even if they differ from the mean by at most this fraction.
 const EVEN: f64 = 0.5;
-/// Linux paces out a millisecond's worth at once, or two segments where that is more (tcp_tso_autosize); longer waits
-/// after longer bursts are not pacing, ns.
+/// Linux's pacing sends the data of one millisecond at once, or two segments if that is more (tcp_tso_autosize). A
+/// longer wait after a longer burst is not pacing, ns.
 const LONGEST_PACED_NS: u64 = 4_000_000;
-/// The two segments.
+/// Number of segments in the smallest paced burst.
 const PACED_SEGMENTS: i64 = 2;
-/// On short paths Linux adds 64 KiB to a burst, halved for each 2^9 us of the minimum RTT (sysctl tcp_tso_rtt_log).
+/// On paths with a short RTT, Linux adds 64 KiB to a burst, halved for each 2^9 us of the minimum RTT (sysctl
+/// tcp_tso_rtt_log).
 const BURST_BYTES: i64 = 1 << 16;
 const BURST_RTT_NS: u64 = 512_000;
-/// Minimum fraction that pacing has of the time under window and pacing for it to be claimed.
+/// Pacing is reported only if it makes up at least this fraction of the time under window and pacing.
 const MIN_PACED: f64 = 0.1;
-/// Packets after which the largest observed one is assumed to be a full segment.
+/// Number of packets after which the largest observed packet is assumed to be a full segment.
 const PACKETS_TO_KNOW_MSS: u64 = 10;
 
 /// The cause of a flow's wait.
@@ -63,7 +62,7 @@ pub enum Limit {
     Application,
     /// The receive window was full.
     ReceiverWindow,
-    /// The congestion window was used up: ACKs clock packets out.
+    /// cwnd was full: ACKs clock packets out.
     Window,
     /// The sender's pacing timer; an application that writes super-packets evenly looks the same.
     Pacing,
@@ -73,27 +72,27 @@ pub enum Limit {
     Unknown,
 }
 
-/// A period with one limit.
+/// A period in which one factor limits the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Period {
     /// The limit.
     pub limit: Limit,
-    /// From the packet before the first wait, ns.
+    /// Time of the packet before the first wait, ns.
     pub from_ns: u64,
-    /// To the packet after the last wait, ns.
+    /// Time of the packet after the last wait, ns.
     pub to_ns: u64,
-    /// That packet's number in the file: where the limit begins to hold.
+    /// Frame number of the packet before the first wait.
     pub first_frame: u64,
-    /// ... and where it ends.
+    /// Frame number of the packet after the last wait.
     pub last_frame: u64,
 }
 
 /// Properties of a flow known when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// The largest segment's payload, bytes.
+    /// Payload of the largest segment, bytes.
     pub mss: u32,
-    /// The shift of the receiver's window; `None` if the handshake was not captured.
+    /// Window scale shift of the receiver; `None` if the handshake was not captured.
     pub window_shift: Option<u8>,
     /// Time from an ACK at the capture to the data that it triggers, ns; 0 at the sender.
     pub lag_ns: u64,
@@ -101,12 +100,12 @@ pub struct Terms {
     pub answer_ns: Option<u64>,
 }
 
-/// A data packet as it passes, with unwrapped sequence numbers.
+/// A data packet that passes the capture, with unwrapped sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
     /// Time, ns.
     pub at: u64,
-    /// Number in the file.
+    /// Frame number.
     pub frame: u64,
     /// First byte.
     pub start: i64,
@@ -116,7 +115,7 @@ pub struct Data {
     pub is_pushed: bool,
 }
 
-/// An acknowledgement as it passes.
+/// An acknowledgement that passes the capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// Time, ns.
@@ -131,45 +130,45 @@ pub struct Ack {
     pub rtt_min_ns: Option<u64>,
 }
 
-/// Position and time at which a wait begins: at the newest packet.
+/// Time and frame of the newest packet, at which a wait begins.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: u64,
     frame: u64,
 }
 
-/// Whether the newest packet implies that more data was queued.
+/// Implication of the newest packet about further queued data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     /// More data was queued.
     More,
     /// No data was queued.
     Nothing,
-    /// Pushed by the application or by offloading, or from a sender that never pushes.
+    /// Undetermined: the application or offloading pushed the packet, or the sender never pushes.
     Either,
 }
 
-/// A wait's limit before its round trip decides between window and pacing.
+/// Reason for a wait, before the totals of its round trip decide between window and pacing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Application,
     ReceiverWindow,
     Acked,
-    /// Soon after an ACK, but later than the host would have answered.
+    /// The packet was sent soon after an ACK, but later than the host's response time.
     Near,
     Paced,
     Unclear,
     Recovery,
 }
 
-/// Number of kinds of waits.
+/// Number of values of [`Wait`].
 const WAITS: usize = Wait::Recovery as usize + 1;
 
-/// Waits of a round trip.
+/// Total waits of a round trip.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     from: Mark,
-    /// Ends when this is acknowledged.
+    /// The round trip ends when this sequence number is acknowledged.
     until: i64,
     spent_ns: [u64; WAITS],
 }
@@ -180,20 +179,20 @@ pub struct Limits {
     terms: Terms,
     newest: Option<Mark>,
     behind: Behind,
-    /// Bytes since the last push, with the newest packet.
+    /// Bytes since the last push, including the newest packet.
     run: i64,
     has_pushed: bool,
     largest: u32,
     packets: u64,
     next: i64,
     una: i64,
-    /// Right edge of the receive window known to the sender.
+    /// Right edge of the receive window that the sender knows.
     edge: Option<i64>,
-    /// ... and the one that has passed the capture.
+    /// Right edge of the receive window that has passed the capture.
     advertised: Option<i64>,
-    /// Windows not yet known to the sender: when they will be, and their right edge.
+    /// Windows that the sender does not know yet: the time when it will, and their right edge.
     coming: VecDeque<(u64, i64)>,
-    /// Time of the last update of a receive window that the sender had filled.
+    /// Time of the last window update after the sender had filled the receive window.
     released_at: Option<u64>,
     is_filled: bool,
     news_at: Option<u64>,
@@ -238,12 +237,12 @@ impl Limits {
         }
     }
 
-    /// Bytes that were sent and are not yet acknowledged.
+    /// Returns the number of bytes sent and not yet acknowledged.
     pub fn inflight(&self) -> u64 {
         self.newest.map_or(0, |_| (self.next - self.una).max(0) as u64)
     }
 
-    /// Free receive window in bytes beyond the acknowledged data; `None` if the scale is unknown.
+    /// Returns the free receive window beyond the acknowledged data, bytes; `None` if the window scale is unknown.
     pub fn window(&self) -> Option<u64> {
         self.advertised.map(|edge| edge.saturating_sub(self.una).max(0) as u64)
     }
@@ -256,7 +255,7 @@ impl Limits {
             return self.take(data);
         };
         if data.end <= self.una {
-            // a probe of a closed window, or a keep-alive
+            // a probe of a closed window or a keep-alive
             return;
         }
         let is_again = data.start < self.next;
@@ -268,7 +267,7 @@ impl Limits {
         let length = data.at.saturating_sub(newest.at);
         let until = data.end.max(self.next);
         let here = Mark { at: data.at, frame: data.frame };
-        // a wait of half a round trip is a period of its own: the limits before and after are separate
+        // a wait of at least half a round trip is a separate period, which separates the limits before and after it
         if self.last_round_ns > 0 && length * 2 >= self.last_round_ns {
             self.close_round(newest);
             self.push(resolve_alone(wait, self.terms.lag_ns), newest, here);
@@ -276,7 +275,7 @@ impl Limits {
             let round = self.round.get_or_insert(Round { from: newest, until, spent_ns: [0; WAITS] });
             round.spent_ns[wait as usize] += length;
             if self.una >= round.until {
-                // a round trip cut short by recovery does not count
+                // a round trip that recovery cut short does not count
                 self.last_round_ns = here.at.saturating_sub(round.from.at);
                 self.close_round(here);
             }
@@ -296,7 +295,7 @@ impl Limits {
         self.rtt_min_ns = ack.rtt_min_ns;
         if ack.is_news {
             if let Some(before) = self.news_at {
-                // a pause is not representative of ACK intervals
+                // a pause is not representative of the time between ACKs
                 let longest = if self.last_round_ns > 0 { self.last_round_ns } else { u64::MAX };
                 let gap = ack.at.saturating_sub(before).min(longest) as f64;
                 let known = self.ack_gap_ns.get_or_insert(gap);
@@ -312,7 +311,7 @@ impl Limits {
         }
     }
 
-    /// The limits, in the order of time, each unlike the one before.
+    /// Returns the periods in time order. Consecutive periods have different limits.
     pub fn finish(mut self) -> Vec<Period> {
         if let Some(newest) = self.newest {
             self.close_round(newest);
@@ -334,12 +333,12 @@ impl Limits {
         }
     }
 
-    /// Whether the window has no room for a full segment.
+    /// Whether the receive window has less space than a full segment.
     fn is_window_full(&self) -> bool {
         self.edge.is_some_and(|edge| edge - self.next < i64::from(self.mss()))
     }
 
-    /// Payload of a full segment: the maximum seen, if paths or options leave less than the handshake's MSS.
+    /// Payload of a full segment: the largest observed, if the path or options leave less than the handshake's MSS.
     fn mss(&self) -> u32 {
         if self.packets < PACKETS_TO_KNOW_MSS { self.terms.mss } else { self.terms.mss.min(self.largest) }
     }
@@ -348,7 +347,7 @@ impl Limits {
         if self.recovery_until.is_some() {
             return Wait::Recovery;
         }
-        // the first ACK: only the wait is available for comparison
+        // before the second ACK, only the length of the wait is available for comparison
         let gap = self.ack_gap_ns.map_or(data.at.saturating_sub(newest.at), |ns| ns as u64);
         let prompt_ns = PROMPT_NS.max(gap / PROMPT_SHARE);
         let wait = data.at.saturating_sub(newest.at);
@@ -362,7 +361,7 @@ impl Limits {
             return Wait::Application;
         }
         if self.terms.lag_ns > 0 {
-            // the path spaces packets too: the limit is ambiguous
+            // the path spaces packets as pacing does, so the limit is ambiguous
             return Wait::Paced;
         }
         if is_soon_after(self.news_at) {
@@ -381,14 +380,14 @@ impl Limits {
         }
     }
 
-    /// Whether pacing could not explain both the newest burst and a wait of this length.
+    /// Whether pacing could not cause the newest burst followed by a wait of this length.
     fn is_beyond_pacing(&self, wait_ns: u64) -> bool {
         let doublings = self.rtt_min_ns.map_or(u32::MAX, |ns| (ns / BURST_RTT_NS).min(31) as u32);
         let extra = BURST_BYTES.checked_shr(doublings).unwrap_or(0);
         wait_ns > LONGEST_PACED_NS && self.newest_bytes > PACED_SEGMENTS * i64::from(self.mss()) + extra
     }
 
-    /// Whether a wait fits the pace of those before.
+    /// Whether a wait has nearly the pace (time per byte) of the previous waits.
     fn is_even(&mut self, wait_ns: u64) -> bool {
         let pace = wait_ns as f64 / self.newest_bytes.max(1) as f64;
         let known = self.pace_ns_per_byte.get_or_insert(pace);
@@ -445,7 +444,7 @@ impl Limits {
     }
 }
 
-/// Makes pacing unknown where it is too rare to be the sender's way to send.
+/// Replaces pacing by unknown if it is too rare for a sender that paces.
 fn without_rare_pacing(periods: Vec<Period>) -> Vec<Period> {
     let time = |limit: Limit| -> u64 { periods.iter().filter(|p| p.limit == limit).map(|p| p.to_ns - p.from_ns).sum() };
     let (paced, clocked) = (time(Limit::Pacing) as f64, time(Limit::Window) as f64);
@@ -467,7 +466,7 @@ fn without_rare_pacing(periods: Vec<Period>) -> Vec<Period> {
     kept
 }
 
-/// The limit for most of a round trip.
+/// Returns the limit that held for most of a round trip.
 fn resolve(spent_ns: [u64; WAITS], lag_ns: u64) -> Limit {
     let spent = |wait: Wait| spent_ns[wait as usize];
     let (acked, near, paced) = (spent(Wait::Acked), spent(Wait::Near), spent(Wait::Paced));

@@ -1,16 +1,15 @@
 //! Beliefs about a bottleneck from all flows that share it.
 //!
 //! Conclusions about the link need evidence that traffic outside the capture cannot produce. If such traffic shares the
-//! link, each flow still gets at most C: then only the lower bound holds.
+//! link, each flow still gets at most C; then only the lower bound on C holds. The claims and their evidence:
 //!
-//! | claim | evidence |
-//! | --- | --- |
-//! | C at most | one link explains all delays but for a few packets' time, and no pair of packets contradicts it |
-//! | the link's rate changed | pairs of packets spread by either rate, before and after (see `dispersion`); or, without
-//! pairs, either rate explains its time as exactly |
-//! | other traffic came or left | the rate that is left changed, and the spread of pairs did not |
-//! | shaper, policer | a bucket explains what a constant link does not, as exactly; and for a policer nothing waited
-//! where it lost |
+//! - C has an upper bound: one link explains all delays to within the transmission time of a few packets, and no pair
+//!   of packets contradicts it.
+//! - The link's rate changed: packet pairs have the spacing of the old rate before the change and of the new rate after
+//!   it (see `dispersion`). Without pairs: both rates explain their part of the time to the same accuracy.
+//! - Other traffic started or stopped: the rate left for the flows changed, and the spacing of pairs did not.
+//! - A shaper or policer: a bucket explains, to the same accuracy, what a constant link does not. For a policer, in
+//!   addition no packets wait where packets are lost.
 
 use crate::ccac::min_rate;
 use crate::dispersion::{Pair, agreed, pairs, spacings};
@@ -21,30 +20,30 @@ use crate::{aggregation, cut, explain, explain_ccac, judge, policer, shaper, shr
 use serde::Serialize;
 use std::ops::Range;
 
-/// Ratio of the jitter at the true rate to that at the rate that needs the minimum.
+/// Assumed ratio of the jitter at the true rate to the jitter at the rate that needs the minimum.
 const FITTED: f64 = 1.25;
-/// Delays that a link explains but for this many packets' time are its own doing.
+/// A link explains delays exactly if they deviate by at most the transmission time of this many packets ...
 const EXACT_PACKETS: f64 = 6.0;
-/// ... or but for this, which hosts take, ns.
+/// ... or by at most this time, which hosts may add, ns.
 const EXACT_NS: f64 = 1_500_000.0;
 /// Relative tolerance between the rate of pairs and the rate of a period.
 const NEAR: f64 = 0.05;
-/// Tolerance for spacings of captured packets: other traffic adds whole packets.
+/// Relative tolerance for spacings of captured packets, to which other traffic adds whole packets.
 const NEAR_SPACED: f64 = 0.025;
-/// With a policer, waiting is below this fraction of the time for which its bucket could delay packets.
+/// A policer is reported only if waiting is below this fraction of the time for which its bucket could delay packets.
 const WAITING: f64 = 0.3;
-/// Minimum variation of delays assumed if the capture has no queue ahead, ns.
+/// Minimum jitter assumed if the capture has no queue ahead, ns.
 const MIN_RATE_JITTER_NS: u64 = 10_000_000;
 
 /// Cause of a rate change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The link serves at another rate.
+    /// The link's rate changed.
     Link,
-    /// Traffic that the capture does not show takes another share.
+    /// Traffic outside the capture takes a different share.
     OtherTraffic,
-    /// A change of the link, or other traffic.
+    /// Either of these.
     Unknown,
 }
 
@@ -53,11 +52,11 @@ pub enum Cause {
 pub struct RateChange {
     /// Time, ns.
     pub time_ns: u64,
-    /// The acknowledgements that show it.
+    /// Frames of the acknowledgements that show it.
     pub frames: [u32; 2],
-    /// The rate before it, bytes/s.
+    /// The rate before the change, bytes/s.
     pub before_bytes_per_s: Interval,
-    /// The rate after it.
+    /// The rate after the change, bytes/s.
     pub after_bytes_per_s: Interval,
     /// Cause of the change.
     pub cause: Cause,
@@ -70,27 +69,28 @@ pub struct RatePart {
     pub from_ns: u64,
     /// End of the period, ns.
     pub to_ns: u64,
-    /// C; without an upper end where other traffic may have taken a share.
+    /// C, bytes/s; without an upper bound if other traffic may have taken a share.
     pub rate_bytes_per_s: Interval,
 }
 
-/// A bottleneck as its flows show it.
+/// The beliefs about a bottleneck.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Link {
-    /// Its rate over time; one part unless it changed.
+    /// Rate of the link over time; one part unless the rate changed.
     pub rates: Vec<RatePart>,
-    /// Changes of the rate at which its flows were served.
+    /// Changes of the rate at which the flows were served.
     pub changes: Vec<RateChange>,
-    /// A token bucket that explains what a constant link does not.
+    /// A token bucket, if it explains what a constant link does not.
     pub token_bucket: Option<TokenBucket>,
-    /// Rate on which pairs of packets agree, bytes/s.
+    /// The rate on which packet pairs agree, bytes/s.
     pub pairs_bytes_per_s: Option<f64>,
     /// Whether the capture can show a queue; if not, the rates are lower bounds from the delivered data.
     pub is_queue_ahead: bool,
-    /// The jitter that was granted, ns.
+    /// D, the jitter that was assumed, ns.
     pub jitter_assumed_ns: f64,
-    /// Maximum difference between the flows' propagation delays, ns. The part before the queue is unknown, so the order
-    /// of arrivals at the queue has this uncertainty, and a smaller jitter of the merged packets is not significant.
+    /// Maximum difference between the flows' propagation delays, ns. Which part of it lies before the queue is
+    /// unknown, so the arrival times at the queue have this uncertainty. A jitter of the merged packets below it is not
+    /// significant.
     pub propagation_spread_ns: u64,
 }
 
@@ -103,9 +103,9 @@ pub struct Sets {
     pub ccac: Option<CcacBelief>,
     /// Verdicts on the models.
     pub models: Vec<Verdict>,
-    /// The parts between changes of the rate.
+    /// The parts between changes of the rate; `None` without changes.
     pub pieces: Option<Pieces>,
-    /// CCAC's bounds over time.
+    /// The CCAC model's bounds over time.
     pub shrinking: Vec<Moment>,
     /// ACK aggregation.
     pub aggregation: Option<Aggregation>,
@@ -130,33 +130,33 @@ impl Sets {
     }
 }
 
-/// The D assumed for a path, ns: that of its simplest explanation, plus a quarter of it because that rate was selected
-/// as the best of all, plus a packet's transmission time, since a link serves whole packets and receivers acknowledge
-/// every second one.
+/// The D assumed for a path, ns: the jitter at the rate that needs the minimum; plus a quarter of it, because the true
+/// rate may need more; plus a packet's transmission time, because a link serves whole packets and receivers acknowledge
+/// every second packet.
 fn assumed_jitter(simplest: &Slice, packet: f64) -> f64 {
     FITTED * simplest.jitter_min_ns() + packet * 1e9 / simplest.rate_bytes_per_s
 }
 
-/// Whether hosts and whole packets explain a jitter at a rate in bytes/s.
+/// Whether hosts and the transmission of whole packets explain a jitter, at a rate in bytes/s.
 fn is_exact(jitter_ns: f64, packet: f64, rate: f64) -> bool {
     jitter_ns <= EXACT_NS.max(EXACT_PACKETS * packet * 1e9 / rate)
 }
 
-/// Dispersion of packets by a link.
+/// Evidence of how the link spaces packets.
 #[derive(Debug)]
 struct Spread {
     pairs: Vec<Pair>,
     spacings: Vec<Pair>,
 }
 
-/// Evidence of the dispersion for or against a rate.
+/// Evidence from the spacing of packets for or against a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Witness {
-    /// Packets were spread by that rate.
+    /// Packets are spaced by that rate.
     Confirms,
-    /// They were spread by another, bytes/s.
+    /// Packets are spaced by this other rate, bytes/s.
     Denies(f64),
-    /// No agreement on any rate.
+    /// The spacings agree on no rate.
     Silent,
 }
 
@@ -167,7 +167,7 @@ impl Spread {
         Spread { pairs: all, spacings: spacings(flows, merged) }
     }
 
-    /// Pairs are the better evidence; without them spacings are used.
+    /// Compares a rate with the spacing of pairs. If pairs do not agree on a rate, uses the spacing of all packets.
     fn asked(&self, time: Range<u64>, rate: f64) -> Witness {
         match agreed(&self.pairs, time.clone()) {
             Some(seen) if near(seen, rate) => return Witness::Confirms,
@@ -184,8 +184,8 @@ impl Spread {
 /// Returns the beliefs about the link behind a queue from the packets of all flows that share it.
 ///
 /// # Parameters
-/// `flows`: each one's own packets; `packets`: all of them in the order of their sending, `resolution`: of the
-/// capture's clock, ns.
+/// `flows`: the packets of each flow; `packets`: the packets of all flows in send order; `resolution`: of the capture's
+/// clock, ns.
 pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f64) -> Option<(Link, Sets)> {
     let spread = Spread::new(flows, packets);
     let curves = Record::new(packets)?;
@@ -193,7 +193,7 @@ pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f6
     let parts = Parts::new(record);
     let packet = f64::from(packets.iter().map(|packet| packet.bytes).max()?);
     let whole = explain(packets, |simplest| assumed_jitter(simplest, packet));
-    // one rate is enough where its jitter is no larger than R (thesis section 4.1.1)
+    // a single rate is sufficient if it needs a jitter no larger than R (thesis section 4.1.1)
     let is_enough = |belief: &Belief| belief.simplest.jitter_min_ns() <= belief.simplest.rtprop_max_ns;
     let pieces = match &whole {
         Some(belief) if is_enough(belief) => None,
@@ -204,7 +204,7 @@ pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f6
     let cbr_delay = whole.filter(|_| pieces.is_none());
     let ccac = cbr_delay.as_ref().and_then(|belief| explain_ccac(record, belief.jitter_assumed_ns));
     let models = cbr_delay.as_ref().map_or_else(Vec::new, |belief| {
-        // thesis section 4.1.1: jitter may be as large as R, and no larger
+        // thesis section 4.1.1: jitter is at most R
         judge(record, belief, resolution, belief.simplest.rtprop_max_ns)
     });
     let jitter = match (&cbr_delay, &pieces) {
@@ -219,13 +219,13 @@ pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f6
         let acks = record.acks();
         (record.captured(acks[0].at), record.captured(acks[acks.len() - 1].at))
     };
-    drop(curves); // larger than the packets, and the following steps need as much
+    drop(curves); // it is larger than the packets, and the following steps need as much memory
     let policer = || policer(packets, cbr_delay.as_ref()?).filter(|bucket| nothing_waits(packets, bucket));
     let token_bucket = shaper.or_else(|| if flows.len() == 1 { policer() } else { None });
     let aggregation = cbr_delay.as_ref().and_then(|belief| aggregation(packets, &belief.simplest));
     let changes = pieces.as_ref().map_or_else(Vec::new, |pieces| changes(pieces, &spread));
     let rates = match (&cbr_delay, &pieces) {
-        // a bucket's link has two rates, reported with the bucket
+        // a link with a bucket has two rates, which are reported with the bucket
         _ if shaper.is_some() => Vec::new(),
         (Some(belief), _) => {
             let known = whole_rate(belief, ccac.as_ref(), &spread, packet);
@@ -256,8 +256,8 @@ fn middle(rate: Interval) -> f64 {
     rate.hi.map_or(rate.lo, |hi| f64::midpoint(rate.lo, hi))
 }
 
-/// C of a link without changes: the CBR-delay model's range unless other evidence contradicts it, else the lower bound
-/// from deliveries.
+/// C of a link whose rate did not change: the CBR-delay model's range unless other evidence contradicts it, otherwise
+/// the lower bound from deliveries.
 fn whole_rate(belief: &Belief, ccac: Option<&CcacBelief>, spread: &Spread, packet: f64) -> Interval {
     let range = belief.rate_bytes_per_s;
     let least = ccac.map_or(range.lo, |ccac| ccac.min_bytes_per_s.min(range.lo));
@@ -269,8 +269,8 @@ fn whole_rate(belief: &Belief, ccac: Option<&CcacBelief>, spread: &Spread, packe
     if is_said { range } else { Interval { lo: least, hi: None } }
 }
 
-/// C from waiting packets, if pairs or spacings confirm it: small bursts that a link passes at once contradict a
-/// constant rate if propagation is shorter than they are.
+/// C from waiting packets, if pairs or spacings confirm it. Small bursts that a link passes at once contradict a
+/// constant rate if the propagation delay is shorter than the bursts.
 fn served(packets: &[Packet], spread: &Spread, packet: f64) -> Option<Interval> {
     let all = 0..u64::MAX;
     let seen = agreed(&spread.pairs, all.clone()).or_else(|| agreed(&spread.spacings, all))?;
@@ -288,7 +288,7 @@ fn changes(pieces: &Pieces, spread: &Spread) -> Vec<RateChange> {
             let after = spread.asked(change.contradicted_ns..sides[1].to_ns, middle(change.after_bytes_per_s));
             let cause = match (before, after) {
                 (Witness::Confirms, Witness::Confirms) => Cause::Link,
-                // the dispersion still corresponds to the rate of the other side, or to that of neither side
+                // on one side the spacing still has the rate of the other side, or of neither
                 (Witness::Confirms, Witness::Denies(seen)) if near(seen, middle(change.before_bytes_per_s)) => {
                     Cause::OtherTraffic
                 }
@@ -309,7 +309,7 @@ fn changes(pieces: &Pieces, spread: &Spread) -> Vec<RateChange> {
         .collect()
 }
 
-/// C of each part: its own range if the dispersion confirms it, else the lower bound from deliveries.
+/// Returns C of each part: the part's own range if the spacing confirms it, otherwise the lower bound from deliveries.
 fn part_rates(pieces: &Pieces, changes: &[RateChange], spread: &Spread) -> Vec<RatePart> {
     let are_all_the_links = changes.iter().all(|change| change.cause == Cause::Link);
     let part = |piece: &Piece| {
@@ -321,7 +321,7 @@ fn part_rates(pieces: &Pieces, changes: &[RateChange], spread: &Spread) -> Vec<R
     pieces.pieces.iter().map(part).collect()
 }
 
-/// Finds a shaper that explains what a constant link does not, to the accuracy of hosts.
+/// Finds a shaper that explains, to the accuracy of hosts' timing, delays that a constant link does not.
 fn find_shaper(packets: &[Packet], parts: Option<&Parts<'_>>, spread: &Spread, packet: f64) -> Option<TokenBucket> {
     let parts = parts?;
     let steady =
@@ -335,8 +335,8 @@ fn find_shaper(packets: &[Packet], parts: Option<&Parts<'_>>, spread: &Spread, p
     })
 }
 
-/// Whether packets waited little where packets were lost: with a full queue of the bucket's size they would have waited
-/// long.
+/// Whether packets waited only a short time where packets were lost. In a full queue of the bucket's size they would
+/// have waited for long.
 fn nothing_waits(packets: &[Packet], bucket: &TokenBucket) -> bool {
     let Some(least) = packets.iter().filter_map(Packet::rtt).min() else { return false };
     let mut waited: Vec<u64> = Vec::new();
@@ -352,9 +352,10 @@ fn nothing_waits(packets: &[Packet], bucket: &TokenBucket) -> bool {
     most as f64 <= WAITING * bucket.bucket_bytes * 1e9 / bucket.rate_bytes_per_s
 }
 
-/// The belief without a queue ahead of the capture: the maximum delivered in a period, a lower bound on C.
+/// The belief if no queue lies ahead of the capture. The maximum amount delivered in an interval gives a lower bound on
+/// C.
 ///
-/// `round_trip`: of the whole path, ns; jitter is no larger (thesis section 4.1.1).
+/// `round_trip`: RTT of the whole path, ns; jitter is at most as large (thesis section 4.1.1).
 pub(crate) fn delivered_rate(packets: &[Packet], round_trip: u64) -> Option<Link> {
     let record = Record::new(packets)?;
     let jitter = round_trip.max(MIN_RATE_JITTER_NS) as f64;

@@ -1,8 +1,8 @@
-//! Which network models explain a flow, and what contradicts the others (thesis section 8.3.2).
+//! Which network models explain a flow, and which observations contradict the others (thesis section 8.3.2).
 //!
-//! A model explains a flow if some path of it could have made the record. Ideal links are CBR-delay links without
-//! jitter, those are CCAC links that cannot hide bursts: of the models that explain, the one with the fewest behaviours
-//! is the strongest assumption that the flow leaves open.
+//! A model explains a flow if some path of the model could have produced the record. Ideal links are CBR-delay links
+//! without jitter, and CBR-delay links are CCAC links that cannot hide bursts. Of the models that explain a flow, the
+//! one with the fewest behaviours is therefore the strongest assumption that is consistent with the flow.
 
 use crate::{Belief, Record, min_jitter};
 use serde::Serialize;
@@ -11,11 +11,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
-    /// A queue served at C, a buffer, R.
+    /// A queue served at C, a finite buffer, and a delay of R.
     Ideal,
-    /// A queue of constant rate, then a delay of up to D.
+    /// A queue served at C, then a delay of R plus up to D.
     CbrDelay,
-    /// A token bucket that may hide bursts, and a delay of up to D.
+    /// A token bucket that may hide bursts, then a delay of R plus up to D.
     Ccac,
 }
 
@@ -24,24 +24,25 @@ pub enum Model {
 pub struct Verdict {
     /// The model.
     pub model: Model,
-    /// Whether some path of it explains the flow.
+    /// Whether some path of the model explains the flow.
     pub explains: bool,
     /// The minimum D with which the model explains the flow (0 for an ideal link), ns; `None` if no tried D does.
     pub jitter_min_ns: Option<f64>,
-    /// The maximum D allowed, ns; for the ideal link the clock's resolution.
+    /// The maximum D allowed, ns; for the ideal link this is the clock's resolution.
     pub jitter_max_ns: f64,
     /// The frames that require `jitter_min_ns`: at any rate, the delays of two packets differ by it (ideal,
     /// CBR-delay), or the data delivered between two frames implies it (CCAC).
     pub frames: Option<[u32; 2]>,
-    /// A lost packet that met a shorter queue than another, which was not lost: no rate explains both by a full buffer.
+    /// Frames of a lost packet and of a packet that was not lost although it met a longer queue: at no rate was each
+    /// loss caused by a full buffer.
     pub losses_contradict: Option<[u32; 2]>,
 }
 
 /// Judges the models.
 ///
 /// # Parameters
-/// `belief`: the CBR-delay model's set; `resolution`: of the capture's clock, ns; `most`: the maximum D that counts as
-/// jitter, ns.
+/// `belief`: the CBR-delay model's belief set; `resolution`: of the capture's clock, ns; `most`: the maximum D that
+/// counts as jitter, ns.
 pub fn judge(record: &Record<'_>, belief: &Belief, resolution: f64, most: f64) -> Vec<Verdict> {
     let simplest = &belief.simplest;
     let cbr_min = simplest.jitter_min_ns();
@@ -58,7 +59,7 @@ pub fn judge(record: &Record<'_>, belief: &Belief, resolution: f64, most: f64) -
         frames,
         losses_contradict,
     };
-    // CCAC explains what CBR-delay explains, up to rounding
+    // CCAC explains all that CBR-delay explains, up to rounding
     let ccac = min_jitter(record, cbr_min + resolution);
     vec![
         verdict(Model::Ideal, Some(cbr_min), 2.0 * resolution, cbr_frames),
@@ -78,7 +79,8 @@ mod tests {
     const RTPROP: u64 = 20_000_000;
     const MS: f64 = 1e6;
 
-    /// Bursts of 30 packets at twice the rate, with pauses; each packet's jitter in thousandths of D.
+    /// Bursts of 30 packets at twice the link rate, with pauses. `share` returns each packet's jitter in thousandths of
+    /// D.
     fn bursts(share: impl Fn(u64) -> u64) -> Sends {
         (0..300).map(|i| (if i % 30 == 0 { 60_000_000 } else { 500_000 }, 1000, share(i))).collect()
     }
@@ -108,11 +110,11 @@ mod tests {
         assert!((0.8 * 3.0 * MS..=3.0 * MS * 1.0002).contains(&least), "{least}");
     }
 
-    /// A link that occasionally accepts a burst at once builds no queue for it: under CBR-delay the others are late.
+    /// A link that sometimes passes a burst at once builds no queue for it. Under CBR-delay the other packets are late.
     #[test]
     fn a_hidden_burst_needs_less_jitter_with_ccac() {
         let mut packets = play(RATE, RTPROP, 1, 1e9, &bursts(|_| 0)).packets;
-        // of each third burst the first ten packets pass at once, by tokens of ten packets that were saved up
+        // in every third burst the first ten packets pass at once, with tokens for ten packets
         for (i, packet) in packets.iter_mut().enumerate().filter(|(i, _)| i / 30 % 3 == 0) {
             let saved = 10_000_000;
             if let Fate::Acked { at, .. } = &mut packet.fate {
@@ -130,7 +132,7 @@ mod tests {
         let mut packets = play(RATE, RTPROP, 1, 1e9, &bursts(|_| 0)).packets;
         packets[200].fate = Fate::Lost;
         let verdicts = judged(&packets);
-        // the burst's 20th packet is lost, though 30 were not
+        // the 20th packet of the burst is lost, although all 30 packets of other bursts were not
         assert_eq!(verdicts[0].losses_contradict.map(|frames| frames[0]), Some(packets[200].frame));
         assert_eq!(explains(&verdicts), [false, false, false]);
     }

@@ -7,35 +7,35 @@ pub enum Fate {
     Acked {
         /// Time, ns.
         at: u64,
-        /// The acknowledgement's number in the file.
+        /// Frame number of the acknowledgement.
         frame: u32,
-        /// Whether it is the newest packet of an ACK that was not delayed: an ACK of two packets or more, or with SACK
-        /// blocks, or shortly after another. Other ACKs may be late by the receiver's delayed-ACK timer, which is not
-        /// jitter of the path.
+        /// Whether this is the newest packet of an ACK that was not delayed: an ACK that covers at least two packets,
+        /// has SACK blocks, or comes shortly after another. Other ACKs may be late by the receiver's delayed-ACK timer,
+        /// which is not jitter of the path.
         is_prompt: bool,
     },
-    /// The second copy of a packet, acknowledged at this time in ns: perhaps for the first copy, which then was not
-    /// lost (Karn). It passed the link, but its delay is unknown.
+    /// The retransmission of a packet, acknowledged at this time. The ACK may be for the first transmission, which was
+    /// then not lost (Karn). The packet passed the link, but its delay is unknown.
     Resent {
         /// Time, ns.
         at: u64,
-        /// The acknowledgement's number in the file.
+        /// Frame number of the acknowledgement.
         frame: u32,
     },
-    /// It was sent again before it was acknowledged.
+    /// It was retransmitted before it was acknowledged.
     Lost,
-    /// Undetermined: the capture ended first.
+    /// Undetermined: the capture ended before.
     Open,
 }
 
-/// A packet on the wire.
+/// A packet of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Send time, ns.
     pub sent: u64,
     /// Size of the IP packet, bytes.
     pub bytes: u32,
-    /// Frame number in the file: a capture of 2^32 packets would have 350 GB of headers.
+    /// Frame number in the file. 32 bits suffice: a capture of 2^32 packets would have 350 GB of headers.
     pub frame: u32,
     /// Its fate.
     pub fate: Fate,
@@ -49,7 +49,7 @@ impl Packet {
             Fate::Lost | Fate::Open => None,
         }
     }
-    /// From sending to acknowledgement, ns; `None` also if it is ambiguous which copy was acknowledged.
+    /// RTT, ns; `None` if the packet was not acknowledged or if it is ambiguous which transmission was.
     pub fn rtt(&self) -> Option<u64> {
         match self.fate {
             Fate::Acked { at, .. } => Some(at.saturating_sub(self.sent)),
@@ -60,12 +60,12 @@ impl Packet {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! Random CBR-delay paths and the sender's view of them.
+    //! Random CBR-delay paths, and their records as the sender sees them.
 
     use super::*;
     use proptest::prelude::*;
 
-    /// A path and a record that it made.
+    /// A path and the record of packets that were sent over it.
     #[derive(Clone, Debug)]
     pub(crate) struct Path {
         pub rate: f64,
@@ -75,7 +75,7 @@ pub(crate) mod testing {
         pub packets: Vec<Packet>,
     }
 
-    /// Paths with 2 to 120 packets, idle and overloaded, with losses and without.
+    /// Paths with 2 to 120 packets, idle or overloaded, with or without losses.
     pub(crate) fn paths() -> impl Strategy<Value = Path> {
         let packet = (0u64..3_000_000, 100u32..1500, 0u64..=1000);
         (
@@ -90,10 +90,10 @@ pub(crate) mod testing {
             })
     }
 
-    /// Gap to the packet before, ns; bytes; its share of the jitter, thousandths.
+    /// For each packet: the time since the previous packet, ns; its size, bytes; its share of the jitter, thousandths.
     pub(crate) type Sends = Vec<(u64, u32, u64)>;
 
-    /// The sender's view of packets over a path.
+    /// Returns the sender's record of packets sent over a path.
     pub(crate) fn play(rate: f64, rtprop: u64, jitter: u64, buffer: f64, sends: &[(u64, u32, u64)]) -> Path {
         let (mut now, mut free, mut last) = (0u64, 0.0f64, 0u64);
         let mut packets = Vec::new();
@@ -117,7 +117,7 @@ pub(crate) mod testing {
     /// A link with a varying rate and intermittent jitter.
     #[derive(Clone, Debug, Default)]
     pub(crate) struct Link {
-        /// Start times, ns, and rates, bytes/s.
+        /// Times, ns, from which each rate holds, and the rates, bytes/s.
         steps: Vec<(u64, f64)>,
         jitter: u64,
         free: f64,
@@ -128,7 +128,7 @@ pub(crate) mod testing {
         pub(crate) fn new(steps: &[(u64, f64)], jitter: u64) -> Link {
             Link { steps: steps.to_vec(), jitter, ..Link::default() }
         }
-        /// Departure time of a packet that arrives at `now`.
+        /// Returns the departure time of a packet that arrives at `now`.
         fn serve(&mut self, now: u64, bytes: u32) -> u64 {
             self.served += 1;
             let (mut at, mut left) = (self.free.max(now as f64), f64::from(bytes));
@@ -145,7 +145,7 @@ pub(crate) mod testing {
         }
     }
 
-    /// A sender with a fixed window of packets of 1000 bytes.
+    /// A sender with a fixed window, counted in packets of 1000 bytes.
     pub(crate) fn windowed(link: &mut Link, rtprop: u64, window: usize, count: usize) -> Vec<Packet> {
         let mut packets: Vec<Packet> = Vec::new();
         let mut last = 0;

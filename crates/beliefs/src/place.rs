@@ -1,8 +1,8 @@
-//! Position of a capture, inferred from a flow: which part of the round trip lies on which side.
+//! Position of a capture on a flow's path, inferred from the flow: which parts of the round trip lie on which side.
 //!
-//! The handshake has a response from either end; later, data that echoes an ACK's timestamp (RFC 7323 section 3) shows
-//! the time from ACK to data. Hosts respond within a millisecond: on a side that near, times are not informative about
-//! the path.
+//! The handshake contains a response from each end. Later, data that echoes an ACK's timestamp (RFC 7323 section 3)
+//! shows the time from the ACK to the data. Hosts respond within a millisecond. If an end is that near to the capture,
+//! times on its side carry no information about the path.
 
 use crate::packet::{Fate, Packet};
 use fairweir_tcp::{Endpoint, Flags, Segment, sequence::distance};
@@ -11,18 +11,18 @@ use std::collections::VecDeque;
 
 /// Maximum response time of hosts, ns.
 const HOST_NS: u64 = 1_000_000;
-/// ... or within this part of the path's round trip.
+/// ... or within this fraction of the path's round trip.
 const HOST_SHARE: u64 = 10;
-/// A queue shows as delays that vary by this, ns.
+/// A queue exists if delays vary by at least this time, ns.
 const QUEUE_NS: u64 = 2_000_000;
-/// This many losses imply a queue or a policer too: fewer may be spurious retransmissions.
+/// A queue or policer is also inferred from at least this many losses; fewer may be spurious retransmissions.
 const LOSSES: usize = 4;
-/// The range of delays excludes one in this many at either end.
+/// The range of delays excludes a fraction of 1/TAIL at each end.
 const TAIL: usize = 20;
-/// If a queue lies between the sender and the capture, at least one in this many data packets echoes a timestamp older
-/// than `HOST_NS`.
+/// A queue lies between the sender and the capture if at least a fraction of 1/STALE of the data packets echo a
+/// timestamp that is out of date by more than `HOST_NS`.
 const STALE: usize = 20;
-/// Maximum number of unanswered timestamps; with a tick per millisecond a round trip has fewer.
+/// Maximum number of timestamps that wait for an echo. With one tick per millisecond, a round trip has fewer.
 const ECHOES: usize = 4096;
 
 /// Position of the capture on the flow's path.
@@ -31,7 +31,7 @@ const ECHOES: usize = 4096;
 pub enum View {
     /// At the data's sender: the whole path lies between data and acknowledgements.
     Sender,
-    /// At the receiver: almost none of the path lies between data and ACKs.
+    /// At the receiver: almost none of the path lies between data and acknowledgements.
     Receiver,
     /// Between sender and receiver.
     Between,
@@ -47,14 +47,14 @@ pub(crate) struct Handshake {
     pub(crate) syn: Option<(u64, Endpoint)>,
     pub(crate) syn_ack: Option<u64>,
     pub(crate) last: Option<u64>,
-    /// The smaller MSS of both sides, options included, bytes.
+    /// The smaller MSS of both sides, including options, bytes.
     pub(crate) mss: Option<u16>,
-    /// Window scale shifts of both ends: the opener's, and the other's.
+    /// Window scale shifts: of the end that opened the connection, and of the other end.
     pub(crate) shifts: [Option<u8>; 2],
 }
 
 impl Handshake {
-    /// Processes a segment of either direction; `seen` is the connection's handshake so far.
+    /// Processes a segment of either direction. `seen` is what the connection's handshake has shown so far.
     pub(crate) fn add(&mut self, segment: &Segment) {
         let now = segment.time.as_nanos();
         if segment.flags.has(Flags::SYN) {
@@ -72,25 +72,26 @@ impl Handshake {
         }
     }
 
-    /// The round trips from the capture to the data's receiver and to its sender, ns.
+    /// Returns the round-trip times from the capture to the data's receiver and to its sender, ns.
     fn ahead_and_behind(&self, src: Endpoint) -> Option<(u64, u64)> {
         let ((syn, client), syn_ack, last) = (self.syn?, self.syn_ack?, self.last?);
         let (to_server, to_client) = (syn_ack.saturating_sub(syn), last.saturating_sub(syn_ack));
         Some(if client == src { (to_server, to_client) } else { (to_client, to_server) })
     }
 
-    /// Response time of the sending host in the handshake, including the path from and to the capture, ns.
+    /// Response time of the sending host in the handshake, including the path between capture and host, ns.
     pub(crate) fn answer_ns(&self, src: Endpoint) -> Option<u64> {
         self.ahead_and_behind(src).map(|(_, behind)| behind)
     }
 
-    /// Time from an ACK at the capture to the data that it triggers, ns; 0 if the sender is near.
+    /// Time from an ACK at the capture to the data that it triggers, ns; 0 if the sender is near the capture.
     pub(crate) fn lag_ns(&self, src: Endpoint) -> u64 {
         let Some((ahead, behind)) = self.ahead_and_behind(src) else { return 0 };
         if behind < HOST_NS || is_near(behind, ahead) { 0 } else { behind }
     }
 
-    /// The shift of the window that the receiver of `src`'s data advertises: both ends must offer one (RFC 7323 §2.2).
+    /// Shift of the windows that the receiver of `src`'s data advertises. Both ends must have offered a shift (RFC 7323
+    /// §2.2).
     pub(crate) fn window_shift(&self, src: Endpoint) -> Option<u8> {
         let (_, opener) = self.syn?;
         self.syn_ack?;
@@ -99,16 +100,16 @@ impl Handshake {
     }
 }
 
-/// The round trip from the capture to the sender, by the timestamps that data echo.
+/// The round trip from the capture to the sender, measured by the timestamps that data packets echo.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Echoes {
-    /// The receiver's timestamps, and when each was first seen, ns.
+    /// The receiver's timestamps, and the time when each was first seen, ns.
     open: VecDeque<(u32, u64)>,
-    /// The minimum, ns.
+    /// The minimum round-trip time, ns.
     least: Option<u64>,
-    /// Data with a timestamp to compare.
+    /// Number of data packets with a timestamp that can be compared.
     data: usize,
-    /// ... that passed more than `HOST_NS` after an ACK with a newer timestamp than the one that they echo.
+    /// Number of those that passed more than `HOST_NS` after an ACK with a newer timestamp than the one they echo.
     stale: usize,
 }
 
@@ -128,7 +129,7 @@ impl Echoes {
         while self.open.front().is_some_and(|&(value, _)| distance(value, stamps.tsecr) > 0) {
             self.open.pop_front();
         }
-        // only the first that echoes it: later ones waited for other reasons
+        // only the first packet that echoes a timestamp counts; later packets waited for other reasons
         if let Some(&(value, at)) = self.open.front()
             && value == stamps.tsecr
         {
@@ -141,20 +142,21 @@ impl Echoes {
         self.stale += usize::from(newer.is_some_and(|&(_, at)| segment.time.as_nanos().saturating_sub(at) > HOST_NS));
     }
 
-    /// Whether data waits between the sender and the capture: a sender echoes the newest timestamp received (RFC 7323
-    /// section 4.3), so data that echoes an older one than has passed the capture was sent earlier, and waited.
+    /// Whether data waits between the sender and the capture. A sender echoes the newest timestamp received (RFC 7323
+    /// section 4.3). Data that echoes an older timestamp than the newest that passed the capture was sent earlier, and
+    /// waited.
     fn are_stale(&self) -> bool {
         self.stale > 0 && self.stale * STALE >= self.data
     }
 }
 
-/// Inference from a flow's times about the capture's position.
+/// Conclusions from a flow's times about the capture's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) view: View,
     /// Whether delays between data and ACKs can be queueing delays.
     pub(crate) has_queue_ahead: bool,
-    /// The minimum round trip of the whole path, as far as known, ns.
+    /// Minimum round-trip time of the whole path, as far as known, ns.
     pub(crate) round_trip_ns: u64,
 }
 
@@ -162,7 +164,7 @@ fn is_near(one: u64, other: u64) -> bool {
     one * HOST_SHARE <= other || one < HOST_NS && other >= HOST_NS
 }
 
-/// Finds out where a capture was taken.
+/// Infers where a capture was taken.
 pub(crate) fn place(handshake: Option<&Handshake>, echoes: &Echoes, src: Endpoint, packets: &[Packet]) -> Place {
     let mut delays: Vec<u64> = packets
         .iter()
@@ -178,7 +180,7 @@ pub(crate) fn place(handshake: Option<&Handshake>, echoes: &Echoes, src: Endpoin
     let behind = echoes.least.into_iter().chain(shaken.map(|(_, behind)| behind)).min();
     let median = delays.get(delays.len() / 2).copied().unwrap_or(0);
     let view = match (ahead, behind) {
-        // a short path with a queue before it has the capture at the sender's side
+        // if a queue precedes a short path, the capture is at the sender's side
         (Some(ahead), Some(behind)) if ahead < HOST_NS && behind < HOST_NS => {
             if median >= HOST_NS && varies >= QUEUE_NS { View::Sender } else { View::Short }
         }
@@ -188,12 +190,12 @@ pub(crate) fn place(handshake: Option<&Handshake>, echoes: &Echoes, src: Endpoin
         (Some(_), Some(_)) => View::Between,
         _ => View::Unknown,
     };
-    // the handshake found no queue there yet
+    // during the handshake the queue between sender and capture was still empty
     let view = if view == View::Sender && echoes.are_stale() { View::Between } else { view };
     let has_queue_ahead = match view {
         View::Sender => true,
         View::Receiver | View::Short => false,
-        // packets lost after the capture are seen twice
+        // packets lost after the capture appear in it twice
         View::Between | View::Unknown => {
             varies >= QUEUE_NS || packets.iter().filter(|p| p.fate == Fate::Lost).take(LOSSES).count() == LOSSES
         }

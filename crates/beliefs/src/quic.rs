@@ -1,21 +1,22 @@
-//! From a qlog's events to packets and their fates, as the connection's sender saw them.
+//! Converts a qlog's events to packets and their fates, as the connection's sender saw them.
 
 use crate::packet::{Fate, Packet};
 use crate::series::{Bins, Series};
 use fairweir_capture::{QuicEvent, QuicWhat};
 use std::collections::BTreeMap;
 
-/// IPv4 and UDP around a QUIC packet, bytes; a qlog does not say whether it was IPv6, with 20 more.
+/// IPv4 and UDP headers of a QUIC packet, bytes. A qlog does not contain the IP version; IPv6 has 20 more bytes.
 const HEADERS: u32 = 28;
-/// A packet is lost if one sent this much later was acknowledged (RFC 9002 §6.1.1), for logs without packet_lost.
+/// For logs without packet_lost: a packet is lost if one with a number larger by at least this was acknowledged (RFC
+/// 9002 §6.1.1).
 const REORDERING: u64 = 3;
-/// A receiver that reports at most this ACK delay did not wait, ns.
+/// A receiver that reports at most this ACK delay did not wait for a second packet, ns.
 const PROMPT_NS: u64 = 1_000_000;
 
-/// A connection's data in the direction of who logged it.
+/// A connection's data in the direction that the log's writer sent.
 #[derive(Debug)]
 pub struct QuicFlow {
-    /// In send order.
+    /// Packets in send order.
     pub packets: Vec<Packet>,
     /// IP packets that were acknowledged, bytes.
     pub delivered_bytes: u64,
@@ -26,7 +27,7 @@ pub struct QuicFlow {
 }
 
 impl QuicFlow {
-    /// A connection that begins now, ns.
+    /// Creates a connection that begins at `now`, ns.
     pub fn new(now: u64) -> QuicFlow {
         QuicFlow {
             packets: Vec::new(),
@@ -43,7 +44,7 @@ impl QuicFlow {
         self.largest_acked.is_some()
     }
 
-    /// The flow over time.
+    /// Returns the flow's time series.
     pub fn bins(&self) -> &Bins {
         self.series.bins()
     }
@@ -60,7 +61,7 @@ impl QuicFlow {
     }
 
     fn send(&mut self, event: &QuicEvent, number: u64, bytes: u32) {
-        // numbers are used once (RFC 9000 §12.3)
+        // packet numbers are not reused (RFC 9000 §12.3)
         if self.numbers.contains_key(&number) || self.largest_acked.is_some_and(|largest| number <= largest) {
             return;
         }
@@ -93,7 +94,7 @@ impl QuicFlow {
         }
     }
 
-    /// Stays known: it may be acknowledged yet.
+    /// Marks a packet as lost. It is not forgotten, because it may still be acknowledged.
     fn lose(&mut self, number: u64) {
         if let Some(&index) = self.numbers.get(&number)
             && self.packets[index].fate == Fate::Open
@@ -103,7 +104,7 @@ impl QuicFlow {
         }
     }
 
-    /// Ends the log.
+    /// Processes the end of the log.
     pub fn finish(&mut self) {
         let Some(largest) = self.largest_acked else { return };
         for (&number, &index) in &self.numbers {

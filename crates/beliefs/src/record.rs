@@ -1,21 +1,21 @@
-//! A flow's record as curves: data arrived at the link, and data known to be delivered, over time.
+//! A flow's record as curves over time: data that arrived at the link, and data known to be delivered.
 
 use crate::packet::{Fate, Packet};
 use std::ops::Range;
 
-/// An acknowledgement of one packet or more.
+/// An acknowledgement of at least one packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ack {
-    /// Time, ns after the record's origin.
+    /// Time since the record's origin, ns.
     pub(crate) at: f64,
-    /// Data known to be delivered with it, bytes.
+    /// Bytes known to be delivered once it has arrived.
     pub(crate) total: f64,
-    /// If the receiver responded at once: upper bound on the data delivered before it, bytes. Packets are served whole,
-    /// so the bound includes the newest packet and all before it.
+    /// If the receiver responded at once: upper bound on the bytes delivered before it. Packets are served whole, so
+    /// the bound includes the newest packet and all packets before it.
     pub(crate) room: Option<f64>,
-    /// The smallest RTT of its packets, ns.
+    /// Minimum RTT of the packets that it acknowledges, ns.
     pub(crate) rtt_min: f64,
-    /// The last of its packets, by their order.
+    /// Index of the last of these packets in send order.
     newest: u32,
     /// Frame number in the file.
     pub(crate) frame: u32,
@@ -26,20 +26,20 @@ pub(crate) struct Ack {
 pub struct Record<'a> {
     packets: &'a [Packet],
     acks: Vec<Ack>,
-    /// Times count from here, as those since 1970 have more digits than a float, ns.
+    /// Origin of all times, ns. Times since 1970 have more digits than a float.
     origin: u64,
 }
 
 /// A part of a record, from one acknowledgement to another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch<'a> {
-    /// In send order.
+    /// Packets in send order.
     pub(crate) packets: &'a [Packet],
-    /// In time order; at least one.
+    /// Acknowledgements in time order; at least one.
     pub(crate) acks: &'a [Ack],
-    /// Data known to be delivered before, bytes.
+    /// Bytes known to be delivered before this part.
     pub(crate) delivered: f64,
-    /// Whether it begins with the flow; if not, earlier data may wait in the queue.
+    /// Whether the part begins with the flow. If not, earlier data may wait in the queue.
     pub(crate) begins_empty: bool,
     /// Minimum RTT, ns.
     pub(crate) rtt_min: f64,
@@ -47,11 +47,11 @@ pub(crate) struct Stretch<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// `None` if no packet was delivered.
+    /// Converts packets in send order; `None` if no packet was delivered.
     pub fn new(packets: &'a [Packet]) -> Option<Record<'a>> {
         let origin = packets.iter().map(|packet| packet.sent).min()?;
         let mut sent = 0.0;
-        // Long captures require a single allocation, NaN where no sum is needed, and an in-place sort.
+        // Long captures need a single allocation (NaN marks acknowledgements without a sum) and an in-place sort.
         let mut delivered: Vec<(u64, u32, u32, f64)> = Vec::with_capacity(packets.len());
         for (i, packet) in packets.iter().enumerate() {
             let (at, frame, is_prompt) = match packet.fate {
@@ -88,12 +88,12 @@ impl<'a> Record<'a> {
         self.stretch(0..self.acks.len())
     }
 
-    /// The acknowledgements.
+    /// Returns the acknowledgements.
     pub(crate) fn acks(&self) -> &[Ack] {
         &self.acks
     }
 
-    /// A part, of at least one acknowledgement.
+    /// Returns a part that contains at least one acknowledgement.
     pub(crate) fn stretch(&self, acks: Range<usize>) -> Stretch<'_> {
         let before = acks.start.checked_sub(1).map(|i| &self.acks[i]);
         let part = &self.acks[acks];
@@ -109,18 +109,18 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// A time of the record as it was captured, ns.
+    /// Converts a time of the record to the capture's clock, ns.
     pub(crate) fn captured(&self, at: f64) -> u64 {
         self.origin + at as u64
     }
 }
 
 impl Stretch<'_> {
-    /// With the R of more than this part, ns: no RTT of the part is below it.
+    /// Replaces the minimum RTT by that of a longer part, ns, which no RTT of this part is below.
     pub(crate) fn with_rtprop(self, rtprop: f64) -> Self {
         Self { rtt_min: rtprop, ..self }
     }
-    /// Sending time of a packet, ns after the record's origin.
+    /// Send time of a packet, ns since the record's origin.
     pub(crate) fn sent(&self, packet: &Packet) -> f64 {
         packet.sent.saturating_sub(self.origin) as f64
     }

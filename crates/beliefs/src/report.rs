@@ -1,4 +1,4 @@
-//! From a capture to the beliefs about each flow's path.
+//! Converts a capture to beliefs about the path of each flow.
 
 use crate::links::{Link, Sets, delivered_rate, judge_link};
 use crate::place::Place;
@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 
-/// Segments between two calls of the progress callback: some ten milliseconds of reading.
+/// Number of segments between two calls of the progress callback; reading them takes a few tens of milliseconds.
 const SEGMENTS_A_CALL: u64 = 1 << 15;
 
-/// Maximum flows reported individually: those that delivered most.
+/// Maximum number of flows reported individually; those that delivered most are chosen.
 const MAX_FLOWS: usize = 1000;
-/// Minimum data packets of a flow for beliefs: fewer than the initial window (RFC 6928) never wait.
+/// Minimum number of data packets for beliefs. A flow with fewer than the initial window (RFC 6928) never waits.
 const MIN_PACKETS: usize = 10;
 
 /// Report of a capture.
@@ -27,20 +27,20 @@ pub struct Report {
     pub capture: Counts,
     /// Flows with captured acknowledgements, ordered by delivered data, largest first.
     pub flows: Vec<FlowReport>,
-    /// Their bottlenecks.
+    /// Bottlenecks of these flows.
     pub links: Vec<LinkReport>,
-    /// Flows without captured acknowledgements: the fates of their packets are unknown.
+    /// Number of flows without captured acknowledgements. The fates of their packets are unknown.
     pub flows_without_acks: usize,
-    /// Data that was only counted.
+    /// Counts of data that were not analysed.
     pub left_out: LeftOut,
 }
 
 /// A bottleneck and its flows.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkReport {
-    /// Flows by their number: the place in the report's list, from 1.
+    /// Numbers of the flows: each is the flow's position in the report's list, from 1.
     pub flows: Vec<usize>,
-    /// Beliefs about it.
+    /// Beliefs about the bottleneck.
     #[serde(flatten)]
     pub link: Link,
 }
@@ -54,7 +54,7 @@ pub struct FlowReport {
     pub dst: String,
     /// Position of the capture.
     pub view: View,
-    /// The first packet's number in the file.
+    /// Frame number of the first packet.
     pub first_frame: u64,
     /// Packets sent.
     pub packets: usize,
@@ -64,43 +64,43 @@ pub struct FlowReport {
     pub delivered_bytes: u64,
     /// Index of its bottleneck in the report's list, from 1; `None` if undetermined.
     pub link: Option<usize>,
-    /// Waiting time of its packets, if the capture can show it.
+    /// Waiting time of the flow's packets, if the capture can show it.
     pub queue: Option<Waiting>,
-    /// Propagation, ns: from the minimum possible in any model to the minimum RTT. The models' own upper bounds may be
-    /// lower: bursts that a bucket passes leave sooner than behind a constant link.
+    /// Propagation delay, ns: from the minimum that any model allows to the minimum RTT. A model's own upper bound may
+    /// be lower: packets of a burst that a bucket passes leave sooner than behind a constant link.
     pub rtprop_ns: Option<Interval>,
     /// The CBR-delay model's belief set, from all flows of its link; `None` if no packet was delivered, no rate
     /// explains them, or the capture has no queue ahead.
     pub cbr_delay: Option<Belief>,
-    /// The flows cut at the changes of their rate; `None` if there are none, and the sets above hold.
+    /// The flow, cut at the changes of its link's rate; `None` if there are no changes and the belief sets above hold.
     pub pieces: Option<Pieces>,
-    /// The CCAC model's bounds over time, from one piece's beginning to its end.
+    /// The CCAC model's bounds over time; they start afresh with each piece.
     pub shrinking: Vec<Moment>,
     /// ACK aggregation.
     pub aggregation: Option<Aggregation>,
-    /// Its limits over time.
+    /// The flow's limiting factors over time.
     pub limits: Vec<Period>,
     /// Time series.
     pub series: Bins,
-    /// The CCAC model's belief set for the same jitter; `None` if there is none of the CBR-delay model.
+    /// The CCAC model's belief set for the same jitter; `None` if the CBR-delay model has no belief set.
     pub ccac: Option<CcacBelief>,
     /// Verdicts on the models, those with fewest behaviours first; empty without a belief set.
     pub models: Vec<Verdict>,
 }
 
-/// Waiting time of a flow's packets, above the RTT of an empty path.
+/// Waiting time of a flow's packets: RTT minus the RTT of an empty path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Waiting {
-    /// RTT without a queue: the minimum, or less if other flows of the link observed a shorter queue, ns.
+    /// RTT of the empty path: the minimum RTT, or less if other flows of the link observed a shorter queue, ns.
     pub rtt_min_ns: u64,
-    /// Median RTT less that, ns.
+    /// Median of the waiting time, ns.
     pub median_ns: u64,
-    /// The 95th percentile less that, ns.
+    /// 95th percentile of the waiting time, ns.
     pub p95_ns: u64,
 }
 
 impl Waiting {
-    /// `empty`: an RTT that other flows of the link show to be possible, ns.
+    /// `empty`: an RTT that other flows of the link show to be possible without a queue, ns.
     fn new(packets: &[Packet], empty: u64) -> Option<Waiting> {
         let mut rtts: Vec<u64> = packets.iter().filter_map(Packet::rtt).collect();
         rtts.sort_unstable();
@@ -135,17 +135,17 @@ impl From<Flow> for ReadFlow {
     }
 }
 
-/// The link's beliefs for a flow.
+/// The link's beliefs as they apply to one flow.
 struct OfFlow {
     /// Index of the link.
     link: Option<usize>,
-    /// The flow's RTT without a queue, as the others saw it, ns.
+    /// The flow's RTT without a queue, as the link's other flows show it, ns.
     empty: u64,
     sets: Sets,
 }
 
 impl ReadFlow {
-    /// Creates the report from the link's beliefs.
+    /// Creates the flow's report from the link's beliefs.
     fn report(self, sets: Option<OfFlow>) -> FlowReport {
         let OfFlow { link, empty, sets } =
             sets.unwrap_or_else(|| OfFlow { link: None, empty: u64::MAX, sets: Sets::default() });
@@ -172,7 +172,7 @@ impl ReadFlow {
         }
     }
 
-    /// A connection of a qlog; packet numbers do not show what limited it.
+    /// Converts a connection of a qlog. Packet numbers do not show what limited it.
     fn of_quic(number: usize, flow: QuicFlow) -> ReadFlow {
         ReadFlow {
             src: format!("qlog trace {}", number + 1),
@@ -186,8 +186,8 @@ impl ReadFlow {
     }
 }
 
-/// Removes limits that the capture's position cannot show. If hosts' response times are as long as the path, the cause
-/// of sending is not visible; away from the sender its ACK clock is not.
+/// Removes limits that a capture at this position cannot determine. If hosts' response times are as long as the path's
+/// RTT, the event that triggered a packet is not visible. If the capture is not at the sender, its ACK clock is not.
 fn tellable(periods: Vec<Period>, view: View) -> Vec<Period> {
     let is_unclear = |limit: Limit| match view {
         View::Sender | View::Unknown => false,
@@ -209,7 +209,7 @@ fn tellable(periods: Vec<Period>, view: View) -> Vec<Period> {
     out
 }
 
-/// Range of a flow's propagation in any of the sets, ns.
+/// Range of a flow's propagation delay over all belief sets, ns.
 fn rtprop(sets: &Sets, packets: &[Packet]) -> Option<Interval> {
     let least = packets.iter().filter_map(Packet::rtt).min()? as f64;
     let (cbr_delay, ccac) = (sets.cbr_delay.as_ref(), sets.ccac.as_ref());
@@ -218,13 +218,13 @@ fn rtprop(sets: &Sets, packets: &[Packet]) -> Option<Interval> {
     Some(Interval { lo: lowest.min(least), hi: Some(least) })
 }
 
-/// Reads a capture to its end and explains its flows; `None` if `on_progress` interrupted it.
+/// Reads a capture to its end and explains its flows. Returns `None` if `on_progress` interrupted it.
 ///
 /// # Parameters
 /// `on_progress`: called periodically, and before each flow, with the number of frames read.
 ///
 /// # Errors
-/// If the capture is empty, foreign or damaged, or cannot be read on.
+/// Returns an error if the capture is empty, of an unknown format or damaged, or if reading fails.
 pub fn report(
     source: impl Read + Send,
     on_progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
@@ -240,7 +240,7 @@ pub fn report(
     Ok(Some(Report { capture, flows, links, flows_without_acks, left_out }))
 }
 
-/// Explains flows, those that share a bottleneck together; `None` if interrupted.
+/// Explains flows, with those that share a bottleneck together; `None` if interrupted.
 fn explain_all(
     mut flows: Vec<ReadFlow>,
     resolution: f64,
@@ -286,7 +286,8 @@ fn explain_all(
     Some((reports, links))
 }
 
-/// Counts, flows with acknowledgements, number of flows without; `None` if interrupted.
+/// Counts of the file, flows with acknowledgements, number of flows without, counts of the data left out; `None` if
+/// interrupted.
 type ReadFlows = Result<Option<(Counts, Vec<ReadFlow>, usize, LeftOut)>, CaptureError>;
 
 fn segments(source: impl Read + Send, on_progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> ReadFlows {

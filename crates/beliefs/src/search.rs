@@ -1,20 +1,22 @@
-//! Finds all rates that a record leaves possible.
+//! Finds all link rates that are consistent with a record.
 //!
-//! F(C) and M(C) of [`Slice`] rise with C: a faster link lets each packet go no later. So between two rates a < b no
-//! rate needs a jitter below M(a) - F(b), and a cell of rates in which that is too much can be left alone; the others
-//! are halved until they are narrow. This finds a true rate also where the jitter that is needed has a dip as narrow as
+//! F(C) and M(C) of [`Slice`] increase with C, because a faster link delivers no packet later. Between two rates a < b,
+//! therefore, no rate needs a jitter below M(a) - F(b). A cell of rates in which that is too much is not searched; the
+//! other cells are halved until they are narrow. This finds the true rate even if the required jitter is small only in
+//! a range of rates as narrow as one packet in a flow's whole record.
 //! one packet in a flow's whole record.
 
 use crate::packet::Packet;
 use crate::slice::{Slice, slice};
 
-/// Initial grid of rates, a constant factor apart.
+/// Number of rates of the initial grid, in constant ratios.
 const GRID: usize = 64;
 /// Maximum number of slices of the grid and of the search for the simplest one; each is a pass over the packets.
 const SIMPLEST_LOOKS: usize = 512;
-/// Maximum number of further slices at each end of the set: an end never pays for a long search of the simplest slice.
+/// Maximum number of further slices at each end of the set, so that an end is found even after a long search for the
+/// simplest slice.
 const END_LOOKS: usize = 128;
-/// Cells narrower than this part of their rate are not halved.
+/// Cells narrower than this fraction of their rate are not halved.
 const NARROW: f64 = 1e-10;
 /// Maximum relative width of a cell at the ends of the set.
 const NARROW_END: f64 = 1e-5;
@@ -23,15 +25,15 @@ const NEAR: f64 = 1e-4;
 /// ... absolute tolerance, ns.
 const NEAR_NS: f64 = 1.0;
 
-/// Evaluated rates of a range.
+/// The rates evaluated so far in a range.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     packets: &'a [Packet],
-    /// By increasing rate.
+    /// Slices by increasing rate.
     slices: Vec<Slice>,
 }
 
-/// Side from which to search for an end.
+/// The end of the set that is searched for.
 #[derive(Clone, Copy, Debug)]
 enum Side {
     Low,
@@ -39,14 +41,14 @@ enum Side {
 }
 
 impl<'a> Search<'a> {
-    /// Between two rates in bytes/s; `None` if no packet was delivered.
+    /// Starts a search between two rates in bytes/s; `None` if no packet was delivered.
     pub(crate) fn new(packets: &'a [Packet], least: f64, most: f64) -> Option<Search<'a>> {
         let step = (most / least).powf(1.0 / GRID as f64);
         let slices: Option<Vec<Slice>> = (0..=GRID).map(|i| slice(packets, least * step.powi(i as i32))).collect();
         slices.map(|slices| Search { packets, slices })
     }
 
-    /// The slice of minimum jitter; `None` if no rate explains the deliveries.
+    /// Returns the slice of minimum jitter; `None` if no rate explains the deliveries.
     pub(crate) fn simplest(&mut self) -> Option<Slice> {
         loop {
             let possible = self.slices.iter().filter(|s| s.rtprop_max_ns >= 0.0);
@@ -61,14 +63,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// All slices known to be possible for a jitter of `most` ns, including the set's ends, and whether it has an upper
-    /// end. No possible rate lies outside of them, up to the width at which cells are not halved.
+    /// Returns all slices found that are possible with a jitter of `most` ns, including the ends of the set, and
+    /// whether the set has an upper end. No possible rate lies outside the set, up to the width at which cells are no
+    /// longer halved.
     pub(crate) fn within(&mut self, most: f64) -> (Vec<Slice>, bool) {
         self.within_looks(most, END_LOOKS)
     }
 
-    /// The same with at most `looks` evaluations for each end. If they do not suffice, the last open cell's outer slice
-    /// is returned as the end: the set may be smaller, never larger.
+    /// Does the same as `within` with at most `looks` evaluations for each end. If they do not suffice, the outer slice
+    /// of the last open cell is returned as the end. The set returned may then be too large, never too small.
     fn within_looks(&mut self, most: f64, looks: usize) -> (Vec<Slice>, bool) {
         let low = self.find_end(most, Side::Low, looks);
         let high = self.find_end(most, Side::High, looks);
@@ -77,8 +80,8 @@ impl<'a> Search<'a> {
         (self.slices.iter().copied().filter(|s| is_end(s) || s.is_possible(most)).collect(), is_bounded)
     }
 
-    /// Halves cells from one side on, until no cell outside the first possible slice is open. Returns the outer rate of
-    /// the cell that is still open after `looks` slices.
+    /// Halves cells, starting at one end of the range, until no cell outside the first possible slice is open. Returns
+    /// the outer rate of the cell that is still open after `looks` evaluations, if any.
     fn find_end(&mut self, most: f64, side: Side, looks: usize) -> Option<f64> {
         let enough = self.slices.len() + looks;
         loop {
@@ -105,12 +108,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// No rate of the cell below slice `i` needs less jitter, ns.
+    /// Lower bound on the jitter of all rates in the cell below slice `i`, ns.
     fn min_of(&self, i: usize) -> f64 {
         (self.slices[i - 1].delay_max_ns - self.slices[i].rtprop_max_ns).max(0.0)
     }
 
-    /// Whether a rate of the cell below slice `i` may be possible with a jitter of `most` ns.
+    /// Whether a rate in the cell below slice `i` may be possible with a jitter of `most` ns.
     fn is_open(&self, i: usize, most: f64) -> bool {
         self.slices[i].rtprop_max_ns >= 0.0 && self.min_of(i) <= most
     }
@@ -138,7 +141,7 @@ mod tests {
     use crate::packet::testing::{paths, play};
     use proptest::prelude::*;
 
-    /// 4000 packets that never let the queue run empty: at a rate a thousandth off, the last is 4 packets late.
+    /// 4000 packets during which the queue is never empty: at a rate wrong by a thousandth, the last is 4 packets late.
     #[test]
     fn a_dip_far_narrower_than_the_grid_is_found() {
         let rate = 1_337_500.0;

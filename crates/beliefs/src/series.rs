@@ -1,28 +1,28 @@
-//! A flow over time, in as many bins as a figure can show, however long it lasts.
+//! A flow's time series, in a number of bins that a figure can show, independent of the flow's duration.
 
 use serde::Serialize;
 
-/// Maximum number of bins; neighbours are then merged.
+/// Maximum number of bins. If more are needed, neighbouring bins are merged.
 const MAX_BINS: usize = 1024;
 /// Initial and minimum width of a bin, ns.
 const FIRST_WIDTH_NS: u64 = 1_000_000;
 
-/// Columns with one entry per bin; `None` without data.
+/// Columns with one entry per bin; an entry is `None` if the bin has no data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bins {
     /// Start of the first bin, ns.
     pub from_ns: u64,
     /// A bin's width, ns.
     pub width_ns: u64,
-    /// IP packets acknowledged, bytes.
+    /// IP packets acknowledged in the bin, bytes.
     pub delivered_bytes: Vec<u64>,
-    /// Minimum RTT of packets acknowledged, ns.
+    /// Minimum RTT of packets acknowledged in the bin, ns.
     pub rtt_min_ns: Vec<Option<u64>>,
-    /// Maximum RTT, ns.
+    /// Maximum RTT of packets acknowledged in the bin, ns.
     pub rtt_max_ns: Vec<Option<u64>>,
-    /// Largest payload in flight after a packet, bytes.
+    /// Maximum payload in flight after a packet was sent, bytes.
     pub inflight_bytes: Vec<Option<u64>>,
-    /// Minimum free window advertised by an ACK, bytes.
+    /// Minimum free receive window advertised by an ACK, bytes.
     pub window_bytes: Vec<Option<u64>>,
 }
 
@@ -36,7 +36,7 @@ fn pick(known: &mut Option<u64>, value: u64, pick: fn(u64, u64) -> u64) {
     *known = Some(known.map_or(value, |known| pick(known, value)));
 }
 
-/// Merges neighbouring bins.
+/// Merges pairs of neighbouring bins.
 fn join<T: Copy>(column: &mut Vec<T>, both: impl Fn(T, T) -> T) {
     *column = column.chunks(2).map(|pair| pair[1..].iter().fold(pair[0], |one, &other| both(one, other))).collect();
 }
@@ -67,18 +67,18 @@ impl Series {
         pick(&mut self.bins.inflight_bytes[bin], bytes, u64::max);
     }
 
-    /// An acknowledgement advertised room.
+    /// Adds an acknowledgement's free receive window.
     pub fn on_window(&mut self, at: u64, bytes: u64) {
         let bin = self.bin(at);
         pick(&mut self.bins.window_bytes[bin], bytes, u64::min);
     }
 
-    /// The bins so far.
+    /// Returns the bins so far.
     pub fn bins(&self) -> &Bins {
         &self.bins
     }
 
-    /// The bin of a time, created if needed; earlier times belong to the first.
+    /// Returns the index of the bin of a time, and creates the bin if needed. Times before the first bin belong to it.
     fn bin(&mut self, at: u64) -> usize {
         let since = at.saturating_sub(self.bins.from_ns);
         while since / self.bins.width_ns >= MAX_BINS as u64 {

@@ -1,43 +1,45 @@
-//! Finds flows that share a bottleneck, and merges their record into that of one sender.
+//! Finds flows that share a bottleneck, and merges their records into one, as if of a single sender.
 //!
-//! Packets that enter one FIFO at the same time wait equally long. So at equal send times the RTTs of two flows that
-//! share a queue differ by the difference of their propagation delays, for any queue; for flows that do not, the
-//! two queues differ as well. After subtracting the difference, the flows' packets are one arrival process, and their
-//! acknowledgements one service: all that is inferred for one flow (thesis sections 4.1.1 and A.2) then holds for the
-//! link. Propagation is assumed to be after the queue, as in the CBR-delay model.
+//! Packets that enter a FIFO at the same time wait equally long. For packets sent at the same time, the RTTs of two
+//! flows that share a queue therefore differ by the difference of their propagation delays, at any queue length. If
+//! they do not share a queue, the difference of the two queues is added. After subtracting the difference, the flows'
+//! packets are one arrival process, and their acknowledgements one service process. All inferences for one flow (thesis
+//! sections 4.1.1 and A.2) then hold for the link. As in the CBR-delay model, propagation is assumed to follow the
+//! queue.
 
 use crate::packet::{Fate, Packet};
 
-/// Maximum flows compared with each other: those that delivered most.
+/// Maximum number of flows that are compared with each other; those that delivered most are chosen.
 const MAX_COMPARED: usize = 24;
-/// A flow with fewer RTT samples is not compared.
+/// Minimum number of RTT samples of a flow that is compared.
 const SAMPLES: usize = 24;
-/// Maximum times at which two flows are compared.
+/// Maximum number of times at which two flows are compared.
 const MAX_TIMES: usize = 2000;
 /// An RTT between two samples is interpolated if they are at most this far apart, ns.
 const NEIGHBOURS_NS: u64 = 100_000_000;
 /// Maximum number of packets searched for a neighbouring sample.
 const MAX_STEPS: usize = 256;
-/// For flows that share a queue, the variation of the RTTs' difference is at most this fraction of the RTTs' variation.
+/// Two flows share a queue if the variation of their RTTs' difference is at most this fraction of the RTTs' variation.
 const COMMON: f64 = 0.35;
-/// Minimum variation of informative RTTs, ns.
+/// Minimum variation of RTTs for a comparison, ns.
 const MIN_VARIATION_NS: f64 = 1_000_000.0;
-/// The range of a quantity is between this quantile and the symmetric one.
+/// The range of a quantity is measured from this quantile to the symmetric one.
 const TAIL: f64 = 0.05;
 
 /// Flows that share a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Indices of the flows, with their additional propagation delay over the minimum, ns.
+    /// Index of each flow, with its propagation delay in excess of the group's minimum, ns.
     pub members: Vec<(usize, u64)>,
 }
 
-/// Groups flows by shared bottleneck; others form groups of one. Flows of the largest groups keep their order.
+/// Groups flows by shared bottleneck. A flow that shares no bottleneck forms a group of its own. Flows within a group
+/// are in the order of `flows`.
 pub fn groups(flows: &[&[Packet]]) -> Vec<Group> {
     let mut ranked: Vec<usize> = (0..flows.len()).filter(|&i| samples(flows[i]) >= SAMPLES).collect();
     ranked.sort_by_key(|&i| std::cmp::Reverse(flows[i].len()));
     ranked.truncate(MAX_COMPARED);
-    // each flow's group, and its offset from the group's first flow, ns
+    // for each flow: its group, and its offset from the group's first flow, ns
     let mut place: Vec<(usize, f64)> = (0..flows.len()).map(|i| (i, 0.0)).collect();
     for (n, &i) in ranked.iter().enumerate() {
         for &j in &ranked[..n] {
@@ -45,7 +47,7 @@ pub fn groups(flows: &[&[Packet]]) -> Vec<Group> {
                 continue;
             }
             let Some(offset) = common(flows[j], flows[i]) else { continue };
-            // i's RTTs are longer than j's by `offset`
+            // the RTTs of i exceed those of j by `offset`
             let shift = place[j].1 + offset - place[i].1;
             let (from, to) = (place[i].0, place[j].0);
             for flow in place.iter_mut().filter(|flow| flow.0 == from) {
@@ -74,7 +76,7 @@ fn samples(packets: &[Packet]) -> usize {
     packets.iter().filter(|packet| is_sample(packet)).take(SAMPLES).count()
 }
 
-/// Difference of the second flow's RTTs over the first's, ns; `None` if they do not evidently share a queue.
+/// Returns the RTTs of the second flow minus those of the first, ns; `None` if there is no evidence of a shared queue.
 fn common(one: &[Packet], other: &[Packet]) -> Option<f64> {
     let (from, to) = (one.first()?.sent.max(other.first()?.sent), one.last()?.sent.min(other.last()?.sent));
     let part = |packets: &[Packet]| {
@@ -101,26 +103,26 @@ fn common(one: &[Packet], other: &[Packet]) -> Option<f64> {
     (varies >= MIN_VARIATION_NS && apart <= COMMON * varies).then(|| differences[differences.len() / 2])
 }
 
-/// Interpolated RTT of a packet sent at a time, ns.
+/// Interpolated RTT of a packet sent at time `at`, ns.
 fn rtt_at(packets: &[Packet], at: u64) -> Option<f64> {
     let next = packets.partition_point(|packet| packet.sent < at);
     let after = packets[next..].iter().take(MAX_STEPS).find(|packet| is_sample(packet))?;
     let before = packets[..next].iter().rev().take(MAX_STEPS).find(|packet| is_sample(packet))?;
-    // after a clock was set back, packets are unordered
+    // if the clock was set back, packets are not in time order
     let width = after.sent.checked_sub(before.sent).filter(|&width| width <= NEIGHBOURS_NS)?;
     let (a, b) = (before.rtt()? as f64, after.rtt()? as f64);
     let share = if width == 0 { 0.5 } else { at.saturating_sub(before.sent) as f64 / width as f64 };
     Some(a + (b - a) * share)
 }
 
-/// The range without its tails; sorts.
+/// The range between the quantiles TAIL and 1 - TAIL. Sorts the values.
 fn spread(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let tail = (values.len() as f64 * TAIL) as usize;
     values[values.len() - 1 - tail] - values[tail]
 }
 
-/// The packets of a group as of one sender with the quickest flow's propagation, in the order of their sending.
+/// Returns the packets of a group in send order, as if one sender with the minimum propagation delay had sent them.
 pub fn merge(flows: &[&[Packet]], group: &Group) -> Vec<Packet> {
     let mut all: Vec<Packet> = Vec::with_capacity(group.members.iter().map(|&(i, _)| flows[i].len()).sum());
     for &(i, later) in &group.members {
@@ -146,14 +148,14 @@ mod tests {
     const MS: u64 = 1_000_000;
     const BYTES: u32 = 1000;
 
-    /// Flows with windows that rise and fall, each over one of the links (rates in bytes/s): (link, rtprop, from,
-    /// window).
+    /// Flows with varying windows. Each uses one of the links, whose rates are in bytes/s. A flow is (link, rtprop,
+    /// start, window).
     fn play(rates: &[f64], flows: &[(usize, u64, u64, usize)]) -> Vec<Vec<Packet>> {
         let mut free = vec![0.0f64; rates.len()];
         let mut sent: Vec<Vec<Packet>> = vec![Vec::new(); flows.len()];
         let mut frame = 0;
         let ready = |packets: &[Packet], (_, _, from, window): (usize, u64, u64, usize)| {
-            // a saw tooth of its own
+            // each flow's window is a sawtooth
             let now = window / 2 + packets.len() / 40 % window;
             packets
                 .len()

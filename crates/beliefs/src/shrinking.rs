@@ -1,7 +1,8 @@
-//! How beliefs shrink while a flow runs (thesis section 3.2): the CCAC model's bounds after increasing parts of it.
+//! Beliefs over the time of a flow (thesis section 3.2): the CCAC model's bounds after increasing parts of it.
 //!
-//! The moments lie a factor apart, so that all of them cost little more than the last. The jitter is that of the final
-//! belief: the result is what a sender with that knowledge could have believed.
+//! The number of acknowledgements grows by a constant factor from moment to moment, so all moments together cost little
+//! more than the last. The jitter is that of the final belief: the result is what a sender that knew this jitter could
+//! have believed.
 
 use crate::ccac::max_rate;
 use crate::hull::Chain;
@@ -9,9 +10,9 @@ use crate::record::{Record, Stretch};
 use serde::Serialize;
 use std::ops::Range;
 
-/// Acknowledgements at the first moment.
+/// Number of acknowledgements at the first moment.
 const FIRST: usize = 4;
-/// Each moment has this many times the acknowledgements of the one before.
+/// Ratio of the numbers of acknowledgements at consecutive moments.
 const FACTOR: f64 = std::f64::consts::SQRT_2;
 
 /// Beliefs at a moment.
@@ -19,19 +20,20 @@ const FACTOR: f64 = std::f64::consts::SQRT_2;
 pub struct Moment {
     /// Time of the acknowledgement, ns.
     pub time_ns: u64,
-    /// Its frame.
+    /// Frame number of the acknowledgement.
     pub frame: u32,
     /// C_L, bytes/s.
     pub min_bytes_per_s: f64,
-    /// C_U, bytes/s; `None`: no bound yet.
+    /// C_U, bytes/s; `None` if there is no bound yet.
     pub max_bytes_per_s: Option<f64>,
-    /// R is at most this, ns.
+    /// Upper bound on R, ns.
     pub rtprop_max_ns: f64,
 }
 
-/// Beliefs over time with a jitter of D, ns.
+/// Returns beliefs over time with a jitter of D, ns.
 ///
-/// `pieces`: intervals in which beliefs start afresh, by frames of acknowledgements; empty: only at the beginning.
+/// `pieces`: first and last frames of the intervals in which beliefs start afresh; empty if they start only with the
+/// flow.
 pub fn shrink(record: &Record<'_>, jitter: f64, pieces: &[(u32, u32)]) -> Vec<Moment> {
     let acks = record.acks();
     let place = |frame: u32| acks.iter().position(|ack| ack.frame == frame);

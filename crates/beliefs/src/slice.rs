@@ -1,30 +1,30 @@
-//! Implications of a link of a given rate: one pass over the packets (see `cbr_delay` for the model).
+//! The parameters that a link of a given rate implies: one pass over the packets (see `cbr_delay` for the model).
 
 use crate::interval::Interval;
 use crate::packet::{Fate, Packet};
 use serde::Serialize;
 
-/// Parameters possible at a given rate.
+/// Parameters that are possible at a given rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Slice {
     /// C, bytes/s.
     pub rate_bytes_per_s: f64,
-    /// F: R is at most this, ns. Negative: the rate is too low for the delivered data.
+    /// F: upper bound on R, ns. If negative, the rate is too low for the delivered data.
     pub rtprop_max_ns: f64,
-    /// The packet that shows it.
+    /// Frame of the packet that determines it.
     pub rtprop_frame: u32,
-    /// M: R + D is at least this, ns.
+    /// M: lower bound on R + D, ns.
     pub delay_max_ns: f64,
-    /// The packet that shows it.
+    /// Frame of the packet that determines it.
     pub delay_frame: u32,
-    /// The buffer holds at least this, bytes. Links differ in whether the packet in transmission counts: one packet of
-    /// tolerance here and below.
+    /// Lower bound on the buffer, bytes. Links differ in whether the packet in transmission counts, so this bound and
+    /// the next have a tolerance of one packet.
     pub buffer_min_bytes: f64,
-    /// The packet that met this backlog and was not lost.
+    /// Frame of the packet that met this backlog and was not lost.
     pub buffer_frame: u32,
-    /// ... and less than this, if something was lost.
+    /// Upper bound on the buffer (exclusive), bytes, if a packet was lost.
     pub buffer_max_bytes: Option<f64>,
-    /// The packet that found so little waiting and was lost.
+    /// Frame of the packet that met the smallest backlog of all lost packets.
     pub loss_frame: Option<u32>,
 }
 
@@ -33,15 +33,16 @@ impl Slice {
     pub fn jitter_min_ns(&self) -> f64 {
         (self.delay_max_ns - self.rtprop_max_ns).max(0.0)
     }
-    /// Whether one buffer size explains which packets were kept and lost, allowing for jitter before the queue.
+    /// Whether one buffer size explains which packets were lost and which were not, with an allowance for jitter before
+    /// the queue.
     pub fn losses_are_overflows(&self) -> bool {
         self.buffer_max_bytes.is_none_or(|most| self.buffer_min_bytes < most + self.moved_bytes())
     }
-    /// Maximum difference of the queue from the computed one, as packets may be late before it, bytes.
+    /// Maximum difference between the actual and the computed queue, bytes; jitter before the queue can cause it.
     fn moved_bytes(&self) -> f64 {
         self.rate_bytes_per_s * self.jitter_min_ns() / 1e9
     }
-    /// beta, where losses are overflows.
+    /// beta, if losses are overflows.
     pub(crate) fn buffer_bytes(&self) -> Interval {
         let least = (self.buffer_min_bytes - self.moved_bytes()).max(0.0);
         let ends = |most: f64| Interval { lo: least, hi: Some(most + self.moved_bytes()) };
@@ -53,7 +54,7 @@ impl Slice {
     }
 }
 
-/// An extreme of a quantity, and the packet that has it.
+/// An extreme value of a quantity, and the packet that has it.
 #[derive(Clone, Copy, Debug)]
 struct Extreme {
     value: f64,
@@ -80,7 +81,7 @@ pub fn slice(packets: &[Packet], rate: f64) -> Option<Slice> {
     let mut free = 0.0f64;
     let (mut lowest, mut highest) = (Extreme::LEAST, Extreme::MOST);
     let (mut kept, mut lost) = (Extreme::MOST, Extreme::LEAST);
-    // times since the first: those since 1970 have more digits than a float
+    // times count from the first packet: times since 1970 have more digits than a float
     let origin = packets.first()?.sent;
     let mut largest = 0.0f64;
     for packet in packets {

@@ -1,9 +1,9 @@
-//! Token buckets: links that pass bursts and then hold to a rate.
+//! Token buckets: links that pass bursts immediately and otherwise limit the rate.
 //!
-//! A bucket of b bytes that fills at r releases a packet at max(arrival, z - b / r), where z is its departure from a
-//! busy link of rate r (the virtual scheduling form of the generic cell rate algorithm, ITU-T I.371 annex A). A
-//! *shaper* delays what exceeds that, behind a link of rate p; a *policer* loses it: its losses are the overflows of a
-//! queue of b bytes that is served at r, and which delays nothing.
+//! A bucket of b bytes that fills at rate r releases a packet at max(arrival, z - b / r), where z is its departure time
+//! from a busy link of rate r (the virtual scheduling form of the generic cell rate algorithm, ITU-T I.371 annex A). A
+//! *shaper* delays packets in excess of that, behind a link of rate p. A *policer* drops them: its losses are the
+//! overflows of a queue of b bytes that is served at r, and it delays no packet.
 
 use crate::cbr_delay::Belief;
 use crate::ccac::min_rate;
@@ -13,30 +13,30 @@ use crate::packet::{Fate, Packet};
 use crate::slice::{Slice, slice};
 use serde::Serialize;
 
-/// A shaper must explain the flow with this part of the jitter that a constant link would need.
+/// A shaper is reported only if it needs at most this fraction of the jitter that a constant link would need.
 const MAX_JITTER_SHARE: f64 = 1.0 / 3.0;
-/// Minimum bucket in largest packets: smaller ones count as jitter.
+/// Minimum bucket size in packets of the maximum size. Smaller buckets count as jitter.
 const PACKETS: f64 = 8.0;
 /// Minimum ratio of the peak rate to the bucket's rate.
 const RATIO: f64 = 1.2;
-/// Golden sections a parameter and turn.
+/// Number of golden sections per parameter and iteration.
 const SECTIONS: usize = 16;
-/// Turns over the three parameters.
+/// Number of iterations over the three parameters.
 const TURNS: usize = 4;
-/// Maximum ratio of the peak to the delivery rate in the search.
+/// Maximum ratio of the peak rate to the delivery rate in the search.
 const WIDEST_PEAK: f64 = 100.0;
-/// Minimum losses to distinguish a policer from chance.
+/// Minimum number of losses to distinguish a policer from chance.
 const LOSSES: usize = 4;
-/// A policer's rates that are tried, each a factor from the next.
+/// Number of rates tried for a policer, in constant ratios.
 const RATES: usize = 48;
 
-/// Treatment of packets without tokens.
+/// Treatment of packets that exceed the bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Excess {
-    /// They wait: a shaper.
+    /// They wait, as in a shaper.
     Delayed,
-    /// They are lost: a policer.
+    /// They are dropped, as in a policer.
     Lost,
 }
 
@@ -53,32 +53,32 @@ pub struct TokenBucket {
     pub peak_bytes_per_s: Option<f64>,
     /// The minimum jitter with which it explains the delays, ns.
     pub jitter_min_ns: f64,
-    /// From the first packet of the largest burst, to the one with which the bucket was empty.
+    /// First packet of the largest burst, and the packet with which the bucket was empty.
     pub frames: [u32; 2],
 }
 
-/// Packets that wait, without which a bucket's rate is not known.
+/// Minimum number of waiting packets to determine a bucket's rate.
 const WAITING_PACKETS: usize = 50;
 /// A packet waits if its RTT exceeds the minimum by this, ns, ...
 const WAITS_NS: f64 = 1_500_000.0;
-/// ... or by this many packets' time.
+/// ... or by the transmission time of this many packets.
 const WAITS_PACKETS: f64 = 3.0;
-/// This part of packets may fit worse: hosts stall occasionally.
+/// Fraction of packets that may deviate more, because hosts stall occasionally.
 const OUTLIERS: f64 = 0.02;
-/// Minimum fraction of the bucket that passed without waiting.
+/// Minimum fraction of the bucket that must have passed without waiting.
 const SPARED: f64 = 0.6;
-/// A rate is known to this part of it at best.
+/// Minimum relative uncertainty of a rate.
 const MIN_OFF: f64 = 0.002;
 /// Relative range of the search around the given rate.
 const AROUND: f64 = 0.03;
 
-/// A shaper whose bursts pass without waiting.
+/// Returns a shaper whose bursts pass without waiting, if it explains the packets.
 ///
-/// On a constant link of rate r, Q is the backlog. With a bucket of b bytes only the backlog above b waits: each packet
-/// waits for max(0, Q - b) / r. So all waiting packets agree on b, and no packet below it waits.
+/// Let Q be the backlog of a constant link of rate r. With a bucket of b bytes, only backlog above b waits: each packet
+/// waits for max(0, Q - b) / r. All waiting packets therefore agree on b, and no packet with a smaller backlog waits.
 ///
 /// # Parameters
-/// `rate`: near r, bytes/s; `tolerance`: by which waits may differ from that, ns.
+/// `rate`: approximate r, bytes/s; `tolerance`: maximum deviation of waiting times from this formula, ns.
 pub fn sparing_shaper(packets: &[Packet], rate: f64, tolerance: f64) -> Option<TokenBucket> {
     let most = largest(packets);
     let (shift, misfit) = least(-AROUND, AROUND, 2 * SECTIONS, |shift| {
@@ -97,32 +97,32 @@ pub fn sparing_shaper(packets: &[Packet], rate: f64, tolerance: f64) -> Option<T
     })
 }
 
-/// The service rate of a queue, with its uncertainty, bytes/s: the rate at which all waiting packets agree on the bytes
-/// that passed without waiting.
+/// Returns the service rate of a queue and its uncertainty, bytes/s: the rate at which all waiting packets agree on the
+/// number of bytes that pass without waiting.
 ///
-/// `rate`: near it, bytes/s; `tolerance`: by which waits may differ from that, ns.
+/// `rate`: an approximate value, bytes/s; `tolerance`: maximum deviation of waiting times, ns.
 pub(crate) fn served_rate(packets: &[Packet], rate: f64, tolerance: f64) -> Option<(f64, f64)> {
     let spread = |shift: f64| hinge(packets, rate * (1.0 + shift)).map_or(f64::INFINITY, |hinge| hinge.spread_ns);
     let (shift, misfit) = least(-AROUND, AROUND, 2 * SECTIONS, spread);
     let served = rate * (1.0 + shift);
     let hinge = hinge(packets, served)?;
     let is_one = misfit <= tolerance && hinge.bucket < PACKETS * largest(packets);
-    // an emptied queue resets earlier errors
+    // the error accumulates only during a busy period, because an empty queue resets it
     is_one.then_some((served, served * (misfit / hinge.busy_ns).max(MIN_OFF)))
 }
 
-/// Properties of the waiting times at a rate.
+/// Properties of the waiting times, assuming a rate.
 #[derive(Clone, Copy, Debug)]
 struct Hinge {
     /// b, bytes.
     bucket: f64,
-    /// Deviation of waiting times from those of b, ns.
+    /// Deviation of waiting times from max(0, Q - b) / r, ns.
     spread_ns: f64,
     /// Maximum backlog without waiting, bytes.
     spared: f64,
-    /// From the first packet of that burst to its last.
+    /// First and last packet of the burst with that backlog.
     frames: [u32; 2],
-    /// Maximum busy period of a link with the rate, ns.
+    /// Maximum busy period of a link of that rate, ns.
     busy_ns: f64,
 }
 
@@ -168,13 +168,13 @@ fn hinge(packets: &[Packet], rate: f64) -> Option<Hinge> {
     if let Some(&(_, seen)) = spared.last() {
         frames = seen;
     }
-    // packets that did not wait may exceed the bucket by less than the detection limit
+    // packets counted as not waiting may exceed the bucket by less than the detection limit
     let above = (max_spared.0 - bucket) * 1e9 / rate - floor;
     let spread_ns = ((beyond[beyond.len() - 1 - cut] - beyond[cut]) * 1e9 / rate).max(above);
     Some(Hinge { bucket, spread_ns, spared: max_spared.0, frames, busy_ns })
 }
 
-/// A shaper that explains a flow, where a constant link needs much more jitter than the flow's parts do.
+/// Returns a shaper that explains a flow, if a constant link needs much more jitter for it than the flow's parts need.
 pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
     let (peak, _) = min_rate(&parts.whole(), parts.jitter)?;
     let steady = parts.lasting.iter().max_by_key(|lasting| lasting.len())?.ccac.rate_bytes_per_s();
@@ -186,7 +186,7 @@ pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
     let cost = |rate: f64, bucket: f64, peak: f64| fit(packets, rate, bucket, peak).0;
     let mut at = (rate, rate * constant / 1e9, peak * 1e9);
     let mut jitter = f64::INFINITY;
-    // in ratios, refined each turn; the peak may be unlimited
+    // each range is a ratio, and narrower in each iteration; the peak rate may be unlimited
     for turn in 0..TURNS {
         let near = |x: f64, factor: f64, cost: &dyn Fn(f64) -> f64| {
             let span = factor.ln() * 0.25f64.powi(turn as i32);
@@ -208,10 +208,11 @@ pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
     })
 }
 
-/// The minimum jitter that explains packets with a shaper (rates in bytes/s), and the frames of its largest burst.
+/// Returns the minimum jitter with which a shaper (rates in bytes/s) explains the packets, and the frames of its
+/// largest burst.
 fn fit(packets: &[Packet], rate: f64, bucket: f64, peak: f64) -> (f64, [u32; 2]) {
     let origin = packets.first().map_or(0, |packet| packet.sent);
-    // when the link before the bucket is free, when the bucket is full again, ns
+    // `free`: time when the link before the bucket is free; `full`: time when the bucket is full again, ns
     let (mut free, mut full) = (0.0f64, f64::NEG_INFINITY);
     let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
     let (mut burst, mut largest, mut frames) = (0, 0.0f64, [0, 0]);
@@ -244,18 +245,18 @@ fn largest(packets: &[Packet]) -> f64 {
     packets.iter().map(|packet| f64::from(packet.bytes)).fold(0.0, f64::max)
 }
 
-/// A policer that explains a flow's losses, where a full queue of the link that made its delays does not.
+/// Returns a policer that explains a flow's losses, if a full queue of the link that caused its delays does not.
 ///
-/// `belief`: the CBR-delay model's set for the flow.
+/// `belief`: the CBR-delay model's belief set of the flow.
 pub fn policer(packets: &[Packet], belief: &Belief) -> Option<TokenBucket> {
     let lost = packets.iter().filter(|packet| packet.fate == Fate::Lost).count();
-    // a link that never queues lets a buffer of a few packets explain any loss
+    // on a link that never queues, a buffer of a few packets explains any loss
     let is_queue = |most: Option<f64>| most.is_some_and(|most| most >= PACKETS * largest(packets));
     let overflows = |slice: &Slice| slice.losses_are_overflows() && is_queue(slice.buffer_max_bytes);
     if lost < LOSSES || belief.slices.iter().any(overflows) {
         return None;
     }
-    // difference between kept and lost maxima at a rate, bytes: zero at a policer's own rate
+    // largest queue without loss minus smallest queue with loss, bytes; not above zero at a policer's rate
     let gap = |rate: f64| {
         let at = slice(packets, rate)?;
         is_queue(at.buffer_max_bytes).then_some(at.buffer_min_bytes - at.buffer_max_bytes?)
@@ -263,7 +264,7 @@ pub fn policer(packets: &[Packet], belief: &Belief) -> Option<TokenBucket> {
     let delivered: f64 = packets.iter().filter(|p| p.acked().is_some()).map(|p| f64::from(p.bytes)).sum();
     let ends = (packets.iter().map(|p| p.sent).min()?, packets.iter().filter_map(Packet::acked).max()?);
     let mean = delivered * 1e9 / (ends.1 - ends.0).max(1) as f64;
-    // the average is above r while the bucket's first tokens last, and below where the flow paused
+    // the mean is above r while the initial tokens of the bucket last, and below r if the flow paused
     let rates: Vec<f64> = (0..=RATES).map(|i| mean / 4.0 * 16f64.powf(i as f64 / RATES as f64)).collect();
     let cost = |rate: f64| gap(rate).unwrap_or(f64::INFINITY);
     let best = (0..rates.len()).min_by(|&a, &b| cost(rates[a]).total_cmp(&cost(rates[b])))?;
@@ -290,12 +291,12 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A sender with pauses, through a link of p and then a bucket, with a jitter.
+    /// A sender with pauses, over a link of rate p and then a bucket, with jitter.
     fn shaped(rate: f64, bucket: f64, peak: f64, jitter: u64) -> Vec<Packet> {
         let (mut free, mut full, mut last, mut sent) = (0.0f64, 0.0f64, 0u64, 0u64);
         let mut packets: Vec<Packet> = Vec::new();
         for i in 0..6000u32 {
-            // a window of 200 packets, half a second's pause each 1500
+            // a window of 200 packets, with a pause of half a second after each 1500 packets
             let pause = if i % 1500 == 1499 { 500 * MS } else { 0 };
             sent = packets.len().checked_sub(200).and_then(|j| packets[j].acked()).unwrap_or(0).max(sent) + pause;
             free = free.max(sent as f64) + 1000.0 * 1e9 / peak;
@@ -338,7 +339,7 @@ mod tests {
         let (mut tokens, mut before) = (bucket, 0u64);
         let packets: Vec<Packet> = (0..5000u32)
             .map(|i| {
-                // faster than r and slower, in turn
+                // alternately faster and slower than r
                 let sent = before + if i / 500 % 2 == 0 { MS * 7 / 10 } else { MS * 13 / 10 };
                 tokens = (tokens + (sent - before) as f64 * rate / 1e9).min(bucket);
                 before = sent;

@@ -1,18 +1,18 @@
-//! The CCAC link walked along a record: which token counts T_A are left possible (thesis listing A.1).
+//! Computes which token counts T_A of a CCAC link are consistent with a record (thesis listing A.1).
 //!
-//! For given C, R and D the record bounds T_A: data delivered by t had tokens, S(t) <= T_A(t), and tokens are used
-//! within D, T_A(t) <= S(t + D). T_A rises by at most C, and by exactly C while it is below the data that has arrived,
-//! for then bytes wait for tokens. The minimum and maximum T_A that the past allows follow these rules, and so does
-//! every value in between: the walk is exact and takes one pass. Packets are served whole: until a packet is delivered,
-//! T_A has room for all of it.
+//! For given C, R and D the record bounds T_A. Data delivered by t had tokens: S(t) <= T_A(t). Tokens are used within
+//! D: T_A(t) <= S(t + D). T_A increases by at most C. It increases by exactly C while it is below the data that has
+//! arrived, because then bytes wait for tokens. The minimum and the maximum T_A that the past allows follow these
+//! rules, and so does every value between them. The computation is therefore exact and takes one pass. Packets are
+//! served whole: until a packet is delivered, T_A may exceed S by up to that packet.
 
 use crate::packet::Fate;
 use crate::record::{Ack, Stretch};
 
-/// Differences below this are rounding, bytes.
+/// Smaller differences are rounding errors, bytes.
 const ROUNDING: f64 = 1e-3;
 
-/// A path of the CCAC model, in ns and bytes.
+/// A path of the CCAC model.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     /// C, bytes/ns.
@@ -23,7 +23,7 @@ pub(crate) struct Path {
     pub(crate) jitter: f64,
 }
 
-/// The frames between which no T_A exists.
+/// The two frames between which no T_A exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breach {
     /// More was delivered between them than C and D allow.
@@ -32,7 +32,7 @@ pub(crate) enum Breach {
     TooLittle(u32, u32),
 }
 
-/// A bound on T_A: it rises by C from an anchor.
+/// A bound on T_A that increases at rate C from an anchor.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     at: f64,
@@ -46,7 +46,7 @@ impl Line {
     }
 }
 
-/// T_A's bounds at a packet's arrival, and the data that had arrived with it, bytes.
+/// Bounds on T_A at a packet's arrival, and the data that has arrived including the packet, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) packet: usize,
@@ -59,14 +59,14 @@ struct Walk {
     rate: f64,
     least: Line,
     most: Line,
-    /// Data that has arrived and was not lost.
+    /// Data that has arrived and was not lost, bytes.
     arrived: f64,
-    /// Before this, waiting packets are unknown.
+    /// Time before which the number of waiting packets is unknown, ns.
     known_from: f64,
 }
 
 impl Walk {
-    /// The minimum T_A: it rises up to the data that has arrived.
+    /// The minimum T_A: it increases at rate C up to the data that has arrived.
     fn least(&self, at: f64) -> f64 {
         if self.least.value >= self.arrived {
             return self.least.value;
@@ -83,10 +83,10 @@ impl Walk {
     }
 }
 
-/// Walks a path along a part of a record.
+/// Computes the bounds on T_A along a part of a record. Returns an error if no T_A exists.
 ///
 /// # Parameters
-/// `on_arrival`: called with each packet that was kept or lost.
+/// `on_arrival`: called when a packet arrives whose fate is known, lost or not.
 pub(crate) fn walk(stretch: &Stretch<'_>, path: Path, mut on_arrival: impl FnMut(Arrival)) -> Result<(), Breach> {
     let (packets, acks) = (stretch.packets, stretch.acks);
     let start = Line { at: f64::NEG_INFINITY, value: stretch.delivered, frame: 0 };

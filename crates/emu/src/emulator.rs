@@ -54,7 +54,8 @@ pub struct Running {
 impl Emulator {
     /// Starts the thread that moves the packets of `network`; they wait until [`Running::go`].
     ///
-    /// # Errors A scenario that cannot be run, or a failed system call.
+    /// # Errors
+    /// A scenario that cannot be run, or a failed system call.
     pub fn start(config: &Config, network: &Network, options: EmulatorOptions) -> Result<Running, EmuError> {
         fairweir_scenario::check(config)?;
         let stop = Arc::new(Stop::new()?);

@@ -81,14 +81,16 @@ pub struct Network {
 impl Network {
     /// Creates the network for the flows of `config`: addresses, routes with each flow's settings, sysctls.
     ///
-    /// # Errors An unsupported scenario, or a failed system call.
+    /// # Errors
+    /// An unsupported scenario, or a failed system call.
     pub fn new(config: &Config, mode: PacketMode) -> Result<Network, EmuError> {
         Network::with_windows(config, mode, ReceiveWindows::Unlimited)
     }
 
     /// As [`Network::new`], with receivers that advertise `windows`.
     ///
-    /// # Errors An unsupported scenario, or a failed system call.
+    /// # Errors
+    /// An unsupported scenario, or a failed system call.
     pub fn with_windows(config: &Config, mode: PacketMode, windows: ReceiveWindows) -> Result<Network, EmuError> {
         let has_sack = check(config)?;
         let (senders, receivers) = (Namespace::new()?, Namespace::new()?);

@@ -79,7 +79,8 @@ pub enum Ending {
 
 /// Runs `config`; `watch` receives the time reached and can interrupt the run.
 ///
-/// # Errors An unsupported scenario, a missing system feature, or a failure during the run.
+/// # Errors
+/// An unsupported scenario, a missing system feature, or a failure during the run.
 pub fn play(
     config: &Config,
     options: &WorldOptions,

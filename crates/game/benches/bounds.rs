@@ -1,4 +1,4 @@
-//! Time of a window's bounds. `cargo bench -p fairweir-game`; one sample is 1000 random windows.
+//! Measures the time to compute a window's bounds (`cargo bench -p fairweir-game`). One sample is 1000 random windows.
 
 use divan::{Bencher, black_box};
 use fairweir_game::link::random_window;

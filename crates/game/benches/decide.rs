@@ -1,5 +1,5 @@
-//! Time of a decision of 10 plies (5 steps of both sides): the mean over the states of sessions on fixed links. Budgets
-//! on one core: congestion control alone 5 ms, frames and repair 25 ms.
+//! Measures the time of a decision of 10 plies (5 moves of each side), as the mean over the states of sessions on fixed
+//! links. The budgets on one core are 5 ms for congestion control alone and 25 ms with frames and repair.
 //!
 //! ```text
 //! cargo bench -p fairweir-game --bench decide
@@ -24,7 +24,7 @@ fn query(name: &str) -> Query {
     Query::from_json(&serde_json::to_string(&all).expect("JSON")).expect("a query")
 }
 
-/// The states of 20 steps on a link of 12.5 packets per step.
+/// The states of a session of 20 steps on a link of 12.5 packets per step.
 fn states(query: &Query, b: f64, jitter: Jitter) -> Vec<Situation> {
     let session = Session {
         c: 12.5,
@@ -43,7 +43,7 @@ fn states(query: &Query, b: f64, jitter: Jitter) -> Vec<Situation> {
     states
 }
 
-/// A session's 20 decisions; divide by 20, or read items per second as decisions per second.
+/// A session's 20 decisions. Divide the time by 20, or read items per second as decisions per second.
 #[divan::bench(args = ["bulk", "conference", "cloud-gaming", "live"], consts = [3, 4, 5], sample_count = 3, sample_size = 1)]
 fn deep_buffer<const DEPTH: u32>(bencher: Bencher, name: &str) {
     bench(bencher, name, DEPTH, 200.0, Jitter::None);

@@ -1,5 +1,5 @@
-//! How often a held min B is above the true one after a link's capacity changed, and what that costs: shipped trees, and
-//! random actions of their queries.
+//! Measures how often a held min B exceeds the buffer after a link's capacity changed, and how often that causes
+//! losses, for the shipped trees and for random actions of their queries.
 //!
 //! ```text
 //! cargo run --release -p fairweir-game --example held -- 1000 1
@@ -9,7 +9,7 @@ use fairweir_game::controller::Controller;
 use fairweir_game::play::{Policy, Row, Session, play};
 use fairweir_game::query::Query;
 
-/// Steps after a change from which on no window reaches back to it.
+/// Number of steps after a change at which no point of the window precedes the change.
 const WINDOW: u32 = 7;
 
 fn read(path: &str) -> String {
@@ -24,15 +24,15 @@ fn query(name: &str) -> Query {
     Query::from_json(&serde_json::to_string(&all).expect("JSON")).expect("a query")
 }
 
-/// Steps later than a window after a change.
+/// Counts of the steps that come at least a window after a change.
 #[derive(Default)]
 struct Tally {
     steps: usize,
     held: usize,
     above: usize,
-    /// R0 is more than the link can take without loss.
+    /// Steps in which R0 exceeds what the link can accept without loss.
     unsafe_rate: usize,
-    /// Frames were sent that may be lost.
+    /// Steps in which frames were sent that may be lost.
     harmful: usize,
 }
 

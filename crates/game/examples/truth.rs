@@ -1,4 +1,5 @@
-//! How often the true link is outside the bounds of random windows, exact and fast, and their computation times.
+//! Measures how often the true link is outside the exact and the fast bounds of random windows, and the computation
+//! times.
 //!
 //! `cargo run --release -p fairweir-game --example truth -- 100000`
 

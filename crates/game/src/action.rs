@@ -1,33 +1,33 @@
-//! A controller's actions in a step: which batches it sends as how many FEC frames, at what rate, and the target size
-//! of the next frames.
+//! A controller's actions in a step: the batches that it sends, their grouping into FEC frames, the rate, and the
+//! target size of the next frames.
 //!
-//! A message of k packets with n - k packets of repair (Reed-Solomon) is decoded from any k of the n: only counts
-//! matter here.
+//! A message of k packets with n - k packets of repair (Reed-Solomon) can be decoded from any k of the n packets, so
+//! only counts matter here.
 
 use crate::form::{Amounts, Form};
 use serde::{Deserialize, Serialize};
 
-/// Maximum encoded batches that wait at the same time; older ones are dropped first.
+/// Maximum number of encoded batches that wait at the same time; the oldest are dropped first.
 pub const MAX_WAITING: usize = 4;
 
-/// Which of the waiting batches are sent.
+/// Selects the waiting batches to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Send {
-    /// No batch; packets sent, if any, only probe.
+    /// No batch. Packets that are sent are probes only.
     None,
-    /// The newest; older ones are dropped.
+    /// The newest batch; older ones are dropped.
     Newest,
-    /// The oldest; younger ones keep waiting.
+    /// The oldest batch; younger ones keep waiting.
     Oldest,
-    /// All, as one FEC frame: shared repair, decoded together.
+    /// All batches, as one FEC frame: they share repair and are decoded together.
     All,
-    /// All, each as its own FEC frame: decoded one by one. No more than `R0` is sent, so that none needs repair.
+    /// All batches, each as a separate FEC frame, decoded one by one. At most `R0` is sent, so none needs repair.
     Each,
 }
 
 impl Send {
-    /// The name in files.
+    /// Returns the name in files.
     pub fn name(self) -> &'static str {
         match self {
             Send::None => "none",
@@ -64,7 +64,7 @@ impl Waiting {
         self.sizes[..self.len].iter().sum()
     }
 
-    /// Returns the message of `send`: the packets that must arrive for all its frames to be decoded.
+    /// Returns the message of `send`: the number of packets that must arrive for all its frames to be decoded.
     pub fn message(&self, send: Send) -> f64 {
         match send {
             Send::None => 0.0,
@@ -80,39 +80,40 @@ impl Waiting {
 pub struct Action {
     /// Which batches are sent.
     pub send: Send,
-    /// Size of the message: the packets that must arrive.
+    /// Size of the message: the number of packets that must arrive.
     pub message: f64,
-    /// All packets of the step; `rate - message` of them are repair.
+    /// Number of packets sent in the step; `rate - message` of them are repair.
     pub rate: f64,
-    /// Target size of the frames that are encoded next; 0: they are skipped.
+    /// Target size of the frames that are encoded next; 0 to skip them.
     pub encode: f64,
 }
 
 impl Action {
-    /// Returns the packets of repair.
+    /// Returns the number of repair packets.
     pub fn repair(&self) -> f64 {
         self.rate - self.message
     }
 
-    /// Do nothing except encode with this target.
+    /// Returns the action that sends nothing and encodes with this target.
     pub fn hold(encode: f64) -> Action {
         Action { send: Send::None, message: 0.0, rate: 0.0, encode }
     }
 }
 
-/// An action before its numbers are known: a leaf of a tree, a row of an action set.
+/// An action in terms of the belief: a leaf of a tree, or a row of an action set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Template {
     /// Which batches are sent.
     pub send: Send,
-    /// Rate; at least the message.
+    /// Number of packets to send; at least the message.
     pub rate: Form,
-    /// Target of the next frames.
+    /// Target size of the next frames.
     pub encode: Form,
 }
 
 impl Template {
-    /// Compute the numbers. None is negative, only waiting batches are sent, and the rate is at least the message.
+    /// Compute the action for a belief. No number is negative, only waiting batches are sent, and the rate is at least
+    /// the message.
     pub fn realise(&self, amounts: &Amounts, waiting: &Waiting) -> Action {
         let send = if waiting.len == 0 { Send::None } else { self.send };
         let message = waiting.message(send);

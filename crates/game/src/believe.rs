@@ -1,8 +1,8 @@
-//! A belief that is never empty: also defined when no link of the model explains all observations.
+//! A belief that is never empty, even if no link of the model explains all observations.
 //!
-//! Real links change their rate, stall, and delay by more than a step. Each step of the ladder assumes less: fewer
-//! points, losses a packet early, more jitter, and in the end only that the recently delivered rate can be delivered
-//! again.
+//! Real links change their rate, stall, and delay packets by more than a step. The sources of a belief are tried in
+//! order, and each assumes less than the previous: fewer points, losses up to a packet before the buffer is full, more
+//! jitter, and finally only that the link can again deliver at the recent rate.
 
 use serde::Serialize;
 
@@ -11,26 +11,26 @@ use crate::bounds_exact::exact_bounds;
 use crate::model::{LinkModel, Range};
 use crate::window::{POINTS, Window};
 
-/// Minimum number of points tried: two points hardly bound C from above.
+/// Minimum number of points tried: with only two points, the upper bound on C is weak.
 const FEWEST_POINTS: usize = 3;
-/// A buffer that drops a packet of a burst may lack this much of being full, in packets.
+/// Maximum free space of a buffer that drops a packet of a burst, in packets.
 const PACKET: f64 = 1.0;
-/// Steps over which the delivered rate counts as recent.
+/// Number of steps over which the recent delivery rate is measured.
 const RECENT_STEPS: usize = 2;
 
-/// Evidence for the bounds of a belief, from the strongest to the weakest.
+/// Evidence for the bounds of a belief, in decreasing strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BeliefSource {
-    /// All points, by the model.
+    /// All points, with the model's assumptions.
     Window,
     /// The maximum number of latest points that some link of the model explains.
     FewerPoints,
-    /// Losses may come a packet before the buffer is full.
+    /// All points, with losses that may come up to a packet before the buffer is full.
     PacketSlack,
-    /// The smallest jitter, in whole steps, with which some link explains all points.
+    /// All points, with the smallest jitter, in whole steps, for which some link explains them.
     LargerJitter,
-    /// The rate delivered in the last two steps; no link is known to explain the points.
+    /// The rate delivered in the last two steps; no link was found that explains the points.
     DeliveredRate,
 }
 
@@ -52,29 +52,31 @@ impl BeliefSource {
 pub struct Belief {
     /// Bounds at the next point.
     pub bounds: Bounds,
-    /// True if the bounds are those of all links with the model's jitter that explain the points: claims may rest on
-    /// them.
+    /// Whether the bounds are those of all links with the model's jitter that explain the points. Only then do proved
+    /// claims apply.
     pub exact: bool,
     /// Basis of the bounds.
     pub from: BeliefSource,
     /// Number of points used.
     pub points: usize,
-    /// Free space that the buffer may have at a loss, in packets.
+    /// Assumed maximum free space of the buffer at a loss, in packets.
     pub slack: f64,
-    /// Jitter allowed for, in steps.
+    /// Assumed maximum jitter, in steps.
     pub jitter: usize,
 }
 
-/// Returns the belief about the link from the window, or from the part of it that can be explained.
+/// Returns the belief about the link from the window, or from the longest recent part that a link can explain.
 pub fn believe(w: &Window, model: &LinkModel) -> Belief {
     let fewest = FEWEST_POINTS.min(w.len);
     let shorter = (fewest..=w.len).rev().find_map(|points| explained(w, model, model.jitter, points));
-    // Whole steps: at the minimum jitter that explains a window the belief is a point, often the model's maximum C.
+    // Only whole steps: with the minimum jitter that explains a window, the belief is a single link, often one with the
+    // model's maximum C.
     let later = || (model.jitter + 1..=POINTS).find_map(|jitter| explained(w, model, jitter, w.len));
     shorter.or_else(later).unwrap_or_else(|| delivered_rate(w, model))
 }
 
-/// Bounds from the latest points if some link with this jitter explains them, perhaps with a packet of slack at losses.
+/// Bounds from the latest points, if some link with this jitter explains them, if necessary with a packet of slack at
+/// losses.
 fn explained(w: &Window, model: &LinkModel, jitter: usize, points: usize) -> Option<Belief> {
     let latest = w.latest(points)?;
     let has_loss = (1..latest.visible).any(|t| latest.has_loss_at(t));
@@ -94,7 +96,7 @@ fn explained(w: &Window, model: &LinkModel, jitter: usize, points: usize) -> Opt
     })
 }
 
-/// The link continues at the rate delivered in the last steps, or faster; all data in flight may be in its queue.
+/// Assumes that the link delivers at least at the rate of the last steps; all data in flight may be in its queue.
 fn delivered_rate(w: &Window, model: &LinkModel) -> Belief {
     let last = w.len - 1;
     let steps = RECENT_STEPS.min(last);

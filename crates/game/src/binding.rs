@@ -1,8 +1,8 @@
-//! Which observations determine the ends of C.
+//! The observations that determine the bounds of C.
 
 use serde::Serialize;
 
-/// One constraint on the link from an observation (or the model), with its points.
+/// A constraint on the link that follows from an observation or from the model, with its points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fact {
@@ -10,42 +10,42 @@ pub enum Fact {
     ModelC,
     /// The model's range of B.
     ModelB,
-    /// Between two points the link served at most the data delivered by `point`, later by the jitter: I\[point\] >=
+    /// Data served between two points was delivered, with a delay of at most the jitter, by `point`: I\[point\] >=
     /// S\[point\].
     Delivered {
-        /// The point whose deliveries had been served.
+        /// The point by which the data was delivered.
         point: u8,
-        /// The last point at which the queue was empty, if it was within the window.
+        /// The last point at which the queue was empty, if it is within the window.
         empty_at: Option<u8>,
     },
-    /// Data served by `point - 1` had been delivered by `point`, because jitter is one step: I\[point - 1\] <=
+    /// Data served by `point - 1` was delivered by `point`, because the jitter is at most one step: I\[point - 1\] <=
     /// S\[point\].
     JitterEnds {
-        /// The point by which it had been delivered.
+        /// The point by which the data was delivered.
         point: u8,
-        /// The last point at which the queue was empty, if it was within the window.
+        /// The last point at which the queue was empty, if it is within the window.
         empty_at: Option<u8>,
     },
-    /// At most the accepted packets were served by `point`; with equality the queue was empty.
+    /// At most the accepted packets were served by `point`. If all of them were, the queue was empty.
     Accepted {
-        /// The point at which the queue was empty, or nearly.
+        /// The point at which the queue was empty or nearly empty.
         point: u8,
     },
-    /// The buffer had room for the data accepted by `point` and was full at the loss by `loss_at`.
+    /// The buffer had space for the data accepted by `point`, and was full at the loss by `loss_at`.
     Loss {
-        /// The point by which packets were lost.
+        /// The point by which the packets were lost.
         loss_at: u8,
-        /// The point whose accepted packets bound K; `None`: the model's range of B does.
+        /// The point whose accepted packets bound K; `None` if the model's range of B bounds it.
         point: Option<u8>,
     },
-    /// The largest buffer of the model had room for the data accepted by `point`.
+    /// The model's largest buffer had space for the data accepted by `point`.
     Room {
         /// The point by which the packets were accepted.
         point: u8,
     },
 }
 
-/// The constraint, or two that meet, that bounds C from below or above.
+/// The constraint that bounds C from below or above, or the two constraints that do so together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "Document")]
 pub struct Binding {
@@ -66,8 +66,8 @@ impl Fact {
 }
 
 impl Binding {
-    /// The points of the window that determine this end of C, in order, without repetition; empty if it is the model's
-    /// bound.
+    /// Returns the points of the window that determine this bound of C, in order and without repetition; empty if the
+    /// bound is the model's.
     pub fn points(&self) -> Vec<u8> {
         let mut all: Vec<u8> = self.facts.iter().flatten().flat_map(|fact| fact.points()).flatten().collect();
         all.sort_unstable();

@@ -1,4 +1,4 @@
-//! Bounds of a belief, however they are computed.
+//! Bounds of a belief, independent of the method of their computation.
 
 use crate::model::Range;
 use serde::Serialize;
@@ -8,12 +8,12 @@ use serde::Serialize;
 pub struct Bounds {
     /// Capacity, in packets per step.
     pub c: Range,
-    /// Buffer, in packets.
+    /// Buffer size, in packets.
     pub b: Range,
     /// Queue at the next point, in packets.
     pub q: Range,
-    /// Maximum that can be sent in the step after the next point without loss: min of C + B - q, less the model's
-    /// slack, in packets.
+    /// Number of packets that can be sent in the step after the next point without loss: min of C + B - q, minus the
+    /// model's slack.
     pub safe_rate: f64,
     /// Min of C + B, in packets.
     pub min_c_plus_b: f64,

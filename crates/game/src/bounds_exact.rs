@@ -1,11 +1,11 @@
-//! Exact bounds of C, B, the queue and the safe rate over all links that explain a window: for roots, claims and the
-//! shield.
+//! Exact bounds of C, B, the queue and the safe rate over all links that explain a window. They are used at roots of
+//! the search, for claims and for the shield.
 //!
-//! With the losses known, each point's queue is empty or not, and in each of these regimes all observations are linear
-//! constraints on C, I\[0\] and K = C + B. K has lower bounds L and upper bounds U, all linear in (C, I\[0\]); it
-//! exists where every L is at most every U. So a regime is a convex polygon of (C, I\[0\]), and as the queue grows with
-//! K, and C + B - q does as well, the extremes lie at vertices with K at its largest L or smallest U
-//! (docs/formal/game.md has the proof).
+//! If all losses are known, the queue is either empty or not at each point. These combinations are called regimes. In
+//! each regime all observations are linear constraints on C, I\[0\] and K = C + B. K has lower bounds L and upper
+//! bounds U, which are linear in (C, I\[0\]); a K exists if every L is at most every U. A regime is therefore a convex
+//! polygon in (C, I\[0\]). The queue and C + B - q increase with K, so the extremes lie at vertices, with K at its
+//! largest L or smallest U (docs/formal/game.md contains the proof).
 
 use serde::Serialize;
 
@@ -15,29 +15,29 @@ use crate::model::{EPS, LinkModel, Range};
 use crate::polygon::{Form, Polygon};
 use crate::window::{POINTS, Window};
 
-/// Tight bounds: every link of the belief is inside, and some link attains each of them.
+/// Tight bounds: every link of the belief is within them, and each bound is attained by some link of the belief.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ExactBounds {
-    /// The bounds; where C has a gap, its outer ends.
+    /// The bounds. If the possible capacities have a gap, the outer ends.
     #[serde(flatten)]
     pub bounds: Bounds,
     /// Constraints that bound C from below.
     pub c_min: Binding,
     /// Constraints that bound C from above.
     pub c_max: Binding,
-    /// The widest gap in the capacities that explain the window, if they are not one interval.
+    /// The widest gap between possible capacities, if they are not a single interval.
     pub gap: Option<Range>,
 }
 
-/// Gaps narrower than this are rounding.
+/// Minimum width of a gap; narrower gaps are rounding errors.
 const GAP: f64 = 1e-4;
 
-/// Exact bounds; `None` if no link of the model explains the window.
+/// Returns exact bounds; `None` if no link of the model explains the window.
 pub fn exact_bounds(w: &Window, model: &LinkModel) -> Option<ExactBounds> {
     explore(w, model, true)?.exact(model.slack)
 }
 
-/// C's exact range; `None` if no link of the model explains the window.
+/// Returns the exact range of C; `None` if no link of the model explains the window.
 pub fn exact_c(w: &Window, model: &LinkModel) -> Option<Range> {
     let found = explore(w, model, false)?;
     (found.regimes > 0).then_some(found.c)
@@ -50,23 +50,23 @@ fn explore(w: &Window, model: &LinkModel, all: bool) -> Option<Found> {
     Some(explorer.found)
 }
 
-/// Amounts relative to those delivered at the first point, so that long connections lose no digits.
+/// Amounts relative to the amount delivered at the first point, so that long connections lose no digits.
 struct Explorer<'a> {
     w: &'a Window,
     model: &'a LinkModel,
-    /// N\[t\] where known.
+    /// N\[t\], if known.
     accepted: [f64; POINTS],
     delivered: [f64; POINTS],
-    /// A\[t\] - A\[t-1\], up to the next point.
+    /// A\[t\] - A\[t-1\], for points up to the next.
     arrived: [f64; POINTS + 1],
-    /// A\[0\] minus the losses known before it: the maximum accepted by the first point.
+    /// A\[0\] minus the losses known before it: upper bound on the packets accepted by the first point.
     first_at_most: f64,
-    /// Also compute B, the queue and the safe rate.
+    /// Whether to compute B, the queue and the safe rate too.
     all: bool,
     found: Found,
 }
 
-/// Results of the regimes.
+/// Results over all regimes.
 #[derive(Clone, Copy)]
 struct Found {
     bounds: Bounds,
@@ -78,14 +78,14 @@ struct Found {
     regimes: usize,
 }
 
-/// A queue is empty or not at each of the points after the first.
+/// At each point after the first, the queue is either empty or not.
 const MAX_REGIMES: usize = 1 << (POINTS - 1);
 
-/// A regime up to some point.
+/// A regime, for the points up to some point.
 #[derive(Clone, Copy)]
 struct Regime {
     polygon: Polygon,
-    /// I at the point before.
+    /// I at the previous point.
     served: Form,
     /// I at the last visible point.
     served_visible: Form,
@@ -94,7 +94,7 @@ struct Regime {
     upper: Forms,
 }
 
-/// Bounds of K with the points that they come from (0: the model).
+/// Bounds of K, and the points that they come from (0: the model).
 #[derive(Clone, Copy)]
 struct Forms {
     forms: [Form; POINTS + 1],
@@ -125,8 +125,8 @@ fn widen(range: &mut Range, by: Range) {
     range.max = range.max.max(by.max);
 }
 
-/// The fact behind a bound of K: from below by accepted packets, from above by a loss; point 0 is the model or the
-/// first point.
+/// Returns the fact behind a bound of K: accepted packets bound it from below, a loss from above. Point 0 stands for
+/// the model or for the first point.
 fn fact_of_buffer(lower: u8, lower_is_model: bool, upper: u8) -> Fact {
     match (lower_is_model, upper) {
         (true, 0) => Fact::ModelB,
@@ -137,7 +137,8 @@ fn fact_of_buffer(lower: u8, lower_is_model: bool, upper: u8) -> Fact {
 }
 
 impl<'a> Explorer<'a> {
-    /// `None` if the window is inconsistent: more delivered than accepted, or hidden points that should be visible.
+    /// Returns `None` if the window is inconsistent: more was delivered than accepted, or points are hidden that should
+    /// be visible.
     fn new(w: &'a Window, model: &'a LinkModel, all: bool) -> Option<Explorer<'a>> {
         let base = w.delivered[0];
         let mut accepted = [0.0; POINTS];
@@ -181,12 +182,12 @@ impl<'a> Explorer<'a> {
         self.delivered[self.w.len - 1]
     }
 
-    /// N\[t\], or a lower bound for a hidden point.
+    /// N\[t\], or a lower bound on it for a hidden point.
     fn accepted_at_least(&self, t: usize) -> f64 {
         if t < self.w.visible { self.accepted[t] } else { self.end() }
     }
 
-    /// The regime of the first point.
+    /// Returns the regime of the first point.
     fn start(&self) -> Option<Regime> {
         let (w, model) = (self.w, self.model);
         let at_most = if w.visible > 0 { self.accepted[0] } else { self.first_at_most };
@@ -197,7 +198,7 @@ impl<'a> Explorer<'a> {
         let accepted = Fact::Accepted { point: 0 };
         let mut polygon =
             Polygon::rectangle(model.c, Range::new(0.0, at_most.max(0.0)), Fact::ModelC, delivered, accepted);
-        // The packets served by the points `jitter` steps before these, of which all but the last are before the
+        // Packets served by the points `jitter` steps before these. All but the last of these points precede the
         // window.
         for (k, &by) in self.delivered[..w.len].iter().take(model.jitter + 1).enumerate() {
             let cap = Form::constant(by) + Form::C * (model.jitter - k) as f64;
@@ -217,7 +218,7 @@ impl<'a> Explorer<'a> {
         self.bound_below(&mut regime, in_queue, 0).then_some(regime)
     }
 
-    /// K is at least `form`.
+    /// Adds the constraint that K is at least `form`.
     fn bound_below(&self, regime: &mut Regime, form: Form, point: usize) -> bool {
         for (upper, loss_at) in regime.upper.iter() {
             if !regime.polygon.keep(upper - form, fact_of_buffer(point as u8, false, loss_at)) {
@@ -228,7 +229,7 @@ impl<'a> Explorer<'a> {
         true
     }
 
-    /// K is at most `form`.
+    /// Adds the constraint that K is at most `form`.
     fn bound_above(&self, regime: &mut Regime, form: Form, loss_at: usize) -> bool {
         for (i, (lower, point)) in regime.lower.iter().enumerate() {
             if !regime.polygon.keep(form - lower, fact_of_buffer(point, i == 0, loss_at as u8)) {
@@ -239,7 +240,7 @@ impl<'a> Explorer<'a> {
         true
     }
 
-    /// Add point `t`, in both regimes if both are possible.
+    /// Add point `t`, with both an empty and a non-empty queue if both are possible.
     fn point(&mut self, t: usize, regime: &mut Regime) {
         let w = self.w;
         if t == w.len {
@@ -266,15 +267,15 @@ impl<'a> Explorer<'a> {
         if t < w.visible {
             self.visible_point(t, regime, busy);
         } else {
-            // More than was delivered at the end was accepted by a hidden point. Had its queue been empty, all of it
-            // would have been served; if that was delivered within the window there is no such point. Otherwise only
-            // the queue depends on it, which is computed separately.
+            // A hidden point accepted more packets than were delivered by the end. If its queue had been empty, all of
+            // these packets would have been served. If packets served by then were delivered within the window, there
+            // is no such point. Otherwise only the queue depends on it, and the queue is computed separately.
             regime.served = busy;
             self.served(t, regime);
         }
     }
 
-    /// A visible point: the queue was empty, or the link was busy since the point before.
+    /// Adds a visible point: either the queue was empty, or the link was busy since the previous point.
     fn visible_point(&mut self, t: usize, regime: &mut Regime, busy: Form) {
         let accepted = Form::constant(self.accepted[t]);
         let fact = Fact::Accepted { point: t as u8 };
@@ -290,7 +291,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// I\[t\] is `regime.served`: it had been delivered when the jitter ended.
+    /// Adds the constraint on I\[t\], which is `regime.served`: it had been delivered when the jitter ended.
     fn served(&mut self, t: usize, regime: &mut Regime) {
         if t < self.w.visible {
             regime.served_visible = regime.served;
@@ -326,7 +327,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// K at its largest lower bound: min of B, of the queue, and of C + B - q.
+    /// K at its largest lower bound: computes the minimum of B, of the queue, and of C + B - q.
     fn smallest_buffers(&mut self, regime: &Regime) {
         for (i, (k, _)) in regime.lower.iter().enumerate() {
             let mut polygon = regime.polygon;
@@ -347,7 +348,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// K at its smallest upper bound: max of B and of the queue.
+    /// K at its smallest upper bound: computes the maximum of B and of the queue.
     fn largest_buffers(&mut self, regime: &Regime) {
         for (i, (k, _)) in regime.upper.iter().enumerate() {
             let mut polygon = regime.polygon;
@@ -364,8 +365,9 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// The first point's losses are unknown, too: N\[0\] is between the packets delivered (or served) and the packets
-    /// sent. The queue grows with N\[0\] and with B, and C + B - q falls with N\[0\] until B has to grow with it.
+    /// If the first point's losses are unknown as well, N\[0\] is between the packets delivered (or served) and the
+    /// packets sent. The queue increases with N\[0\] and with B. C + B - q decreases with N\[0\] until B has to
+    /// increase with it.
     fn first_hidden(&mut self, regime: &Regime) {
         let Range { min: b_min, max: b_max } = self.model.b;
         let (end, sent) = (Form::constant(self.end()), Form::constant(self.first_at_most));
@@ -376,7 +378,7 @@ impl<'a> Explorer<'a> {
             for (b, polygon) in larger(waiting, Form::constant(b_min), polygon) {
                 self.queue(1, polygon, b + Form::C, waiting, Side::SmallestQueue);
             }
-            // Full buffer of minimum size, if that many packets may have been accepted.
+            // A full buffer of minimum size, if this number of packets can have been accepted.
             for (most, polygon) in smaller(sent, Form::SERVED + Form::constant(b_min), polygon) {
                 for (accepted, polygon) in larger(accepted, most, polygon) {
                     let waiting = accepted - Form::SERVED;
@@ -392,7 +394,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Follow the queue from before point `t` to the next point: q\[t\] = min(B, max(0, q\[t-1\] + arrived - C)).
+    /// Compute the queue from before point `t` to the next point: q\[t\] = min(B, max(0, q\[t-1\] + arrived - C)).
     fn queue(&mut self, t: usize, polygon: Polygon, k: Form, before: Form, side: Side) {
         let b = k - Form::C;
         let slack = self.model.slack;
@@ -412,7 +414,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Follow the queue over one point, where it is at most `most`.
+    /// Compute the queue over one point, limited to `most`.
     fn queue_up_to(&mut self, t: usize, polygon: Polygon, k: Form, before: Form, most: Form, side: Side) {
         let after = before + Form::constant(self.arrived[t]) - Form::C;
         if let Some(overflowing) = polygon.part(after - most, Fact::ModelB) {
@@ -446,7 +448,7 @@ impl<'a> Explorer<'a> {
     }
 }
 
-/// The extreme for which a queue is tracked.
+/// The extreme value for which a queue is computed.
 #[derive(Clone, Copy)]
 enum Side {
     /// Min of q and of C + B - q.
@@ -459,13 +461,13 @@ enum Side {
     SmallestRoom,
 }
 
-/// The larger of two forms, on each of the polygon's parts.
+/// Returns the larger of two forms, for each part of the polygon.
 fn larger(one: Form, two: Form, polygon: Polygon) -> impl Iterator<Item = (Form, Polygon)> {
     let parts = [(one, polygon.part(one - two, Fact::ModelB)), (two, polygon.part(two - one, Fact::ModelB))];
     parts.into_iter().filter_map(|(form, part)| Some((form, part?)))
 }
 
-/// The smaller of two forms, on each of the polygon's parts.
+/// Returns the smaller of two forms, for each part of the polygon.
 fn smaller(one: Form, two: Form, polygon: Polygon) -> impl Iterator<Item = (Form, Polygon)> {
     let parts = [(one, polygon.part(two - one, Fact::ModelB)), (two, polygon.part(one - two, Fact::ModelB))];
     parts.into_iter().filter_map(|(form, part)| Some((form, part?)))
@@ -481,7 +483,7 @@ impl Found {
         Some(ExactBounds { bounds, c_min: self.c_min, c_max: self.c_max, gap })
     }
 
-    /// The widest gap between the regimes' intervals of C.
+    /// Returns the widest gap between the regimes' intervals of C.
     fn gap(&mut self) -> Option<Range> {
         let intervals = &mut self.intervals[..self.regimes];
         intervals.sort_unstable_by(|one, two| one.min.total_cmp(&two.min));

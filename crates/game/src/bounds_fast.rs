@@ -1,7 +1,9 @@
-//! Bounds and links at the corners of a belief, in about a microsecond: for the search, not for claims.
+//! Bounds and links at the corners of a belief, computed in about a microsecond. They are used in the search, not for
+//! claims.
 //!
-//! C's ends are exact. Those of B, of the queue and of the safe rate are taken at C's ends only; between them they can
-//! be further out, so that the true link is outside in about one window of a hundred (docs/formal/game.md).
+//! The bounds of C are exact. The bounds of B, the queue and the safe rate are evaluated only at the bounds of C. For
+//! capacities in between they can be further out, so the true link is outside in about 1 % of windows
+//! (docs/formal/game.md).
 
 use crate::bounds::Bounds;
 use crate::bounds_exact::exact_c;
@@ -19,11 +21,11 @@ pub struct Path {
     pub b: f64,
 }
 
-/// Up to four links: C at both ends, B at both ends for each.
+/// Up to four links: at each bound of C, both bounds of B.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Corners {
     paths: [Path; 4],
-    /// The values that the window allows at the capacity of each.
+    /// Values that the window allows at the capacity of each link.
     at: [Option<AtCapacity>; 4],
     len: usize,
 }
@@ -36,8 +38,8 @@ impl std::ops::Deref for Corners {
 }
 
 impl Corners {
-    /// Every link that explains `w`, of which these are the corners, with its buffer up to rounding and its extreme
-    /// trajectories, longest queue first.
+    /// Returns every corner that explains `w`, with its buffer (adjusted for rounding) and its extreme trajectories,
+    /// the longest queue first. `self` must be the corners of `w`.
     pub(crate) fn trajectories(
         &self,
         w: &Window,
@@ -50,10 +52,10 @@ impl Corners {
     }
 }
 
-/// Two ends closer than this are one corner.
+/// Two corners closer than this are merged.
 const SAME: f64 = 1e-3;
 
-/// A window with its bounds of C: the belief at the root of a search, which contains all later ones.
+/// A window with its bounds of C. It is the belief at the root of a search, which contains all later beliefs.
 #[derive(Clone, Copy, Debug)]
 pub struct Within {
     window: Window,
@@ -67,14 +69,14 @@ impl Within {
     }
 }
 
-/// C's bounds without knowledge of the buffer, in closed form.
+/// Bounds of C for an unknown buffer, in closed form.
 fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     let s = &w.delivered[..w.len];
     let (mut lo, mut hi) = (model.c.min, model.c.max);
     let jitter = model.jitter;
     // Quotients with the same divisor are compared by their dividends.
     let largest = |dividends: &mut dyn Iterator<Item = f64>| dividends.fold(f64::NEG_INFINITY, f64::max);
-    // Packets delivered from k to t were served from k - jitter to t at the earliest.
+    // Packets delivered between k and t were served between k - jitter and t.
     for n in 0..w.len {
         lo = lo.max(largest(&mut (n..w.len).map(|t| s[t] - s[t - n])) / (n + jitter) as f64);
     }
@@ -84,7 +86,7 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
         let ends = n..w.len.min(visible + n);
         lo = lo.max(largest(&mut ends.map(|t| s[t] - w.accepted(t - n))) / n as f64);
     }
-    // Busy from t to u the link served C (u - t), unless the queue was empty in between.
+    // If busy from t to u, the link served C (u - t); otherwise the queue was empty in between.
     for u in 1..w.len.saturating_sub(jitter) {
         let delivered = s[u + jitter];
         if u < w.visible && w.accepted(u) <= delivered + EPS {
@@ -100,7 +102,7 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
         }
         hi = hi.min(emptied.max(busy));
     }
-    // From a loss at u the buffer is full: data accepted later must have been served since.
+    // At a loss by u the buffer is full, so data accepted later must have been served since.
     for u in 1..w.visible.max(1) {
         if w.has_loss_at(u) {
             for t in u + 1..w.visible {
@@ -111,11 +113,11 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     Range::new(lo, hi)
 }
 
-/// An end of C's range with the values that the window allows there.
+/// A bound of C, with the values that the window allows there.
 #[derive(Clone, Copy, Debug)]
 struct End {
     at: AtCapacity,
-    /// Buffers at that end.
+    /// Possible buffers at that capacity.
     b: Range,
 }
 
@@ -126,21 +128,21 @@ impl End {
     }
 }
 
-/// C's exact range (outer ends); `None` if nothing explains the window.
+/// Returns the exact range of C (outer ends); `None` if no link explains the window.
 pub fn c_range(w: &Window, model: &LinkModel) -> Option<Range> {
     Ends::new(w, model).map(|ends| ends.c)
 }
 
-/// C's exact range with what a window allows at both ends.
+/// The exact range of C, with the values that a window allows at both ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     c: Range,
-    /// `None` where rounding leaves no link.
+    /// `None` if rounding leaves no link at that end.
     both: [Option<End>; 2],
 }
 
 impl Ends {
-    /// `None` if nothing explains the window.
+    /// Returns `None` if no link explains the window.
     pub(crate) fn new(w: &Window, model: &LinkModel) -> Option<Ends> {
         let Range { min: lo, max: hi } = c_without_buffer(w, model);
         if lo > hi + EPS {
@@ -157,14 +159,14 @@ impl Ends {
         Some(Ends { c, both: [c.min, c.max].map(|c| End::new(w, model, c)) })
     }
 
-    /// The corners of what the window allows.
+    /// Returns the corners of the links that the window allows.
     pub(crate) fn corners(&self) -> Corners {
         let mut both = self.both.into_iter();
         at_ends(self.c, |_| both.next()?)
     }
 
-    /// The corners of what the window `w`, of which these are the ends, and `root` allow; those of the window alone if
-    /// the two do not agree.
+    /// Returns the corners of the links that both the window `w` and `root` allow; if the two are disjoint, those that
+    /// `w` allows. `self` must be the ends of `w`.
     pub(crate) fn corners_within(&self, w: &Window, model: &LinkModel, root: &Within) -> Corners {
         let both = Range::new(self.c.min.max(root.c.min), self.c.max.min(root.c.max));
         if both.min > both.max + EPS {
@@ -183,15 +185,16 @@ impl Ends {
     }
 }
 
-/// The corners of what the window allows, and of what `within` allows as well if they agree; if they do not, the window
-/// alone counts. `None` if nothing explains the window.
+/// Returns the corners of the links that both the window and `within` allow; if the two are disjoint, those that the
+/// window allows. `None` if no link explains the window.
 pub fn corners(w: &Window, model: &LinkModel, within: Option<&Within>) -> Option<Corners> {
     let ends = Ends::new(w, model)?;
     let found = within.map_or_else(|| ends.corners(), |root| ends.corners_within(w, model, root));
     (found.len > 0).then_some(found)
 }
 
-/// The corners of capacities `c`; `end_at` is called with the smaller one, and then with the larger if it is another.
+/// Returns the corners for capacities `c`. `end_at` is called with the smaller capacity, and then with the larger if it
+/// differs.
 fn at_ends(c: Range, mut end_at: impl FnMut(f64) -> Option<End>) -> Corners {
     let mut found = Corners { paths: [Path { c: 0.0, b: 0.0 }; 4], at: [None; 4], len: 0 };
     let mut add = |at: AtCapacity, b: f64| {
@@ -214,14 +217,15 @@ fn at_ends(c: Range, mut end_at: impl FnMut(f64) -> Option<End>) -> Corners {
 }
 
 impl Path {
-    /// The extreme trajectories of this link, longest queue first; `None` if it does not explain the window, even with
-    /// a buffer that differs by rounding.
+    /// Returns the extreme trajectories of this link, the longest queue first; `None` if the link does not explain the
+    /// window, even with a buffer that differs by a rounding error.
     pub fn trajectories(&self, w: &Window, model: &LinkModel) -> Option<[Trajectory; 2]> {
         let at = AtCapacity::new(w, model, self.c)?;
         self.trajectories_at(&at, w, model).map(|(_, trajectories)| trajectories)
     }
 
-    /// The same with the buffer, from what the window allows at the link's capacity.
+    /// Does the same as `trajectories`, and returns the adjusted buffer; uses the values that the window allows at the
+    /// link's capacity.
     pub(crate) fn trajectories_at(
         &self,
         at: &AtCapacity,
@@ -237,7 +241,7 @@ impl Path {
     }
 }
 
-/// Bounds from the corners only: for the search.
+/// Returns bounds from the corners only, for the search.
 pub fn fast_bounds(w: &Window, model: &LinkModel) -> Option<Bounds> {
     let ends = Ends::new(w, model)?;
     let corners = ends.corners();
@@ -245,7 +249,7 @@ pub fn fast_bounds(w: &Window, model: &LinkModel) -> Option<Bounds> {
     Some(Bounds { c: ends.c, ..bounds_of(model, links)? })
 }
 
-/// Bounds over the given links of the belief of `w`.
+/// Returns bounds over the given links of the belief of `w`.
 pub fn bounds_at(w: &Window, model: &LinkModel, paths: &[Path]) -> Option<Bounds> {
     bounds_of(model, paths.iter().filter_map(|path| Some((*path, path.trajectories(w, model)?))))
 }

@@ -1,4 +1,4 @@
-//! Controller files: a tree, its shield, its source, and its proofs.
+//! Controller files: a decision tree, its shield, its source, and its proofs.
 
 use crate::action::{Action, Send};
 use crate::features::{View, features};
@@ -8,14 +8,14 @@ use fairweir_units::{Dur, Hint};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// The only format.
+/// The only supported format.
 pub const FORMAT: &str = "fairweir-tree-1";
 
 /// An invalid controller file. The caller adds the file's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct ControllerError {
-    /// The key, as `nodes[3].at_most`; `.` for the document.
+    /// The key, such as `nodes[3].at_most`; `.` for the document.
     pub key: String,
     /// The error in the value.
     pub reason: String,
@@ -34,7 +34,7 @@ impl Hint for ControllerError {
     }
 }
 
-/// Convert a serde error; the message names a word that is not JSON, such as `NaN`.
+/// Convert a serde error; the message quotes a word that is not JSON, such as `NaN`.
 pub(crate) fn unreadable(
     text: &str,
     error: &serde_path_to_error::Error<serde_json::Error>,
@@ -43,7 +43,7 @@ pub(crate) fn unreadable(
     let inner = error.inner();
     let line = text.lines().nth(inner.line().saturating_sub(1)).unwrap_or_default();
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
-    // The column is that of the first byte that cannot continue the value, which may be inside of the word.
+    // The column is that of the first byte that cannot continue the value. It may be inside the word.
     let at = inner.column().saturating_sub(1).min(line.len());
     let start = line.as_bytes()[..at].iter().rposition(|&b| !is_part(char::from(b))).map_or(0, |i| i + 1);
     let word: String = line.get(start..).unwrap_or_default().chars().take_while(|&c| is_part(c)).take(40).collect();
@@ -53,20 +53,20 @@ pub(crate) fn unreadable(
     refuse(error.path().to_string(), reason, hint)
 }
 
-/// Decisions of a controller.
+/// The quantities that a controller decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Batches, repair, rate and the encoder's target.
+    /// Batches, repair, rate and the encoder's target size.
     Video,
     /// Only the rate.
     Rate,
 }
 
-/// The range of an unknown of the link.
+/// Minimum and maximum of an unknown property of the link.
 pub type Pair = [f64; 2];
 
-/// The links that the controller was made for.
+/// The links for which the controller was made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
@@ -80,11 +80,11 @@ pub struct Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// Holds for every belief that reaches the leaf.
+    /// The claim holds for every belief that reaches the leaf.
     Proved,
     /// There is a counterexample.
     Refuted,
-    /// Not decided in time.
+    /// The solver did not decide the claim in time.
     Unknown,
 }
 
@@ -94,17 +94,17 @@ pub enum Status {
 pub struct Proof {
     /// The claim's name.
     pub claim: String,
-    /// The node of the leaf; without it the claim is about the controller.
+    /// Index of the leaf's node; `None` if the claim is about the controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf: Option<usize>,
     /// Outcome of the proof.
     pub status: Status,
-    /// Solver and time, or the counterexample.
+    /// The solver and its time, or the counterexample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// A controller as its file has it.
+/// The content of a controller file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Controller {
     /// Always [`FORMAT`].
@@ -113,7 +113,7 @@ pub struct Controller {
     pub name: String,
     /// Quantities that it decides.
     pub kind: Kind,
-    /// The query from which it was made.
+    /// Name of the query from which it was made.
     pub query: String,
     /// SHA-256 of the query's text.
     pub query_sha256: String,
@@ -125,11 +125,11 @@ pub struct Controller {
     pub points: usize,
     /// The links for which it was made.
     pub model: Model,
-    /// Size of an encoded batch over its target, minimum and maximum.
+    /// Size of an encoded batch divided by its target size, minimum and maximum.
     pub encoder: Pair,
-    /// Steps for which max C is held once it is below the model's cap.
+    /// Number of steps for which max C is held after it falls below the model's maximum.
     pub probe_period: u32,
-    /// The tree.
+    /// The decision tree.
     pub nodes: Tree,
     /// Its shield.
     pub shield: Shield,
@@ -169,7 +169,7 @@ fn exact_encoder() -> Pair {
     [1.0, 1.0]
 }
 
-/// Steps for which the published controller holds max C.
+/// Number of steps for which the published controller holds max C.
 fn default_probe_period() -> u32 {
     200
 }
@@ -191,7 +191,7 @@ impl Controller {
     /// Read a controller file.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its key.
+    /// The first error, with its key.
     pub fn from_json(text: &str) -> Result<Controller, ControllerError> {
         let mut json = serde_json::Deserializer::from_str(text);
         let file: File = serde_path_to_error::deserialize(&mut json).map_err(|e| unreadable(text, &e, FORMAT_HINT))?;
@@ -199,9 +199,9 @@ impl Controller {
         file.checked()
     }
 
-    /// Returns the file's text; reading it gives the same controller to the bit.
+    /// Returns the file's text. Reading it returns an identical controller.
     pub fn to_json(&self) -> String {
-        // Keys are texts and numbers finite, so this cannot fail.
+        // This cannot fail: keys are strings and numbers are finite.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
@@ -217,7 +217,7 @@ impl Controller {
 
     /// The length of a step.
     pub fn step(&self) -> Dur {
-        // Checked when it was read.
+        // The value was checked when the file was read.
         self.step.parse().unwrap_or(Dur::from_millis(50))
     }
 }
@@ -374,7 +374,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any text is accepted or rejected, and an accepted one is written unchanged.
+        /// Any text is accepted or rejected, and accepted text is written unchanged.
         #[test]
         fn a_changed_file_is_read_or_refused(at in 0..SMALL.len(), with in "[ -~]{0,3}", cut in 0..4usize) {
             let end = (at + cut).min(SMALL.len());

@@ -1,5 +1,5 @@
-//! Why an action was taken: the belief and its evidence, the network's best reply, the cost of each other action and,
-//! for a tree, the comparisons on the path to its leaf.
+//! Reasons for an action: the belief and its evidence, the network's best reply, the cost of each other action and, for
+//! a tree, the comparisons on the path to its leaf.
 
 use crate::action::Action;
 use crate::believe::Belief;
@@ -14,18 +14,18 @@ use crate::search::{Judged, Ply};
 use crate::state::Situation;
 use serde::Serialize;
 
-/// An action in numbers, packets.
+/// An action with its numbers, in packets.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ActionText {
     /// Which batches are sent.
     pub send: &'static str,
-    /// Message.
+    /// Size of the message.
     pub message: f64,
-    /// Repair.
+    /// Number of repair packets.
     pub repair: f64,
-    /// All packets.
+    /// Number of packets sent.
     pub rate: f64,
-    /// Target of the next frames.
+    /// Target size of the next frames.
     pub encode: f64,
 }
 
@@ -35,18 +35,18 @@ impl From<&Action> for ActionText {
     }
 }
 
-/// A move of the network in numbers.
+/// A move of the network with its numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReplyText {
-    /// Capacity of the link that makes it, packets per step.
+    /// Capacity of the link on which the move is played, packets per step.
     pub c: f64,
-    /// Its buffer, packets.
+    /// Buffer of that link, packets.
     pub b: f64,
-    /// Its queue, packets.
+    /// Queue of that link, packets.
     pub queue: f64,
     /// Cumulative packets delivered at the next point.
     pub delivered: f64,
-    /// Cumulative packets known to be lost then.
+    /// Cumulative packets known to be lost at that point.
     pub lost: f64,
 }
 
@@ -65,15 +65,15 @@ pub struct Alternative {
     pub name: String,
     /// The action.
     pub action: ActionText,
-    /// Its value, component by component, in quanta.
+    /// Value of the action, by component, in quanta.
     pub value: Vec<i32>,
-    /// The first component in which it is worse than the decision, and by how much in the component's unit.
+    /// The first component in which the action is worse than the decision, and the difference.
     pub costs: Option<Cost>,
     /// The network's best reply.
     pub reply: Option<ReplyText>,
 }
 
-/// Cost of another action.
+/// Cost of an action compared with the decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cost {
     /// The component's name.
@@ -82,27 +82,27 @@ pub struct Cost {
     pub by: f64,
 }
 
-/// A step of the line in which both sides do their best.
+/// A step of the line of play in which both sides act optimally.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     /// The template's name.
     pub name: String,
     /// The controller's action.
     pub action: ActionText,
-    /// The network's answer.
+    /// The network's reply.
     pub reply: Option<ReplyText>,
-    /// M, max C and Q after it.
+    /// M, max C and Q after the reply.
     pub after: Option<[f64; 3]>,
 }
 
-/// The path through a tree.
+/// The path through a tree to a leaf.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeafText {
     /// Index of the leaf's node.
     pub leaf: usize,
     /// The leaf's name.
     pub name: Option<String>,
-    /// The comparisons on the way, with their numbers.
+    /// The comparisons on the path, with their numbers.
     pub path: Vec<String>,
     /// The leaf's action before the shield.
     pub asked: ActionText,
@@ -110,7 +110,7 @@ pub struct LeafText {
     pub action: ActionText,
 }
 
-/// Reasons of an action.
+/// Reasons for a decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
     /// `searching` or `converged`.
@@ -119,15 +119,15 @@ pub struct Explanation {
     pub belief: Belief,
     /// Evidence for min C and max C; `None` if the belief is not exact.
     pub binding: Option<[Binding; 2]>,
-    /// The features, in their order.
+    /// The features, in the order of the list.
     pub features: Vec<(&'static str, f64)>,
-    /// The leaf, if the decision is a controller file's.
+    /// The leaf, if a controller file decides.
     pub leaf: Option<LeafText>,
-    /// All actions of the query with their costs; the decision of the search is the first with cost 0.
+    /// All actions of the query with their costs. The search's decision is the first with cost 0.
     pub actions: Vec<Alternative>,
     /// Index of the search's decision in `actions`.
     pub best: Option<usize>,
-    /// The following moves of both sides.
+    /// The next moves of both sides.
     pub line: Vec<Step>,
 }
 
@@ -138,7 +138,7 @@ fn cost(query: &Query, is_converged: bool, best: &Value, value: &Value) -> Optio
     Some(Cost { component: component.name.clone(), by })
 }
 
-/// Explain what the search, and a tree if given, does in a situation.
+/// Explain the decision of the search, and of a tree if given, in a situation.
 pub fn explain(query: &Query, situation: &Situation, controller: Option<&Controller>) -> Explanation {
     let belief = situation.belief;
     let view = situation.view();

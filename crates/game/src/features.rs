@@ -1,8 +1,8 @@
-//! Features of a tree: a fixed list of numbers that are linear in the belief's bounds and the state's sizes.
+//! Features of a tree: a fixed list of numbers that are linear in the belief's bounds and the sizes in the state.
 //!
-//! All amounts are divided by `M`, the minimum capacity of the belief: away from the bounds of the model the game is
-//! scale-free, so a tree that was made on slow links holds for fast ones. Linear, so that what a leaf does can be
-//! proved for all beliefs that reach it (docs/formal/game.md).
+//! All amounts are divided by `M`, the minimum capacity of the belief. Away from the model's bounds the game is
+//! scale-free, so a tree made on slow links is valid for fast links. The features are linear so that the action of a
+//! leaf can be proved for all beliefs that reach it (docs/formal/game.md).
 
 use crate::action::Waiting;
 use crate::form::Amounts;
@@ -18,14 +18,14 @@ pub struct Feature {
     pub doc: &'static str,
 }
 
-/// The number of features.
+/// Number of features.
 pub const COUNT: usize = 22;
 
 const fn feature(name: &'static str, unit: &'static str, doc: &'static str) -> Feature {
     Feature { name, unit, doc }
 }
 
-/// The list; a vector of features has this order.
+/// The list of features; a vector of features has this order.
 pub const FEATURES: [Feature; COUNT] = [
     feature("converged", "0 or 1", "max C is held: once below the model's cap it is kept for the probe period"),
     feature("q", "M", "Q, the maximum queue at the next point"),
@@ -51,7 +51,7 @@ pub const FEATURES: [Feature; COUNT] = [
     feature("room_sum", "M", "3 M - Q without all waiting batches"),
 ];
 
-/// Returns the place of the feature `name`.
+/// Returns the index of the feature `name`.
 pub fn index_of(name: &str) -> Option<usize> {
     FEATURES.iter().position(|f| f.name == name)
 }
@@ -63,7 +63,7 @@ pub struct View {
     pub amounts: Amounts,
     /// Whether max C is held.
     pub is_converged: bool,
-    /// The held max C, else that of the belief, packets per step.
+    /// The held max C; if none is held, the belief's max C; packets per step.
     pub max_c: f64,
     /// The minimum of C + B, packets.
     pub c_plus_b: f64,
@@ -71,17 +71,17 @@ pub struct View {
     pub waiting: Waiting,
     /// Target of the batch that is being encoded, packets.
     pub encoding: f64,
-    /// Sent, not delivered, not known to be lost, packets.
+    /// Packets sent and neither delivered nor known to be lost.
     pub in_flight: f64,
-    /// Sent in the last step, packets.
+    /// Packets sent in the last step.
     pub last_rate: f64,
-    /// Delivered in the last step, packets.
+    /// Packets delivered in the last step.
     pub delivered_last: f64,
     /// Age of the oldest batch, steps.
     pub oldest_age: u32,
     /// Age of the oldest FEC frame in flight, steps.
     pub group_age: u32,
-    /// FEC frames in flight.
+    /// Number of FEC frames in flight.
     pub groups: usize,
 }
 

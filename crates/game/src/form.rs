@@ -1,40 +1,40 @@
-//! Linear forms of a belief's summary: all rates, targets and limits of a controller are such forms.
+//! Linear forms of a belief's summary. All rates, targets and limits of a controller are such forms.
 
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// A controller's knowledge of the link, packets and packets per step.
+/// A controller's knowledge of the link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Amounts {
     /// `M`: the minimum capacity of the belief, packets per step.
     pub min_c: f64,
     /// `Q`: the maximum queue at the next point, packets.
     pub max_q: f64,
-    /// `R0`: packets of the next step that cannot be lost.
+    /// `R0`: number of packets that can be sent in the next step without loss.
     pub safe_rate: f64,
 }
 
 /// `M`, `Q`, `R0` and `packet`, in the order in which a form is summed.
 pub const AMOUNTS: [&str; 4] = ["M", "Q", "R0", "packet"];
 
-/// `a M + b Q + c R0 + d packet`. `packet` is one packet: a form with it is not scale-free.
+/// `a M + b Q + c R0 + d packet`. `packet` is one packet; a form that contains it is not scale-free.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Form(pub [f64; 4]);
 
 impl Form {
-    /// The form 0.
+    /// The zero form.
     pub const ZERO: Form = Form([0.0; 4]);
 
-    /// Return the value in packets. The terms are added in the order of [`AMOUNTS`], so that other implementations of the
-    /// same text get the same bits.
+    /// Return the value in packets. The terms are added in the order of [`AMOUNTS`], so that other implementations get
+    /// the same bits from the same text.
     pub fn at(&self, a: &Amounts) -> f64 {
         let [m, q, r0, packet] = self.0;
         m * a.min_c + q * a.max_q + r0 * a.safe_rate + packet
     }
 
-    /// Returns the sum of several (coefficient, name) terms.
+    /// Adds a term.
     fn add(&mut self, name: &str, coefficient: f64) -> Result<(), String> {
         let Some(i) = AMOUNTS.iter().position(|n| *n == name) else {
             return Err(format!("unknown amount `{name}`, expected one of M, Q, R0, packet"));
@@ -45,7 +45,8 @@ impl Form {
 
     /// Parse `3 M - Q + 0.5 R0`.
     ///
-    /// # Errors A description of the invalid part.
+    /// # Errors
+    /// A description of the invalid part.
     pub fn parse(text: &str) -> Result<Form, String> {
         let mut form = Form::ZERO;
         let spaced = text.replace('+', " + ").replace('-', " - ").replace('*', " ");
@@ -120,7 +121,7 @@ impl<'de> Deserialize<'de> for Form {
                 let mut seen = [false; 4];
                 while let Some((name, c)) = map.next_entry::<String, f64>()? {
                     form.add(&name, c).map_err(A::Error::custom)?;
-                    // `add` knows the name.
+                    // `add` has checked the name.
                     let i = AMOUNTS.iter().position(|n| *n == name).unwrap_or(0);
                     if std::mem::replace(&mut seen[i], true) {
                         return Err(A::Error::custom(format!("the amount `{name}` twice")));

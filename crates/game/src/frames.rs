@@ -1,19 +1,20 @@
-//! Frames in transit: batches that are encoded and wait, FEC frames in flight, and their fates.
+//! Frames in transit: encoded batches that wait, FEC frames in flight, and their fates.
 //!
-//! A batch is what the encoder makes of the frames of one step. Time is counted in steps since its encoding began: one
-//! to encode, one until its packets have arrived, and as much jitter as the link adds.
+//! A batch is the encoder's output for the frames of one step. Its age counts steps since its encoding began: one step
+//! to encode, one until its packets have arrived, and the jitter of the link.
 
 use crate::action::{Action, MAX_WAITING, Send, Waiting};
 use crate::model::EPS;
 use crate::window::{Observation, Window};
 
-/// FEC frames in flight at the same time; more are counted as late (a step sends at most [`MAX_WAITING`] of them).
+/// Maximum number of FEC frames in flight at the same time. Further frames count as late (a step sends at most
+/// [`MAX_WAITING`] frames).
 pub const MAX_GROUPS: usize = 12;
 
 /// An encoded batch that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Batch {
-    /// Packets.
+    /// Size, packets.
     pub size: f64,
     /// Steps since its encoding began.
     pub age: u32,
@@ -22,20 +23,20 @@ pub struct Batch {
 /// An FEC frame in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Group {
-    /// Points since its packets were sent: they arrive at the point `back` before the one to come.
+    /// Points since its packets were sent: they arrive at the point that is `back` points before the next point.
     pub back: u32,
-    /// Packets of its step that must be accepted and delivered for it to be decoded: its own message, after those of
-    /// the FEC frames that were sent before it in that step.
+    /// Number of its step's packets that must be accepted and delivered for decoding it: its own message, and those of
+    /// the FEC frames sent before it in that step.
     pub need: f64,
-    /// Its message, packets.
+    /// Size of its message, packets.
     pub message: f64,
-    /// Batches in it.
+    /// Number of batches in it.
     pub batches: u32,
     /// Steps since the encoding of its oldest batch began.
     pub age: u32,
 }
 
-/// Fates of batches since the state began.
+/// Fates of batches since the state was created.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Counts {
     /// Decoded within the deadline.
@@ -44,9 +45,9 @@ pub struct Counts {
     pub late: u32,
     /// Never sent.
     pub dropped: u32,
-    /// Message packets of those received.
+    /// Total message packets of the received batches.
     pub message: f64,
-    /// Sum of the ages of those received, steps.
+    /// Sum of the ages of the received batches, steps.
     pub delay: f64,
 }
 
@@ -64,7 +65,7 @@ pub struct Deadlines {
 pub struct Frames {
     batches: [Batch; MAX_WAITING],
     waiting: usize,
-    /// Target of the batch that is being encoded, packets; 0: frames are skipped.
+    /// Target size of the batch that is being encoded, packets; 0 if frames are skipped.
     pub encoding: f64,
     groups: [Group; MAX_GROUPS],
     in_flight: usize,
@@ -73,7 +74,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// No frame yet.
+    /// Creates the state without frames.
     pub fn new() -> Frames {
         Frames {
             batches: [Batch::default(); MAX_WAITING],
@@ -85,12 +86,12 @@ impl Frames {
         }
     }
 
-    /// The batches that wait, oldest first.
+    /// Returns the batches that wait, oldest first.
     pub fn batches(&self) -> &[Batch] {
         &self.batches[..self.waiting]
     }
 
-    /// The FEC frames in flight, oldest first.
+    /// Returns the FEC frames in flight, oldest first.
     pub fn groups(&self) -> &[Group] {
         &self.groups[..self.in_flight]
     }
@@ -104,7 +105,7 @@ impl Frames {
         waiting
     }
 
-    /// Append an encoded batch to the waiting ones; drop the oldest if all places are taken.
+    /// Append an encoded batch to the waiting batches. If all places are taken, drop the oldest.
     pub fn push(&mut self, batch: Batch) {
         if self.waiting == MAX_WAITING {
             self.drop_oldest();
@@ -130,7 +131,7 @@ impl Frames {
     }
 
     /// Apply the step's action: packets sent become FEC frames, the batch in the encoder is finished with `factor`
-    /// times its target, and the next is begun.
+    /// times its target size, and the encoding of the next batch begins.
     pub fn act(&mut self, action: &Action, factor: f64, deadlines: Deadlines) {
         self.send(action.send);
         for batch in &mut self.batches[..self.waiting] {
@@ -185,8 +186,8 @@ impl Frames {
         }
     }
 
-    /// Determine received and late FEC frames from the observation at the new point. `before` is the window without it.
-    /// Call it after [`Frames::act`] of the same step.
+    /// Determine received and late FEC frames from the observation at the new point. `before` is the window without
+    /// that point. Call this after [`Frames::act`] of the same step.
     pub fn observe(&mut self, before: &Window, new: &Observation, deadlines: Deadlines) {
         let sent = |t: usize| if t < before.len { before.sent[t] } else { before.sent_next };
         let accepted = |t: usize| (t < new.visible).then(|| sent(t) - new.lost[t]);
@@ -195,7 +196,7 @@ impl Frames {
             let mut group = self.groups[i];
             group.age += 1;
             let fate = match group.back {
-                // Just sent: arrives at the point after the new one.
+                // Its packets were just sent: they arrive at the point after the new one.
                 0 => Fate::Unknown,
                 back => match (before.len + 1).checked_sub(back as usize) {
                     Some(point) if point >= 1 => match (accepted(point - 1), accepted(point)) {
@@ -203,7 +204,7 @@ impl Frames {
                         (Some(until), _) if new.delivered + 100.0 * EPS >= until + group.need => Fate::Decoded,
                         _ => Fate::Unknown,
                     },
-                    // The window no longer reaches back to it.
+                    // Its packets are older than the window.
                     _ => Fate::Unknown,
                 },
             };
@@ -224,7 +225,7 @@ impl Frames {
         self.in_flight = left;
     }
 
-    /// Returns the batches in flight.
+    /// Returns the number of batches in flight.
     pub fn batches_in_flight(&self) -> u32 {
         self.groups().iter().map(|g| g.batches).sum()
     }
@@ -254,7 +255,7 @@ mod tests {
 
     const DEADLINES: Deadlines = Deadlines { stale: 3, late: 6 };
 
-    /// Play actions on a link whose jitter is `haste`; return the frames after each step.
+    /// Play actions on a link with jitter `haste`; return the frames after each step.
     fn play(link: &mut Link, actions: &[Action], haste: f64) -> Vec<Frames> {
         let (mut frames, mut window, mut arriving) = (Frames::new(), Window::fresh(), 0.0);
         let mut all = vec![];

@@ -1,23 +1,24 @@
-//! Memory of a link after the observations that showed it have left the window: max C and min B.
+//! Memory of max C and min B after the observations that showed them have left the window.
 //!
-//! Only a full queue or a loss bounds C from above, and only a long queue shows that a buffer is deep; a sender that
-//! probes for either at every step has long queues. Min C is always that of the window: a link that has become slower
-//! must be detected.
+//! Only a full queue or a loss bounds C from above, and only a long queue shows that a buffer is deep. A sender that
+//! probes for them at every step has long queues. Min C is always that of the window, because a link that has become
+//! slower must be detected.
 
 use crate::believe::{Belief, BeliefSource, believe};
 use crate::model::{EPS, LinkModel, Range};
 use crate::window::Window;
 
-/// Max C once it is below the model's, and min B once it is above the model's: each is held for a number of steps.
+/// Holds max C once it is below the model's maximum, and min B once it is above the model's minimum, each for a number
+/// of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldCapacity {
-    /// Steps for which a bound is held.
+    /// Number of steps for which a bound is held.
     pub probe_period: u32,
-    /// Tolerance by which min C may exceed the held max C, packets per step, without contradiction: 0 where the link
-    /// is a fluid; where packets come whole, a window may count one too many.
+    /// Tolerance by which min C may exceed the held max C without contradicting it, packets per step. It is 0 for a
+    /// fluid link. If the link sends whole packets, a window may count one too many.
     grain: f64,
     max_c: Option<Held>,
-    /// For as long as max C: a link's rate may change, its buffer rarely does.
+    /// Held for the same time as max C. A link's rate may change; its buffer rarely does.
     min_b: Option<Held>,
 }
 
@@ -27,14 +28,14 @@ struct Held {
     steps_left: f64,
 }
 
-/// Belief from a window together with the held bounds.
+/// Belief from a window and the held bounds together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Remembered {
-    /// The belief; with a held min B it is about links with buffers from there on.
+    /// The belief. If min B is held, it contains only links with at least that buffer.
     pub belief: Belief,
     /// The held max C, packets per step.
     pub max_c: Option<f64>,
-    /// The held min B on which the belief rests, packets; without it `R0` falls back to little more than M once the
+    /// The held min B that the belief uses, packets. Without it, `R0` would fall to little more than M after the
     /// packets that showed the buffer have left the window.
     pub min_b: Option<f64>,
 }
@@ -60,8 +61,8 @@ impl HeldCapacity {
         self.min_b.map(|held| held.bound)
     }
 
-    /// Return the belief from `w` and the held bounds, and hold new bounds of `w`; `steps` have passed since the last
-    /// call.
+    /// Return the belief from `w` and the held bounds, and update the held bounds from `w`. `steps`: number of steps
+    /// since the last call.
     pub fn believe(&mut self, w: &Window, model: &LinkModel, steps: f64) -> Remembered {
         let deeper = self.min_b().map(|min| LinkModel { b: Range::new(min, model.b.max.max(min)), ..*model });
         let is_explained = |belief: &Belief| belief.from == BeliefSource::Window;
@@ -75,7 +76,7 @@ impl HeldCapacity {
         Remembered { belief, max_c: self.max_c(), min_b }
     }
 
-    /// Hold min B, `None` if the held one is contradicted. A larger one replaces it and begins a period.
+    /// Update the held min B; `None` removes a contradicted one. A larger min B replaces it and starts a new period.
     fn hold_buffer(&mut self, min_b: Option<f64>, model: &LinkModel, steps: f64) {
         self.min_b = Held::after(self.min_b, steps).filter(|_| min_b.is_some());
         let Some(min_b) = min_b.filter(|&b| b > model.b.min + EPS) else { return };
@@ -84,8 +85,8 @@ impl HeldCapacity {
         }
     }
 
-    /// Hold max C. What is held ends with its period, or when min C contradicts it; a smaller max C replaces it and
-    /// begins a period.
+    /// Update the held max C. It is dropped at the end of its period, or when min C contradicts it. A smaller max C
+    /// replaces it and starts a new period.
     pub fn hold_capacity(&mut self, c: Range, model: &LinkModel, steps: f64) {
         self.max_c = Held::after(self.max_c, steps).filter(|held| c.min <= held.bound + self.grain + EPS);
         let is_known = c.max < model.c.max - EPS;
@@ -100,7 +101,7 @@ impl HeldCapacity {
 }
 
 impl Held {
-    /// Returns the bounds that are still held after `steps`.
+    /// Returns the bound if it is still held after `steps`.
     fn after(held: Option<Held>, steps: f64) -> Option<Held> {
         let held = held?;
         let steps_left = held.steps_left - steps;

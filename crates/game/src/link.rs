@@ -1,11 +1,11 @@
-//! A link that satisfies the model, for properties and for closed loops with a controller.
+//! A link that satisfies the model, for property tests and for closed-loop runs of a controller.
 
 use rand::{Rng, RngExt};
 
 use crate::model::{EPS, LinkModel};
 use crate::window::{Observation, POINTS, Window};
 
-/// A jittery link of constant capacity with a finite buffer, fed a step at a time.
+/// A link of constant capacity with jitter and a finite buffer. Packets arrive once per step.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// Capacity, in packets per step.
@@ -22,12 +22,13 @@ pub struct Link {
 }
 
 impl Link {
-    /// An idle link.
+    /// Creates an idle link.
     pub fn new(c: f64, b: f64) -> Link {
         Link { c, b, accepted: 0.0, served: 0.0, points: vec![(0.0, 0.0)], visible: 1, delivered: 0.0 }
     }
 
-    /// A link with C and B of the model: C 1 to 24 times its minimum, B a fifth of a step of C to 4 steps.
+    /// Returns a random link of the model: C log-uniform between c.min and c.min (c.max / c.min)^0.6; B uniform between
+    /// 0.2 and 4.2 steps of C, clamped to the model's range.
     pub fn random<R: Rng>(model: &LinkModel, random: &mut R) -> Link {
         let widest = (model.c.max / model.c.min).powf(0.6);
         let c = model.c.min * widest.powf(random.random::<f64>());
@@ -35,23 +36,23 @@ impl Link {
         Link::new(c, b.clamp(model.b.min, model.b.max))
     }
 
-    /// Packets in the queue.
+    /// Returns the number of packets in the queue.
     pub fn queue(&self) -> f64 {
         self.accepted - self.served
     }
 
-    /// Cumulative packets delivered.
+    /// Returns the cumulative packets delivered.
     pub fn delivered(&self) -> f64 {
         self.delivered
     }
 
-    /// Cumulative packets lost, seen or not yet.
+    /// Returns the cumulative packets lost, including losses that the sender does not know yet.
     pub fn lost(&self) -> f64 {
         self.points.last().expect("an idle link has a point").1
     }
 
-    /// `rate` packets arrive in this step. `haste` (0 to 1) is what jitter leaves of the newly served packets: 1
-    /// delivers them at once, 0 as late as the model allows.
+    /// `rate` packets arrive in this step. `haste` (0 to 1) is the fraction delivered now of the packets that may be
+    /// delivered: 1 delivers all served packets, 0 only those that the model's jitter bound forces.
     pub fn step(&mut self, rate: f64, haste: f64) {
         let (sent, lost) = *self.points.last().expect("an idle link has a point");
         let before = self.served;
@@ -68,10 +69,10 @@ impl Link {
         }
     }
 
-    /// The observations of a sender with this window (of this link, all of its points except the newest) by the newest
-    /// point.
+    /// Returns a sender's observation at the newest point. `w` is the sender's window: all points of this link except
+    /// the newest.
     pub fn observe(&self, w: &Window) -> Observation {
-        // Points before the connection began are idle.
+        // Before the first point the link was idle.
         let seen = self.points.len() + POINTS;
         let first = seen - (w.len + 1);
         let mut new = Observation { delivered: self.delivered, visible: 0, lost: [0.0; POINTS + 1] };
@@ -87,7 +88,7 @@ impl Link {
     }
 }
 
-/// Styles of random windows: data sent, and the fraction of served data that is delivered.
+/// Number of styles of random windows, for the data sent and for the fraction delivered.
 const STYLES: u32 = 4;
 
 /// Returns a random link of the model, and the window of a sender that has sent over it for 6 to 25 steps: steadily, at

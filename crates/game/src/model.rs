@@ -1,13 +1,13 @@
-//! The link model as data: which capacities and buffers are thought possible, how much jitter, how coarse a packet is.
+//! The link model as data: the possible capacities and buffers, the maximum jitter, and the packet granularity.
 
 use serde::{Deserialize, Serialize};
 
-/// Two amounts in packets, or two rates in packets per step, are the same when they differ by less. Comparisons of
-/// observations use it on both sides: at the extremes of jitter capacity is determined exactly, and rounding must not
-/// make a belief empty.
+/// Two amounts in packets, or two rates in packets per step, are considered equal if they differ by less. Comparisons
+/// of observations allow this tolerance on both sides: at the extremes of jitter the capacity is determined exactly,
+/// and rounding must not make a belief empty.
 pub const EPS: f64 = 1e-6;
 
-/// A closed interval; in files a pair.
+/// A closed interval; in files it is a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[f64; 2]", into = "[f64; 2]")]
 pub struct Range {
@@ -30,39 +30,41 @@ impl From<Range> for [f64; 2] {
 }
 
 impl Range {
-    /// The interval from `min` to `max`.
+    /// Creates the interval from `min` to `max`.
     pub const fn new(min: f64, max: f64) -> Range {
         Range { min, max }
     }
 
-    /// True if `value` is inside, up to `slack` outside of either end.
+    /// Returns whether `value` is inside, with a tolerance of `slack` at both ends.
     pub fn contains(&self, value: f64, slack: f64) -> bool {
         self.min - slack <= value && value <= self.max + slack
     }
 
-    /// Upper end minus lower end.
+    /// Returns the upper end minus the lower end.
     pub fn width(&self) -> f64 {
         self.max - self.min
     }
 }
 
-/// Assumptions about the link before any observation (thesis section 2.3, "CBR-delay"; time in steps of one RTprop).
+/// Assumptions about the link before any observation (thesis section 2.3, "CBR-delay"). Times are in steps of one
+/// rtprop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkModel {
     /// Capacity C, in packets per step.
     pub c: Range,
-    /// Buffer B, in packets: maximum waiting beyond those served within the step.
+    /// Buffer B, in packets: the maximum number of waiting packets, in addition to those served within the step.
     pub b: Range,
-    /// Maximum delay of the link's observed service, in whole steps, at least 1: I\[t - jitter\] <= S\[t\] <= I\[t\].
+    /// Maximum delay between service and its observation, in whole steps, at least 1: I\[t - jitter\] <= S\[t\] <=
+    /// I\[t\].
     pub jitter: usize,
-    /// Maximum free space of the buffer at a loss, in packets. 0 is the fluid model; 1 admits that a
-    /// packet is lost when less than a packet has room.
+    /// Maximum free space of the buffer at a loss, in packets. 0 is the fluid model; 1 allows the loss of a packet if
+    /// the buffer has space for less than a packet.
     pub slack: f64,
 }
 
 impl Default for LinkModel {
-    /// The published model: 5 to 1000 units of a fifth of a packet, one step of jitter, fluid losses.
+    /// Returns the published model: 5 to 1000 units of a fifth of a packet, one step of jitter, fluid losses.
     fn default() -> LinkModel {
         LinkModel { c: Range::new(1.0, 200.0), b: Range::new(1.0, 200.0), jitter: 1, slack: 0.0 }
     }

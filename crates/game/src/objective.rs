@@ -1,28 +1,28 @@
-//! Objectives as data: components in order of importance, each a weighted sum of a line's outcome.
+//! Objectives as data: components in order of importance. Each is a weighted sum of the outcome of a line of play.
 //!
-//! A sum is rounded to multiples of its quantum and compared as an integer, so that the order is exact, ties are the
-//! same on every machine, and irrelevant differences do not decide.
+//! A sum is rounded to multiples of its quantum and compared as an integer. The order is therefore exact, ties are the
+//! same on every machine, and irrelevant differences have no effect.
 
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of components of a phase.
 pub const MAX_COMPONENTS: usize = 8;
 
-/// Stands for a step that did not occur.
+/// Value of a step metric if the event did not occur.
 pub const NEVER: f64 = 99.0;
 
 macro_rules! metrics {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
-        /// Measurements of a line at the end of the search's horizon.
+        /// Metrics of a line of play at the end of the search's horizon.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Metric { $($(#[$doc])* $variant),* }
 
         impl Metric {
-            /// All, in the order of [`Outcome`]'s array.
+            /// All metrics, in the order of [`Outcome`]'s array.
             pub const ALL: &[Metric] = &[$(Metric::$variant),*];
 
-            /// The name in query files.
+            /// Returns the name in query files.
             pub fn name(self) -> &'static str {
                 match self { $(Metric::$variant => $name),* }
             }
@@ -31,50 +31,50 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// Batches that were lost or came after the deadline.
+    /// Batches that were lost or received after the deadline.
     LateFrames = "late_frames",
-    /// 1 while max C is at the model's cap: the link is not known.
+    /// 1 while max C is the model's maximum: the capacity is unknown.
     MaxCUnknown = "max_c_unknown",
-    /// The step at which the range of C first shrank, 99 if never.
+    /// The step at which the range of C first shrank; 99 if it did not.
     ShrinkStep = "shrink_step",
-    /// The step at which min(C + B) first rose by `raise_packets`, 99 if never.
+    /// The step at which min(C + B) first rose by `raise_packets`; 99 if it did not.
     RaiseStep = "raise_step",
-    /// Width of C's range, over the starting M.
+    /// Width of C's range, divided by the initial M.
     Width = "width",
     /// Batches received in time.
     ReceivedFrames = "received_frames",
-    /// Message packets received in time (quality), over the starting M.
+    /// Message packets received in time (quality), divided by the initial M.
     ReceivedMessage = "received_message",
-    /// Batches in flight at the horizon, which cannot have been received yet.
+    /// Batches in flight at the horizon, which cannot be received before it.
     FramesInFlight = "frames_in_flight",
     /// Batches never sent.
     DroppedFrames = "dropped_frames",
-    /// Waiting batches beyond the first, which every pipeline has.
+    /// Number of waiting batches beyond the first; every pipeline has one.
     Backlog = "backlog",
     /// Sum of the ages of the received batches, steps.
     Delay = "delay",
-    /// Max queue, over the starting M: steps at the minimum capacity.
+    /// Maximum queue divided by the initial M, i.e. in steps at the minimum capacity.
     Queue = "queue",
-    /// The queue beyond `queue_steps`, in steps.
+    /// Part of the queue above `queue_steps`, in steps.
     QueueExcess = "queue_excess",
-    /// Min C over the starting M.
+    /// Min C divided by the initial M.
     MinC = "min_c",
-    /// Min(C + B) over the starting M.
+    /// Min(C + B) divided by the initial M.
     MinCPlusB = "min_c_plus_b",
-    /// Packets known to be lost, over the starting M.
+    /// Packets known to be lost, divided by the initial M.
     Lost = "lost",
-    /// 1 if more than `tolerance_packets` and `tolerance_steps` together are known to be lost.
+    /// 1 if the packets known to be lost exceed the sum of `tolerance_packets` and `tolerance_steps`.
     LostTooMuch = "lost_too_much",
-    /// Packets delivered, over the starting M.
+    /// Packets delivered, divided by the initial M.
     Delivered = "delivered",
-    /// Packets sent and neither delivered nor known to be lost, over the starting M.
+    /// Packets sent and neither delivered nor known to be lost, divided by the initial M.
     InFlight = "in_flight",
 }
 
 /// The number of metrics.
 pub const METRICS: usize = Metric::ALL.len();
 
-/// Outcome of a line, in the order of [`Metric::ALL`].
+/// Outcome of a line of play, in the order of [`Metric::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome(pub [f64; METRICS]);
 
@@ -91,7 +91,7 @@ impl Outcome {
     }
 }
 
-/// The value of a line: the controller minimises it, component by component.
+/// The value of a line of play. The controller minimizes it, in lexicographic order of the components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Value(pub [i32; MAX_COMPONENTS]);
 
@@ -102,16 +102,16 @@ impl Value {
     pub const MAX: Value = Value([i32::MAX; MAX_COMPONENTS]);
 }
 
-/// A component: the sum of `weight x metric`, at most `max`, in multiples of `quantum`.
+/// A component: the sum of `weight x metric`, at most `max`, rounded to multiples of `quantum`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
-    /// A name for explanations.
+    /// Name in explanations.
     pub name: String,
     /// Weights of metrics.
     #[serde(with = "terms")]
     pub terms: Vec<(Metric, f64)>,
-    /// Differences below this do not matter, in the unit of the sum.
+    /// Smaller differences have no effect; in the unit of the sum.
     pub quantum: f64,
     /// Upper bound on the sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,7 +139,7 @@ mod terms {
                 D::Error::custom(format!("unknown metric `{name}`, expected one of {}", names.join(", ")))
             })
         };
-        // Summed in the order of `Metric`, so that the same query gives the same bits.
+        // Summed in the order of `Metric`, so that the same query always gives the same bits.
         let mut terms =
             named.into_iter().map(|(name, w)| Ok((find(&name)?, w))).collect::<Result<Vec<_>, D::Error>>()?;
         terms.sort_unstable_by_key(|(m, _)| *m as usize);
@@ -147,51 +147,52 @@ mod terms {
     }
 }
 
-/// Rounding is shifted by this share of a quantum, so that sums that lie halfway fall to one side for any last bit.
+/// Sums are shifted by this fraction of a quantum, so that a sum halfway between two multiples is rounded independently
+/// of its last bit.
 const HALFWAY: f64 = 1e-6;
 
 impl Component {
     fn of(&self, outcome: &Outcome) -> i32 {
         let sum = self.terms.iter().fold(0.0, |sum, &(m, w)| sum + w * outcome.0[m as usize]);
         let sum = self.max.map_or(sum, |max| sum.min(max));
-        // `as` saturates.
+        // The cast saturates.
         (sum / self.quantum + 0.5 + HALFWAY).floor() as i32
     }
 }
 
-/// Numbers that metrics depend on.
+/// Parameters of the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// A batch decoded later than this since its encoding began is late, steps.
+    /// A batch is late if it is decoded later than this after its encoding began, steps.
     pub deadline_steps: u32,
     /// A waiting batch older than this is dropped, steps.
     pub stale_steps: u32,
     /// Minimum gain of min(C + B) that counts as raised, packets.
     pub raise_packets: f64,
-    /// Queue above which the excess counts, in steps at the minimum capacity.
+    /// Queue above which `queue_excess` counts, in steps at the minimum capacity.
     pub queue_steps: f64,
-    /// Losses within the horizon that do not count as too much, packets.
+    /// Number of lost packets within the horizon that is tolerated.
     pub tolerance_packets: f64,
-    /// Additional tolerance, in steps of the starting M.
+    /// Additional tolerance, in steps of the initial M.
     #[serde(default)]
     pub tolerance_steps: f64,
 }
 
-/// An objective: two phases, since a controller that knows the link should stop measuring it.
+/// An objective. It has two phases, because a controller that knows the link should stop measuring it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Objective {
-    /// Numbers that metrics depend on.
+    /// Parameters of the metrics.
     pub limits: Limits,
-    /// Until max C is held.
+    /// Components while max C is unknown.
     pub searching: Vec<Component>,
-    /// While max C is held.
+    /// Components while max C is held.
     pub converged: Vec<Component>,
 }
 
 impl Objective {
-    /// The components of a phase.
+    /// Returns the components of a phase.
     pub fn phase(&self, is_converged: bool) -> &[Component] {
         if is_converged { &self.converged } else { &self.searching }
     }
@@ -208,7 +209,7 @@ impl Objective {
     /// Check that both phases can be compared.
     ///
     /// # Errors
-    /// Key, what is wrong, and a hint.
+    /// Key, description of the error, and a hint.
     pub fn check(&self) -> Result<(), (String, String, &'static str)> {
         let l = &self.limits;
         for (key, n) in [("deadline_steps", l.deadline_steps), ("stale_steps", l.stale_steps)] {

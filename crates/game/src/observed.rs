@@ -1,4 +1,4 @@
-//! Windows and models as JSON: input is checked here, before any arithmetic.
+//! Reads windows and models from JSON. Input is checked here, before any arithmetic.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::window::{POINTS, Window};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct ObservedError {
-    /// The key, as `[3].sent`.
+    /// The key, such as `[3].sent`.
     pub key: String,
     /// The error in the value.
     pub reason: String,
@@ -31,7 +31,7 @@ impl Hint for ObservedError {
     }
 }
 
-/// Amounts above this lose the sixth digit after the point, on which comparisons rest; in packets.
+/// Maximum amount, in packets. Larger amounts lose the sixth decimal place, which comparisons need.
 const MAX_AMOUNT: f64 = 1e9;
 
 const WINDOW_HINT: &str = "cumulative packets at 1 to 6 points a step apart, the latest last: sent, delivered, lost (of the points \
@@ -39,7 +39,7 @@ const WINDOW_HINT: &str = "cumulative packets at 1 to 6 points a step apart, the
 const MODEL_HINT: &str = "a model is {\"c\": [min, max], \"b\": [min, max]} in packets (a step), with jitter >= 1 in whole steps and \
                           slack >= 0 in packets";
 
-/// The JSON format of a window; `lost` has only the points whose losses are known.
+/// The JSON format of a window. `lost` contains only the points whose losses are known.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -65,7 +65,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str, hint: &'static str) -> Result<T, 
 /// Read a list of windows.
 ///
 /// # Errors
-/// The first thing that is wrong, with its key.
+/// The first error, with its key.
 pub fn windows_from_json(text: &str) -> Result<Vec<Window>, ObservedError> {
     let documents: Vec<Document> = read(text, WINDOW_HINT)?;
     let check = |(i, document): (usize, &Document)| {
@@ -78,10 +78,10 @@ pub fn windows_from_json(text: &str) -> Result<Vec<Window>, ObservedError> {
     documents.iter().enumerate().map(check).collect()
 }
 
-/// Read a model; absent keys have the values of [`LinkModel::default`].
+/// Read a model. Absent keys get the values of [`LinkModel::default`].
 ///
 /// # Errors
-/// The first thing that is wrong, with its key.
+/// The first error, with its key.
 pub fn model_from_json(text: &str) -> Result<LinkModel, ObservedError> {
     let model: LinkModel = read(text, MODEL_HINT)?;
     let refuse = |key: &str, reason: String| Err(ObservedError { key: key.into(), reason, hint: MODEL_HINT });
@@ -104,7 +104,7 @@ pub fn model_from_json(text: &str) -> Result<LinkModel, ObservedError> {
 
 type Fault = (String, String);
 
-/// Checks that amounts are finite, not negative, below `MAX_AMOUNT` and do not decrease.
+/// Checks that amounts are finite, not negative, at most `MAX_AMOUNT`, and do not decrease.
 fn rising(key: &str, values: &[f64], at_least: f64) -> Result<(), Fault> {
     let mut before = at_least;
     for (t, &value) in values.iter().enumerate() {
@@ -148,8 +148,8 @@ impl Document {
         Ok(w)
     }
 
-    /// Checks that no point has more delivered than sent minus lost, and that exactly the losses that can be known are
-    /// given.
+    /// Checks that at no point more packets were delivered than sent and not lost, and that losses are given exactly
+    /// for the points at which they can be known.
     fn consistent(&self, w: &Window) -> Result<(), Fault> {
         let end = w.delivered_last();
         for t in 0..w.len {

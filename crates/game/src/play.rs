@@ -1,4 +1,4 @@
-//! Closed loops: a policy with a link that satisfies the model, and the receiver's results.
+//! Closed loops of a policy with a link that satisfies the model, and the receiver's results.
 
 use crate::action::Action;
 use crate::believe::BeliefSource;
@@ -13,17 +13,17 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// When the link's served data is observed.
+/// The delay with which served data is observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Jitter {
-    /// Immediately.
+    /// None.
     None,
-    /// Anywhere in the step that the model allows.
+    /// A random delay within the limits of the model.
     Random,
-    /// At once or as late as the model allows, by chance.
+    /// At random, either none or the maximum that the model allows.
     Extreme,
-    /// At once and as late as allowed, in turn: acknowledgements come in bursts.
+    /// Alternately none and the maximum: acknowledgements come in bursts.
     Alternating,
 }
 
@@ -35,36 +35,36 @@ pub struct Session {
     pub c: f64,
     /// Buffer, packets.
     pub b: f64,
-    /// Steps.
+    /// Number of steps.
     pub steps: u32,
     /// Jitter.
     pub jitter: Jitter,
-    /// The step at which the capacity changes.
+    /// The step at which the capacity changes, if it does.
     #[serde(default)]
     pub change_at: Option<u32>,
-    /// The capacity from then on, packets per step.
+    /// The capacity after the change, packets per step.
     #[serde(default)]
     pub changed_c: Option<f64>,
-    /// Warm-up steps, which are not counted.
+    /// Number of warm-up steps, which are not counted.
     #[serde(default)]
     pub warm_up: u32,
-    /// Probability of a random action of the query instead of the policy's.
+    /// Probability of a random action of the query in place of the policy's.
     #[serde(default)]
     pub noise: f64,
-    /// Whether the sizes of encoded batches deviate from their targets at random; otherwise they are exact.
+    /// Whether the sizes of encoded batches deviate at random from their targets; otherwise they are exact.
     #[serde(default)]
     pub encoder_noise: bool,
-    /// Seed of jitter, noise and the encoder.
+    /// Seed of the random jitter, noise and encoder.
     pub seed: u64,
 }
 
 impl Session {
-    /// Return a random session: capacity over two orders of magnitude, buffers from shallow to deep, every jitter, and
-    /// a change of the link in half of them.
+    /// Return a random session: the capacity varies over two orders of magnitude, the buffer from shallow to deep, with
+    /// every kind of jitter, and a change of capacity in half of the sessions.
     pub fn random(query: &Query, seed: u64) -> Session {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let model = &query.model;
-        // Capacities are powers by a table, since `powf` may differ in its last bit between machines.
+        // Capacities are powers from a table, because the last bit of `powf` may differ between machines.
         let octaves = (0..).take_while(|&i| model.c.min * f64::from(1 << i) < 0.45 * model.c.max).count().max(1);
         let octave = random.random_range(0..octaves) as u32;
         let c = model.c.min * f64::from(1u32 << octave) * (1.0 + random.random::<f64>());
@@ -91,7 +91,7 @@ impl Session {
     /// Check the numbers.
     ///
     /// # Errors
-    /// Key and reason of the first that is wrong.
+    /// Key and reason of the first error.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let positive = |x: f64| x.is_finite() && x > 0.0 && x <= 1e6;
         if !positive(self.c) {
@@ -126,9 +126,9 @@ pub enum Policy<'a> {
 /// A step of a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// The knowledge at that time.
+    /// The controller's knowledge at that time.
     pub situation: Situation,
-    /// Template or leaf; `None` for noise and custom policies.
+    /// Index of the template or leaf; `None` for noise and custom policies.
     pub chosen: Option<usize>,
     /// The action.
     pub action: Action,
@@ -138,24 +138,24 @@ pub struct Row {
     pub c: f64,
 }
 
-/// Results of a session after its warm-up.
+/// Results of a session without its warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     /// Steps counted.
     pub steps: u32,
-    /// Packets delivered over what the link could carry.
+    /// Packets delivered divided by the packets that the link could carry.
     pub utilization: f64,
-    /// Message packets of frames received in time over what the link could carry.
+    /// Message packets of frames received in time divided by the packets that the link could carry.
     pub goodput: f64,
-    /// Batches received in time per step.
+    /// Batches received in time, per step.
     pub frames_per_step: f64,
     /// Batches lost or late.
     pub late: u32,
     /// Batches never sent.
     pub dropped: u32,
-    /// Mean queue, steps of the capacity.
+    /// Mean queue divided by the capacity, steps.
     pub mean_queue: f64,
-    /// 95th percentile of the queue, steps of the capacity.
+    /// 95th percentile of the queue divided by the capacity, steps.
     pub p95_queue: f64,
     /// Mean age of a batch when it was received, steps.
     pub mean_delay: f64,
@@ -165,7 +165,7 @@ pub struct Summary {
     pub unexplained: u32,
 }
 
-/// Run `session`; `each` is called with every step.
+/// Run `session`; `each` is called for every step.
 pub fn play(query: &Query, session: &Session, mut policy: Policy<'_>, mut each: impl FnMut(&Row)) -> Summary {
     let mut random = ChaCha8Rng::seed_from_u64(session.seed);
     let mut link = Link::new(session.c, session.b);
@@ -182,7 +182,7 @@ pub fn play(query: &Query, session: &Session, mut policy: Policy<'_>, mut each: 
         }
         let situation = Situation::new(state, &query.model, query.points, &mut held);
         let (mut chosen, mut action) = decide(query, &mut policy, &situation);
-        // All random numbers are drawn regardless of the policy, so that every policy runs on the same link.
+        // All random numbers are drawn independently of the policy, so that every policy runs on the same link.
         let (is_noise, pick, haste, batch) = (
             random.random::<f64>() < session.noise,
             random.random::<f64>(),
@@ -278,7 +278,8 @@ impl Tally {
     }
 }
 
-/// Return `n` situations of random senders on random links, with random batches: also beliefs that no policy reaches.
+/// Return `n` situations of random senders on random links, with random batches. They include beliefs that no policy
+/// reaches.
 pub fn random_situations(query: &Query, n: usize, seed: u64) -> Vec<Situation> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let deadlines = query.deadlines();
@@ -295,7 +296,7 @@ pub fn random_situations(query: &Query, n: usize, seed: u64) -> Vec<Situation> {
                 if random.random::<f64>() < 0.1 { 0.0 } else { link.c * (0.3 + random.random::<f64>()) };
         }
         let mut held = HeldCapacity::new(query.probe_period);
-        // Half of those that know max C have it from earlier points.
+        // In half of the situations with a known max C, it comes from earlier points.
         if random.random::<bool>() {
             let c = Range::new(query.model.c.min, link.c * (1.0 + random.random::<f64>()));
             held.hold_capacity(c, &query.model, 1.0);

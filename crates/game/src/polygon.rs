@@ -1,5 +1,5 @@
-//! Convex polygons in the plane of capacity C and first service I\[0\], cut by linear constraints, each edge with its
-//! reason.
+//! Convex polygons in the plane of capacity C and first service I\[0\]. They are cut by linear constraints, and each
+//! edge stores the constraint that made it.
 
 use crate::binding::Fact;
 use crate::model::{EPS, Range};
@@ -7,7 +7,7 @@ use crate::model::{EPS, Range};
 /// A linear form of C and I\[0\].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Form {
-    /// Its value at C = I\[0\] = 0.
+    /// Value at C = I\[0\] = 0.
     pub at_zero: f64,
     /// Coefficient of C.
     pub c: f64,
@@ -21,7 +21,7 @@ impl Form {
     /// I\[0\] itself.
     pub const SERVED: Form = Form { at_zero: 0.0, c: 0.0, served: 1.0 };
 
-    /// The same value everywhere.
+    /// Returns the form that has the same value everywhere.
     pub const fn constant(value: f64) -> Form {
         Form { at_zero: value, c: 0.0, served: 0.0 }
     }
@@ -53,7 +53,7 @@ impl std::ops::Mul<f64> for Form {
     }
 }
 
-/// Vertices closer than this are one corner.
+/// Vertices closer than this are merged.
 const CORNER: f64 = 1e-5;
 
 /// A corner of a polygon.
@@ -63,11 +63,11 @@ pub(crate) struct Vertex {
     pub served: f64,
 }
 
-/// Vertices a polygon can have; the maximum in a million random windows was 16. Beyond the limit a cut is skipped,
-/// which leaves the polygon too large: bounds stay sound.
+/// Maximum number of vertices of a polygon; the maximum in a million random windows was 16. Beyond the limit a cut is
+/// skipped. The polygon is then too large, so bounds remain sound.
 const VERTICES: usize = 24;
 
-/// A convex polygon, or a segment (two vertices), or a point (one); vertices in order around it.
+/// A convex polygon, a segment (two vertices), or a point (one vertex). The vertices are in order around it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Polygon {
     vertices: [Vertex; VERTICES],
@@ -76,7 +76,7 @@ pub(crate) struct Polygon {
     len: usize,
 }
 
-/// The constraint of an edge, and its inward normal: the (whole) coefficients of the form that cut it.
+/// The constraint of an edge, and its inward normal: the integer coefficients of the form that made it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Edge {
     fact: Fact,
@@ -91,7 +91,7 @@ impl Edge {
 }
 
 impl Polygon {
-    /// The rectangle of C and I\[0\].
+    /// Creates the rectangle of C and I\[0\].
     pub fn rectangle(c: Range, served: Range, c_fact: Fact, low: Fact, high: Fact) -> Polygon {
         let corner = |c, served| Vertex { c, served };
         let edge = |c, served, fact| Edge { fact, c, served };
@@ -107,13 +107,13 @@ impl Polygon {
         all
     }
 
-    /// The corners.
+    /// Returns the vertices.
     #[inline]
     pub fn vertices(&self) -> &[Vertex] {
         &self.vertices[..self.len]
     }
 
-    /// Keep the part with `form` >= 0 (up to rounding) because of `fact`. False if nothing is left.
+    /// Keep the part with `form` >= 0 (up to rounding) because of `fact`. Returns false if nothing is left.
     #[inline]
     pub fn keep(&mut self, form: Form, fact: Fact) -> bool {
         let mut values = [0.0; VERTICES];
@@ -133,10 +133,10 @@ impl Polygon {
         true
     }
 
-    /// Sutherland and Hodgman's step: cut along the line where the values at the vertices are 0.
+    /// A step of the Sutherland-Hodgman algorithm: cut along the line where the values at the vertices are 0.
     ///
-    /// A convex polygon has at most one run of vertices inside, so a cut adds at most one vertex; a run that rounding
-    /// splits adds one more, hence the spare places.
+    /// A convex polygon has at most one run of vertices inside, so a cut adds at most one vertex. A run that rounding
+    /// splits adds another, hence the spare places.
     fn cut(&mut self, values: &[f64; VERTICES], edge: Edge) {
         let old = *self;
         let len = old.len;
@@ -149,7 +149,7 @@ impl Polygon {
             let (from, to) = (values[i], values[j]);
             match (from >= -EPS, to >= -EPS) {
                 (true, true) => self.push(old.vertices[i], old.edges[i]),
-                // A vertex on the line is where it cuts; edges without length keep their reasons.
+                // If a vertex is on the line, the polygon is cut there. Edges of zero length keep their constraints.
                 (true, false) => {
                     self.push(old.vertices[i], old.edges[i]);
                     self.push(between(old.vertices[i], old.vertices[j], from.max(0.0) / (from.max(0.0) - to)), edge);
@@ -170,14 +170,14 @@ impl Polygon {
         self.len += 1;
     }
 
-    /// This polygon's part with `form` >= 0, if any.
+    /// Returns the part of this polygon with `form` >= 0, if any.
     #[inline]
     pub fn part(&self, form: Form, fact: Fact) -> Option<Polygon> {
         let mut part = *self;
         part.keep(form, fact).then_some(part)
     }
 
-    /// Smallest and largest value of a form.
+    /// Returns the minimum and maximum value of a form.
     #[inline]
     pub fn range(&self, form: Form) -> Range {
         let mut range = Range::new(f64::INFINITY, f64::NEG_INFINITY);
@@ -188,8 +188,8 @@ impl Polygon {
         range
     }
 
-    /// The one or two reasons why C cannot be smaller (`least`) or larger here: the constraints through the extreme
-    /// vertex whose normals have that of C between them.
+    /// Returns the one or two constraints that prevent a smaller C (`least`) or a larger one: those through the extreme
+    /// vertex whose normals have the direction of C between them.
     pub fn facts_of_c(&self, least: bool) -> [Option<Fact>; 2] {
         let towards: i32 = if least { 1 } else { -1 };
         let c = |vertex: &Vertex| f64::from(towards) * vertex.c;
@@ -205,7 +205,7 @@ impl Polygon {
         }
         for one in touching().filter(|edge| edge.served > 0) {
             for two in touching().filter(|edge| edge.served < 0) {
-                // The positive combination without I[0].
+                // the positive combination of the normals in which I[0] cancels.
                 let c = i32::from(one.c) * -i32::from(two.served) + i32::from(two.c) * i32::from(one.served);
                 if c * towards > 0 {
                     return [Some(one.fact), Some(two.fact)];

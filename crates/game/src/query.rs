@@ -1,4 +1,4 @@
-//! A query: links, encoder, actions, shield, objective and horizon, as `queries/game/*.toml` have them.
+//! A query: links, encoder, actions, shield, objective and horizon, as in `queries/game/*.toml`.
 
 use crate::action::{Action, Template, Waiting};
 use crate::controller::{ControllerError, Kind, refuse, unreadable};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// The maximum number of templates of an action set.
 pub const MAX_ACTIONS: usize = 24;
 
-/// The maximum horizon, steps: beyond it a decision takes minutes.
+/// The maximum horizon, steps. With a larger horizon a decision takes minutes.
 pub const MAX_DEPTH: u32 = 8;
 
 /// A row of an action set.
@@ -28,13 +28,14 @@ pub struct NamedTemplate {
     /// Rate, such as `3 M - Q`; default: the message.
     #[serde(default, with = "form_text")]
     pub rate: Form,
-    /// Target of the next frames, such as `M`; default: they are skipped.
+    /// Target size of the next frames, such as `M`; default: they are skipped.
     #[serde(default, with = "form_text")]
     pub encode: Form,
-    /// In the later moves of the search, considered only where the queue is above a step of M or two batches wait.
+    /// Whether later moves of the search consider this action only if the queue is above a step of M or two batches
+    /// wait.
     #[serde(default)]
     pub only_backlogged: bool,
-    /// Considered at the root only, not in the controller's later moves: a finer choice of this step at little cost.
+    /// Whether only the root of the search considers this action: a finer choice for this step at little cost.
     #[serde(default)]
     pub only_now: bool,
     /// The reason, for documentation.
@@ -68,13 +69,13 @@ mod form_text {
     }
 }
 
-/// Actions in the order of preference: of equal ones the first is taken, so the plainest that sends something comes
-/// first.
+/// Actions in order of preference. Of actions with equal values the first is taken, so the simplest action that sends
+/// something comes first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ActionSet(pub Vec<NamedTemplate>);
 
-/// An action with the template that it came from.
+/// An action with its template.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choice {
     /// Index of the template.
@@ -83,7 +84,7 @@ pub struct Choice {
     pub action: Action,
 }
 
-/// Actions in a list without allocation.
+/// A list of actions without heap allocation.
 #[derive(Debug, Clone, Copy)]
 pub struct Choices {
     all: [Choice; MAX_ACTIONS],
@@ -101,7 +102,7 @@ impl std::ops::Deref for Choices {
 const SAME: f64 = 1e-6;
 
 impl ActionSet {
-    /// Fill in the templates, shield them, and omit those equal to an earlier one.
+    /// Compute the templates' actions, apply the shield, and omit actions equal to an earlier one.
     pub fn choices(&self, shield: &Shield, amounts: &Amounts, waiting: &Waiting, is_now: bool) -> Choices {
         let mut choices = Choices { all: [Choice { template: 0, action: Action::hold(0.0) }; MAX_ACTIONS], len: 0 };
         let is_backlogged = amounts.max_q > amounts.min_c || waiting.len >= 2;
@@ -124,7 +125,7 @@ impl ActionSet {
     }
 }
 
-/// A query without its parts on sampling and trees, which Python reads.
+/// A query without the tables on sampling and trees, which only Python reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Query {
@@ -137,19 +138,19 @@ pub struct Query {
     pub kind: Kind,
     /// The length of a step, such as `50ms`.
     pub step: String,
-    /// Points of history.
+    /// Number of points of history.
     #[serde(default = "six")]
     pub points: usize,
-    /// The horizon, steps of controller and network.
+    /// The horizon, in steps; each is a move of the controller and one of the network.
     pub depth: u32,
-    /// Steps for which max C is held once it is below the model's cap.
+    /// Number of steps for which max C is held after it falls below the model's maximum.
     pub probe_period: u32,
-    /// Size of an encoded batch over its target.
+    /// Size of an encoded batch divided by its target size.
     #[serde(default = "exact")]
     pub encoder: Range,
     /// The links.
     pub model: LinkModel,
-    /// Possible actions, plainest first.
+    /// Possible actions, simplest first.
     pub actions: ActionSet,
     /// The shield of every action.
     #[serde(default = "Shield::standard")]
@@ -170,7 +171,7 @@ impl Query {
     /// Read a query from JSON (Python reads the TOML).
     ///
     /// # Errors
-    /// The first thing that is wrong, with its key.
+    /// The first error, with its key.
     pub fn from_json(text: &str) -> Result<Query, ControllerError> {
         let mut json = serde_json::Deserializer::from_str(text);
         let query: Query = serde_path_to_error::deserialize(&mut json).map_err(|e| unreadable(text, &e, HINT))?;

@@ -1,17 +1,17 @@
-//! Replay of a window on one link: data accepted and served by the queue at each point, and at the next one.
+//! Replay of a window on one link: the data that the queue accepted and served at each point and at the next point.
 
 use crate::model::{EPS, LinkModel, Range};
 use crate::slice::initial_service;
 use crate::window::{Observation, POINTS, Window};
 
-/// One link's way through a window and on to the next point (index `len`).
+/// The trajectory of one link through a window to the next point (index `len`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trajectory {
     /// N: cumulative packets that the queue accepted.
     pub accepted: [f64; POINTS + 1],
     /// I: cumulative packets that the link served, before jitter.
     pub served: [f64; POINTS + 1],
-    /// Points of the window; the next point has this index.
+    /// Number of points of the window; the next point has this index.
     pub len: usize,
 }
 
@@ -21,7 +21,7 @@ impl Trajectory {
         (self.accepted[t] - self.served[t]).max(0.0)
     }
 
-    /// Replace the next point according to `w.sent_next`, on the replay's link of capacity `c` and buffer `b`.
+    /// Replace the next point according to `w.sent_next`, on the trajectory's link of capacity `c` and buffer `b`.
     pub fn with_next(mut self, w: &Window, c: f64, b: f64) -> Trajectory {
         let last = self.len - 1;
         let before = self.served[last];
@@ -30,15 +30,15 @@ impl Trajectory {
         self
     }
 
-    /// Packets in the queue at the next point, once packets in transit have arrived.
+    /// Packets in the queue at the next point, after packets in transit have arrived.
     pub fn queue_next(&self) -> f64 {
         self.queue(self.len)
     }
 }
 
 impl Window {
-    /// The observation that a link on this trajectory causes when it has delivered `delivered` at the next point:
-    /// losses are seen at every point whose accepted packets have all been delivered.
+    /// The observation at the next point on this trajectory, if the link has delivered `delivered` by then. Losses are
+    /// visible at every point whose accepted packets have all been delivered.
     pub fn observe(&self, link: &Trajectory, delivered: f64) -> Observation {
         let mut new = Observation { delivered, visible: self.visible, lost: [0.0; POINTS + 1] };
         new.lost[..self.visible].copy_from_slice(&self.lost[..self.visible]);
@@ -48,7 +48,7 @@ impl Window {
                 break;
             }
             let sent = if t < self.len { self.sent[t] } else { self.sent_next };
-            // Rounding of an accepted amount is not a loss.
+            // A rounding error in an accepted amount is not a loss.
             let lost = sent - link.accepted[t];
             known = if lost > known + EPS { lost } else { known };
             new.lost[t] = known;
@@ -58,8 +58,8 @@ impl Window {
     }
 }
 
-/// Play the window at capacity `c` and buffer `b`, in packets (a step), from `served` = I\[0\] and `accepted` = N\[0\] (which
-/// is read only if the first point's losses are not known).
+/// Replay the window at capacity `c` (packets per step) and buffer `b` (packets), from `served` = I\[0\] and `accepted`
+/// = N\[0\]. `accepted` is read only if the first point's losses are not known.
 pub fn replay(w: &Window, c: f64, b: f64, served: f64, accepted: f64) -> Trajectory {
     let mut link = Trajectory { accepted: [0.0; POINTS + 1], served: [0.0; POINTS + 1], len: w.len };
     link.accepted[0] = if w.visible > 0 { w.accepted(0) } else { accepted };
@@ -77,7 +77,8 @@ pub fn replay(w: &Window, c: f64, b: f64, served: f64, accepted: f64) -> Traject
     link
 }
 
-/// N\[0\] that the window allows at buffer `b` and I\[0\] = `served`: one value if its losses are known.
+/// Returns the range of N\[0\] that the window allows at buffer `b` and I\[0\] = `served`: a single value if the
+/// point's losses are known.
 pub fn initial_accepted(w: &Window, b: f64, served: f64) -> Range {
     if w.visible > 0 {
         let known = w.accepted(0);
@@ -87,13 +88,13 @@ pub fn initial_accepted(w: &Window, b: f64, served: f64) -> Range {
     Range::new(w.delivered_last().max(served).min(max), max)
 }
 
-/// The two extreme trajectories of capacity `c` and buffer `b`, longest queue first (smallest I\[0\]), shortest queue second;
-/// `None` if (`c`, `b`) does not explain the window.
+/// Returns the two extreme trajectories of capacity `c` and buffer `b`: first the longest queue (smallest I\[0\]), then
+/// the shortest. `None` if (`c`, `b`) does not explain the window.
 pub fn extreme_trajectories(w: &Window, model: &LinkModel, c: f64, b: f64) -> Option<[Trajectory; 2]> {
     Some(trajectories_from(w, c, b, initial_service(w, model, c, b)?))
 }
 
-/// The trajectories from both ends of the interval of I\[0\], longest queue first.
+/// Returns the trajectories from both ends of the interval of I\[0\], longest queue first.
 pub fn trajectories_from(w: &Window, c: f64, b: f64, served: Range) -> [Trajectory; 2] {
     let longest = initial_accepted(w, b, served.min).max;
     let shortest = initial_accepted(w, b, served.max).min;

@@ -1,11 +1,11 @@
-//! The network's moves: possible observations at the next point on a link of the belief.
+//! The network's moves: possible observations at the next point, on links of the belief.
 //!
-//! A move is played on one link: C and B at a corner of what both the root's window and the current one allow, I\[0\]
-//! at one end, S at one end. So all losses of a move fit together, and at most 16 moves, mostly 2 to 8, remain without
-//! duplicates.
+//! Each move is played on one link. Its C and B are at a corner of what both the root's window and the current window
+//! allow, I\[0\] is at one end of its range, and S at one end of its range. All losses of a move are therefore
+//! consistent. At most 16 moves remain after duplicates are removed, usually 2 to 8.
 //!
-//! Packets sent now arrive one point later, so moves and most of the belief after them do not depend on the
-//! controller's action: a [`Branch`] is computed once for all actions.
+//! Packets sent now arrive one point later, so the moves, and most of the belief after them, do not depend on the
+//! controller's action. A [`Branch`] is therefore computed once for all actions.
 
 use crate::bounds::Bounds;
 use crate::bounds_fast::{Ends, Path, Within};
@@ -15,26 +15,26 @@ use crate::slice::AtCapacity;
 use crate::window::{Observation, Window};
 use std::cell::OnceCell;
 
-/// The maximum number of moves: 4 corners, 2 ends of I\[0\], 2 of S.
+/// The maximum number of moves: 4 corners, 2 ends of I\[0\], 2 ends of S.
 pub const MAX_REPLIES: usize = 16;
 
-/// Observations that differ by less are one, packets.
+/// Observations that differ by less are considered equal, packets.
 const SAME: f64 = 1e-3;
 
 /// A move of the network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reply {
-    /// Observation of the sender.
+    /// The sender's observation.
     pub observed: Observation,
-    /// Capacity of the link that it is played on, packets per step.
+    /// Capacity of the link on which the move is played, packets per step.
     pub c: f64,
-    /// Its buffer, packets.
+    /// Buffer of that link, packets.
     pub b: f64,
-    /// Its queue at the new point, packets.
+    /// Queue of that link at the new point, packets.
     pub queue: f64,
 }
 
-/// Moves in a list without allocation.
+/// A list of moves without heap allocation.
 #[derive(Debug, Clone, Copy)]
 pub struct Replies {
     all: [Reply; MAX_REPLIES],
@@ -73,14 +73,14 @@ impl Replies {
 #[derive(Debug, Clone, Copy)]
 struct Mover {
     path: Path,
-    /// The buffer that the trajectories have: the link's, up to rounding.
+    /// The buffer of the trajectories: that of the link, adjusted for rounding.
     b: f64,
-    /// Longest queue first.
+    /// The two trajectories, longest queue first.
     trajectories: [Trajectory; 2],
 }
 
 impl Mover {
-    /// `None` if the link does not explain the window.
+    /// Returns `None` if the link does not explain the window.
     fn of(path: Path, w: &Window, model: &LinkModel) -> Option<Mover> {
         let at = AtCapacity::new(w, model, path.c)?;
         let (b, trajectories) = path.trajectories_at(&at, w, model)?;
@@ -88,7 +88,8 @@ impl Mover {
     }
 }
 
-/// A link of the belief with what its two extreme trajectories have accepted and served at the window's last point.
+/// A link of the belief, with the amounts that its two extreme trajectories have accepted and served at the window's
+/// last point.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     path: Path,
@@ -102,7 +103,7 @@ impl Last {
         Last { path, accepted_served }
     }
 
-    /// Queues at the next point when `arriving` packets reach the link by then.
+    /// Returns the queues at the next point if `arriving` packets reach the link by then.
     #[inline]
     fn queues(&self, arriving: f64) -> [f64; 2] {
         let Path { c, b } = self.path;
@@ -116,7 +117,7 @@ impl Last {
 /// At most four links.
 type Links<T> = [Option<T>; 4];
 
-/// Return the first four, and whether there is one.
+/// Return the first four items, or `None` if there is no item.
 fn links<T: Copy>(all: impl Iterator<Item = T>) -> Option<Links<T>> {
     let mut links = [None; 4];
     for (link, place) in all.zip(&mut links) {
@@ -125,35 +126,36 @@ fn links<T: Copy>(all: impl Iterator<Item = T>) -> Option<Links<T>> {
     links[0].is_some().then_some(links)
 }
 
-/// Successors of a window before its next arrivals are chosen.
+/// The successors of a window before its next arrivals are known.
 #[derive(Debug, Clone)]
 pub struct Branch {
-    /// The window; `sent_next` excludes the packets sent in the step that led here.
+    /// The window. `sent_next` excludes the packets sent in the step that led to it.
     window: Window,
-    /// C's range; `None` if rounding left one link only.
+    /// Range of C; `None` if rounding left a single link.
     ends: Option<Ends>,
-    /// Links of the window's own belief.
+    /// Links of the window's belief.
     own: Links<Last>,
-    /// Links of the network's moves: what the search's root allows as well. They do not depend on the next arrivals, so
-    /// all actions that lead here share them. Boxed, since most branches have no moves and all are copied.
+    /// Links on which the network moves: those that the search's root also allows. They do not depend on the next
+    /// arrivals, so all actions that lead to this branch share them. Boxed, because most branches have no moves and all
+    /// branches are copied.
     moves: OnceCell<Box<Links<Mover>>>,
 }
 
 impl Branch {
     /// Compute the successors of `window`; `None` if no link explains it. The packets that reach the queue by the next
-    /// point is `window.sent_next` without `arriving`, which [`Branch::bounds`] and [`Branch::replies`] take.
+    /// point are `window.sent_next` plus `arriving`, which [`Branch::bounds`] and [`Branch::replies`] take.
     pub fn new(window: Window, model: &LinkModel) -> Option<Branch> {
         let ends = Ends::new(&window, model)?;
         let own = links(ends.corners().trajectories(&window, model).map(|(path, _, both)| Last::of(path, &both)))?;
         Some(Branch { window, ends: Some(ends), own, moves: OnceCell::new() })
     }
 
-    /// The window when `arriving` packets reach the queue by the next point.
+    /// Returns the window if `arriving` packets reach the queue by the next point.
     pub fn window(&self, arriving: f64) -> Window {
         Window { sent_next: self.window.sent[self.window.len - 1] + arriving, ..self.window }
     }
 
-    /// Bounds at the corners when `arriving` packets reach the queue by the next point.
+    /// Returns the bounds at the corners if `arriving` packets reach the queue by the next point.
     pub fn bounds(&self, arriving: f64) -> Bounds {
         let none = Range::new(f64::INFINITY, f64::NEG_INFINITY);
         let mut all = Bounds { c: none, b: none, q: none, safe_rate: f64::INFINITY, min_c_plus_b: f64::INFINITY };
@@ -168,8 +170,8 @@ impl Branch {
         all
     }
 
-    /// Return the network's moves when `arriving` packets reach the queue by the next point, on links that `within`
-    /// allows. `model` and `within` have to be the same in all calls.
+    /// Return the network's moves if `arriving` packets reach the queue by the next point, on links that `within`
+    /// allows. `model` and `within` must be the same in all calls.
     pub fn replies(&self, model: &LinkModel, within: &Within, arriving: f64) -> Replies {
         let mut replies = Replies::new();
         let w = self.window(arriving);
@@ -196,7 +198,7 @@ impl Branch {
         replies
     }
 
-    /// Links on which the network moves, with their trajectories up to the window's last point.
+    /// Returns the links on which the network moves, with their trajectories up to the window's last point.
     fn moves(&self, model: &LinkModel, within: &Within) -> &Links<Mover> {
         self.moves.get_or_init(|| {
             let w = &self.window;
@@ -209,12 +211,12 @@ impl Branch {
         })
     }
 
-    /// Return the successor after `reply`, before the next action; `None` if no link explains it, which rounding can
+    /// Return the successor after `reply`, before the next action. `None` if no link explains it, which rounding can
     /// cause at the extremes.
     pub fn after(&self, model: &LinkModel, arriving: f64, reply: &Reply) -> Option<Branch> {
         let mut window = self.window(arriving);
         window.slide(&reply.observed, 0.0);
-        // Losses can narrow C so much that the search for its range misses it; the link of the move is in it.
+        // Losses can narrow C so much that the search for its range misses it; the range contains the link of the move.
         Branch::new(window, model).or_else(|| {
             let path = Path { c: reply.c, b: reply.b };
             let own = links(path.trajectories(&window, model).iter().map(|both| Last::of(path, both)))?;

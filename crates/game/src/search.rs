@@ -1,8 +1,9 @@
-//! The search: the controller's best action against every move of the network, some steps ahead (alpha-beta).
+//! The search for the controller's best action against every move of the network over several steps (alpha-beta).
 //!
-//! Each step is a move of the controller (an action) and one of the network: an observation that a link of the belief
-//! may cause, and, as a second adversary, how large the encoder's batches become. Values are compared component by
-//! component ([`crate::objective`]); among equal actions the first of the query's list is taken.
+//! Each step is a move of the controller (an action) and a move of the network: an observation that a link of the
+//! belief can cause, and, as a second adversary, the size of the encoder's batches relative to their target. Values are
+//! compared in lexicographic order of their components ([`crate::objective`]); of equal actions the first in the
+//! query's list is taken.
 
 use crate::action::Action;
 use crate::believe::Belief;
@@ -16,10 +17,10 @@ use crate::reply::{Branch, MAX_REPLIES, Replies, Reply};
 use crate::state::{Situation, State, amounts};
 use std::cmp::Reverse;
 
-/// History of the path to a node, for metrics that depend on time.
+/// History of the path from the root to a node, for metrics that depend on time.
 #[derive(Debug, Clone, Copy)]
 struct Way {
-    /// Steps from the root.
+    /// Number of steps from the root.
     steps: u32,
     /// The step at which C's range first shrank.
     shrink: f64,
@@ -32,14 +33,14 @@ struct Way {
 /// A state before the controller's move.
 struct Node<'a> {
     branch: &'a Branch,
-    /// Sent in the step before: reaches the queue by the next point.
+    /// Packets sent in the previous step; they reach the queue by the next point.
     arriving: f64,
     bounds: Bounds,
     frames: Frames,
     way: Way,
 }
 
-/// State with which a line is compared.
+/// The root's values, against which the outcome of a line of play is measured.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     bounds: Bounds,
@@ -48,7 +49,7 @@ struct Start {
     delivered: f64,
 }
 
-/// An action of the root with its value.
+/// An action at the root with its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     /// Index of its template in the query.
@@ -59,11 +60,11 @@ pub struct Judged {
     pub value: Value,
     /// The network's best move, the first of equal ones; `None` if no link explains what follows.
     pub reply: Option<Reply>,
-    /// The corresponding factor of the encoder.
+    /// The encoder's factor in that move.
     pub factor: f64,
 }
 
-/// The decision.
+/// The search's decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
     /// Index of the template in the query.
@@ -76,7 +77,7 @@ pub struct Decision {
     pub nodes: u64,
 }
 
-/// A move of the controller and the network's best answer.
+/// A move of the controller and the network's best reply.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ply {
     /// Index of the template in the query.
@@ -85,7 +86,7 @@ pub struct Ply {
     pub action: Action,
     /// The network's move.
     pub reply: Option<Reply>,
-    /// M, max C and Q after it.
+    /// M, max C and Q after the reply.
     pub after: Option<[f64; 3]>,
 }
 
@@ -101,17 +102,19 @@ pub struct Search<'a> {
     frames: Frames,
     depth: u32,
     nodes: u64,
-    /// Branches of the nodes on the current line, by steps from the root.
+    /// Branches of the nodes on the current line of play, by number of steps from the root.
     scratch: Vec<Vec<Option<Option<Branch>>>>,
-    /// By steps from the root: the action and the reply that were best the last time, tried first.
+    /// By number of steps from the root: the action and the reply that were best the previous time; they are tried
+    /// first.
     killers: Vec<(usize, usize)>,
-    /// By steps from the root: how often each reply ended a move of the network, most often first after the killer.
+    /// By number of steps from the root: how often each reply caused a cutoff. After the killer, replies are tried in
+    /// decreasing order of this count.
     refutations: Vec<[u32; MAX_REPLIES]>,
 }
 
 impl<'a> Search<'a> {
-    /// Prepare a search; `None` if no link of `model` explains the state's window. `bounds` are those of the belief:
-    /// actions of the root are made from them, so they should be exact.
+    /// Prepare a search; `None` if no link of `model` explains the state's window. `bounds` are the bounds of the
+    /// belief. The actions at the root are computed from them, so they should be exact.
     pub fn new(
         query: &'a Query,
         model: &LinkModel,
@@ -156,7 +159,7 @@ impl<'a> Search<'a> {
         Way { steps: 0, shrink: NEVER, raise: NEVER, factor: None }
     }
 
-    /// Returns the first of the best actions.
+    /// Returns the best action, the first if several are equal.
     pub fn decide(&mut self) -> Decision {
         let root = self.root.clone();
         let node = self.node(&root);
@@ -174,8 +177,8 @@ impl<'a> Search<'a> {
         Decision { template: best.1.template, action: best.1.action, value: best.0, nodes: self.nodes }
     }
 
-    /// Return every action of the root with its exact value, in the query's order: the regrets that trees are fitted
-    /// to.
+    /// Return every action of the root with its exact value, in the query's order. Trees are fitted to the differences
+    /// between these values.
     pub fn decide_all(&mut self) -> Vec<Judged> {
         let root = self.root.clone();
         let node = self.node(&root);
@@ -203,7 +206,7 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// Returns the line of play in which both sides act optimally, at most `depth` steps.
+    /// Returns the line of play in which both sides act optimally, with at most `depth` steps.
     pub fn line(&mut self) -> Vec<Ply> {
         let depth = self.depth;
         let (mut branch, mut plies) = (self.root.clone(), Vec::new());
@@ -262,7 +265,7 @@ impl<'a> Search<'a> {
         branches
     }
 
-    /// The controller's move: the minimum over its actions.
+    /// The controller's move: returns the minimum over its actions.
     fn controller(&mut self, node: &Node, alpha: Value, beta: Value) -> Value {
         let steps = node.way.steps as usize;
         let choices = self.choices(node);
@@ -272,7 +275,7 @@ impl<'a> Search<'a> {
         let first = self.killers[steps].0;
         let first = choices.iter().position(|c| c.template == first).unwrap_or(0);
         for k in 0..choices.len() {
-            // The killer first, then the others in order.
+            // The killer is tried first, then the other actions in order.
             let choice = &choices[if k == 0 {
                 first
             } else if k <= first {
@@ -293,7 +296,7 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// The network's move: the maximum over its observations and the encoder's factors.
+    /// The network's move: returns the maximum over its observations and the encoder's factors.
     #[allow(clippy::too_many_arguments)]
     fn network(
         &mut self,
@@ -316,7 +319,7 @@ impl<'a> Search<'a> {
         let mut best = Value::MIN;
         for &factor in factors {
             let mut order: [usize; MAX_REPLIES] = std::array::from_fn(|j| j);
-            // The first of equal replies is looked for in their own order.
+            // Of equal replies the first in their original order is reported.
             if found.is_none() {
                 let (killer, refuted) = (self.killers[steps].1, &self.refutations[steps]);
                 order[..replies.len()].sort_by_key(|&j| (j != killer, Reverse(refuted[j])));
@@ -345,7 +348,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        // No link explains the successors: nothing is gained or lost.
+        // No link explains any successor, so the node itself is evaluated.
         if best == Value::MIN { self.evaluate(node) } else { best }
     }
 
@@ -405,8 +408,8 @@ impl<'a> Search<'a> {
 }
 
 impl Situation {
-    /// Prepare a search of the game from here, on the points and with the jitter that the belief rests on, and, once
-    /// max C is held, on links no faster than that. `None` if no such link explains the points.
+    /// Prepare a search from this situation, with the points and the jitter on which the belief is based. If max C is
+    /// held, only links up to that capacity are considered. `None` if no such link explains the points.
     pub fn search<'a>(&self, query: &'a Query) -> Option<Search<'a>> {
         let Belief { bounds, points, slack, jitter, .. } = self.belief;
         let window = self.state.window.latest(points.min(self.state.window.len))?;
@@ -430,7 +433,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     impl Search<'_> {
-        /// The definition: no pruning, no order, nothing shared between actions.
+        /// The definition: without pruning, move ordering or sharing between actions.
         fn plain(&self, node: &Node) -> Value {
             if node.way.steps == self.depth {
                 return self.evaluate(node);
@@ -465,7 +468,7 @@ mod tests {
         Query::from_json(&serde_json::to_string(&toml).unwrap()).unwrap()
     }
 
-    /// The same decision as by the definition, to the bit, on all shipped queries.
+    /// On all shipped queries the search returns exactly the decision of the definition.
     #[test]
     fn pruning_order_and_sharing_change_no_decision() {
         for (seed, name) in ["bulk", "conference", "cloud-gaming", "live"].into_iter().enumerate() {

@@ -1,7 +1,7 @@
-//! A shield of a few comparisons after a tree, with which every leaf satisfies [`promises`] on every belief.
+//! A shield: a few rules applied after a tree, with which every leaf satisfies [`promises`] on every belief.
 //!
-//! A tree is fitted to examples, so some belief always reaches a leaf that was not made for it. The shield is data of
-//! the controller file: what is proved, what runs and what is explained is one text.
+//! A tree is fitted to examples, so some beliefs reach a leaf that was not made for them. The shield is part of the
+//! controller file, so the same text is proved, executed and explained.
 
 use crate::action::{Action, Send, Waiting};
 use crate::form::{Amounts, Form};
@@ -11,7 +11,7 @@ use std::fmt;
 /// The left side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The packets that must arrive.
+    /// The packets that must arrive for the message to be decoded.
     Message,
     /// All packets of the step.
     Rate,
@@ -29,7 +29,8 @@ pub struct Condition {
 impl Condition {
     /// Parse `message <= R0` or `rate <= 3 M - Q`.
     ///
-    /// # Errors A description of the invalid part.
+    /// # Errors
+    /// A description of the invalid part.
     pub fn parse(text: &str) -> Result<Condition, String> {
         let wrong = || format!("`{text}` is not a comparison such as `message <= R0` or `rate <= 3 M - Q`");
         let (left, right) = text.split_once("<=").ok_or_else(wrong)?;
@@ -72,11 +73,11 @@ impl<'de> Deserialize<'de> for Condition {
     }
 }
 
-/// The alternative action.
+/// The action that replaces a leaf's action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Instead {
-    /// Send nothing; encode as the leaf decides.
+    /// Send nothing. Encode as the leaf decides.
     Hold,
     /// Send nothing and skip the next frames.
     Skip,
@@ -86,20 +87,20 @@ pub enum Instead {
     Oldest,
 }
 
-/// One comparison.
+/// A rule of a shield.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AnyRule", into = "AnyRule")]
 pub enum Rule {
-    /// Take another action if the condition fails.
+    /// Take another action if the condition does not hold.
     Unless {
         /// The required condition.
         unless: Condition,
         /// The action if it fails.
         instead: Instead,
     },
-    /// Cap the rate. Where the cap is below the message nothing is sent: a message is never truncated.
+    /// Cap the rate. If the cap is below the message, send nothing: a message is never truncated.
     Cap {
-        /// Maximum, packets; a negative limit counts as 0.
+        /// Maximum rate, packets; a negative value counts as 0.
         at: Form,
     },
 }
@@ -111,7 +112,7 @@ enum Capped {
     Rate,
 }
 
-/// A rule with all keys that a rule may have.
+/// A rule with all keys that occur in rules.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct AnyRule {
@@ -147,14 +148,14 @@ impl From<Rule> for AnyRule {
     }
 }
 
-/// Rules in order, each applied to the result of those before it.
+/// A list of rules. Each is applied to the result of the previous rules.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Shield(pub Vec<Rule>);
 
 impl Shield {
-    /// Return the standard rules: the newest batch instead of more than `R0`, nothing if that is still more, and no
-    /// more than three steps of the minimum capacity, less the queue.
+    /// Return the standard rules: the newest batch in place of more than `R0`; nothing if the newest batch exceeds
+    /// `R0`; and at most three steps of the minimum capacity minus the queue.
     pub fn standard() -> Shield {
         let safe = Condition { side: Side::Message, limit: Form([0.0, 0.0, 1.0, 0.0]) };
         let room = Form([3.0, -1.0, 0.0, 0.0]);
@@ -212,9 +213,10 @@ impl Instead {
 pub struct Promises {
     /// `rate - message`.
     pub rate_covers_message: f64,
-    /// Repair minus the packets that may be lost, `max(0, rate - R0)`: the message is decoded in any case.
+    /// Number of repair packets minus the packets that may be lost, `max(0, rate - R0)`. If it is not negative, the
+    /// message is decoded in any case.
     pub decodable: f64,
-    /// `max(2 M, Q - M)` less the queue a step later, at the minimum capacity.
+    /// `max(2 M, Q - M)` minus the queue one step later, at the minimum capacity.
     pub queue: f64,
 }
 

@@ -1,20 +1,20 @@
-//! Beliefs for one value of capacity: everything is a function of the service at the window's first point, I\[0\].
+//! Beliefs for a fixed capacity: everything is a function of the service at the window's first point, I\[0\].
 //!
-//! With N = A - L, the link of thesis section 2.3 at steps of one RTprop is
-//! N\[t\] = min(N\[t-1\] + A\[t\] - A\[t-1\], I\[t-1\] + K), I\[t\] = min(I\[t-1\] + C, N\[t\]), with K = C + B. Where
-//! losses are known N is known, so I\[t\] = min(I\[0\] + C t, m_t) with m_t = min over 1 <= s <= t of N\[s\] + C (t -
-//! s). Every bound of K then falls, or does not change, as I\[0\] grows, so that the I\[0\] that have some K are one
-//! interval, and the range of K is found at its ends (docs/formal/game.md).
+//! With N = A - L, the link of thesis section 2.3 in steps of one rtprop is N\[t\] = min(N\[t-1\] + A\[t\] - A\[t-1\],
+//! I\[t-1\] + K), I\[t\] = min(I\[t-1\] + C, N\[t\]), with K = C + B. If the losses are known, N is known, and I\[t\] =
+//! min(I\[0\] + C t, m_t) with m_t = min over 1 <= s <= t of N\[s\] + C (t - s). No bound on K increases with I\[0\].
+//! The values of I\[0\] for which a K exists are therefore an interval, and the range of K is found at its ends
+//! (docs/formal/game.md).
 
 use crate::model::{EPS, LinkModel, Range};
 use crate::window::{POINTS, Window};
 
-/// Possible values for one value of C.
+/// Possible values for a fixed C.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slice {
-    /// I\[0\] that some buffer explains.
+    /// Values of I\[0\] with which some buffer explains the window.
     pub served: Range,
-    /// Buffers that some I\[0\] explains.
+    /// Buffers with which some I\[0\] explains the window.
     pub b: Range,
 }
 
@@ -30,11 +30,11 @@ fn chain(w: &Window, c: f64) -> [f64; POINTS] {
     m
 }
 
-/// I\[0\] that the delivered packets allow if nothing is known of the buffer.
+/// Returns the range of I\[0\] that the delivered packets allow, for an unknown buffer.
 fn without_buffer(w: &Window, model: &LinkModel, c: f64, m: &[f64; POINTS]) -> Option<Range> {
     let s = &w.delivered;
     let mut served = Range::new(s[0], if w.visible > 0 { w.accepted(0) } else { w.sent[0] - w.lost_before });
-    // The packets served by the points `jitter` steps before these, of which all but the last are before the window.
+    // Packets served by the points `jitter` steps before these. All but the last of these points precede the window.
     for (k, delivered) in s[..w.len].iter().take(model.jitter + 1).enumerate() {
         served.max = served.max.min(delivered + c * (model.jitter - k) as f64);
     }
@@ -44,7 +44,8 @@ fn without_buffer(w: &Window, model: &LinkModel, c: f64, m: &[f64; POINTS]) -> O
         if m[t] < s[t] - EPS {
             return None;
         }
-        // A queue that was empty at a point whose losses are unknown had served more than was delivered at the end.
+        // If the queue had been empty at a point whose losses are unknown, more would have been served than was
+        // delivered at the end.
         if t + model.jitter < w.len && m[t] > s[t + model.jitter] + EPS {
             served.max = served.max.min(s[t + model.jitter] - since);
         }
@@ -52,23 +53,23 @@ fn without_buffer(w: &Window, model: &LinkModel, c: f64, m: &[f64; POINTS]) -> O
     settle(served)
 }
 
-/// Returns the interval if it is not empty; ends that cross by at most `EPS` are joined.
+/// Returns the interval if it is not empty. Ends that cross by at most `EPS` are merged.
 fn settle(range: Range) -> Option<Range> {
     if range.min > range.max + EPS { None } else { Some(Range::new(range.min, range.max.max(range.min))) }
 }
 
-/// Minimum K for the packets accepted by point `t`: N\[t\], or the minimum that a hidden point has accepted.
+/// Minimum K for the packets accepted by point `t`: N\[t\], or the minimum that a hidden point can have accepted.
 fn needed(w: &Window, t: usize) -> f64 {
     if t < w.visible { w.accepted(t) } else { w.delivered_last() }
 }
 
-/// Points t >= 1 whose accepted packets bound K from below: the visible ones, and the first hidden one (the service
-/// before later ones is larger, and nothing more is known of what they accepted).
+/// Points t >= 1 whose accepted packets bound K from below: the visible points and the first hidden point. (Before
+/// later hidden points more was served, and no more is known of the packets that they accepted.)
 fn bounding_points(w: &Window) -> std::ops::Range<usize> {
     1..if w.visible == 0 { 1 } else { (w.visible + 1).min(w.len) }
 }
 
-/// True if packets sent by the hidden points suffice: they accepted more than was delivered at the end.
+/// Returns whether the hidden points sent enough packets: they accepted more than was delivered at the end.
 fn hidden_were_sent(w: &Window) -> bool {
     match w.visible {
         0 => w.sent[0] - w.lost_before >= w.delivered_last() - EPS,
@@ -77,40 +78,40 @@ fn hidden_were_sent(w: &Window) -> bool {
     }
 }
 
-/// The first point's packets in the queue are I\[0\] less than this.
+/// N\[0\] if it is known, otherwise the packets delivered by the last point.
 fn at_first(w: &Window) -> f64 {
     if w.visible > 0 { w.accepted(0) } else { w.delivered_last() }
 }
 
-/// Points at which packets were lost.
+/// Returns the points at which packets were lost.
 fn losses(w: &Window) -> impl Iterator<Item = usize> {
     (1..w.visible.max(1)).filter(|&t| w.has_loss_at(t))
 }
 
-/// The values that a window allows at one capacity, for any buffer: input of every computation about buffers at that
-/// capacity.
+/// Values that a window allows at a fixed capacity, for any buffer. All computations about buffers at that capacity use
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtCapacity {
     /// The capacity, packets per step.
     pub c: f64,
-    /// m_t of the points.
+    /// m_t for each point.
     chain: [f64; POINTS],
-    /// I\[0\] that delivered packets allow.
+    /// Range of I\[0\] that the delivered packets allow.
     served: Range,
 }
 
-/// The I\[0\] and the buffers that explain the window at capacity `c`; `None` if there are none.
+/// Returns the I\[0\] and the buffers that explain the window at capacity `c`; `None` if there are none.
 pub fn slice(w: &Window, model: &LinkModel, c: f64) -> Option<Slice> {
     AtCapacity::new(w, model, c)?.slice(w, model)
 }
 
-/// The I\[0\] that explain the window at capacity `c` and buffer `b`; `None` if none does.
+/// Returns the I\[0\] that explain the window at capacity `c` and buffer `b`; `None` if there are none.
 pub fn initial_service(w: &Window, model: &LinkModel, c: f64, b: f64) -> Option<Range> {
     AtCapacity::new(w, model, c)?.initial_service(w, model, b)
 }
 
 impl AtCapacity {
-    /// `None` if the window contradicts capacity `c` with any buffer.
+    /// Returns `None` if the window contradicts capacity `c` for every buffer.
     pub fn new(w: &Window, model: &LinkModel, c: f64) -> Option<AtCapacity> {
         if !hidden_were_sent(w) {
             return None;
@@ -120,8 +121,8 @@ impl AtCapacity {
         Some(AtCapacity { c, chain, served })
     }
 
-    /// The I\[0\] and the buffers that explain the window, which must be the one from which this was computed; `None`
-    /// if there are none.
+    /// Returns the I\[0\] and the buffers that explain the window; `None` if there are none. `w` must be the window
+    /// from which this was computed.
     pub fn slice(&self, w: &Window, model: &LinkModel) -> Option<Slice> {
         let AtCapacity { c, chain: m, served: Range { min: mut lo, max: mut hi } } = *self;
         let (k_min, k_max) = (c + model.b.min, c + model.b.max);
@@ -174,7 +175,7 @@ impl AtCapacity {
         Some(Slice { served, b: Range::new(b.min.min(model.b.max), b.max.max(b.min.min(model.b.max))) })
     }
 
-    /// The I\[0\] that explain the window at buffer `b`; `None` if none does.
+    /// Returns the I\[0\] that explain the window at buffer `b`; `None` if there are none.
     pub fn initial_service(&self, w: &Window, model: &LinkModel, b: f64) -> Option<Range> {
         let AtCapacity { c, chain: m, served: Range { min: mut lo, max: mut hi } } = *self;
         let k = c + b;

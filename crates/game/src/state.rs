@@ -1,4 +1,4 @@
-//! A controller's knowledge when it decides.
+//! A controller's knowledge at the time of a decision.
 
 use crate::believe::Belief;
 use crate::bounds::Bounds;
@@ -14,12 +14,12 @@ use crate::window::Window;
 pub struct State {
     /// The last observations.
     pub window: Window,
-    /// Batches that wait, FEC frames in flight.
+    /// Batches that wait and FEC frames in flight.
     pub frames: Frames,
 }
 
 impl State {
-    /// An idle connection.
+    /// Creates the state of an idle connection.
     pub fn fresh() -> State {
         State { window: Window::fresh(), frames: Frames::new() }
     }
@@ -40,17 +40,17 @@ pub fn amounts(bounds: &Bounds) -> Amounts {
 pub struct Situation {
     /// Observations and frames.
     pub state: State,
-    /// Exact bounds where the model explains the observations.
+    /// Belief about the link; its bounds are exact if the model explains the observations.
     pub belief: Belief,
-    /// The held max C; with it the controller has converged.
+    /// The held max C. If it is set, the controller has converged.
     pub max_c: Option<f64>,
-    /// The held min B used by the belief: without it `R0` falls back to little more than M once the packets that showed
-    /// the buffer have left the window.
+    /// The held min B that the belief uses. Without it, `R0` would fall to little more than M after the packets that
+    /// showed the buffer have left the window.
     pub min_b: Option<f64>,
 }
 
 impl Situation {
-    /// Compute the belief, and hold its max C.
+    /// Compute the belief, and update the held bounds.
     pub fn new(state: State, model: &LinkModel, points: usize, held: &mut HeldCapacity) -> Situation {
         let latest = state.window.latest(points.min(state.window.len)).unwrap_or(state.window);
         let Remembered { belief, max_c, min_b } = held.believe(&latest, model, 1.0);
@@ -107,7 +107,7 @@ mod tests {
         assert!(last.min_b.is_some_and(|b| b > 20.0 && b <= 40.0 + 1e-6), "{:?}", last.min_b);
         assert!(alone.b.min < 2.0 && alone.safe_rate < 12.0);
         assert!(last.belief.bounds.safe_rate > 25.0 && last.belief.exact);
-        // The path changes to one with a small buffer.
+        // The path changes to a link with a small buffer.
         link.b = 2.0;
         for rate in [9.0, 30.0, 5.0, 5.0, 5.0, 5.0] {
             step(&mut link, rate);

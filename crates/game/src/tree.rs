@@ -1,4 +1,4 @@
-//! A decision tree with linear splits and linear leaves: the part of a controller file that decides.
+//! A decision tree with linear splits and linear leaves. It is the part of a controller file that decides.
 
 use crate::action::{Send, Template};
 use crate::features::{COUNT, FEATURES, index_of};
@@ -8,29 +8,29 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// The maximum number of nodes of a file: larger trees are not readable.
+/// The maximum number of nodes in a file; larger trees are not readable.
 pub const MAX_NODES: usize = 10_000;
 
 /// A linear form of features: the left side of a split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
-    /// Places in [`FEATURES`], increasing, with their coefficients.
+    /// Indices in [`FEATURES`], increasing, with their coefficients.
     terms: Vec<(usize, f64)>,
 }
 
 impl Split {
-    /// Returns the feature at `index` alone.
+    /// Returns the split on the feature at `index` only.
     pub fn one(index: usize) -> Split {
         Split { terms: vec![(index, 1.0)] }
     }
 
-    /// Places in [`FEATURES`], increasing, with their coefficients.
+    /// Indices in [`FEATURES`], increasing, with their coefficients.
     pub fn terms(&self) -> &[(usize, f64)] {
         &self.terms
     }
 
-    /// Return the value: products added to 0 in the order of [`FEATURES`], so that other implementations get the same
-    /// bits.
+    /// Return the value. The products are added to 0 in the order of [`FEATURES`], so that other implementations get
+    /// the same bits.
     pub fn at(&self, x: &[f64; COUNT]) -> f64 {
         self.terms.iter().fold(0.0, |sum, &(i, c)| sum + c * x[i])
     }
@@ -104,13 +104,13 @@ pub struct Leaf {
     /// A name for readers, such as the template's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Which batches are sent; left out in controllers of a rate alone.
+    /// Selection of the batches that are sent; omitted in controllers that decide only a rate.
     #[serde(default = "no_batch", skip_serializing_if = "is_no_batch")]
     pub send: Send,
     /// Rate, packets per step.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rate: Form,
-    /// Target of the next frames, packets; default: they are skipped.
+    /// Target size of the next frames, packets; default: they are skipped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub encode: Form,
 }
@@ -137,22 +137,22 @@ impl Leaf {
 /// Format of a node in files.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
-    /// `split <= at_most` goes to `then`, all else (NaN too) to `otherwise`.
+    /// If `split <= at_most`, continue at `then`, otherwise (also for NaN) at `otherwise`.
     Split {
         /// The compared form.
         split: Split,
         /// The threshold.
         at_most: f64,
-        /// Index of the node below the threshold, larger than this node's.
+        /// Index of the node for values up to the threshold; larger than this node's index.
         then: usize,
-        /// Index of the node above it, larger than this node's.
+        /// Index of the node for other values; larger than this node's index.
         otherwise: usize,
     },
     /// An action.
     Leaf(Leaf),
 }
 
-/// A node with all keys that a node may have.
+/// A node with all keys that occur in nodes.
 #[derive(Deserialize, Serialize, Default)]
 #[serde(deny_unknown_fields)]
 struct AnyNode {
@@ -197,7 +197,7 @@ impl<'de> Deserialize<'de> for Node {
     }
 }
 
-/// Nodes, the root first, all of which are reachable.
+/// A list of nodes, the root first, all of which are reachable.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Tree {
@@ -277,7 +277,7 @@ impl Tree {
         path
     }
 
-    /// Returns the path to the leaf in words, one comparison with its numbers a line.
+    /// Returns the path to the leaf in words. Each line has one comparison with its numbers.
     pub fn explain(&self, x: &[f64; COUNT]) -> Vec<String> {
         let path = self.path(x);
         let mut lines = Vec::with_capacity(path.len());

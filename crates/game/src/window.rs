@@ -1,13 +1,13 @@
-//! The last observations of a sender: packets sent, delivered and lost, cumulative, at up to six points a step apart.
+//! The last observations of a sender: cumulative packets sent, delivered and lost, at up to six points one step apart.
 
-/// Points of a window (thesis 4.5 and its artifact look six steps back).
+/// Maximum number of points of a window (section 4.5 of the thesis and its artifact look six steps back).
 pub const POINTS: usize = 6;
 
-/// Observations at the points 0 to `len` - 1, a step apart, the latest last; amounts in packets since the connection
-/// began.
+/// Observations at the points 0 to `len` - 1, one step apart, the latest last. Amounts are in packets since the
+/// connection began.
 ///
-/// `sent[t]` belongs to `delivered[t]`: it is what had been sent one RTprop before the time of `delivered[t]`, so that
-/// a link without queue and jitter delivers `delivered[t] == sent[t]`.
+/// `sent[t]` is the amount sent by one rtprop before the time of `delivered[t]`, so that a link without queue and
+/// jitter delivers `delivered[t] == sent[t]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// Number of points, 1 to [`POINTS`].
@@ -16,30 +16,30 @@ pub struct Window {
     pub sent: [f64; POINTS],
     /// S: cumulative packets delivered.
     pub delivered: [f64; POINTS],
-    /// L: cumulative packets lost; known for points below `visible` only.
+    /// L: cumulative packets lost; known only for points below `visible`.
     pub lost: [f64; POINTS],
-    /// Points whose losses are known: all packets sent by then were delivered or are lost. That is S\[len-1\] >= A\[t\]
-    /// - L\[t\].
+    /// Number of points whose losses are known: all packets sent by then were delivered or are lost, so S\[len-1\] >=
+    /// A\[t\] - L\[t\].
     pub visible: usize,
-    /// Losses known at or before the point before the window: L\[0\] is at least this.
+    /// Losses known by the last point before the window; L\[0\] is at least this.
     pub lost_before: f64,
     /// Cumulative packets sent that reach the queue by the next point (what A\[len\] will be).
     pub sent_next: f64,
 }
 
-/// Observations at the next point: the losses of the window extended by that point.
+/// Observation at the next point, with the known losses of the window extended by that point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// Cumulative packets delivered at the new point.
     pub delivered: f64,
-    /// Points of the extended window whose losses are known now.
+    /// Number of points of the extended window whose losses are now known.
     pub visible: usize,
     /// Cumulative losses of the extended window, for points below `visible`.
     pub lost: [f64; POINTS + 1],
 }
 
 impl Window {
-    /// The window of a connection that has been idle: nothing sent, delivered or lost at all points.
+    /// Returns the window of an idle connection: nothing sent, delivered or lost at any point.
     pub const fn fresh() -> Window {
         let none = [0.0; POINTS];
         Window {
@@ -53,7 +53,7 @@ impl Window {
         }
     }
 
-    /// Packets that the queue accepted by point `t` (N = A - L), for a point whose losses are known.
+    /// Packets that the queue accepted by point `t` (N = A - L). The point's losses must be known.
     #[inline]
     pub fn accepted(&self, t: usize) -> f64 {
         debug_assert!(t < self.visible);
@@ -72,15 +72,15 @@ impl Window {
         if self.visible > 0 { self.lost[self.visible - 1] } else { self.lost_before }
     }
 
-    /// True if packets were lost between the points `t - 1` and `t`, both of them visible.
+    /// Whether packets were lost between the points `t - 1` and `t`, both of which must be visible.
     #[inline]
     pub fn has_loss_at(&self, t: usize) -> bool {
         debug_assert!(t > 0 && t < self.visible);
         self.lost[t] > self.lost[t - 1] + crate::EPS
     }
 
-    /// Append the observed point and drop the oldest of a full window. `rate` packets are sent in the step that begins
-    /// now, and reach the queue one point later.
+    /// Append the observed point and drop the oldest point of a full window. `rate` packets are sent in the step that
+    /// begins now; they reach the queue one point later.
     pub fn slide(&mut self, new: &Observation, rate: f64) {
         let extended = self.len + 1;
         debug_assert!(new.visible >= self.visible && new.visible <= extended);
@@ -102,7 +102,7 @@ impl Window {
         self.sent_next += rate;
     }
 
-    /// The latest `len` points only; `None` if the window has fewer, or `len` is 0.
+    /// Returns only the latest `len` points; `None` if the window has fewer points or `len` is 0.
     pub fn latest(&self, len: usize) -> Option<Window> {
         let drop = self.len.checked_sub(len)?;
         if len == 0 {

@@ -1,4 +1,4 @@
-//! A belief exists for any observations, and states its basis.
+//! A belief exists for all observations, and states its source.
 
 use fairweir_game::link::{Link, random_window};
 use fairweir_game::{Belief, BeliefSource, LinkModel, POINTS, Window, believe, exact_bounds};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// The window of points (sent, delivered), without losses, with all possible losses known.
+/// A window of points (sent, delivered) without losses; all losses are known.
 fn window(points: &[(f64, f64)], sent_next: f64) -> Window {
     let mut w = Window { len: points.len(), visible: 0, sent_next, ..Window::fresh() };
     for (t, &(sent, delivered)) in points.iter().enumerate() {
@@ -40,7 +40,7 @@ fn a_window_of_the_model_is_believed_whole() {
 
 #[test]
 fn after_a_change_of_rate_fewer_points_count() {
-    // 10 packets per step, then 4: both busy.
+    // 10 packets per step, then 4 packets per step; the link is always busy.
     let w = window(&[(20.0, 10.0), (40.0, 20.0), (60.0, 30.0), (80.0, 34.0), (100.0, 38.0), (120.0, 42.0)], 140.0);
     let model = LinkModel::default();
     assert_eq!(exact_bounds(&w, &model), None);
@@ -53,7 +53,7 @@ fn after_a_change_of_rate_fewer_points_count() {
 
 #[test]
 fn a_stall_is_more_jitter() {
-    // A busy link of at least a packet a step delivers nothing for two steps.
+    // A busy link of at least one packet per step delivers nothing for two steps.
     let w = window(&[(20.0, 10.0), (40.0, 20.0), (60.0, 30.0), (80.0, 30.0), (100.0, 30.0), (120.0, 30.0)], 140.0);
     let belief = believe(&w, &LinkModel::default());
     assert_eq!((belief.from, belief.exact), (BeliefSource::LargerJitter, false));
@@ -62,7 +62,7 @@ fn a_stall_is_more_jitter() {
 
 #[test]
 fn a_burst_lost_a_packet_early_is_slack() {
-    // C = 10, B = 7. The queue is full at each loss; the second comes 0.7 packets before.
+    // C = 10, B = 7. The queue is full at each loss; at the second loss 0.7 packets would still fit.
     let model = LinkModel::default();
     let mut w = window(&[(0.0, 0.0), (17.0, 10.0), (29.0, 20.0), (41.0, 30.0), (53.0, 40.0), (53.0, 47.0)], 53.0);
     (w.lost, w.visible) = ([0.0, 0.0, 2.0, 4.7, 6.0, 6.0], POINTS);
@@ -74,7 +74,7 @@ fn a_burst_lost_a_packet_early_is_slack() {
 
 #[test]
 fn without_an_explaining_jitter_the_delivered_rate_remains() {
-    // More was delivered in a step than the fastest link of the model serves in two.
+    // In one step more was delivered than the fastest link of the model serves in two.
     let w = window(&[(0.0, 0.0), (900.0, 0.0), (900.0, 900.0)], 950.0);
     let belief = believe(&w, &LinkModel::default());
     assert_eq!((belief.from, belief.exact), (BeliefSource::DeliveredRate, false));

@@ -1,4 +1,4 @@
-//! The search: required decisions, and that pruning changes nothing.
+//! The search makes required decisions, and pruning does not change them.
 
 use fairweir_game::action::Send;
 use fairweir_game::link::random_window;
@@ -48,20 +48,20 @@ fn the_capacity_of_a_fixed_link_is_found() {
     for depth in [3, 5] {
         let query = Query { depth, ..query("conference") };
         let (rows, _) = rows(&query, &fixed(11));
-        // The published controller: min C 15 by step 9, max C 29 at step 12.
+        // The published controller reaches min C 15 by step 9 and max C 29 at step 12.
         assert!(rows[8].situation.belief.bounds.c.min >= 0.95 * 12.5, "depth {depth}");
         assert!(rows[10].situation.max_c.is_some_and(|c| c <= 30.0), "depth {depth}");
     }
 }
 
-/// The steps at which min C is within 5 % of a fixed link's and max C is at most 30 packets.
+/// Returns the steps at which min C is within 5 % of a fixed link's capacity and max C is at most 30 packets.
 fn found_at(query: &Query) -> (Option<usize>, Option<usize>) {
     let (rows, _) = rows(query, &fixed(20));
     let min = rows.iter().position(|r| r.situation.belief.bounds.c.min >= 0.95 * 12.5);
     (min, rows.iter().position(|r| r.situation.max_c.is_some_and(|c| c <= 30.0)))
 }
 
-/// The tolerated loss of a probe determines when max C is known; the width of the model and the horizon do not.
+/// The tolerated loss of a probe determines when max C becomes known; the width of the model and the horizon do not.
 #[test]
 fn bulk_finds_a_fixed_link_as_fast_as_its_tolerance_allows() {
     for cap in [200.0, 40_000.0] {
@@ -134,7 +134,7 @@ fn the_decision_is_the_first_of_the_best_of_all_actions() {
         assert_eq!(values.len(), query.actions.0.len());
         assert!(all.iter().all(|j| values[j.template] == j.value));
         assert_eq!(values.iter().min(), Some(&best));
-        // Both sides' best line begins with the decision.
+        // The best line of both sides begins with the decision.
         let line = s.search(&query).unwrap().line();
         assert_eq!(line[0].action, decision.action);
     }
@@ -155,7 +155,7 @@ fn scaled(w: &Window, k: f64) -> Window {
 #[test]
 fn away_from_the_models_bounds_the_game_is_scale_free() {
     let mut query = Query { depth: 3, ..query("conference") };
-    // Bounds far away, and nothing in packets.
+    // The model's bounds are far away, and no quantity is in packets.
     query.model = LinkModel { c: Range::new(0.01, 1e5), b: Range::new(0.01, 1e5), ..query.model };
     query.objective.limits.raise_packets = 0.0;
     query.objective.limits.tolerance_packets = 0.0;
@@ -173,7 +173,7 @@ fn away_from_the_models_bounds_the_game_is_scale_free() {
         };
         let (one, four) = (of(1.0), of(4.0));
         let bounds = &one.belief.bounds;
-        // A buffer that is pinned at the model's floor is not away from the bounds.
+        // If the buffer is at the model's minimum, the situation is not away from the bounds.
         if bounds.c.min < 0.1 || bounds.c.max > 5e4 || bounds.b.min < 0.1 || random.random::<f64>() < 0.2 {
             continue;
         }
@@ -187,7 +187,7 @@ fn away_from_the_models_bounds_the_game_is_scale_free() {
 
 #[test]
 fn the_encoder_is_an_adversary() {
-    // A batch for which 10 packets were asked, on a belief that can lose every packet above 12.
+    // A batch for which 10 packets were requested, with a belief in which every packet above 12 may be lost.
     let mut query = Query { depth: 3, ..query("conference") };
     let random = &mut ChaCha8Rng::seed_from_u64(8);
     let mut different = 0;
@@ -201,7 +201,7 @@ fn the_encoder_is_an_adversary() {
             s.search(&query).map(|mut search| search.decide().value)
         };
         let (exact, real, small, large) = (decide(1.0, 1.0), decide(0.6, 1.3), decide(0.6, 0.6), decide(1.3, 1.3));
-        // The adversary's choice is no better for the controller than either of its factors.
+        // The adversary's choice is at least as bad for the controller as each of its factors.
         assert!(real >= small && real >= large);
         different += usize::from(real != exact);
     }

@@ -1,4 +1,4 @@
-//! Random windows of links that satisfy the model: beliefs hold for the link that made them.
+//! Properties of beliefs for random windows of links that satisfy the model: the belief contains the link.
 
 use fairweir_game::link::{Link, random_window};
 use fairweir_game::{Fact, LinkModel, POINTS, Window, corners, exact_bounds, fast_bounds, initial_service, slice};
@@ -97,7 +97,8 @@ fn sliding_keeps_the_latest_points() {
     assert_eq!(w.latest(0), None);
 }
 
-/// C where two constraints meet that count from I\[0\], or where one counts from an empty queue; `None` for other kinds.
+/// Returns C from two constraints that count from I\[0\], or from a constraint that counts from an empty queue; `None`
+/// for other kinds.
 fn c_of(facts: [Option<Fact>; 2], w: &Window) -> Option<f64> {
     let s = |point: u8| w.delivered[usize::from(point)];
     let rate = |amount: f64, steps: i32| amount / f64::from(steps);
@@ -138,7 +139,8 @@ fn the_binding_observations_give_the_ends_of_c() {
 
 #[test]
 fn a_gap_in_the_capacities_is_reported() {
-    // Losses by points 2 and 4, all jitter one-sided: slow links with a long queue, or fast ones that were idle in between.
+    // Losses by points 2 and 4, with all jitter in one direction: either the link is slow with a long queue, or it is
+    // fast and was idle in between.
     let w = Window {
         sent: [
             50.780220751413175,

@@ -54,7 +54,8 @@ impl Cca {
 
     /// Loads and registers `compiled` as `name`.
     ///
-    /// # Errors As [`Cca::load`]; and [`KernelError::Conflict`] if a controller of that name exists, or the name is
+    /// # Errors
+    /// As [`Cca::load`]; and [`KernelError::Conflict`] if a controller of that name exists, or the name is
     /// invalid.
     pub fn load_as(compiled: &Compiled, name: &str, defaults: &Value) -> Result<Cca, KernelError> {
         let conflict =

@@ -162,7 +162,8 @@ pub fn params(place: &Place, name: &str, new: &Value) -> Result<Value, KernelErr
 
 /// Unloads everything that [`load`] has left, and restores the default.
 ///
-/// # Errors At the first step that fails; a repeated call resumes there.
+/// # Errors
+/// At the first step that fails; a repeated call resumes there.
 pub fn clean(place: &Place) -> Result<Undone, KernelError> {
     let mut undone = Undone::default();
     if place.is_untouched() {

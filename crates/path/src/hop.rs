@@ -22,7 +22,8 @@ pub struct HopConfig {
 impl HopConfig {
     /// Checks the configuration.
     ///
-    /// # Errors The first key whose value is rejected, such as `link.rate`.
+    /// # Errors
+    /// The first key whose value is rejected, such as `link.rate`.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.link.validate().map_err(|e| e.within("link"))?;
         self.queue.validate().map_err(|e| e.within("queue"))

@@ -53,7 +53,8 @@ pub(crate) const TAIL: Dur = Dur::from_secs(2);
 impl Config {
     /// Checks that the session can be run.
     ///
-    /// # Errors The first key whose value is rejected.
+    /// # Errors
+    /// The first key whose value is rejected.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_dur("duration_ns", self.duration_ns)?;
         if self.duration_ns < Dur::from_secs(3) {

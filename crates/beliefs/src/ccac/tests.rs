@@ -1,4 +1,4 @@
-//! The set against its definitions, point by point and pair by pair.
+//! Compares the belief set with its definitions, for each point and each pair of acknowledgements.
 
 use super::*;
 use crate::packet::Packet;
@@ -7,7 +7,7 @@ use crate::record::Ack;
 use crate::slice;
 use proptest::prelude::*;
 
-/// C_L by its definition: every pair of acknowledgements.
+/// C_L by its definition: the maximum over all pairs of acknowledgements.
 fn all_pairs(acks: &[Ack], jitter: f64) -> f64 {
     let mut least = 0.0f64;
     for (j, to) in acks.iter().enumerate() {
@@ -20,7 +20,8 @@ fn all_pairs(acks: &[Ack], jitter: f64) -> f64 {
     least
 }
 
-/// Equation 4.1.2's C_U: every pair between which each RTT is above R + D. A packet's time on the link counts for D.
+/// C_U by equation 4.1.2: the minimum over all pairs between which each RTT is above R + D. A packet's transmission
+/// time counts as part of D.
 fn thesis_most(packets: &[Packet], rate: f64, jitter: f64) -> f64 {
     let rtprop = packets.iter().filter_map(Packet::rtt).min().expect("some") as f64;
     let d = jitter + 1500.0 * 1e9 / rate;
@@ -62,7 +63,7 @@ proptest! {
         prop_assert!(belief.buffer_bytes.admits(path.buffer, 1e-3), "{belief:?} {}", path.buffer);
     }
 
-    /// Packets that CBR-delay explains are explained by CCAC, which has more behaviours.
+    /// CCAC has more behaviours than CBR-delay, so it explains all packets that CBR-delay explains.
     #[test]
     fn it_holds_the_cbr_delay_set(path in paths(), factor in 0.5f64..2.0) {
         let Some(at) = slice(&path.packets, path.rate * factor) else { return Ok(()) };
@@ -75,7 +76,7 @@ proptest! {
         prop_assert!(least <= d);
     }
 
-    /// No wider than the closed form that it replaces.
+    /// The set is no wider than the closed form of equation 4.1.2.
     #[test]
     fn it_is_within_the_closed_form(path in paths()) {
         let d = path.jitter as f64 + 2.0;
@@ -88,7 +89,7 @@ proptest! {
     }
 }
 
-/// A packet of a record in whole steps.
+/// A packet with times and sizes in whole steps.
 struct Whole {
     sent: i64,
     at: i64,
@@ -96,7 +97,7 @@ struct Whole {
     is_prompt: bool,
 }
 
-/// Whether a token count of whole bytes explains a record at whole times: each one tried.
+/// Returns whether a token count in whole bytes explains a record with integer times, by trying every count.
 fn every_count(packets: &[Packet], path: (u64, u64, u64)) -> bool {
     let (rate, rtprop, jitter) = (path.0 as i64, path.1 as i64, path.2 as i64);
     let acked: Vec<Whole> = packets
@@ -138,7 +139,7 @@ fn small_records() -> impl Strategy<Value = Vec<Packet>> {
         let (mut now, mut last) = (0, 0);
         let packet = |(i, (gap, bytes, delay, is_prompt)): (usize, (u64, u32, u64, bool))| {
             now += gap;
-            // one acknowledgement at a time
+            // acknowledgements have distinct times
             last = (now + delay).max(last + 1);
             let fate = Fate::Acked { at: last, frame: i as u32, is_prompt };
             Packet { sent: now, bytes, frame: i as u32, fate }

@@ -1,4 +1,4 @@
-//! Senders that are limited by one thing each, over a link of 12 Mbit/s and 40 ms.
+//! Senders that each have a single limit, over a link of 12 Mbit/s and 40 ms.
 
 use super::*;
 
@@ -14,7 +14,7 @@ enum Event {
     Ack { ack: i64, window: u16 },
 }
 
-/// A record, in which the frames count from 1 in the order of time.
+/// A record in which frames count from 1 in time order.
 #[derive(Default)]
 struct Record {
     events: Vec<(u64, Event)>,
@@ -49,13 +49,13 @@ impl Record {
     }
 }
 
-/// Each limit's fraction of the time.
+/// Returns the fraction of the time under a limit.
 fn share(periods: &[Period], limit: Limit) -> f64 {
     let length = |p: &Period| (p.to_ns - p.from_ns) as f64;
     periods.iter().filter(|p| p.limit == limit).map(length).sum::<f64>() / periods.iter().map(length).sum::<f64>()
 }
 
-/// A sender with a window of `window` packets over the link: each ACK lets a packet go, `answer_ns` later.
+/// A sender with a window of `window` packets. Each ACK releases a packet, which leaves `answer_ns` later.
 fn windowed(window: u64, answer_ns: u64, advertised: u16) -> Record {
     let mut record = Record::default();
     let service = MS * 2 / 3;
@@ -82,8 +82,8 @@ fn packets_that_follow_acks_are_held_by_the_window() {
     }
 }
 
-/// A sender with a window of packets, whose ACKs the path releases together every 5 ms; it responds to the first after
-/// a host's response time, and to the rest as fast as it writes.
+/// A sender with a fixed window. The path releases its ACKs together every 5 ms. The sender responds to the first ACK
+/// after a host's response time, and to the others as fast as it can write packets.
 #[test]
 fn a_bursty_path_is_no_clock_of_the_senders() {
     const HOLD: u64 = 5_000_000;
@@ -96,7 +96,7 @@ fn a_bursty_path_is_no_clock_of_the_senders() {
         let held = (free + RTT).next_multiple_of(HOLD);
         let place = sends.len() as u64 % 17;
         record.ack(held + place * 12_000, start + i64::from(MSS), WIDE);
-        // 60 to 400 us after its ACK, and never before the previous packet
+        // each packet leaves 60 to 400 us after its ACK, and never before the previous packet
         let answer = held + 60_000 + place * 20_000;
         sends.push(answer.max(sends[sends.len() - 1] + 15_000));
     }
@@ -108,7 +108,7 @@ fn a_bursty_path_is_no_clock_of_the_senders() {
 #[test]
 fn pacing_in_a_few_round_trips_of_many_is_not_claimed() {
     let mut record = windowed(80, 1000, WIDE);
-    // For 150 ms of 2 s the sender answers half-way between two ACKs.
+    // For 150 ms of 2 s the sender responds in the middle between two ACKs.
     for (at, event) in &mut record.events {
         if matches!(event, Event::Data { .. }) && (1000 * MS..1150 * MS).contains(at) {
             *at += MS / 3;
@@ -122,7 +122,7 @@ fn pacing_in_a_few_round_trips_of_many_is_not_claimed() {
 
 #[test]
 fn a_full_receive_window_is_distinguished_from_a_full_cwnd() {
-    // 20 packets of receive window, and 20 packets of cwnd; with one more the receive window is not the limit
+    // The receive window and cwnd both allow 20 packets. If the receive window allows one more, it is not the limit.
     let room = |packets: u16| (packets * MSS as u16).div_ceil(1 << SHIFT);
     let periods = windowed(20, 20_000, room(20)).periods(0);
     assert!(share(&periods, Limit::ReceiverWindow) > 0.95, "{periods:?}");
@@ -137,20 +137,20 @@ fn a_closed_window_is_the_receivers_until_it_opens() {
     record.data(0, 0, MSS, false);
     record.ack(RTT, mss, 0);
     record.ack(50 * RTT, mss, WIDE);
-    // a probe meanwhile is not data
+    // a window probe sent meanwhile is not data
     record.data(20 * RTT, mss - 1, 1, false);
     for n in 1..40 {
         record.data(50 * RTT + 5_000, n * mss, MSS, false);
     }
     let periods = record.periods(0);
-    // until the last packet of the burst that the window let go
+    // the period lasts until the last packet of the burst that the window released
     assert_eq!(
         periods,
         [Period { limit: Limit::ReceiverWindow, from_ns: 0, to_ns: 50 * RTT + 5_000, first_frame: 1, last_frame: 43 }]
     );
 }
 
-/// A sender that sends every `gap` independent of ACKs; `is_pushed` says which packets are pushed.
+/// A sender that sends every `gap`, independent of ACKs. `is_pushed` returns which packets are pushed.
 fn clocked(gap: u64, bytes: u32, segments: u64, is_pushed: impl Fn(u64) -> bool) -> Record {
     let mut record = Record::default();
     for n in 0..2000 {
@@ -164,7 +164,7 @@ fn clocked(gap: u64, bytes: u32, segments: u64, is_pushed: impl Fn(u64) -> bool)
 
 #[test]
 fn a_clock_of_its_own_is_pacing_unless_each_packet_is_the_last_there_is() {
-    // 1.7 ms does not divide the RTT: ACKs arrive in the middle of waits
+    // 1.7 ms does not divide the RTT, so ACKs arrive in the middle of waits
     let gap = 1_700_000;
     let pacing = clocked(gap, MSS, 1, |_| false).periods(0);
     assert!(share(&pacing, Limit::Pacing) > 0.95, "{pacing:?}");
@@ -220,7 +220,7 @@ fn recovery_lasts_from_what_is_sent_again_until_all_is_acknowledged() {
         record.ack(RTT + n * MS, (n as i64 + 1) * mss, WIDE);
         record.data(RTT + n * MS, (n as i64 + 10) * mss, MSS, false);
     }
-    // the fifth is lost and sent again
+    // the fifth packet is lost and retransmitted
     record.data(RTT + 5 * MS, 4 * mss, MSS, false);
     record.data(RTT + 25 * MS, 14 * mss, MSS, false);
     record.ack(2 * RTT + 5 * MS, 14 * mss, WIDE);
@@ -252,7 +252,7 @@ fn recoveries_wherever_they_begin_leave_the_ack_clock_seen() {
 
 #[test]
 fn at_the_receiver_only_limits_without_ack_clock_are_reported() {
-    // the receiver's view of a cwnd-limited sender: data one round trip after the ACKs that trigger it
+    // the receiver's view of a cwnd-limited sender: data comes one round trip after the ACKs that trigger it
     let flip = |record: Record| {
         let mut seen = Record::default();
         for (at, event) in record.events {
@@ -274,7 +274,7 @@ fn at_the_receiver_only_limits_without_ack_clock_are_reported() {
 
 #[test]
 fn packets_that_follow_acks_later_than_the_host_answers_are_not_held_by_the_window() {
-    // as of `iperf3 --fq-rate 8M`: pairs every 2.9 ms, each 0.36 ms after the ACK of the pair one round trip earlier
+    // as with `iperf3 --fq-rate 8M`: pairs every 2.9 ms, each 0.36 ms after the ACK of the pair one round trip earlier
     let at_host = |answer_ns| Terms { mss: MSS, window_shift: Some(SHIFT), lag_ns: 0, answer_ns };
     let mut record = Record::default();
     let (gap, after) = (2_900_000, 360_000);
@@ -295,7 +295,7 @@ fn packets_that_follow_acks_later_than_the_host_answers_are_not_held_by_the_wind
 
 #[test]
 fn bursts_are_larger_on_short_paths() {
-    // as of BBR at 20 Mbit/s: 8 segments each 4.3 ms, pushed, uneven by a third
+    // as with BBR at 20 Mbit/s: 8 pushed segments every 4.3 ms, whose waits vary by a third
     let record = || {
         let mut record = Record::default();
         let mut at = 0;

@@ -20,7 +20,8 @@ pub struct DelayConfig {
 impl DelayConfig {
     /// Checks the configuration.
     ///
-    /// # Errors A delay out of range.
+    /// # Errors
+    /// A delay out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_dur("by", self.by)
     }

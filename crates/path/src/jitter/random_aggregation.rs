@@ -31,7 +31,8 @@ pub struct RandomAggregationConfig {
 impl RandomAggregationConfig {
     /// Checks the configuration.
     ///
-    /// # Errors A bound, rate or size that is zero, out of range, or too small for a batch to carry a packet.
+    /// # Errors
+    /// A bound, rate or size that is zero, out of range, or too small for a batch to carry a packet.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_dur("max", self.max)?;
         check_rate("rate", self.rate)?;
