@@ -1,11 +1,11 @@
-"""Coverage of ``fairweir explain``: how often the true path is in its belief set, for many bulk flows over known links.
+"""Coverage of ``fairweir explain``: the fraction of bulk flows over known links whose true path is in the belief set.
 
-    sudo .venv/bin/python benches/beliefs.py DIR --runs 200     (on the kernel's TCP, some 6 s each)
+    sudo .venv/bin/python benches/beliefs.py DIR --runs 200     (on the kernel's TCP, about 6 s each)
 
-Run i is always the same: rates 5 to 100 Mbit/s, rtprops 10 to 100 ms, buffers 0.5 to 4 BDP, log-uniform from a
-generator seeded by i; reno, cubic, bbr, copa and vegas in turn. DIR stores scenarios and captures (``000.toml``,
-``000.pcap``): existing ones are reused, so that an interrupted measurement resumes, and captures taken elsewhere can be
-judged.
+Run i is reproducible: a generator with seed i draws the rate (5 to 100 Mbit/s), the rtprop (10 to 100 ms) and the
+buffer (0.5 to 4 BDP) log-uniformly; the controllers reno, cubic, bbr, copa and vegas take turns. DIR stores scenarios
+and captures (``000.toml``, ``000.pcap``). Existing files are reused, so that an interrupted measurement resumes, and
+captures from another machine can be judged.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from fairweir.scenario.model import Scenario
 CCAS: Final = ("reno", "cubic", "bbr", "copa", "vegas")
 #: Minimum coverage.
 MIN_COVERED: Final = 0.99
-#: Relative tolerance: C counts as known if both ends are this close to the true rate.
+#: Maximum relative distance of both ends of C from the true rate at which C counts as known.
 NEAR: Final = 0.1
-#: Of the true value: rounding, and hosts' own part of the propagation.
+#: Relative tolerance of the true value, for rounding and the hosts' part of the propagation delay.
 SLACK: Final = 0.001
-#: A kernel's hosts and the emulator add to rtprop, ns.
+#: Time that the kernel's hosts and the emulator add to rtprop, ns.
 HOSTS_NS: Final = 500_000
 
 
@@ -54,10 +54,10 @@ class Judged:
 
     Attributes
     ----------
-    inside : dict, by quantity: whether the truth is in the belief set
-    is_near : both ends of C within `NEAR` of the truth
-    off : float, the rate that needs the minimum jitter divided by the true one, minus one
-    line : str, for people
+    inside : dict, quantity -> whether the true value is in the belief set
+    is_near : whether both ends of C are within `NEAR` of the true rate
+    off : float; (rate that needs the minimum jitter) / (true rate) - 1
+    line : str, summary for messages
     """
 
     truth: Truth
@@ -68,7 +68,7 @@ class Judged:
 
 
 def scenario_text(number: int) -> str:
-    """Return run `number` as TOML."""
+    """Return the scenario of run `number` as TOML."""
     chance = random.Random(number)  # noqa: S311 - the same runs every time
     rate_mbps = 5 * 20 ** chance.random()
     rtprop_ms = 10 * 10 ** chance.random()
@@ -98,7 +98,7 @@ def truth_of(scenario: Scenario) -> Truth:
 
 
 def judge(truth: Truth, flow: dict[str, Any]) -> Judged:
-    """Compare a flow of `explain_file` with its path."""
+    """Compare the beliefs about a flow with its true path."""
     belief = flow["cbr_delay"]
     if belief is None:
         changes = len(flow["pieces"]["changes"]) if flow["pieces"] else 0
@@ -127,7 +127,7 @@ def judge(truth: Truth, flow: dict[str, Any]) -> Judged:
 
 
 def measure(directory: Path, numbers: range) -> list[Judged]:
-    """Run what has no capture yet, and judge all."""
+    """Run all runs without a capture, and judge all runs."""
     judged = []
     for number in track(numbers, console=Console(stderr=True), description="runs"):
         file, captured = directory / f"{number:03}.toml", directory / f"{number:03}.pcap"
@@ -145,7 +145,7 @@ def measure(directory: Path, numbers: range) -> list[Judged]:
 
 
 def show(judged: list[Judged]) -> None:
-    """Print the coverage, by controller."""
+    """Print the coverage of each controller."""
     table = Table("CCA", "runs", "all inside", "C", "rtprop", "buffer", "C's ends near", "best C near", box=None)
     for cca in (*CCAS, "all"):
         mine = [one for one in judged if cca in (one.truth.cca, "all")]
@@ -163,11 +163,11 @@ def show(judged: list[Judged]) -> None:
 
 
 def main() -> int:
-    """Measure, print, and exit by whether the claim holds."""
+    """Measure and print the coverage; return 0 if the claim holds, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path, metavar="DIR")
-    parser.add_argument("--runs", type=int, default=200, help="how many")
-    parser.add_argument("--first", type=int, default=0, help="number of the first")
+    parser.add_argument("--runs", type=int, default=200, help="number of runs")
+    parser.add_argument("--first", type=int, default=0, help="number of the first run")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     words = parser.parse_args()
     words.directory.mkdir(parents=True, exist_ok=True)

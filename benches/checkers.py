@@ -1,8 +1,8 @@
-"""Speed of the checker in Rust relative to the one in Python, on certificates of ``--certificate``.
+"""Speed of the checker in Rust relative to the checker in Python, on certificates of ``--certificate``.
 
     python benches/checkers.py FOLDER...     (each with question.smt2 and certificate.txt)
 
-CPU time in one process: medians of pairs, and of the ratios of the pairs.
+Prints CPU times in one process: the medians over pairs of runs, and the median of the pairs' ratios.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from statistics import median
 from fairweir.formal.certificates.certificate import CHECKERS
 
 PAIRS = 7
-#: The faster one is timed over this many runs at once.
+#: Checker -> number of runs per measurement; more for the faster checker.
 REPEATS = {"checker.py": 1, "fairweir-checker": 10}
 
 
 def main() -> int:
-    """Time each folder's certificate."""
+    """Measure each folder's certificate."""
     sys.stdout.write(f"{'certificate':40}{'steps':>8}{'bytes':>11}{'Python, ms':>12}{'Rust, ms':>10}{'ratio':>8}\n")
     for folder in map(Path, sys.argv[1:]):
         question, certificate = ((folder / name).read_text() for name in ("question.smt2", "certificate.txt"))

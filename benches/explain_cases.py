@@ -1,8 +1,8 @@
-"""The captures of ``benches/explain_truth.py``: scenarios whose links are known, played, and seen from other places.
+"""The captures for ``benches/explain_truth.py``: runs over known links, captured at different places.
 
-Case n of a design is always the same: kind, controllers, rates and times come from a generator seeded by both. Of the
-first design, which has no name, even numbers are the half that thresholds were developed on; odd ones were held out,
-but their faults were seen. Of every other design all are held out.
+Case n of a design is reproducible: a generator whose seed is the design and n draws kind, controllers, rates and times.
+In the first design, which has no name, thresholds were developed with the cases with even numbers. The cases with odd
+numbers were held out, but their errors were inspected. All cases of every other design are held out.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from fairweir.play.run import World, run
 from fairweir.play.simulate import Capture, Side
 from fairweir.scenario.model import Scenario
 
-#: Controllers of the simulator, and those that the kernel runs too.
+#: Controllers in the simulator, and controllers in the kernel.
 SIMULATED: Final = (
     *("reno", "cubic", "bbr", "copa", "vegas", "bbr3", "frcc"),
     *("highspeed", "fast", "ledbat", "pcc_vivace", "swift", "tfrc", "multcp"),
 )
 ON_KERNEL: Final = ("cubic", "reno", "bbr", "copa", "vegas", "cubic", "bbr")
-#: What the link does, or who else is there; ``hidden``: the capture shows one of several flows.
+#: Kinds of cases: behavior of the link, or other flows. In ``hidden``, the capture has only one of several flows.
 KINDS: Final = (
     *("alone", "shared", "steps", "arrivals", "shaper", "hidden"),
     *("policer", "shared", "steps", "arrivals", "jitter", "app"),
 )
 KERNEL_KINDS: Final = ("alone", "shared", "steps", "arrivals", "policer", "shaper", "hidden")
-#: ``path``: before the bottleneck; ``behind``: between the bottleneck and the receiver.
+#: Places of captures: ``path`` is before the bottleneck, ``behind`` is between the bottleneck and the receiver.
 PLACES: Final = ("sender", "sender", "receiver", "sender", "path", "sender", "behind")
 #: Magic number, version, version, zone, accuracy, snaplen, link type.
 FILE_HEADER: Final = 24
 RECORD_HEADER: Final = 16
 SYN, ACK = 2, 16
-#: How far from the host, one way, a capture on the path is taken: less than any case's propagation, ns.
+#: One-way delay between the host and a capture on the path, ns; less than the propagation delay of each case.
 MOVED_NS: Final = 3_000_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """A capture and what is true of it.
+    """A capture and its true properties.
 
     Attributes
     ----------
-    toml : str, its scenario
-    place : where it is taken, see `PLACES`
-    is_hidden : it shows the first flow only
-    rates : list of (s, Mbit/s), what the shared link serves from then on
-    shaper_mbps, policer_mbps : float, None where there is none
-    rtprop_ms : float, the first flow's
+    toml : str, the scenario
+    place : place of the capture, one of `PLACES`
+    is_hidden : whether the capture has only the first flow
+    rates : list of (time in s, rate of the shared link from then on in Mbit/s)
+    shaper_mbps, policer_mbps : float; None if there is none
+    rtprop_ms : float, rtprop of the first flow
     duration_s : float
     """
 
@@ -68,12 +68,12 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Names of its files."""
+        """Name of the case's files."""
         return f"{self.world}-{self.number:04}"
 
     @property
     def changes_s(self) -> list[float]:
-        """When the link's rate changes."""
+        """Times of changes of the link's rate."""
         return [at for at, _ in self.rates[1:]]
 
 
@@ -81,7 +81,7 @@ def case(world: World, number: int, design: str = "") -> Case:
     """Return case `number` of a world and a design."""
     chance = random.Random(f"{design} {world} {number}".lstrip())  # noqa: S311 - the same cases every time
     kinds, ccas = (KINDS, SIMULATED) if world == "sim" else (KERNEL_KINDS, ON_KERNEL)
-    # halves by the last bit: both have all kinds
+    # The last bit of the number separates development and held-out cases; both have all kinds.
     kind = kinds[(number // 2) % len(kinds)]
     place = PLACES[(number // 2 // len(kinds)) % len(PLACES)] if kind != "hidden" else "sender"
     duration = 12.0 if world == "sim" else 7.0
@@ -103,7 +103,7 @@ def case(world: World, number: int, design: str = "") -> Case:
 def _link(
     kind: str, rate: float, rtprop: float, duration: float, chance: random.Random
 ) -> tuple[str, list[tuple[float, float]]]:
-    """Return a link as TOML, and its rates over time; s, ms and Mbit/s."""
+    """Return a link as TOML, and its rates over time (s, Mbit/s)."""
     buffer = 0.7 * 5 ** chance.random()
     rates = [(0.0, rate)]
     if kind == "steps":
@@ -157,7 +157,7 @@ def _flow(
 
 
 def play(one: Case, directory: Path) -> Path:
-    """Write a case's capture into a directory, unless it is there already; an interrupted measurement resumes."""
+    """Write a case's capture to a directory unless it exists, so that an interrupted measurement resumes."""
     target = directory / f"{one.name}.pcap"
     if target.exists():
         return target
@@ -172,9 +172,9 @@ def play(one: Case, directory: Path) -> Path:
 
 
 def seen_elsewhere(data: bytes, one: Case) -> bytes:
-    """Return a host's capture with only the first flow, if the others are hidden, and taken where the case says.
+    """Return a host's capture as if taken at the place of the case, with only the first flow if the others are hidden.
 
-    Where there is no queue between two places, packets pass both alike, only sooner or later.
+    If there is no queue between two places, packets pass both at the same intervals, only earlier or later.
     """
     towards_ns = {"path": MOVED_NS, "behind": -MOVED_NS}.get(one.place, 0)
     records, senders, first, at = [], set(), None, FILE_HEADER

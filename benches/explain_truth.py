@@ -1,11 +1,11 @@
-"""Correctness of ``fairweir explain``: captures of links with known numbers, explained and compared.
+"""Correctness of ``fairweir explain``: compare its results for captures of known links with the true values.
 
     sudo .venv/bin/python benches/explain_truth.py DIR --simulated 260 --kernel 64
     .venv/bin/python benches/explain_truth.py DIR --simulated 260 --kernel 0     (without root)
 
-DIR stores scenarios and captures; existing ones are reused. The table has a column for the half of the cases that
-thresholds were developed on and one for the half that was held out. `--design NAME` draws other cases, all of them held
-out: an unused name makes a blind measurement. Exit 0: all bars are met in each column.
+DIR stores scenarios and captures; existing files are reused. The table has a column for the half of the cases with
+which thresholds were developed, and a column for the held-out half. `--design NAME` draws other cases, which are all
+held out; an unused name gives a blind measurement. The exit status is 0 if all bounds are met in each column.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from fairweir.explain.read import explain_file
 
 #: Maximum fraction of captures with a reported change, shaper or policer that does not exist.
 MAX_FALSE: Final = 0.01
-#: Minimum fraction of real ones that are reported.
+#: Minimum fraction of existing changes, shapers and policers that are reported.
 MIN_FOUND: Final = 0.9
-#: Minimum fraction of captures whose reported rates are all true.
+#: Minimum fraction of captures whose reported rates are all correct.
 MIN_RIGHT: Final = 0.98
-#: A change is found if it is reported within this of its true time, s: a queue may hide it for as long.
+#: Maximum difference, s, between the reported and the true time of a change; a queue may hide a change for this time.
 NEAR_S: Final = 1.0
-#: Rounding, and headers, of a rate.
+#: Relative tolerance of a rate, for rounding and headers.
 SLACK: Final = 0.002
-#: Scenarios have rtprops to 0.01 ms.
+#: Tolerance for the rounding of rtprops in scenarios to 0.01 ms.
 ROUNDED_MS: Final = 0.006
-#: Within this of a bucket's rate a shaper or policer is found with its number.
+#: Maximum relative error of a reported rate of a shaper or policer.
 BUCKET_NEAR: Final = 0.05
 
 
@@ -48,10 +48,10 @@ class Said:
 
     Attributes
     ----------
-    changes_s : list of float, reported times of rate changes, s of the run
+    changes_s : list of float; reported times of rate changes, s since the start of the run
     buckets : list of (kind, Mbit/s)
-    rates : list of (from s, to s, lo, hi), Mbit/s, ranges stated of the link's rate; `hi` may be infinite
-    rtprop_ms : (lo, hi) of a flow that is the capture's only one; None if not reported
+    rates : list of (from, to, lo, hi); reported ranges of the link's rate, s and Mbit/s; `hi` may be infinite
+    rtprop_ms : (lo, hi), if the capture has only one flow; None if not reported
     """
 
     changes_s: list[float]
@@ -75,7 +75,7 @@ class Score:
 
 
 def said_of(document: dict[str, Any], start_ns: int) -> Said:
-    """Read the claims off `explain_file`'s document, times from `start_ns` of the capture's clock."""
+    """Return the claims of `explain_file`'s document; times are relative to `start_ns` of the capture's clock."""
     changes, buckets, rates = [], [], []
     for link in document["links"]:
         changes += [(c["time_ns"] - start_ns) * 1e-9 for c in link["changes"] if c["cause"] == "link"]
@@ -91,7 +91,7 @@ def said_of(document: dict[str, Any], start_ns: int) -> Said:
 
 
 def judge(one: Case, said: Said) -> Score:
-    """Compare claims with the truth."""
+    """Compare claims with the true values."""
     score = Score(one)
     open_changes = list(one.changes_s)
     for at in said.changes_s:
@@ -118,7 +118,7 @@ def judge(one: Case, said: Said) -> Score:
         truth = true_rate(one, start, end, is_minimum=hi == float("inf"))
         if not lo <= truth * (1 + SLACK) or not hi >= truth * (1 - SLACK):
             score.wrong.append(f"C {lo:.3f} to {hi:.3f} in {start:.1f} to {end:.1f} s, not {truth:.3f}")
-    # the path after a capture on the path is not visible
+    # A capture on the path does not show the propagation delay before it.
     rtprop_ms = one.rtprop_ms - (2e-6 * MOVED_NS if one.place == "path" else 0)
     if said.rtprop_ms and not said.rtprop_ms[0] <= rtprop_ms + ROUNDED_MS <= said.rtprop_ms[1] + 2 * ROUNDED_MS:
         score.wrong.append(f"rtprop {said.rtprop_ms[0]:.3f} to {said.rtprop_ms[1]:.3f}, not {rtprop_ms:.3f}")
@@ -126,9 +126,9 @@ def judge(one: Case, said: Said) -> Score:
 
 
 def true_rate(one: Case, start: float, end: float, *, is_minimum: bool) -> float:
-    """Return the value that a range of the link's rate for a period should contain, Mbit/s.
+    """Return the value that a reported range of the link's rate in a period should contain, Mbit/s.
 
-    A lower bound only claims that the link carried that rate at some time; a shaper passes bursts at any rate.
+    A lower bound claims only that the link carried this rate at some time; a shaper forwards bursts at any rate.
     """
     if is_minimum and one.shaper_mbps is not None:
         return float("inf")
@@ -139,24 +139,24 @@ def true_rate(one: Case, start: float, end: float, *, is_minimum: bool) -> float
 
 
 def measure(one: Case, directory: Path) -> Score:
-    """Run a case, explain it, judge it."""
+    """Run a case, explain its capture, and judge the result."""
     path = play(one, directory)
     try:
         document = explain_file(path)
     except FairweirError:
         return Score(one, is_refused=True)
-    # the first flow's handshake ends where the scenario begins
+    # The scenario starts at the end of the first flow's handshake.
     start = min(flow["series"]["from_ns"] for flow in document["flows"])
     return judge(one, said_of(document, start))
 
 
 def is_asked(score: Score) -> bool:
-    """Return whether real changes and buckets count: at a place after the queue, for all flows."""
+    """Return whether existing changes and buckets must be found: with a capture at the sender or before the queue."""
     return score.case.place in ("sender", "path")
 
 
 def totals(scores: list[Score]) -> dict[str, tuple[int, int]]:
-    """Return, for each bar, how many of how many."""
+    """Return for each bound the number of cases that count for it, and the number of all cases."""
     asked = [score for score in scores if is_asked(score)]
     whole = {"captures": (len(scores), len(scores)), "refused": (sum(s.is_refused for s in scores), len(scores))}
     whole["false change, shaper, policer"] = (sum(bool(s.false) for s in scores), len(scores))
@@ -169,7 +169,7 @@ def totals(scores: list[Score]) -> dict[str, tuple[int, int]]:
 
 
 def meets(whole: dict[str, tuple[int, int]]) -> bool:
-    """Return whether all bars are met."""
+    """Return whether all bounds are met."""
 
     def share(name: str) -> float:
         few, many = whole[name]
@@ -185,12 +185,12 @@ def meets(whole: dict[str, tuple[int, int]]) -> bool:
 
 
 def main() -> int:
-    """Measure, print, and exit by whether the bars are met."""
+    """Measure and print the results; return 0 if all bounds are met, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path, metavar="DIR")
-    parser.add_argument("--simulated", type=int, default=260, help="how many cases of the simulator")
-    parser.add_argument("--kernel", type=int, default=64, help="how many of the kernel's TCP; needs root")
-    parser.add_argument("--design", default="", metavar="NAME", help="other cases, drawn from this name")
+    parser.add_argument("--simulated", type=int, default=260, help="number of cases in the simulator")
+    parser.add_argument("--kernel", type=int, default=64, help="number of cases on the kernel's TCP; needs root")
+    parser.add_argument("--design", default="", metavar="NAME", help="draw other cases, with this name as the seed")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     words = parser.parse_args()
     words.directory.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
-"""Guard under churn: short flows over loopback in a network namespace of its own; needs root.
+"""The guard under churn: many short flows over loopback in a separate network namespace; needs root.
 
     python benches/guard_churn.py --minutes 5
 
-Prints the daemon's memory, flows and losses over time, then kills it and checks that nothing is left. Fails if memory
-grows after the first quarter by more than a tenth, or if anything is left.
+Prints the daemon's memory, flows and losses over time, then kills the daemon and checks that no filters and flows
+remain. Fails if memory grows by more than a tenth after the first quarter of the time, or if filters or flows remain.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def status() -> dict[str, Any]:
 
 
 async def churn(minutes: float) -> list[dict[str, Any]]:
-    """Open flows at the rate until the time is over; return the daemon's output."""
+    """Open flows at `FLOWS_PER_MINUTE` for `minutes`; return the daemon's status over time."""
     server = await asyncio.start_server(serve, "127.0.0.1", PORT, backlog=1024)
     rows: list[dict[str, Any]] = []
     tasks: set[asyncio.Task[None]] = set()
@@ -88,7 +88,7 @@ async def churn(minutes: float) -> list[dict[str, Any]]:
 
 @contextmanager
 def guarding() -> Iterator[None]:
-    """A daemon on the loopback device; killed at the end in any case."""
+    """Run a daemon on the loopback device; kill it at the end in any case."""
     words = [str(find_daemon()), "run", "--interface", "lo", "--policy", "service"]
     child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     try:

@@ -1,8 +1,9 @@
-"""Cost of hostile texts of a megabyte for the checkers: they must be answered or rejected within 10 s and 500 MB.
+"""Cost of hostile texts of a megabyte for the checkers, which must answer or reject each within 10 s and 500 MB.
 
     python benches/heavy.py
 
-Each runs in a process of its own: CPU seconds, and the maximum memory above that of the process at its start.
+Each text is checked in a separate process. Measured are CPU seconds, and the maximum memory minus the memory of the
+process at its start.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _LARGE = f"(* {' '.join([_WORD] * 68)})"
 
 
 def _many(item: str, room: int) -> str:
-    """Return an item so often that it fills the room; a brace pair in it is a running number."""
+    """Return copies of an item that fill `room` characters; a running number replaces a brace pair in the item."""
     one = len(item.format(10_000)) + 1
     return " ".join(item.format(i) for i in range(room // one))
 
@@ -31,18 +32,18 @@ def _reals(count: int) -> str:
 
 
 def _wide(count: int, factor: str = "") -> str:
-    """Return a sum of that many variables."""
+    """Return a sum of `count` variables."""
     return f"(+ {' '.join(f'(* {factor} x{i})' if factor else f'x{i}' for i in range(count))})"
 
 
 def _asserted(*parts: str) -> str:
-    """Return a question that asserts the last part; the others are bindings, each in the scope of the one before."""
+    """Return a question that asserts the last part; the other parts are nested bindings."""
     *bindings, body = parts
     return f"(assert {''.join(f'(let ({one}) ' for one in bindings)}{body}{')' * len(bindings)})(check-sat)\n"
 
 
 def texts() -> dict[str, tuple[str, str]]:
-    """Return questions and certificates by the resource that they use most."""
+    """Return questions and certificates, by the resource that they use most."""
     booleans = "".join(f"(declare-fun p{i} () Bool)" for i in range(9000))
     clause = f"(assert (or {' '.join(f'p{i}' for i in range(9000))}))"
     denied = "".join(f"(assert (not p{i}))" for i in range(1, 9000))
@@ -51,7 +52,7 @@ def texts() -> dict[str, tuple[str, str]]:
         count: _asserted(f"(f {_wide(count)})", f"(and {_many('(< f {}.5)', SIZE)})") for count in (3, 30, 300, 3000)
     }
     large = _asserted(f"(g {_LARGE})", f"(f {_wide(300, 'g')})", f"(and {_many('(< f {}.5)', SIZE // 2)})")
-    # x0 + ... <= 1 implies that it is <= 2.
+    # x0 + ... <= 1 implies x0 + ... <= 2.
     lemmas = "\n".join(f"f {i} -2 3 0 1 1" for i in range(4, 55_000))
     wide = f"(assert (and (<= {_wide(3000)} 1) (<= {_wide(3000)} 2)))(check-sat)\n"
     long = _asserted(f"(g {_LARGE})", f"(f (+ x0 {_wide(30, 'g')}))", "(and (<= f 1) (<= f 2))")
@@ -107,7 +108,7 @@ def _measure(
 
 
 def main() -> int:
-    """Measure each text with each checker; 1: one took too long or too much."""
+    """Measure each text with each checker; return 1 if a limit was exceeded."""
     context, is_bad = multiprocessing.get_context("fork"), False
     sys.stdout.write(f"{'text':36}{'bytes':>10}{'checker':>18}{'CPU s':>8}{'MB':>7}  verdict\n")
     for what, (question, certificate) in texts().items():

@@ -1,6 +1,6 @@
-"""ACKs per second of wall time through a controller written in Python. Run by ``make bench``.
+"""ACKs per second of real time that a controller written in Python handles. ``make bench`` runs this file.
 
-Target: 300 thousand. Reported: the best of five, because noise only ever slows a run down.
+The target is 300 000. The best of five runs is reported, because noise can only slow a run down.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ REPEATS = 5
 
 
 def acks_per_second(cca: str) -> float:
-    """Eight flows of different rtprops on 100 Mbit/s for 60 s: half a million packets, each acknowledged by itself."""
+    """Run eight flows with different rtprops on 100 Mbit/s for 60 s: half a million packets with one ACK each."""
     rtprops = [f"{30 + 5 * i}ms" for i in range(8)]
     summary = run(dumbbell(cca, rate="100Mbps", rtprop=rtprops, buffer="416pkts", duration="60s")).summary
     return float(summary.packets / summary.wall.s)

@@ -1,11 +1,12 @@
-"""Hashes of what solvers are asked, and of what the exact judge says: to compare two versions of the encodings.
+"""Hashes of the queries to solvers and of the exact evaluator's results, to compare two versions of the encodings.
 
     python benches/question_texts.py > before.json     (then change something)
-    python benches/question_texts.py before.json       (prints what differs; exit 1 if anything does)
+    python benches/question_texts.py before.json       (prints the differences; exit status 1 if there are any)
 
-Every CCA that can be verified, on every model and buffer: the text of a question and of its controls, the claim in
-words and the assumptions. Random traces of every model, and the violations of the same traces with one number changed.
-The kernel C of every rule. A certificate follows from its question's text and the solvers' versions.
+Hashed are, for each CCA that can be verified and each model and buffer, the text of the question and its controls, the
+claim in words and the assumptions; random traces of each model, and the violations that the evaluator finds when one
+number of a trace is changed; and the kernel C of each rule. A certificate is determined by its question's text and the
+solvers' versions.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SEEDS = range(6)
 
 
 def questions() -> Iterator[tuple[str, str]]:
-    """Yield the questions about every CCA by name; an error is a text too."""
+    """Yield the questions about each CCA by name; if a question raises an error, yield the error's text."""
     terms = [(Start.CONSISTENT, Expiry.NEVER), (Start.ANY, Expiry.AT_END)]
     for cca in (*rule_names(), *HAND_ENCODED):
         for start, expiry in terms[: 2 if cca in rule_names() else 1]:
@@ -58,13 +59,13 @@ def questions() -> Iterator[tuple[str, str]]:
 
 
 def bounds() -> Iterator[tuple[str, str]]:
-    """Yield the questions about beliefs: that they are sound, and the controls."""
+    """Yield the questions whether beliefs are sound, and their controls."""
     for bound in (*soundness.bounds(Grid(4)), *soundness.controls(Grid(4))):
         yield bound.name, Question(bound.name, bound.system.assertions(), bound.holds).negated()
 
 
 def traces() -> Iterator[tuple[str, str]]:
-    """Yield random traces, and the violations of changed ones."""
+    """Yield random traces, and the violations in changed traces."""
     for model in NETWORKS:
         for buffer in Buffer:
             for senders in SENDERS:
@@ -76,14 +77,14 @@ def traces() -> Iterator[tuple[str, str]]:
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """Yield the kernel C of every rule."""
+    """Yield the kernel C of each rule."""
     for name in rule_names():
         rule = Rule.load(find_rule(name))
         yield f"C of {name}", controller(rule) + decision_header(rule)
 
 
 def main() -> int:
-    """Print the hashes, or what differs from those of a file."""
+    """Print the hashes, or the differences from the hashes in a file."""
     parts = (questions(), bounds(), traces(), sources())
     now = {name: hashlib.sha256(text.encode()).hexdigest() for part in parts for name, text in part}
     if len(sys.argv) < 2:

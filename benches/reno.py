@@ -11,7 +11,7 @@ class Reno(fairweir.Cca):
         self.ssthresh_bytes = float("inf")
 
     def on_ack(self, ack: fairweir.Ack) -> None:
-        """Grow by a packet per packet acknowledged, or per window."""
+        """Grow by one packet per acknowledged packet in slow start, else by one packet per window."""
         if not ack.is_cwnd_limited or ack.in_recovery:
             return
         if self.cwnd_bytes < self.ssthresh_bytes:
@@ -20,6 +20,6 @@ class Reno(fairweir.Cca):
             self.cwnd_bytes += ack.acked * self.mss_bytes * self.mss_bytes / self.cwnd_bytes
 
     def on_loss(self, loss: fairweir.Loss) -> None:
-        """Halve; after a timeout start again."""
+        """Halve the window; after a timeout, restart in slow start."""
         self.ssthresh_bytes = max(self.cwnd_bytes / 2, 2 * self.mss_bytes)
         self.cwnd_bytes = self.mss_bytes if loss.cause == "timeout" else self.ssthresh_bytes

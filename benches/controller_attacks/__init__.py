@@ -1,1 +1,1 @@
-"""Attacks on proofs of controllers: is a claim ever proved that a step of ``crates/game`` breaks?"""
+"""Attacks on proofs of controllers: search for proved claims that a step of ``crates/game`` violates."""

@@ -10,11 +10,11 @@ from benches.controller_attacks.campaign import CampaignResult, attack, attack_r
 
 
 def main() -> int:
-    """Attack random controllers and the published one; exit 1 if a verdict falls."""
+    """Attack random controllers and the published controller; return 1 if a verdict is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--controllers", type=int, default=50)
-    parser.add_argument("--steps", type=int, default=5000, help="of each, in closed loops")
-    parser.add_argument("--windows", type=int, default=0, help="among which refutations are looked for")
+    parser.add_argument("--steps", type=int, default=5000, help="steps of each controller in closed loops")
+    parser.add_argument("--windows", type=int, default=0, help="windows among which refutations are searched")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     outcome = CampaignResult()

@@ -1,4 +1,4 @@
-"""A controller, its verdicts, and many steps that try to break them."""
+"""Prove claims of a controller, and search for steps that contradict the verdicts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairweir.game.realise import Realiser, Refutation, parse
 
 ROOT: Final = Path(__file__).parents[2]
 QUERIES: Final = {"video": "conference", "rate": "bulk"}
-#: Packets; bounds in doubles are compared with those in fractions.
+#: Maximum difference between a bound in doubles and the bound in fractions, packets.
 SAME: Final = 1e-3
 
 
@@ -35,10 +35,10 @@ class CampaignResult:
 
     Attributes
     ----------
-    counts : verdicts by outcome, steps, refutations that were replayed
+    counts : numbers of verdicts by outcome, of steps, and of replayed refutations
     broken : verdicts that a step contradicts
-    excluded : steps that the prover's encoding excludes, with the part that does
-    mistaken : refutations that do not replay, or not in ``crates/game``
+    excluded : steps that the prover's encoding excludes, each with the part of the encoding that excludes it
+    mistaken : refutations that cannot be reproduced, or that ``crates/game`` does not reproduce
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -48,12 +48,12 @@ class CampaignResult:
 
     @property
     def is_clean(self) -> bool:
-        """Return whether nothing fell."""
+        """Whether all verdicts withstood the attacks."""
         return not (self.broken or self.excluded or self.mistaken)
 
 
 def game(document: Document) -> _core.GameQuery:
-    """Return the game in which a controller is played: that of its kind, on links of its own model."""
+    """Return the game for a controller: the game of its kind, with the links of the controller's model."""
     return _game(document["kind"], json.dumps(document["model"]))
 
 
@@ -70,7 +70,7 @@ def published() -> str:
 
 
 def candidate(seed: int) -> Document:
-    """Return a controller to attack: a changed published one, or a random one of either kind."""
+    """Return a controller to attack: a modified published controller, or a random controller of either kind."""
     rng = random.Random(f"controller/{seed}")  # noqa: S311 (no secret)
     style = rng.random()
     if style < 0.15:
@@ -88,13 +88,13 @@ def attack(
     windows: int = 0,
     encoded: int = 20,
 ) -> None:
-    """Prove claims of a controller, and add to `outcome` what contradicts the verdicts.
+    """Prove claims of a controller, and add to `outcome` the observations that contradict the verdicts.
 
     Parameters
     ----------
-    steps : int, in closed loops; a fifth as many random states are added
-    windows : int, among which refutations are looked for
-    encoded : int, how many of the steps the prover's encoding is asked to admit
+    steps : int, number of steps in closed loops; a fifth of this number of random states is added
+    windows : int, number of windows among which refutations are searched
+    encoded : int, number of steps that the prover's encoding must admit
     """
     text = json.dumps(document)
     made, core, query = Controller.parse(text), _core.GameController(text), game(document)
@@ -119,7 +119,7 @@ def attack(
 
 
 def attack_random(outcome: CampaignResult, seed: int, *, steps: int, windows: int = 0) -> Document:
-    """Attack the controller of a seed, asking for some claims; return it."""
+    """Attack the controller of a seed with some claims; return the controller."""
     document = candidate(seed)
     rng = random.Random(f"claims/{seed}")  # noqa: S311 (no secret)
     known = CLAIMS[document["kind"]]
@@ -128,7 +128,7 @@ def attack_random(outcome: CampaignResult, seed: int, *, steps: int, windows: in
 
 
 def mistakes(refutation: Refutation, core: _core.GameController) -> list[str]:
-    """Return how a refutation differs when its file is replayed, and from what ``crates/game`` makes of its window."""
+    """Return the differences of a refutation from its replay and from the results of ``crates/game`` for its window."""
     name = f"leaf {refutation.leaf}, {refutation.claim.text}"
     document = json.loads(json.dumps(refutation.document()))
     again = parse(document, "refutation")

@@ -1,4 +1,4 @@
-"""Steps against verdicts: what is proved and broken, and what the encoding excludes although it happens."""
+"""Compare steps with verdicts: proved claims that are violated, and steps that the encoding wrongly excludes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairweir.game.state import TOLERANCE
 if TYPE_CHECKING:
     import z3
 
-#: What sums of doubles may be off by beyond the slack of a claim, packets.
+#: Maximum rounding error of sums of doubles, in addition to the slack of a claim, packets.
 ROUNDING = 2e-6
 
 
@@ -33,15 +33,15 @@ class Broken:
     excess: float
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return the contradiction in words."""
         return f"leaf {self.verdict.leaf}, {self.verdict.claim.text}: broken by {self.excess:.6g} in {self.taken}"
 
 
 def excess(claim: Claim, taken: Taken) -> float:
-    """Return by how many packets the worst link that is known to be possible breaks a claim.
+    """Return by how many packets the worst link that is known to be possible violates a claim.
 
-    R0 is attained by a link of the belief set, so ``rate - R0`` is the largest loss exactly. The queue is judged on the
-    link that was played.
+    A link of the belief set attains R0, so the maximum loss is exactly ``rate - R0``. The queue is judged on the
+    simulated link.
     """
     bound = float(claim.bound) * taken.m
     loss = max(0.0, taken.rate - taken.r0)
@@ -63,7 +63,7 @@ def excess(claim: Claim, taken: Taken) -> float:
 
 
 def broken(verdicts: Iterable[LeafVerdict], steps: Iterable[Taken]) -> list[Broken]:
-    """Return the first contradiction of each verdict."""
+    """Return the first step that contradicts each verdict."""
     of: dict[int, list[LeafVerdict]] = {}
     for verdict in verdicts:
         if verdict.outcome is ProofOutcome.PROVED or (
@@ -83,18 +83,18 @@ def broken(verdicts: Iterable[LeafVerdict], steps: Iterable[Taken]) -> list[Brok
 
 
 def _allowed(taken: Taken) -> float:
-    """Return by how much a proved claim may be exceeded, packets; that of a latency is a part of a step of C."""
+    """Return the tolerance of a proved claim, packets; for a latency it is a fraction of a step of C."""
     return float(SLACK) * max(taken.m, taken.played.c if taken.played is not None else 0.0) + ROUNDING
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """The prover's encoding of a controller, asked whether it admits a step."""
+    """The prover's encoding of a controller, which must admit each step that the controller takes."""
 
     controller: Controller
 
     def excludes(self, taken: Taken) -> str:
-        """Return which part of the encoding excludes a step that was taken; nothing if all of it admits the step."""
+        """Return the part of the encoding that excludes a step; an empty text if the encoding admits the step."""
         index, leaf, path = next(one for one in self.controller.leaves if one[0] == taken.leaf)
         asked = Asked(self.controller, index, leaf, path)
         state = asked.state
@@ -109,7 +109,7 @@ class Encoding:
             m = Fraction(taken.m)
             link = state.truth
             pairs = ((link.c, taken.played.c), (link.b, taken.played.b), (link.q, taken.played.queue))
-            # The queue of a link is a difference of sums of doubles.
+            # The queue of a link is a difference of sums of doubles, which has a rounding error.
             near = [one for term, value in pairs for one in _near(term, Fraction(value) / m)]
             parts["facts"] = [*parts["facts"], *near]
         action, held = shielded(state, self.controller, leaf, "", TOLERANCE)

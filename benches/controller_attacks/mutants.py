@@ -1,4 +1,4 @@
-"""Controllers to attack with: changed ones, and random ones."""
+"""Controllers for attacks: modified controllers and random controllers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Document = dict[str, Any]
 
 SENDS: Final = ("none", "newest", "oldest", "all", "each")
 INSTEAD: Final = ("hold", "skip", "newest", "oldest")
-#: Numbers at which trees, shields and facts about belief sets have their edges, and numbers far from them.
+#: Edge cases of thresholds of trees, of shields and of facts about belief sets; and numbers far from them.
 EDGES: Final = (0.0, 0.5, 1.0, 1.0 + 1e-9, 1.0 - 1e-7, 1.25, 2.0, 3.0, -1.0, 1e-9, -1e-9, 0.999, 4.0)
 FACTORS: Final = (1.0, -1.0, 2.0, 3.0, 0.5, 1.5, -0.25, 1e-7, 10.0, 1e3, -1e3, 1e6, -1e6)
 EMPTY: Final[Document] = {
     "format": "fairweir-tree-1", "name": "random", "kind": "video", "query": "conference", "query_sha256": "",
     "version": "0.1.0", "step": "50ms", "points": 6, "model": {"c": [1, 200], "b": [1, 200]}, "encoder": [0.6, 1.3],
 }  # fmt: skip
-#: Claims of both kinds, some of them false of almost every controller.
+#: Claims for both kinds of controllers; some are false for almost every controller.
 CLAIMS: Final = {
     "video": (
         "decodable", "carries-message", "queue<=0", "queue<=1", "queue<=2", "queue<=3", "loss<=0", "loss<=1/2",
@@ -30,7 +30,7 @@ CLAIMS: Final = {
 
 
 def form(rng: random.Random) -> dict[str, float]:
-    """Return a rate or a target."""
+    """Return a linear form for a rate or a target size."""
     names = rng.sample(FORM_NAMES, rng.randint(0, 3))
     usual = FACTORS[:7] if rng.random() < 0.8 else FACTORS
     return {name: rng.choice(usual) for name in names}
@@ -78,7 +78,7 @@ def random_controller(rng: random.Random, kind: str = "video") -> Document:
 
 
 def mutant(rng: random.Random, document: Document) -> Document:
-    """Return a controller with one to four changes."""
+    """Return a copy of a controller with one to four changes."""
     made = copy.deepcopy(document)
     made["proofs"] = []
     for _ in range(rng.randint(1, 4)):

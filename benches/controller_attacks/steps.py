@@ -1,4 +1,4 @@
-"""Steps that controllers take in ``crates/game``: in closed loops, and in random states that no policy gets into."""
+"""Steps of controllers in ``crates/game``: in closed loops, and in random states that no policy would reach."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from fairweir import _core
 from fairweir.ccas.controller_file import FEATURES
 
-#: Beliefs on which claims may rest (docs/formal/game.md).
+#: Sources of beliefs for which claims hold (docs/formal/game.md).
 EXACT: Final = ("window", "fewer-points", "packet-slack")
-#: Steps after a change of the link until no point of the window is older.
+#: Number of steps after a change of the link until the window has only later points.
 SETTLED: Final = 8
 Floats = NDArray[np.float64]
 
@@ -27,9 +27,9 @@ class Played:
 
     Attributes
     ----------
-    c, b : of the link
+    c, b : rate and buffer of the link
     queue : at the next point, before the step's packets arrive
-    queue_after : once they did
+    queue_after : the queue after their arrival
     """
 
     c: float
@@ -45,10 +45,10 @@ class Taken:
     Attributes
     ----------
     features : in the order of :data:`FEATURES`
-    m, r0 : min C, and the rate that no link of the belief set loses anything of
-    source : what the belief rests on
+    m, r0 : min C, and the maximum rate at which no link of the belief set loses data
+    source : source of the belief
     leaf : index of the leaf's node
-    played : result of the link; None: no link was simulated
+    played : result of the step on the link; None if no link was simulated
     """
 
     features: tuple[float, ...]
@@ -73,11 +73,11 @@ _PLACES: Final = {name: place for place, name in enumerate(FEATURES)}
 def closed_loops(
     query: _core.GameQuery, controller: _core.GameController, seed: int, *, steps: int, changes: bool = False
 ) -> Iterator[Taken]:
-    """Yield steps of random links, each run for some 80 steps, until `count` are found.
+    """Yield `count` steps on random links, about 80 steps per link.
 
     Parameters
     ----------
-    changes : bool, let the capacity of half of the links change; steps within a window of a change are left out
+    changes : bool; if true, the rate of half of the links changes. Steps within a window of a change are omitted.
     """
     rng = random.Random(f"loops/{seed}")  # noqa: S311 (no secret)
     count = 0
@@ -109,7 +109,7 @@ def _session(query: _core.GameQuery, controller: _core.GameController, session: 
 def random_states(
     query: _core.GameQuery, controller: _core.GameController, seed: int, *, count: int
 ) -> Iterator[Taken]:
-    """Yield what a controller does in random states."""
+    """Yield the steps of a controller in random states."""
     for state in _core.game_random_states(query, count, seed):
         yield _taken(state, controller, None)
 

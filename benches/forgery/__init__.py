@@ -1,11 +1,12 @@
-"""Attack both checkers of certificates: forged, mutated and spliced certificates, questions that were tampered with.
+"""Attack both checkers of certificates with forged, mutated and spliced certificates, and with modified questions.
 
     python -m benches.forgery --attempts 1000000 --seed 0 --workers 2
 
-Random questions are made as text, z3 says which of them can be met, and `certify` proves the others. Each attempt is a
-question and a certificate: steps put together at random, the proof of another question, or one of those with mistakes,
-of which the question may have some too. Two things are failures, which end the run with exit code 1 and are printed:
+z3 determines which of the random questions are satisfiable, and `certify` proves that the others are unsatisfiable.
+Each attempt is a question and a certificate. The certificate consists of random steps, or is the proof of another
+question, or is one of these with errors; the question may have errors, too. Two results are failures. They are printed,
+and the exit status is then 1:
 
-- a checker accepts, and z3 finds that the question can be met, or cannot read it;
-- the checkers disagree: only one accepts, they count different steps, or they reject at different lines.
+- a checker accepts a question that z3 finds satisfiable or cannot parse;
+- the checkers disagree: only one accepts, they count different numbers of steps, or they reject at different lines.
 """

@@ -12,7 +12,7 @@ from benches.forgery.attack import ROUND, Tally, attack
 
 
 def main() -> int:
-    """Attack as often as the command line says."""
+    """Run the number of attempts that the command line requests."""
     as_written = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         "python -m benches.forgery", description=forgery.__doc__, formatter_class=as_written
@@ -34,7 +34,7 @@ def main() -> int:
         sys.stdout.write(f"{failure}\n")
     seconds = time.monotonic() - begin
     reported = (
-        f"{total.accepted} accepted, all of what cannot be met"
+        f"{total.accepted} accepted, all of unsatisfiable questions"
         if not total.failures
         else f"{len(total.failures)} FAILURES"
     )

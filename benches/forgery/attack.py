@@ -1,4 +1,4 @@
-"""Rounds of attempts: each has its own questions and proofs."""
+"""Rounds of attempts; each round has separate questions and proofs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from fairweir.errors import SolverError
 from fairweir.formal.certificates.certificate import CHECKERS, certify, verdict
 from fairweir.formal.certificates.checker import Problem, RejectedError, read
 
-#: Attempts on one pool of questions.
+#: Number of attempts with one pool of questions, and number of questions of each kind in a pool.
 ROUND = 20_000
 POOL = 32
 
 
 @dataclass
 class Questions:
-    """Targets of one round."""
+    """The questions and proofs of one round."""
 
     can_be_met: list[str] = field(default_factory=list)
     proved: list[tuple[str, list[str]]] = field(default_factory=list)
-    #: Questions that can be met, and the proof of another one that differs in a word.
+    #: Satisfiable questions, each with the proof of an unsatisfiable question that differs in one word.
     weakened: list[tuple[str, list[str]]] = field(default_factory=list)
-    #: Lengthened questions, and their proofs.
+    #: Lengthened questions and their proofs.
     long: list[tuple[str, list[str]]] = field(default_factory=list)
 
 
@@ -41,8 +41,8 @@ class Tally:
 
     Attributes
     ----------
-    attempts, accepted : int, accepted were only proofs of questions that cannot be met
-    failures : messages, with the question and the certificate
+    attempts, accepted : int; only proofs of unsatisfiable questions count as accepted
+    failures : messages with the question and the certificate
     """
 
     attempts: int = 0
@@ -59,11 +59,11 @@ class Tally:
 
 
 def solve(question: str) -> z3.CheckSatResult | None:
-    """Return what z3 says; None: it cannot read the question."""
+    """Return z3's answer; None if z3 cannot parse the question."""
     solver = z3.Solver()
     try:
-        # The logic only says what may occur; of products of long constants z3 holds that they may not. What follows the
-        # question changes no answer.
+        # The logic only restricts the input, and z3 rejects products of long constants in it. The commands after the
+        # question do not change the answer.
         solver.from_string(question.replace("(set-logic QF_LRA)", "").partition("(check-sat)")[0])
     except z3.Z3Exception:
         return None
@@ -71,11 +71,11 @@ def solve(question: str) -> z3.CheckSatResult | None:
 
 
 def prepare(chance: random.Random, size: int) -> Questions:
-    """Make questions, proofs, and weakened questions that can be met although the proof looks right.
+    """Return questions, proofs, and weakened questions that are satisfiable although the proof seems to fit.
 
     Raises
     ------
-    AssertionError : what the checker cut a question into has another answer than the question
+    AssertionError : the checker's clauses of a question have another answer than the question
     """
     found, writer = Questions(), Writer(chance)
     while len(found.can_be_met) < size or len(found.weakened) < size:
@@ -83,7 +83,7 @@ def prepare(chance: random.Random, size: int) -> Questions:
         answer = solve(text)
         if answer == z3.sat:
             found.can_be_met.append(text)
-            # Raises if the clauses contradict each other.
+            # This raises an error if the clauses are unsatisfiable.
             lines = _certificate(text)
         elif answer == z3.unsat:
             lines = _certificate(text)
@@ -91,7 +91,7 @@ def prepare(chance: random.Random, size: int) -> Questions:
             if len(found.long) < size // 4:
                 found.long.append((lengthen(text), _certificate(lengthen(text)) or []))
         if answer not in (z3.sat, z3.unsat) or (lines is None) != (answer == z3.sat):
-            raise AssertionError(f"z3 says {answer}, of the clauses it says otherwise:\n{text}")
+            raise AssertionError(f"z3 answers {answer}, but the clauses have another answer:\n{text}")
         if lines is None:
             continue
         for _ in range(8):
@@ -102,7 +102,7 @@ def prepare(chance: random.Random, size: int) -> Questions:
 
 
 def _certificate(question: str) -> list[str] | None:
-    """Return a proof; None: the clauses can be met."""
+    """Return a proof; None if the clauses are satisfiable."""
     try:
         return certify(question).lines
     except SolverError as error:
@@ -112,7 +112,7 @@ def _certificate(question: str) -> list[str] | None:
 
 
 def forge(chance: random.Random, problem: Problem) -> list[str]:
-    """Compose plausible steps: existing numbers, in the right places."""
+    """Return plausible random steps, with existing numbers at valid positions."""
     atoms, literals, clauses = list(problem.atoms), problem.literals, len(problem.clauses)
     lines = []
     for _ in range(chance.randint(1, 5)):
@@ -140,9 +140,9 @@ def forge(chance: random.Random, problem: Problem) -> list[str]:
 
 
 def recite(chance: random.Random, problem: Problem) -> list[str]:
-    """State all that a question was cut into: each clause as a copy of itself, each atom by a weaker one.
+    """Return steps that restate a question: a copy of each of its clauses, and a weaker atom for each atom.
 
-    If the other checker cut it otherwise, it stops at another line.
+    If the other checker splits the question into other clauses, it rejects at another line.
     """
     lines, number, literals = [], len(problem.clauses), problem.literals
     for i, clause in enumerate(problem.clauses, start=1):
@@ -170,14 +170,14 @@ def recite(chance: random.Random, problem: Problem) -> list[str]:
 
 
 def attempts(chance: random.Random, size: int) -> Iterator[tuple[str, str, str, bool]]:
-    """Yield kinds of attempts, questions, certificates, and whether the question is known to be one that can be met."""
+    """Yield an attempt's kind, question and certificate, and whether the question is known to be satisfiable."""
     pool = prepare(chance, size)
     problems = {text: read(text) for text in pool.can_be_met}
     for _ in range(ROUND):
         kind = chance.choice(
             ("weakened", "weakened", "spliced", "forged", "forged", "proved", "proved", "asked", "recited")
         )
-        # Slow ones, of which few suffice: what is compared is the same in each of them.
+        # These attempts are slow, and few of them suffice, because they all make the same comparison.
         kind = "exhausted" if chance.random() < 0.01 else kind
         question, lines, can_be_met = "", list[str](), True
         mistakes = chance.choice((0, 1, 1, 2, 3))
@@ -212,7 +212,7 @@ def attempts(chance: random.Random, size: int) -> Iterator[tuple[str, str, str, 
 
 
 def place(found: int | RejectedError) -> str:
-    """Return what the checkers have to agree on: how many steps, or where it is rejected."""
+    """Return the part of a result on which the checkers must agree: the number of steps, or the line of rejection."""
     if isinstance(found, int):
         return f"accepted, {found} steps"
     line = re.match(r"line [0-9]+", str(found))
@@ -220,7 +220,7 @@ def place(found: int | RejectedError) -> str:
 
 
 def attack(seed: str, limit: int = ROUND, size: int = POOL) -> Tally:
-    """Run one round: a number of attempts on a number of questions of each kind."""
+    """Run one round of at most `limit` attempts with `size` questions of each kind."""
     tally, answers = Tally(), dict[str, z3.CheckSatResult | None]()
     for kind, question, certificate, can_be_met in attempts(random.Random(seed), size):  # noqa: S311 (not a secret)
         if tally.attempts == limit:
@@ -231,12 +231,12 @@ def attack(seed: str, limit: int = ROUND, size: int = POOL) -> Tally:
         is_accepted = any(isinstance(one, int) for one in found.values())
         why = "the checkers contradict each other" if len(set(where.values())) > 1 else ""
         if is_accepted and can_be_met:
-            why = "accepted, and it can be met"
+            why = "accepted, but the question is satisfiable"
         elif is_accepted:
             if question not in answers:
                 answers[question] = solve(question)
             if answers[question] != z3.unsat:
-                why = f"accepted, and z3 says {answers[question]}"
+                why = f"accepted, but z3 answers {answers[question]}"
         tally.kinds[f"{kind}: {'accepted' if is_accepted else 'rejected'}"] += 1
         tally.accepted += is_accepted
         if why:

@@ -1,4 +1,4 @@
-"""Mistakes in questions and certificates, and harmless changes that look like mistakes."""
+"""Errors in questions and certificates, and harmless changes that look like errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benches.forgery.questions import NUMBERS
 
 from fairweir.formal.certificates.checker import MAX_BITS, MAX_DEPTH
 
-#: What a word is replaced by: numbers that are written in other ways, and what other languages have.
+#: Replacements of a word: numbers in other notations, and syntax of other languages.
 _ODD = (
     *(
         "0",
@@ -95,7 +95,7 @@ _ODD = (
 )
 
 
-#: Commands that change what a question means, or would in a laxer language.
+#: Commands that change the meaning of a question, or would change it in a less strict language.
 _COMMANDS = (
     '(set-info :source ") (assert false) (set-info :note ")',
     "(push 1)",
@@ -134,7 +134,7 @@ _SWAPS = {
 
 
 def weaken(chance: random.Random, question: str) -> str:
-    """Change a number, a relation or a connective, so that most clauses and literals keep their numbers."""
+    """Change a number, a relation or a connective, so that most numbers of clauses and literals do not change."""
     words = [found for found in _WORDS.finditer(question) if found[0] in _SWAPS or found[0] in NUMBERS]
     if not words:
         return question
@@ -143,8 +143,8 @@ def weaken(chance: random.Random, question: str) -> str:
     return question[: word.start()] + other + question[word.end() :]
 
 
-def spoil_question(chance: random.Random, question: str) -> str:  # noqa: PLR0911 (a list of mistakes)
-    """Put a mistake, or something that looks like one, into a question."""
+def spoil_question(chance: random.Random, question: str) -> str:  # noqa: PLR0911 (a list of errors)
+    """Return a question with an error, or with a harmless change that looks like an error."""
     words = list(_WORDS.finditer(question))
     word = chance.choice(words)
     before, behind = question[: word.start()], question[word.end() :]
@@ -186,7 +186,7 @@ def spoil_question(chance: random.Random, question: str) -> str:  # noqa: PLR091
 
 
 def spoil_lines(chance: random.Random, lines: list[str]) -> list[str]:
-    """Put a mistake, or something that looks like one, into a certificate."""
+    """Return a certificate with an error, or with a harmless change that looks like an error."""
     lines = list(lines)
     at = chance.randrange(len(lines))
     words = lines[at].split(" ")

@@ -28,7 +28,7 @@ class Writer:
         return f"{logic}{declared}{asserted}(check-sat)\n{values}"
 
     def boolean(self, depth: int, scope: dict[str, bool]) -> str:
-        """Return a formula; `scope` says of the names that `let` gave whether they are formulas."""
+        """Return a formula; `scope` maps each name that a `let` binds to whether it is a formula."""
         chance = self.chance
         if depth == 0 or chance.random() < 0.15:
             names = [name for name in _BOOLEANS if scope.get(name, True)] + [
@@ -77,7 +77,7 @@ class Writer:
         return self.let(depth, scope, self.number)
 
     def let(self, depth: int, scope: dict[str, bool], body: Callable[[int, dict[str, bool]], str]) -> str:
-        """Return a `let`, of new names or of names that have a meaning already."""
+        """Return a `let` that binds new names or rebinds existing names."""
         chance, inner, bindings = self.chance, dict(scope), list[str]()
         for _ in range(chance.randint(1, 2)):
             self.names += 1

@@ -16,7 +16,7 @@ from benches import game_bounds
 from benches.game_bounds.compare import Case, by_grid, by_solver
 from benches.game_bounds.link import Model, random_case
 
-#: Models that are compared, and how often.
+#: Name -> model.
 MODELS: Final = {
     "fluid": Model(),
     "slack": Model(slack=Fraction(1)),
@@ -34,7 +34,7 @@ def cases(given: argparse.Namespace) -> list[Case]:
 
 
 def main() -> int:
-    """Compare as many windows as the command line says; 1 if one differs."""
+    """Compare the number of windows that the command line requests; return 1 if one differs."""
     as_written = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         "python -m benches.game_bounds", description=game_bounds.__doc__, formatter_class=as_written

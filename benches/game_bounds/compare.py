@@ -1,4 +1,4 @@
-"""One window's bounds, by `fairweir._core.game_bounds`, compared with those of a solver or of a grid of links."""
+"""Compare the bounds of `fairweir._core.game_bounds` for a window with those of a solver or of a grid of links."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from benches.game_bounds.solver import LinkProblem
 
 from fairweir import _core
 
-#: A link this far beyond a bound is outside, packets: the bounds' own rounding.
+#: Distance beyond a bound at which a link is outside, packets; smaller distances are rounding errors of the bound.
 SAME: Final = 1e-5
 NAMES: Final = (("c", 0), ("c", 1), ("b", 0), ("b", 1), ("q", 0), ("q", 1))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A window, and the link that made it, at the next point."""
+    """A window, and the link that produced it, at the next point."""
 
     model: Model
     link: Link
@@ -33,12 +33,12 @@ class Case:
 
 
 def by_solver(case: Case) -> tuple[Case, list[str]]:
-    """Return the case with the bounds that z3 refutes."""
+    """Return the case and the bounds that z3 refutes."""
     return case, LinkProblem(case.window, case.model).wrong(case.bounds())
 
 
 def by_grid(case: Case) -> tuple[Case, list[str]]:
-    """Return the case with the bounds that a link of the grid is beyond; the grid always has the true link."""
+    """Return the case and the bounds that a link of the grid exceeds; the grid always contains the true link."""
     bounds, seen = case.bounds(), explaining(case.window, case.model, case.link)
     if bounds is None or seen is None:
         return case, ["empty"]

@@ -1,4 +1,4 @@
-"""Brute force: play the link forward from a grid of C, B and first states, and keep what explains a window."""
+"""Brute force: simulate links from a grid of C, B and initial states, and select those that explain a window."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ import numpy as np
 import numpy.typing as npt
 from benches.game_bounds.link import Link, Model, Window
 
-#: Values of C, of B and of I[0] that are tried, besides the true ones.
+#: Number of values of C, of B and of I[0], in addition to the true values.
 VALUES: Final = 48
-#: Observations that differ by less are the same, packets: the grid hits no equality otherwise.
+#: Maximum difference of equal observations, packets; without a tolerance, no link of the grid would match exactly.
 NEAR: Final = 1e-9
 
 Array = npt.NDArray[np.float64]
 
 
 def around(true: float, low: float, high: float) -> Array:
-    """Return values between two ends, half of them near the true one, which is among them."""
+    """Return values between two ends. They include the true value, and half of them are near it."""
     wide = np.linspace(low, high, VALUES // 2)
     near = true + (high - low) * 0.05 * np.linspace(-1, 1, VALUES // 2 + 1)
     return np.unique(np.clip(np.concatenate([wide, near, [true]]), low, high))
 
 
 def explaining(window: Window, model: Model, link: Link) -> dict[str, Any] | None:
-    """Return the extremes over the grid's links whose forward play is what was seen; None if there is none.
+    """Return the extremes over the grid's links that reproduce the observations; None if there is none.
 
-    The grid is over C, B, I[-1] and, where its losses are hidden, N[0]. All else is played by the link's equations, and
-    what was lost must be what the play loses.
+    The grid is over C, B, I[-1] and, if the losses of the first point are unknown, N[0]. The link's equations determine
+    everything else; the simulated losses must equal the observed losses.
     """
     if model.slack or model.jitter != 1:
-        raise ValueError("the grid plays fluid links with one step of jitter")
+        raise ValueError("the grid simulates only fluid links with one step of jitter")
     sent, delivered = ([float(x) for x in side] for side in (window.sent, window.delivered))
     lost, end = [float(x) for x in window.lost], float(window.delivered[-1])
     known = len(lost)
     at = len(sent)
-    # The link is at the next point, and was idle before its first one.
+    # The link is at the next point; before its first point it was idle.
     begin = len(link.served) - 1 - at
     true_served = float(link.served[begin - 1]) if begin else 0.0
     c = around(float(link.c), float(model.c[0]), min(float(model.c[1]), 3 * float(link.c)))[:, None, None, None]
     b = around(float(link.b), float(model.b[0]), min(float(model.b[1]), 3 * float(link.b)))[None, :, None, None]
     low = max(0.0, delivered[0] - float(c.max()))
     served = around(true_served, min(low, true_served), max(delivered[0], true_served))[None, None, :, None]
-    # N[0]: what the first point had accepted, one value if its losses are known.
+    # N[0]: the packets accepted until the first point; one value if the losses are known.
     most = sent[0] - float(window.lost_before)
     true_accepted = float(link.sent[begin] - link.lost[begin])
     first = [sent[0] - lost[0]] if known else [*np.linspace(end, most, 7)[1:], true_accepted]

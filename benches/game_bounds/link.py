@@ -1,4 +1,4 @@
-"""Links and the windows that their senders see, in exact arithmetic."""
+"""Links and the windows that their senders observe, in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
-#: All random numbers are multiples of this, so that floats have them exactly.
+#: All random numbers are multiples of 1 / GRAIN, so that floats represent them exactly.
 GRAIN: Final = 64
 POINTS: Final = 6
 
@@ -20,11 +20,11 @@ class Model:
     b: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
     jitter: int = 1
     slack: Fraction = Fraction(0)
-    #: False: the links that make windows change their rate, so that nothing explains some windows.
+    #: If False, the rates of links change, so that no link explains some windows.
     steady: bool = True
 
     def document(self) -> dict[str, Any]:
-        """Return the model as `fairweir._core.game_bounds` reads it."""
+        """Return the model in the format of `fairweir._core.game_bounds`."""
         return {
             "c": [float(end) for end in self.c],
             "b": [float(end) for end in self.b],
@@ -35,7 +35,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Window:
-    """Observations: cumulative packets at points a step apart."""
+    """Observations: cumulative packets at points that are one step apart."""
 
     sent: tuple[Fraction, ...]
     delivered: tuple[Fraction, ...]
@@ -44,7 +44,7 @@ class Window:
     sent_next: Fraction
 
     def document(self) -> dict[str, Any]:
-        """Return the window as `fairweir._core.game_bounds` reads it."""
+        """Return the window in the format of `fairweir._core.game_bounds`."""
         return {
             "sent": [float(amount) for amount in self.sent],
             "delivered": [float(amount) for amount in self.delivered],
@@ -54,7 +54,7 @@ class Window:
         }
 
     def latest(self, points: int) -> Window:
-        """Return the latest points alone."""
+        """Return a window of only the latest points."""
         drop = len(self.sent) - points
         known = self.lost[:drop]
         return replace(
@@ -68,7 +68,7 @@ class Window:
 
 @dataclass
 class Link:
-    """A constant-rate link behind a finite buffer, whose deliveries jitter delays."""
+    """A constant-rate link with a finite buffer; jitter delays its deliveries."""
 
     c: Fraction
     b: Fraction
@@ -79,7 +79,10 @@ class Link:
     delivered: list[Fraction] = field(default_factory=lambda: [Fraction(0)])
 
     def step(self, rate: Fraction, haste: Fraction, early: Fraction) -> None:
-        """Let `rate` packets arrive; `haste` (0 to 1) places the deliveries, `early` (0 to 1) the losses."""
+        """Let `rate` packets arrive.
+
+        `haste` and `early` (0 to 1) choose deliveries and losses in the permitted range.
+        """
         accepted = self.sent[-1] - self.lost[-1]
         room = self.served[-1] + self.c + self.b
         offered = accepted + rate
@@ -99,7 +102,7 @@ class Link:
         return self.sent[-1] - self.lost[-1] - self.served[-1]
 
     def window(self, sent_next: Fraction) -> Window:
-        """Return what the sender sees of the last six points."""
+        """Return the sender's observations of the last six points."""
         end = self.delivered[-1]
         first = max(0, len(self.sent) - POINTS)
         accepted = [sent - lost for sent, lost in zip(self.sent, self.lost, strict=True)]
@@ -114,14 +117,14 @@ class Link:
 
 
 def grains(value: float) -> Fraction:
-    """Return the multiple of the grain next to a number."""
+    """Return the nearest multiple of 1 / GRAIN."""
     return Fraction(round(value * GRAIN), GRAIN)
 
 
 def random_case(rng: random.Random, model: Model) -> tuple[Link, Window]:
     """Return a link and the window of a sender that sent steadily, at random, in bursts, or to fill the queue.
 
-    The link is at the next point, one after the window's last.
+    The link is at the next point, the point after the window's last.
     """
     c = min(grains(24 ** rng.random()), model.c[1])
     b = min(max(grains(float(c) * rng.uniform(0.2, 4.2)), model.b[0]), model.b[1])

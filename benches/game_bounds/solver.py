@@ -1,6 +1,7 @@
-"""The model's equations for z3: is any link that explains a window beyond its bounds, and is one near each of them?
+"""The model's equations for z3: no link that explains a window may exceed its bounds, and one must be near each bound.
 
-That is what an optimum within 1e-3 says, and takes a hundredth of the time: `z3.Optimize` gives up on some windows.
+This shows that a bound is an optimum to within 1e-3, and takes a hundredth of the time of `z3.Optimize`, which fails on
+some windows.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from typing import Any, Final
 import z3
 from benches.game_bounds.link import Model, Window
 
-#: Bounds that differ by less are the same, packets.
+#: Maximum difference of equal bounds, packets.
 SAME: Final = Fraction(1, 1000)
-#: One question, ms.
+#: Maximum time of one query, ms.
 TIMEOUT_MS: Final = 60_000
 
 
@@ -28,12 +29,12 @@ def is_min(result: Any, one: Any, two: Any) -> list[Any]:
 
 
 class LinkProblem:
-    """All links of the model that explain a window, with all that they did since `jitter` points before it."""
+    """All links of the model that explain a window, with their states since `jitter` points before the window."""
 
     def __init__(self, window: Window, model: Model) -> None:
-        """State the model's equations at the points from -jitter to the next one."""
+        """Assert the model's equations at the points from -jitter to the next point."""
         self.model = model
-        # With slack the queue's minimum is an outer bound.
+        # With slack, the bound of the queue's minimum is not tight.
         self.outer = {"min q"} if model.slack else set()
         first, last = -model.jitter, len(window.sent)
         name = range(first, last + 1)
@@ -48,7 +49,7 @@ class LinkProblem:
             self.c <= real(model.c[1]),
             self.b >= real(model.b[0]),
             self.b <= real(model.b[1]),
-            # Any state may be the first.
+            # The initial state is arbitrary.
             served[first] <= accepted[first],
             accepted[first] <= served[first] + self.b,
         ]
@@ -77,23 +78,23 @@ class LinkProblem:
         self.solver.add(*self.constraints)
 
     def has(self, *more: Any) -> bool:
-        """Return whether some link that explains the window has these properties, too."""
+        """Return whether a link that explains the window has these properties, too."""
         self.solver.push()
         self.solver.add(*more)
         answer = self.solver.check()
         self.solver.pop()
         if answer == z3.unknown:
-            raise TimeoutError(f"z3 says unknown: {self.solver.reason_unknown()}")
+            raise TimeoutError(f"z3 answers unknown: {self.solver.reason_unknown()}")
         return bool(answer == z3.sat)
 
     def wrong(self, bounds: dict[str, Any] | None) -> list[str]:
-        """Return the bounds that some link is beyond ("narrow"), or that no link is near ("wide")."""
+        """Return the bounds that a link exceeds ("narrow") or to which no link is near ("wide")."""
         if bounds is None:
             return ["empty"] if self.has() else []
         found = []
         near = real(SAME)
         for name, goal, value in self._goals(bounds):
-            # Of an upper end the negated goal is the lower end.
+            # The goal of an upper end is negated, so that it is a lower end.
             at = real(Fraction(value))
             if self.has(goal < at - near):
                 found.append(f"narrow {name}")

@@ -241,7 +241,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         {"link.bottleneck.delay": "30ms"},
         "error: flow rtprop is shorter than the delays on its path: `20ms` (x.toml: flow.0.rtprop)\n\n"
-        "hint: they add up to 30ms; rtprop is the whole two-way delay",
+        "hint: they add up to 30ms; rtprop is the round-trip delay",
     ),
     (
         {"flow.0.cca": "ren0"},

@@ -55,7 +55,7 @@ def alone(path: Path, count: int = 1) -> Scenario:
         (DIVIDES, "SIGFPE: a division by zero", "divisors"),
         (
             DIVIDES_PLAINLY,
-            "SIGILL: illegal instruction, a compiler's trap for undefined behaviour such as division by zero",
+            "SIGILL: illegal instruction, a compiler's trap for undefined behavior such as division by zero",
             "in kernel BPF the result is 0",
         ),
         (STRAYS, "SIGSEGV: invalid memory access", "pointers"),

@@ -1,1 +1,1 @@
-"""Playing scenarios: a run in one of the worlds, child processes for users' code, pools, sweeps and batches of runs."""
+"""Run scenarios: single runs in either world, child processes for users' code, pools, sweeps and batches of runs."""

@@ -1,7 +1,7 @@
-"""Axes of a grid as texts: values with commas between them, and ranges of numbers and quantities.
+"""Parse axes of a grid: values separated by commas, and ranges of numbers and quantities.
 
-``1..3`` counts; ``0.5..0.9/0.1`` and ``10ms..50ms/10ms`` go from the first to the last value by a step, ends included;
-``cubic{beta=0.5,c=0.4},bbr`` has two values; ``["a,b"]`` is a list as TOML has it.
+``1..3`` is 1, 2, 3. ``0.5..0.9/0.1`` and ``10ms..50ms/10ms`` have a step after the slash and include both ends.
+``cubic{beta=0.5,c=0.4},bbr`` has two values. ``["a,b"]`` is a TOML list.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from typing import Any, Final
 from fairweir.errors import ConfigError
 from fairweir.scenario.overrides import parse_value
 
-#: Maximum points of a grid: more are probably a mistake in a range.
+#: Maximum number of points of a grid; a larger number is probably a mistake in a range.
 MAX_POINTS: Final = 1_000_000
 
 _QUANTITY: Final = r"([+-]?(?:\d+\.?\d*|\.\d+))\s*([A-Za-zµ%]*(?:/s)?)"
 _RANGE: Final = re.compile(rf"{_QUANTITY}\s*\.\.\s*{_QUANTITY}(?:\s*/\s*{_QUANTITY})?")
-#: One end of an intended range, even if the rest is invalid.
+#: One end of a range, for the detection of texts that were meant as ranges but are invalid.
 _END: Final = re.compile(rf"{_QUANTITY}(?:\s*/\s*{_QUANTITY})?")
 
 _OPENING, _CLOSING = "[{", "]}"
 
 
 def parse_axis(text: str) -> tuple[str, list[Any]]:
-    """Return the key and the values of ``KEY=V1,V2,...``.
+    """Parse ``KEY=V1,V2,...``; return the key and the values.
 
     Raises
     ------
-    ConfigError : no values, a list that is not TOML, or a range without a step, with two units, downwards, or too long
+    ConfigError : there are no values, a list is not TOML, or a range lacks a step, has two units, descends, or is too
+        long
     """
     key, equals, values = text.partition("=")
     key, values = key.strip(), values.strip()
@@ -45,7 +46,7 @@ def parse_axis(text: str) -> tuple[str, list[Any]]:
 
 
 def _parts(values: str) -> Iterator[str]:
-    """Split at commas outside of brackets and quotes."""
+    """Split a text at the commas outside brackets and quotes."""
     depth, quote, start = 0, "", 0
     for i, letter in enumerate(values):
         if quote:
@@ -87,7 +88,7 @@ def _range(part: str, axis: str) -> list[Any]:
         by = "1"
     low, high, step = Decimal(first), Decimal(last), Decimal(by)
     if high < low:
-        raise ConfigError(f"grid axis goes down: `{axis}`", hint=f"write {last}{unit}..{first}{unit}")
+        raise ConfigError(f"grid axis descends: `{axis}`", hint=f"write {last}{unit}..{first}{unit}")
     if step <= 0:
         raise ConfigError(f"range with a step that is not positive: `{part}`")
     if (high - low) / step >= MAX_POINTS:

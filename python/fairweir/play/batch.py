@@ -1,6 +1,6 @@
-"""Many scenarios in both worlds: the simulator on all cores, the kernel one after another, resumable.
+"""Run many scenarios in both worlds, resumably: simulations on all cores, then kernel runs one after another.
 
-A kernel run needs the machine to itself, so it is never started while simulations run.
+A kernel run needs the whole machine, so it never runs at the same time as simulations.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from fairweir.scenario.dumbbell import PHASE_SPREAD
 from fairweir.scenario.model import Scenario
 from fairweir.units import NS_PER_S, Duration
 
-#: How often a late run on the kernel is repeated.
+#: Number of times that a kernel run with a late emulator is repeated.
 LATE_RETRIES = 1
 
 
 @dataclass(frozen=True)
 class Task:
-    """A scenario to be run.
+    """A scenario to run.
 
     Attributes
     ----------
-    scenario : Scenario, its seed included
+    scenario : Scenario, with its seed
     world : "sim" or "kernel"
-    interval : str, time with unit; the outcome then has throughputs over time
-    picture : Path for a figure of the run
+    interval : str, time with unit; sampling interval of throughputs over time, which are recorded only if it is given
+    picture : Path of the file for a figure of the run
     """
 
     scenario: Scenario
@@ -48,7 +48,7 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """An identifier of the run's input; a run on another kernel has another one."""
+        """Identifier of the run's inputs, which include the kernel in the kernel world."""
         parts = [fingerprint(self.scenario, self.world), self.world]
         if self.world == "kernel":
             parts.append(platform.release())
@@ -61,8 +61,8 @@ class TaskResult:
 
     Attributes
     ----------
-    summary : Summary, of the run without its scenario, None if it did not end; with an interval it has ``over_time``
-    failure : str, the reason if there is none
+    summary : Summary of the run without the scenario; None if the run failed. With an interval it has ``over_time``
+    failure : str, the reason if there is no summary
     """
 
     summary: Summary | None
@@ -70,7 +70,7 @@ class TaskResult:
 
     @property
     def not_judged(self) -> str:
-        """Why nothing may be concluded from the run, empty if something may."""
+        """The reason why the run is not judged; empty if it is judged."""
         emulator = None if self.summary is None else self.summary.emulator
         return "" if emulator is None or emulator.judged else emulator.reason
 
@@ -86,7 +86,7 @@ def play(task: Task) -> Summary:
     return Summary({**summary.document, "over_time": _over_time(record)}) if task.interval else summary
 
 
-#: A separate name, so that tests can replace the kernel.
+#: A separate name, so that tests can replace kernel runs.
 _play_kernel = play
 
 
@@ -114,7 +114,7 @@ class Archive:
     directory: Path | None
 
     def get(self, task: Task) -> Summary | None:
-        """Return the stored summary of a task, None if there is none or its picture is missing."""
+        """Return the stored summary of a task; None if there is none, or if the task's picture is missing."""
         if task.picture is not None and not task.picture.exists():
             return None
         return self._store.get(task.key)
@@ -137,14 +137,15 @@ def play_all(
     timeout_s: float = 600.0,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> dict[str, TaskResult]:
-    """Run tasks, except for those whose outcome is stored: first all simulations, then kernel runs.
+    """Run all tasks whose outcome is not stored: first the simulations, then the kernel runs.
 
     Parameters
     ----------
-    archive : Archive; stores each run as it ends, unless it failed or cannot be judged: those are repeated
-    workers : int, processes for simulations; default one per core
-    timeout_s : float, s of wall time that a simulation may take
-    on_done : called with a task, its outcome, and the seconds of work done and in all (a simulation counts one)
+    archive : Archive, in which each run is stored when it ends. Runs that failed or are not judged are not stored, so
+        that they are repeated.
+    workers : int, number of processes for simulations; default one per core
+    timeout_s : float, s; maximum real time of a simulation
+    on_done : called with a task, its outcome, and the finished and the total work, s; a simulation counts as 1 s
 
     Returns
     -------
@@ -152,7 +153,7 @@ def play_all(
 
     Raises
     ------
-    KernelError : a task needs the kernel world, which is not available here; found before anything is run
+    KernelError : a task needs the kernel world, which is not available; raised before the first run
     KeyboardInterrupt : Ctrl-C; finished runs are in the archive
     """
     unique = list({task.key: task for task in tasks}.values())
@@ -194,7 +195,7 @@ def play_all(
 
 
 def _on_kernel(task: Task) -> TaskResult:
-    """Run on the kernel; a late run is repeated, because its cause may have passed."""
+    """Run a task on the kernel. A run that is not judged is repeated, because the cause of the lateness may be over."""
     for _ in range(1 + LATE_RETRIES):
         try:
             outcome = TaskResult(_play_kernel(task))
@@ -206,15 +207,15 @@ def _on_kernel(task: Task) -> TaskResult:
 
 
 def _work_s(task: Task) -> float:
-    """Cost of a task, for progress: kernel runs take real time."""
+    """Return the cost of a task, s, for progress: the duration of a kernel run, 1 for a simulation."""
     return Duration.parse(task.scenario.duration).s if task.world == "kernel" else 1.0
 
 
 def spread_starts(scenario: Scenario, seed: int) -> Scenario:
     """Return the scenario with another seed and start times increased by up to `PHASE_SPREAD`.
 
-    Real flows never start on the nanosecond; without this, seeds of a scenario without randomness would differ only in
-    the order of ties, and their spread would claim a certainty that no machine has.
+    Real flows never start at exactly the same nanosecond. In a scenario without randomness, seeds would otherwise
+    change only the order of simultaneous events, and the spread over seeds would be smaller than on any machine.
     """
     dice = random.Random(seed)  # noqa: S311
     spread_ns = PHASE_SPREAD.ns

@@ -1,4 +1,4 @@
-"""Tables of a run: names and units of their columns, and conversion of raw numbers to tables."""
+"""Tables of a run: names and units of the columns, and conversion of raw numbers to tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fairweir.play.table import Table
 
-#: Raw columns by name: numbers of the machine's own byte order.
+#: Name of a column -> its raw numbers in the machine's byte order.
 Columns = dict[str, bytes]
 
 
@@ -18,11 +18,11 @@ class Column:
 
     Attributes
     ----------
-    name : str; ends in the unit, if there is one
-    kind : str; numpy's type of the raw numbers
-    unit : str; "" if none
-    null : int; stands for an event that did not happen
-    is_flag : the numbers are 0 and 1
+    name : str; ends in the unit, if the column has one
+    kind : str; NumPy type of the raw numbers
+    unit : str; empty if there is none
+    null : int; the number that stands for an event that did not happen
+    is_flag : whether the numbers are flags, 0 or 1
     """
 
     name: str
@@ -32,7 +32,7 @@ class Column:
     is_flag: bool = False
 
 
-#: Larger than all times and indices.
+#: Raw numbers for a missing time and a missing index.
 _NEVER, _NOWHERE = 2**64 - 1, 2**32 - 1
 
 FLOW_COLUMNS = (
@@ -73,14 +73,14 @@ ACK_COLUMNS = (
 
 
 def table(raw: Columns, columns: tuple[Column, ...], index: str, label: str, labels: list[str]) -> Table:
-    """Make a table of raw columns.
+    """Return a table of raw columns.
 
     Parameters
     ----------
     raw : dict of bytes, one entry per column
     columns : the table's columns
-    index : str; the column of indices after which a column of names, `label`, is inserted
-    labels : list of str; the name of each index
+    index : str; the column of indices. A column `label` with the names of the indices is inserted after it.
+    labels : list of str; names, by index
     """
     import numpy as np
 

@@ -37,16 +37,16 @@ OF_A_LINK: dict[str, tuple[str, Callable[[LinkSummary], float | None]]] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """A quantity on both sides.
+    """The difference of one quantity between the two sides.
 
     Attributes
     ----------
-    at : str, settings of a sweep's points, else empty
+    at : str; for sweeps, the settings of the points; else empty
     of : str; id of the flow, name of the link, or "all flows"
     quantity, unit : str
-    first, second : float, means over the runs
-    difference : float, second less first
-    lo, hi : float, the 95 % t-interval of the difference; None with one run on a side
+    first, second : float; mean over the runs of each side
+    difference : float, second - first
+    lo, hi : float; ends of the 95 % t-interval of the difference; None if a side has only one run
     """
 
     at: str
@@ -67,11 +67,11 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class Differences:
-    """Difference between two sides.
+    """Differences between two sides.
 
     Attributes
     ----------
-    names : str and str, of the sides
+    names : str and str, names of the sides
     rows : tuple of Difference
     """
 
@@ -79,14 +79,14 @@ class Differences:
     rows: tuple[Difference, ...]
 
     def table(self) -> Table:
-        """Return a row per quantity."""
+        """Return a table with one row per quantity."""
         from fairweir.play.table import Table
 
         fields = ("at", "of", "quantity", "unit", "first", "second", "difference", "lo", "hi")
         return Table.from_rows([{field: getattr(row, field) for field in fields} for row in self.rows])
 
     def __repr__(self) -> str:
-        """Return a line per quantity, with the interval of its difference."""
+        """Return one line per quantity, with its difference and the interval."""
         lines = [f"{self.names[0]} -> {self.names[1]}"]
         for row in self.rows:
             of = f"{row.at}: {row.of}" if row.at else row.of
@@ -114,22 +114,23 @@ def compare(
 
     Parameters
     ----------
-    first, second : two runs; two lists of runs that differ in the seed; two sweeps, whose points with the same settings
-        apart from ``seed`` are compared; or two controllers, as :func:`fairweir.audit` takes them
-    scenario : Scenario, or an argument of :meth:`Scenario.of`; for controllers: all its flows get the one, then the
-        other
-    seeds : int, runs of each controller, by default 5; the seed also draws start times
-    workers : int, processes; default one per core
+    first, second : two runs; two lists of runs that differ in the seed; two sweeps, of which the points are compared
+        whose settings other than ``seed`` are equal; or two controllers, in the forms that :func:`fairweir.audit`
+        accepts
+    scenario : Scenario, or an argument of :meth:`Scenario.of`; only for controllers. All its flows use the first
+        controller, then the second.
+    seeds : int, number of runs of each controller, default 5; the seed also determines the start times
+    workers : int, number of processes; default one per core
 
     Returns
     -------
-    Differences ; flows and links are matched by their position. With the same seeds on both sides the interval is that
-    of the differences of pairs, else that of two means
+    Differences ; flows and links are matched by their position. If both sides have the same seeds, the interval is that
+    of the mean of paired differences; otherwise that of the difference of two means
 
     Raises
     ------
-    ConfigError : two different kinds of things, controllers without a scenario, nothing in common, two runs with the
-        same seed on a side, or an argument without effect
+    ConfigError : the sides are of different types or have nothing in common, controllers are given without a scenario,
+        a side has two runs with the same seed, or an argument has no effect
     FairweirError : a run of a controller failed
 
     Examples
@@ -145,7 +146,11 @@ def compare(
     if any(side is not None for side in sides) or any(isinstance(one, Sweep) for one in (first, second)):
         for name, given in (("scenario", scenario), ("seeds", seeds), ("workers", workers)):
             if given is not None:
-                raise ConfigError(f"{name} has no effect on finished runs", hint="it is for two controllers", key=name)
+                raise ConfigError(
+                    f"{name} has no effect on finished runs",
+                    hint=f"use {name} only to compare two controllers",
+                    key=name,
+                )
     if isinstance(first, Sweep) and isinstance(second, Sweep):
         return _of_sweeps(first, second)
     if sides[0] is not None and sides[1] is not None:
@@ -219,7 +224,7 @@ def _rows(at: str, first: list[Summary], second: list[Summary]) -> Iterator[Diff
     seeds = [[summary.seed for summary in side] for side in (first, second)]
     for side in seeds:
         if len(set(side)) < len(side):
-            # A run and its copy would have an interval of width 0.
+            # The interval of a run and its copy would have width 0.
             repeated = next(seed for seed in side if side.count(seed) > 1)
             raise ConfigError(f"two runs on a side have seed {repeated}", hint="compare runs that differ in the seed")
     is_paired = seeds[0] == seeds[1]
@@ -255,7 +260,7 @@ def _difference(
         found = interval([b - a for a, b in zip(first, second, strict=True)], Scale.REAL)
         lo, hi = found.lo, found.hi
     elif len(first) > 1 and len(second) > 1:
-        # Means of independent runs: their half widths add up as the roots of squares do.
+        # The means are independent: the squares of their half widths add up.
         half = math.hypot(*((one.hi - one.lo) / 2 for one in (interval(side, Scale.REAL) for side in (first, second))))
         lo, hi = change - half, change + half
     return Difference(at, of, quantity, unit, means[0], means[1], change, lo, hi)

@@ -1,9 +1,9 @@
-"""The kernel world: the helper ``fairweir-kernel``, the only part that needs root, libelf and BPF, as a subprocess.
+"""The kernel world: run the helper ``fairweir-kernel``, the only program that needs root, libelf and BPF.
 
-The helper gets ``fairweir_scenario::Config`` as JSON on stdin and prints one JSON document on stdout: the same summary
-as the simulator's, ``series`` (columns as base64 of little-endian numbers) and ``emulator`` (how late packets were
-released, and whether the run may be judged). Progress and errors come as lines on stderr. All its resources are owned
-by its file descriptors, so that they are released however it ends.
+The helper reads ``fairweir_scenario::Config`` as JSON from stdin and prints one JSON document to stdout: a summary as
+the simulator's, ``series`` (columns as base64 of little-endian numbers) and ``emulator`` (the lateness of packets, and
+whether the run is judged). It prints progress and errors as lines on stderr. File descriptors own all its resources,
+so that the kernel releases them even if the helper is killed.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ HELPER = "fairweir-kernel"
 #: Environment variable with the path of the helper, if it is not in the interpreter's directory.
 HELPER_VARIABLE = "FAIRWEIR_KERNEL"
 INTERRUPTED = 130
-#: Seconds that compiling and loading controllers, and the end of a run, may take beyond its duration.
+#: Maximum time, s, for compiling and loading controllers and for the end of a run, in addition to its duration.
 SETUP_S = 60.0
-#: Seconds that the helper has to end by itself after a request.
+#: Maximum time, s, in which the helper must exit after a request, before it is killed.
 TIMEOUT_S = 5.0
-#: Lines of the helper's messages that an error without a better text shows.
+#: Number of the helper's last lines that an error shows if the helper did not print an error.
 _LAST_LINES = 5
 
 
 @dataclass(frozen=True)
 class Guarding:
-    """A guard at the receivers' device, for as long as a run takes.
+    """A guard at the receivers' device for the duration of a run.
 
     Attributes
     ----------
-    program : Path, of ``fairweir-guard``
-    config : Path; policies, TOML
-    hosts : Path; names of senders, as /etc/hosts: flow i's address is :func:`sender_address`
-    log : Path; decisions are appended here
+    program : Path of ``fairweir-guard``
+    config : Path of the policy file, TOML
+    hosts : Path of a file with names of senders, in the format of /etc/hosts; :func:`sender_address` has the addresses
+    log : Path of the file to which decisions are appended
     """
 
     program: Path
@@ -60,7 +60,7 @@ class Guarding:
     log: Path | None = None
 
     def words(self) -> list[str]:
-        """Return the guard as ``fairweir-kernel run`` takes it."""
+        """Return the guard's arguments for ``fairweir-kernel run``."""
         files = {"--guard-program": self.program, "--guard": self.config}
         files |= {"--guard-hosts": self.hosts} if self.hosts is not None else {}
         files |= {"--guard-log": self.log} if self.log is not None else {}
@@ -73,11 +73,12 @@ class Options:
 
     Attributes
     ----------
-    mode : "mtu" (every packet of its own, accurate) or "tso" (super-packets: for Gbit/s; drops take 64 KB at once)
+    mode : "mtu" (packets of the MTU's size, accurate) or "tso" (packets of up to 64 KB, for rates of Gbit/s; a drop
+        loses the whole 64 KB)
     traffic : "own" or "iperf3"
-    record : Path; every call of the BPF controllers is recorded here and replayed natively
-    cost : measure the cost of the controllers' programs
-    windows : receive windows that the scenario does not set: "unlimited", or "autotuned" as on ordinary hosts
+    record : Path of the file in which all calls of the BPF controllers are recorded, to be replayed natively
+    cost : whether to measure the cost of the controllers' BPF programs
+    windows : receive windows if the scenario does not set them: "unlimited", or "autotuned" as on ordinary hosts
     guarding : a guard at the receivers
     """
 
@@ -89,7 +90,7 @@ class Options:
     guarding: Guarding | None = None
 
     def words(self) -> list[str]:
-        """Return the options as ``fairweir-kernel run`` takes them."""
+        """Return the arguments for ``fairweir-kernel run``."""
         words = [] if self.mode == "mtu" else ["--mode", self.mode]
         if self.traffic != "own":
             words += ["--traffic", self.traffic]
@@ -101,12 +102,12 @@ class Options:
 
 
 def sender_address(flow: int) -> str:
-    """Return the address of the sender of flow number `flow`, from 0; as crates/emu/src/address.rs."""
+    """Return the address of the sender of flow number `flow`, counted from 0; equal to crates/emu/src/address.rs."""
     return _address("10.77", flow)
 
 
 def receiver_address(flow: int) -> str:
-    """Return the address of its receiver."""
+    """Return the address of the receiver of flow number `flow`, counted from 0."""
     return _address("10.78", flow)
 
 
@@ -120,23 +121,23 @@ def find_helper() -> Path:
 
     Raises
     ------
-    KernelError : not found
+    KernelError : the program was not found
     """
     return find_program(HELPER, HELPER_VARIABLE, "the kernel world's helper")
 
 
 def find_program(name: str, variable: str, role: str) -> Path:
-    """Return the path of a program built separately: from the environment, next to the interpreter, or on the PATH.
+    """Return the path of a separately built program: from the environment, next to the interpreter, or on the PATH.
 
     Parameters
     ----------
-    name : str, of the file
-    variable : str, of the environment; names another file
-    role : str, the program's role, for messages
+    name : str, name of the file
+    variable : str, environment variable that overrides the path
+    role : str, role of the program, for messages
 
     Raises
     ------
-    KernelError : not found
+    KernelError : the program was not found
     """
     if named := os.environ.get(variable):
         if os.access(named, os.X_OK) and Path(named).is_file():
@@ -154,16 +155,16 @@ def find_program(name: str, variable: str, role: str) -> Path:
 
 
 def need_root(what: str, why: str = "it creates network namespaces, TUN devices and BPF programs") -> None:
-    """Raise an error if root is needed and missing, before anything is started.
+    """Raise an error unless this process runs as root.
 
     Parameters
     ----------
     what : str, the action that needs root
-    why : str, for the hint: the reason
+    why : str, the reason, for the hint
 
     Raises
     ------
-    KernelError : this is not root
+    KernelError : this process does not run as root
     """
     if os.geteuid() != 0:
         raise KernelError(f"{what} needs root", hint=f"{why}: use sudo")
@@ -182,8 +183,8 @@ def play(
     ----------
     config : dict, ``fairweir_scenario::Config``
     options : Options
-    capture : path of a pcap file with the packets' headers
-    on_progress : called with the fraction of the duration that has passed, 0 to 1
+    capture : Capture, the pcap file to write, with the packets' headers
+    on_progress : called with the elapsed fraction of the duration, 0 to 1
 
     Returns
     -------
@@ -191,9 +192,9 @@ def play(
 
     Raises
     ------
-    KernelError : no helper, no root, or something that this kernel cannot do
-    ConfigError : the scenario needs something unsupported; its ``key`` says where
-    KeyboardInterrupt : Ctrl-C; the helper has undone everything when this is raised
+    KernelError : the helper or root is missing, or this kernel lacks a feature
+    ConfigError : the kernel world does not support a part of the scenario; the error's ``key`` names it
+    KeyboardInterrupt : Ctrl-C; it is raised after the helper has released all resources
     """
     helper = find_helper()
     need_root("the kernel world")
@@ -206,7 +207,7 @@ def play(
 
 
 def ask(words: Sequence[str], *, limit_s: float = SETUP_S) -> Any:
-    """Return the JSON printed by another command of the helper, such as ``ask(["list"])``.
+    """Run another command of the helper, such as ``ask(["list"])``; return the JSON that it prints.
 
     Raises
     ------
@@ -220,7 +221,7 @@ def _decode(columns: Mapping[str, str]) -> Columns:
 
 
 def _call(words: Sequence[str], text: str, limit_s: float, on_progress: Callable[[float], object] | None) -> Any:
-    """Run the helper until it exits, and return its document."""
+    """Run the helper until it exits; return the document that it prints."""
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(  # noqa: S603
             words,
@@ -229,7 +230,7 @@ def _call(words: Sequence[str], text: str, limit_s: float, on_progress: Callable
             stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            process_group=0,  # so that Ctrl-C reaches it through us, once
+            process_group=0,  # so that Ctrl-C reaches the helper only once, through this process
             preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
         )
         timed_out = threading.Event()
@@ -263,7 +264,7 @@ def _call(words: Sequence[str], text: str, limit_s: float, on_progress: Callable
 
 
 def _talk(process: subprocess.Popen[str], text: str, on_progress: Callable[[float], object] | None) -> deque[str]:
-    """Send `text`, process the helper's progress, and return its last lines that are not progress."""
+    """Send `text` to the helper and report its progress; return its last lines that are not progress."""
     assert process.stdin is not None and process.stderr is not None  # noqa: S101, PT018
     with suppress(BrokenPipeError):
         process.stdin.write(text)
@@ -280,7 +281,7 @@ def _talk(process: subprocess.Popen[str], text: str, on_progress: Callable[[floa
 
 
 def _fraction(line: str) -> float | None:
-    """Return the number of a line ``progress 0.25``; None for any other line."""
+    """Return 0.25 for a line ``progress 0.25``; None for any other line."""
     word, _, number = line.partition(" ")
     if word != "progress":
         return None
@@ -291,7 +292,7 @@ def _fraction(line: str) -> float | None:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """End the helper: first with a signal that lets it report its result."""
+    """Stop the helper: first with a signal that lets it clean up and report, then by killing it."""
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGINT)
     try:
@@ -302,7 +303,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _error(code: int, lines: deque[str]) -> KernelError | ConfigError:
-    """Turn the helper's last line, ``{"error": {"message", "key", "hint"}}``, into ours."""
+    """Convert the helper's last line, ``{"error": {"message", "key", "hint"}}``, to an exception."""
     reported: dict[str, Any] = {}
     if lines:
         with suppress(ValueError, AttributeError):

@@ -1,6 +1,6 @@
 """Run scenarios and return their summaries: the only interface of the hunt and the contract to the simulator.
 
-Searches take a `Measure` as an argument, so that they can be tested on response functions and moved to other worlds.
+A search has a `Measure` as an argument. It can therefore be tested with response functions and run in other worlds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RunFault:
 
     Attributes
     ----------
-    kind : "error", "timeout" or "crash", as :class:`fairweir.play.pool.Failed` has it
+    kind : "error", "timeout" or "crash", as in :class:`fairweir.play.pool.Failed`
     reason : one line
     """
 
@@ -35,17 +35,17 @@ Measure = Callable[[Sequence[ScenarioDict]], list[Measured]]
 
 
 def packets(rate: Rate, duration: Duration) -> int:
-    """Return how many data packets a full link carries: the cost of a run, known in advance."""
+    """Return the number of data packets on a full link, as the cost of a run before it starts."""
     return int(rate * duration / PACKET)
 
 
 def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Measure:
-    """Measure in processes, one job per core.
+    """Return a function that runs scenarios in processes.
 
     Parameters
     ----------
-    workers : processes; default one per core
-    timeout_s : seconds of wall time a run may take
+    workers : number of processes; default one per core
+    timeout_s : s; maximum real time of a run
     """
 
     def measure(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
@@ -56,16 +56,16 @@ def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Meas
 
 
 def _fault(failed: pool.Failed[ScenarioDict]) -> RunFault:
-    """Return the result with which a search continues; a scenario that cannot be run at all ends the search."""
+    """Return the fault of a run, with which the search continues; raise the error of an invalid scenario."""
     if isinstance(failed.error, ConfigError):
         raise failed.error
     return RunFault(failed.kind, failed.reason)
 
 
 def here(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
-    """Measure sequentially in this process, for callers that are themselves jobs of a pool.
+    """Run scenarios one after another in this process, for callers that are themselves jobs of a pool.
 
-    A run that loops or crashes takes the caller with it.
+    A run that loops or crashes affects the caller, too.
     """
     measured: list[Measured] = []
     for scenario in scenarios:

@@ -1,4 +1,4 @@
-"""Run many jobs on all cores, each in its own process: one that loops or crashes does not affect the others."""
+"""Run many jobs on all cores, each in a separate process: a job that loops or crashes does not affect the others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Ended = Done[Job, Result] | Failed[Job]
 
 
 def default_workers() -> int:
-    """Return the number of cores this process may use."""
+    """Return the number of cores that this process may use."""
     return max(1, len(os.sched_getaffinity(0)))
 
 
@@ -70,23 +70,24 @@ def map_jobs(
     timeout_s: float | None = None,
     on_done: Callable[[Done[Job, Result] | Failed[Job]], object] | None = None,
 ) -> list[Done[Job, Result] | Failed[Job]]:
-    """Apply `fn` to every job, in processes, and give the outcomes in the order of the jobs.
+    """Apply `fn` to each job in processes; return the outcomes in the order of the jobs.
 
     Parameters
     ----------
-    fn : a function of a module (it is pickled by name)
-    jobs : picklable; started in the order given, so pass the longest first
-    workers : int; processes, default one per core
-    timeout_s : float, seconds of wall time each job may take before its process is killed
-    on_done : called in this process with each outcome as it comes
+    fn : a module-level function, because it is pickled by name
+    jobs : picklable objects. They are started in this order, so pass the longest first.
+    workers : int; number of processes; default one per core
+    timeout_s : float, s; maximum real time of each job, after which its process is killed
+    on_done : called in this process with each outcome when the job ends
 
     Returns
     -------
-    list of Done or Failed, one a job; a job that raises, hangs or crashes its process is a Failed, never an exception
+    list of Done or Failed, one per job. A job that raises, hangs or crashes its process gives a Failed, not an
+    exception.
 
     Raises
     ------
-    InterruptedJobs : Ctrl-C; its ``outcomes`` holds the finished ones
+    InterruptedJobs : Ctrl-C; its ``outcomes`` contains the finished jobs
     """
     jobs = list(jobs)
     outcomes: dict[int, Done[Job, Result] | Failed[Job]] = {}
@@ -102,7 +103,7 @@ def map_jobs(
 
 
 class InterruptedJobs(KeyboardInterrupt):
-    """Ctrl-C came during the jobs; ``outcomes`` has one entry per job, unfinished ones as Failed("cancelled")."""
+    """Ctrl-C interrupted the jobs; ``outcomes`` has one entry per job, which is Failed("cancelled") if unfinished."""
 
     def __init__(self, outcomes: list[Any]) -> None:
         super().__init__("interrupted")
@@ -116,11 +117,11 @@ def iter_jobs(
     workers: int | None = None,
     timeout_s: float | None = None,
 ) -> Iterator[Done[Job, Result] | Failed[Job]]:
-    """Apply `fn` to every job, in processes, and yield the outcomes as they come; otherwise as :func:`map_jobs`.
+    """Apply `fn` to each job in processes; yield each outcome when the job ends. Otherwise as :func:`map_jobs`.
 
     Raises
     ------
-    KeyboardInterrupt : Ctrl-C, after the processes have been ended
+    KeyboardInterrupt : Ctrl-C; it is raised after the processes have ended
     """
     from pebble import ProcessPool
 
@@ -130,8 +131,8 @@ def iter_jobs(
     _track_resources()
     server = fork_server() if fn.__module__ != "__main__" else context.ForkServerContext()
     server.set_forkserver_preload(["fairweir.play.run"])
-    # No worker outlives the jobs: each waits for the end of this pipe, which is closed with the jobs or with this
-    # process.
+    # No worker outlives the jobs: each waits for the end of this pipe, which is closed when the jobs or this process
+    # end.
     tether, held = server.Pipe(duplex=False)
     pool = ProcessPool(
         max_workers=min(workers or default_workers(), len(jobs)),
@@ -156,7 +157,7 @@ def iter_jobs(
 
 
 class _Worker(context.ForkServerProcess):
-    """A process that does not run the user's main script again, so that scripts need no ``if __name__ == ...``."""
+    """A process that does not run the user's main script again; scripts therefore need no ``if __name__ == ...``."""
 
     _lock = threading.Lock()
 
@@ -172,7 +173,10 @@ class _Worker(context.ForkServerProcess):
 
 
 class _ForkServer(context.ForkServerContext):
-    """Workers are forked from a server with this package loaded: in milliseconds, and without the parent's threads."""
+    """Context of workers that a server forks. It has loaded this package, so that a fork takes milliseconds.
+
+    The server has none of the parent's threads.
+    """
 
     Process = _Worker
 
@@ -183,11 +187,10 @@ def fork_server() -> context.ForkServerContext:
 
 
 def _track_resources() -> None:
-    """Start CPython's resource tracker so that a hang-up does not end it: by default it ignores only SIGINT and
-    SIGTERM.
+    """Start CPython's resource tracker with SIGHUP ignored; by default it ignores only SIGINT and SIGTERM.
 
-    A terminal that closes sends SIGHUP to the whole group. A tracker killed by it is restarted by the next lock that is
-    released, without its records, and fills stderr with tracebacks.
+    A terminal that closes sends SIGHUP to the whole process group. If the signal killed the tracker, the next release
+    of a lock would restart it without its records, and it would fill stderr with tracebacks.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -202,20 +205,20 @@ _is_worker = _is_guarded = False
 
 
 def is_worker() -> bool:
-    """Return whether this process is a worker, in which only jobs run."""
+    """Return whether this process is a worker, which runs only jobs."""
     return _is_worker
 
 
 def is_guarded() -> bool:
-    """Return whether this is a worker whose job may crash, or loop until its time limit, without effect on others."""
+    """Return whether this is a worker with a time limit, whose job may crash or loop without effect on other jobs."""
     return _is_guarded
 
 
 def _become_worker(tether: Connection, has_time_limit: bool, parcel: class_objects.Parcel) -> None:
-    """Leave Ctrl-C to the parent, which ends its workers, and stdout to its result.
+    """Initialize a worker: ignore Ctrl-C, which the parent handles, and do not write to stdout, which has the result.
 
-    A worker that replaces a dead one while the pool closes is missed by it, and would wait for jobs permanently, with
-    the command's output open.
+    If a worker replaces a dead worker while the pool closes, the pool does not end it. It would wait for jobs forever
+    and keep the command's output open; the tether ends it.
     """
     global _is_worker, _is_guarded
     _is_worker, _is_guarded = True, has_time_limit

@@ -1,4 +1,4 @@
-"""Child processes: none outlives this one; limits for those that run a user's code; and how to report their end."""
+"""Child processes: end them with their parent, limit those that run a user's code, and describe how they ended."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from functools import cache
 _PR_SET_PDEATHSIG = 1
 
 MIN_USER_MEMORY = 1 << 30
-"""Bytes: a user's code always gets this much, however small the machine."""
+"""Minimum memory limit of a user's code, bytes, even on a small machine."""
 
-#: Meaning of a signal for the code that caused it.
+#: Signal -> its cause in the code that received it.
 _CAUSES = {
     signal.SIGABRT: "abort",
     signal.SIGBUS: "invalid memory access",
     signal.SIGFPE: "a division by zero",
-    signal.SIGILL: "illegal instruction, a compiler's trap for undefined behaviour such as division by zero",
+    signal.SIGILL: "illegal instruction, a compiler's trap for undefined behavior such as division by zero",
     signal.SIGKILL: "killed, possibly out of memory",
     signal.SIGSEGV: "invalid memory access",
 }
 
 
 def die_with_parent() -> Callable[[], None]:
-    """Return a function that ends a child when this process is killed, so that it does not outlive its parent."""
+    """Return a function for a child process to call, after which the child ends when this process is killed."""
     libc = ctypes.CDLL(None, use_errno=True)
     parent = os.getpid()
 
@@ -41,20 +41,20 @@ def die_with_parent() -> Callable[[], None]:
 
 
 def contain_output() -> None:
-    """Redirect output of this process and of a user's code to stderr: stdout has only the command's result."""
+    """Redirect the output of this process and of a user's code to stderr; stdout has only the command's result."""
     sys.stdout.flush()
     os.dup2(2, 1)
 
 
 @contextmanager
 def user_code() -> Iterator[None]:
-    """Make this process safe to run a user's code in: its memory is limited, and a copy that it forks ends at once.
+    """Run a user's code safely in this process: limit its memory, and end each process that the code forks.
 
-    Above the limit, half of the machine's memory divided by its cores (as many such processes may run at once), an
-    allocation fails, which is a MemoryError in Python; the limit stays. A forked copy would run the scenario again, and
-    continue in a pool as a worker that is never ended.
+    The limit is half of the machine's memory divided by the number of cores, because one such process may run per core.
+    Above it an allocation fails, in Python with a MemoryError. The limit remains after the block. A forked copy would
+    run the scenario again, and in a pool it would continue as a worker that is never ended.
     """
-    global _runs_user_code  # noqa: PLW0603 - of the whole process
+    global _runs_user_code  # noqa: PLW0603 - the state belongs to the whole process
     _contain()
     _runs_user_code = True
     try:
@@ -85,11 +85,11 @@ def describe_exit(code: int) -> str:
 
     Parameters
     ----------
-    code : int, as :mod:`subprocess` has it: negative for a signal
+    code : int, as in :mod:`subprocess`: negative for a signal
 
     Returns
     -------
-    str, as ``SIGFPE: a division by zero`` or ``exit code 7``
+    str, such as ``SIGFPE: a division by zero`` or ``exit code 7``
     """
     if code >= 0:
         return f"exit code {code}"

@@ -1,4 +1,4 @@
-"""Run a scenario in a world and return the record."""
+"""Run a scenario in a world and return its record."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 World = Literal["sim", "kernel"]
 
-#: What :meth:`Run.save` writes.
+#: Files that :meth:`Run.save` may write.
 RECORD_FILES = frozenset(
     {"scenario.toml", "summary.json", *(f"{name}.parquet" for name in ("flows", "links", "packets", "acks"))}
 )
-#: Flows that the text of a record shows.
+#: Maximum number of flows in a record's text.
 SHOWN_FLOWS = 6
-#: Maximum data packets of a record by default: 1 GB of memory during the run, a second at 60 Gbit/s.
+#: Default maximum of recorded data packets: 1 GB of memory during the run; one second at 60 Gbit/s.
 MAX_PACKETS = 5_000_000
 
 
@@ -69,7 +69,7 @@ class Run:
     _packets: tuple[Columns, Columns] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        """Return one line: the scenario, and the throughput of each flow (the first few, if there are many)."""
+        """Return one line: the scenario, and the throughput of each flow, or of the first :data:`SHOWN_FLOWS` flows."""
         shown = [f"{flow.id} {plain(flow.throughput_mbps, 3)}" for flow in self.summary.flows[:SHOWN_FLOWS]]
         left = len(self.summary.flows) - len(shown)
         flows = ", ".join(shown) + (f", and {left} more" if left else "")
@@ -111,7 +111,7 @@ class Run:
 
         Raises
         ------
-        ConfigError : another ending, a directory that is missing, or a run without time series
+        ConfigError : the extension is unknown, the directory does not exist, or the run has no time series
         MissingExtraError : Matplotlib is not installed
         """
         from fairweir.show.plots import save_run_plot
@@ -120,18 +120,18 @@ class Run:
 
     @property
     def has_series(self) -> bool:
-        """Whether time series were recorded (`interval` given)."""
+        """Whether the run recorded time series (with the argument `interval`)."""
         return self._series is not None
 
     @property
     def is_judged(self) -> bool:
-        """Return whether the run can be judged: not if the kernel world's emulator exceeded its lateness budget."""
+        """Whether the run is judged. It is not if the kernel world's emulator exceeded its maximum lateness."""
         emulator = self.summary.emulator
         return emulator is None or emulator.judged
 
     @property
     def not_judged(self) -> str:
-        """Why the run cannot be judged, empty if it can."""
+        """The reason why the run is not judged; empty if it is judged."""
         emulator = self.summary.emulator
         return "" if emulator is None or emulator.judged else emulator.reason
 
@@ -152,10 +152,10 @@ class Run:
 
     @property
     def flows(self) -> Table:
-        """One row per interval and flow.
+        """Time series with one row per interval and flow.
 
         Columns: t_ns (end of the interval), flow (index), id, throughput_mbps, cwnd_bytes, inflight_bytes,
-        pacing_rate_mbps (NaN where the controller does not pace), rtt_ms (NaN without a sample), lost_pkts.
+        pacing_rate_mbps (NaN if the controller does not pace), rtt_ms (NaN without a sample), lost_pkts.
 
         Raises
         ------
@@ -165,7 +165,9 @@ class Run:
 
     @property
     def links(self) -> Table:
-        """One row per interval and link: t_ns, link (index), name, queue_bytes, arrival_rate_mbps, drops, marks.
+        """Time series with one row per interval and link.
+
+        Columns: t_ns (end of the interval), link (index), name, queue_bytes, arrival_rate_mbps, drops, marks.
 
         Raises
         ------
@@ -176,18 +178,17 @@ class Run:
 
     @property
     def has_packets(self) -> bool:
-        """Whether packets were recorded (`record_packets` given)."""
+        """Whether the run recorded packets (with the argument `record_packets`)."""
         return self._packets is not None
 
     @property
     def packets(self) -> Table:
-        """One row per data packet that left a sender, retransmissions too, in the order in which they left.
-
-        Columns: flow (index), id, seq (number of the packet from 0; all have the scenario's size), is_retransmission,
-        sent_ns, dropped_ns, dropped_link (index; null where one of the flow's own elements lost it), arrived_ns (at the
-        receiver), is_marked (ECN), acked_ns (when the first ACK that left after its arrival reached the sender; with
-        SACK that ACK reports the packet). Times since the start of the run; null if the event did not happen within it.
-        Per flow each column of times is ascending.
+        """One row per data packet sent, including retransmissions, in the order of sending.  Columns: flow (index), id,
+        seq (number of the packet, from 0; all packets have the scenario's size), is_retransmission, sent_ns,
+        dropped_ns, dropped_link (index; null if an element of the flow's path dropped the packet), arrived_ns (at the
+        receiver), is_marked (ECN), acked_ns (arrival at the sender of the first ACK that the receiver sent after the
+        packet's arrival; with SACK, this ACK reports the packet). Times are since the start of the run, and null if the
+        event did not happen during the run. The times of a flow ascend in each column.
 
         Raises
         ------
@@ -197,9 +198,9 @@ class Run:
 
     @property
     def acks(self) -> Table:
-        """One row per ACK: flow (index), id, cum (next packet expected), sent_ns, arrived_ns (null if lost).
+        """One row per ACK, for each flow in the order of time; raises as :attr:`packets`.
 
-        Per flow in the order of time. Raises as :attr:`packets` does.
+        Columns: flow (index), id, cum (next packet expected), sent_ns, arrived_ns (null if the ACK was lost).
         """
         return table(self._packet_columns()[1], ACK_COLUMNS, "flow", "id", self._ids())
 
@@ -223,12 +224,12 @@ class Run:
     def save(self, directory: str | Path) -> Path:
         """Write scenario.toml, summary.json and the recorded tables: {flows,links,packets,acks}.parquet.
 
-        The directory appears whole or not at all. An older record of the same name is replaced; a link of that name is
-        replaced, too, and its target is not touched.
+        The directory is written completely or not at all. An older record with the same name is replaced. A symbolic
+        link with that name is replaced, too; its target is not modified.
 
         Parameters
         ----------
-        directory : str or Path; created, with its parents
+        directory : str or Path; created with its parents
 
         Returns
         -------
@@ -236,7 +237,7 @@ class Run:
 
         Raises
         ------
-        ConfigError : there is a file of that name, or a directory that holds more than a record
+        ConfigError : the path is a file, or a directory that contains other files than those of a record
         """
         target = Path(directory)
         check_record_path(target)
@@ -264,11 +265,11 @@ class Run:
 
 
 def check_record_path(directory: Path) -> None:
-    """Refuse what a record cannot replace, so that it is found before a long run.
+    """Raise an error, before a long run, if a record cannot replace what exists at `directory`.
 
     Raises
     ------
-    ConfigError : there is a file of that name, or a directory that holds more than a record
+    ConfigError : the path is a file, or a directory that contains other files than those of a record
     """
     if directory.is_symlink() or not directory.exists():
         return
@@ -279,7 +280,7 @@ def check_record_path(directory: Path) -> None:
     foreign = sorted(path.name for path in directory.iterdir() if path.name not in RECORD_FILES)
     if foreign:
         raise ConfigError(
-            f"directory holds more than a record: `{directory / foreign[0]}`",
+            f"directory contains more than a record: `{directory / foreign[0]}`",
             hint="a record replaces its whole directory: choose a new or an empty one",
             key="--out",
         )
@@ -308,16 +309,16 @@ def run(
     Parameters
     ----------
     scenario : Scenario, or an argument of :meth:`Scenario.of`: a path, a name, a document
-    seed : int; replaces the scenario's
-    interval : str, time with unit; of the time series, which are not recorded without it
+    seed : int; replaces the scenario's seed
+    interval : str, time with unit; sampling interval of the time series. Without it, no time series are recorded.
     on : "sim" or "kernel"; the world
     options : options of the kernel world
-    record_packets : int; the simulator records all packets and ACKs if there are at most this many data packets, about
-        200 bytes of memory each (:data:`MAX_PACKETS` is 1 GB); None records none
-    capture : a pcap file of all packets, headers only, written completely or not at all; in the simulator each flow
-        gets a handshake before it starts, and TCP's numbers
-    isolates_python : run Python classes in a child process, as a user's C always is: one that exits, prints or takes
-        all memory causes an error message only, but no debugger reaches it
+    record_packets : int; maximum number of data packets that the simulator records, with their ACKs. Each takes about
+        200 bytes of memory (:data:`MAX_PACKETS` takes 1 GB). None records no packets.
+    capture : a pcap file with the headers of all packets, written completely or not at all. For the simulator, it has a
+        handshake before each flow, and TCP sequence numbers.
+    isolates_python : run Python classes in a child process, as for a user's C. A class that exits, prints or exhausts
+        memory then causes only an error message, but a debugger cannot reach it.
     on_progress : called periodically with the completed fraction of the scenario's time, 0 to 1
 
     Returns
@@ -326,12 +327,12 @@ def run(
 
     Raises
     ------
-    ConfigError : the scenario cannot be run in this world, or has more packets than may be recorded
-    KernelError : the kernel world is not available here (helper, root, BPF)
-    CcaError : a controller does not exist or refuses its parameters
-    ControllerError : a controller misbehaved; names the flow, the simulated time and the reason
-    InvariantError : a bug of the simulator
-    KeyboardInterrupt : Ctrl-C, at once even in the middle of a run
+    ConfigError : the scenario cannot be run in this world, or has more packets than the maximum to record
+    KernelError : the kernel world is not available (helper, root, BPF)
+    CcaError : a controller does not exist or rejects its parameters
+    ControllerError : a controller misbehaved; the error names the flow, the simulated time and the reason
+    InvariantError : a bug in the simulator
+    KeyboardInterrupt : Ctrl-C; it interrupts a run immediately
     """
     one_of(get_args(World), on, "on")
     scenario = Scenario.of(scenario)
@@ -345,7 +346,7 @@ def run(
     if options is not None and on != "kernel":
         raise ConfigError("only the kernel world has such options", hint="write `--on kernel`", key="--on")
     if record_packets is not None and on != "sim":
-        raise ConfigError("only the simulator records packets", hint="leave out `record_packets`", key="record_packets")
+        raise ConfigError("only the simulator records packets", hint="omit `record_packets`", key="record_packets")
     started = time.perf_counter()
     try:
         with _whole(capture) as partial:
@@ -370,11 +371,11 @@ def run(
 
 @contextmanager
 def _whole(capture: Capture | None) -> Iterator[Capture | None]:
-    """Yield a capture under another name, which gets its own when all is well.
+    """Yield a capture with a temporary file, which is renamed to the capture's file if the block succeeds.
 
     Raises
     ------
-    ConfigError : its folder is not there, or cannot be written to
+    ConfigError : the file's folder does not exist or is not writable
     """
     if capture is None:
         yield None
@@ -387,7 +388,9 @@ def _whole(capture: Capture | None) -> Iterator[Capture | None]:
             file = stack.enter_context(draft(capture.path))
         except OSError as error:
             reason = f"cannot be written: {(error.strerror or str(error)).lower()}"
-            raise ConfigError(reason, hint="name a file in a directory of yours", source=str(capture.path)) from None
+            raise ConfigError(
+                reason, hint="name a file in a directory that you may write to", source=str(capture.path)
+            ) from None
         yield replace(capture, path=Path(file.name))
 
 
@@ -417,7 +420,7 @@ def _play_on_kernel(
     return kernel.play(config, options=options, capture=capture, on_progress=on_progress)
 
 
-#: Keys of a flow that have another name in the simulator's configuration.
+#: Name in the simulator's configuration -> key in scenario files, for keys of a flow with different names.
 _KEYS_IN_FILE = {
     "params": "cca",
     "receiver.ack_every": "delayed_ack",
@@ -431,7 +434,7 @@ _KEYS_IN_FILE = {
 
 
 def _key_in_file(scenario: Scenario, key: str) -> str:
-    """Return ``flows.3.receiver.sack`` (the fourth of all flows) by the file's own index: the table with that flow."""
+    """Convert a key of the simulator's configuration, such as ``flows.3.receiver.sack``, to the key in the file."""
     noun, _, rest = key.partition(".")
     number, _, name = rest.partition(".")
     name = _KEYS_IN_FILE.get(name, name).removeprefix("hop.").removeprefix("link.")
@@ -445,7 +448,7 @@ def _key_in_file(scenario: Scenario, key: str) -> str:
 
 
 def _element_in_file(flow: Flow, name: str) -> str:
-    """Return ``reverse.1.max`` (the second element before the ACKs' first link) as ``ack_jitter.max``."""
+    """Convert the key of an element, such as ``reverse.1.max``, to the key in the file, such as ``ack_jitter.max``."""
     side, _, rest = name.partition(".")
     number, _, rest = rest.partition(".")
     jitter = [
@@ -498,8 +501,8 @@ def fairness(throughputs_mbps: list[float]) -> dict[str, float | None]:
 
     Returns
     -------
-    dict; ``jain`` in [1/n, 1], None if nothing was delivered; ``max_min_ratio`` at least 1, None (no finite number) if
-    a flow delivered nothing
+    dict; ``jain``, in [1/n, 1], None if nothing was delivered; ``max_min_ratio``, at least 1, None if a flow delivered
+    nothing, because the ratio is then infinite
     """
     smallest = min(throughputs_mbps, default=0.0)
     return {

@@ -1,4 +1,4 @@
-"""A simulation in a process of its own: a user's code that crashes, loops or exits there costs an error message."""
+"""Run a simulation in a child process, so that a user's code that crashes, loops or exits causes only an error."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from fairweir.play.process import describe_exit, die_with_parent, user_code
 from fairweir.play.simulate import NO_RECORDING, RawRun, Recording, is_users, simulate
 from fairweir.units import Duration
 
-#: s of wall time without progress after which a controller is assumed to loop. Progress comes every 32,768 events (tens
-#: of milliseconds); before the first report the C is compiled.
+#: Real time without progress, s, after which a controller is assumed to loop. The child reports progress every 32 768
+#: events (tens of milliseconds); it compiles the C before the first report.
 TIMEOUT_S = 30
-#: Factor on that time if a Python class, which is slow and may compute for long, is in the run.
+#: Factor by which this time is multiplied if the run has a Python class, which may be slow.
 PYTHON_TIMEOUT = 10
 
 #: Number of flows named in a message.
@@ -35,17 +35,17 @@ _HINTS: dict[int, str] = {
     "indices",
 }
 _HINTS[signal.SIGBUS] = _HINTS[signal.SIGSEGV]
-# If the compiler sees that a divisor is 0, it emits a trap instead of the division.
+# If the compiler detects that a divisor is 0, it emits a trap instead of the division.
 _HINTS[signal.SIGILL] = _HINTS[signal.SIGFPE]
 
 
-#: Input of the child: a configuration, the folder of its files, what it records of packets, classes of this process.
+#: Input of the child: the configuration, the folder of its files, options of recording, classes of this process.
 _Work = tuple[dict[str, Any], Path | None, Recording, class_objects.Parcel]
 
 
 @dataclass(frozen=True)
 class _Tidings:
-    """Messages of the child: its simulated time in ns; then its result."""
+    """Message of the child: the simulated time in ns, or at the end the result."""
 
     kind: Literal["at", "done", "failed"]
     value: Any
@@ -62,23 +62,23 @@ def play(
     Parameters
     ----------
     config : dict, ``fairweir_scenario::Config``
-    base : Path; folder of Python controllers' files, after the working directory
-    on_progress : called periodically with the simulated time reached, ns
-    recording : what to record of its packets
+    base : Path; folder in which files of Python controllers are looked up after the working directory
+    on_progress : called periodically with the simulated time, ns
+    recording : options of recording packets
 
     Raises
     ------
-    ControllerError : also for a crash and for a loop without end
+    ControllerError : a controller misbehaved; this includes crashes and endless loops
     """
     ours, theirs = Pipe()
-    # The child finds modules where this process does, and never runs the user's main script.
+    # The child has this process's module path, and does not run the user's main script.
     code = f"import sys; sys.path[:] = {sys.path!r}; from fairweir.play.sandbox import serve; serve({theirs.fileno()})"
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-P", "-c", code],
         stdin=subprocess.DEVNULL,
-        stdout=2,  # output of a user's code is not part of the result
+        stdout=2,  # the output of a user's code is not part of the result
         pass_fds=[theirs.fileno()],
-        process_group=0,  # so that Ctrl-C does not reach it, and the compiler that it calls ends with it
+        process_group=0,  # so that Ctrl-C does not reach the child, and its compiler ends with it
         preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
     )
     theirs.close()
@@ -95,7 +95,7 @@ def play(
     except (EOFError, ConnectionError):
         raise _fault(config, reached, *_death(process.wait(), config)) from None
     except TimeoutError as error:
-        hint = "look for a loop whose end depends on what it computes; the kernel's verifier refuses those"
+        hint = "look for a loop whose end depends on computed values; the kernel's verifier rejects such loops"
         raise _fault(config, reached, str(error), hint) from None
     finally:
         ours.close()
@@ -110,15 +110,15 @@ def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> 
     Raises
     ------
     EOFError, ConnectionError : the child died
-    TimeoutError : it has not given a sign of life for too long
-    FairweirError : as the simulation had it
+    TimeoutError : the child has not reported progress for too long
+    FairweirError : the error of the simulation
     """
     child.send(work)
     has_classes = any(lookup.is_python(flow["cca"]) for flow in work[0]["flows"])
     patience = TIMEOUT_S * (PYTHON_TIMEOUT if has_classes else 1)
     silent = 0
     while True:
-        # Counted second by second: a time during which both processes were stopped (Ctrl-Z) counts as one.
+        # Seconds are counted one by one, so that a period in which both processes were stopped (Ctrl-Z) counts as one.
         if not child.poll(1.0):
             silent += 1
             if silent >= patience:
@@ -135,13 +135,13 @@ def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> 
 
 
 def _death(code: int, config: dict[str, Any]) -> tuple[str, str | None]:
-    """Return why a process ended, with a hint; the hints are for C, which has pointers."""
+    """Return the reason why a process ended, and for C a hint."""
     has_c = any(lookup.is_bpf_source(flow["cca"]) for flow in config["flows"])
     return f"crashed ({describe_exit(code)})", _HINTS.get(-code) if has_c else None
 
 
 def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None) -> ControllerError:
-    """Blame the flows of the user's code, one of which it was."""
+    """Return the error that names the flows with the user's code, one of which caused the failure."""
     suspects = [flow for flow in config["flows"] if is_users(flow["cca"])]
     ids = [str(flow["id"]) for flow in suspects]
     files = " or ".join(f"`{file}`" for file in sorted({flow["cca"] for flow in suspects}))
@@ -159,7 +159,7 @@ def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None)
 
 
 def serve(fd: int) -> None:
-    """Act as the child: read the input from the connection `fd`, report progress, and send the result."""
+    """Run the child's part: read the input from the connection `fd`, report progress, and send the result."""
     parent = Connection(fd)
     config, base, recording, parcel = parent.recv()
     class_objects.receive(parcel)

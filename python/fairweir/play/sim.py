@@ -1,4 +1,4 @@
-"""The simulator's world: a run in this process, or in a child process where users' code could harm this one."""
+"""The simulator's world: run in this process, or in a child process if a user's code could harm this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def play(
     *,
     isolates_python: bool = False,
 ) -> RawRun:
-    """Run `config`, in a child process if it contains a user's C.
+    """Run `config`; use a child process if it contains a user's C.
 
     Parameters
     ----------
@@ -27,13 +27,13 @@ def play(
     base : Path; folder of Python controllers' files, after the working directory
     on_progress : called periodically with the completed fraction of simulated time, 0 to 1
     recording : what to record of its packets
-    isolates_python : run a Python class in a child process, too. A class that ends the process, prints or takes all
-        memory then causes an error message only; but a debugger does not reach it
+    isolates_python : run a Python class in a child process, too. A class that exits, prints or exhausts memory then
+        causes only an error message, but a debugger cannot reach it.
 
     Raises
     ------
-    ConfigError : there are more data packets than may be recorded, or a file cannot be written
-    CcaError : a controller cannot be loaded or refuses its parameters
+    ConfigError : there are more data packets than the maximum to record, or a file cannot be written
+    CcaError : a controller cannot be loaded or rejects its parameters
     ControllerError : a controller misbehaved
     InvariantError : a bug of the simulator
     """

@@ -1,4 +1,4 @@
-"""The simulated world: a resolved scenario on a virtual clock."""
+"""Simulate a resolved scenario on a virtual clock."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Side = Literal["sender", "receiver"]
 
 @dataclass(frozen=True)
 class Capture:
-    """A pcap file of all packets, headers only.
+    """A pcap file with the headers of all packets.
 
     Attributes
     ----------
     path : Path of the file
-    side : "sender" or "receiver" of the data: its position
+    side : position of the capture: at the "sender" or the "receiver" of the data
     """
 
     path: Path
@@ -38,8 +38,8 @@ class Recording:
 
     Attributes
     ----------
-    max_packets : int; maximum data packets recorded, with their ACKs; None records none
-    capture : Capture
+    max_packets : int; maximum number of data packets to record, with their ACKs; None records no packets
+    capture : Capture, or None
     """
 
     max_packets: int | None = None
@@ -51,7 +51,7 @@ NO_RECORDING = Recording()
 
 @cache
 def build() -> str:
-    """Return an identifier of the compiled simulator: results of another build are not reused."""
+    """Return an identifier of the compiled simulator, so that results of another build are not reused."""
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
 
 
@@ -72,7 +72,7 @@ class RawRun:
 
 
 def is_users(name: str) -> bool:
-    """Whether a controller is a user's code: C, or a Python class."""
+    """Return whether a controller is a user's code: C or a Python class."""
     return lookup.is_bpf_source(name) or lookup.is_python(name)
 
 
@@ -101,9 +101,10 @@ def simulate(
             json.dumps(config), classes, on_progress, recording.max_packets, capture
         )
     except BaseException as error:
-        # Not an Exception, so that it is not handled as an ordinary failure; but an audit must continue.
+        # PanicException is not a subclass of Exception, so that handlers of ordinary failures ignore it; an audit must
+        # continue.
         if type(error).__name__ == "PanicException":
-            hint = "this is a bug of fairweir: please report it with the scenario"
+            hint = "this is a bug in fairweir: please report it with the scenario"
             raise InvariantError(f"the simulator violated an invariant: {error}", hint=hint) from None
         raise
     return RawRun(json.loads(summary_json), series, packets)

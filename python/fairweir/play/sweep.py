@@ -1,8 +1,8 @@
-"""A grid of scenarios: every combination of values at dotted keys, run on all cores, resumable.
+"""Run a grid of scenarios, all combinations of values at dotted keys, on all cores and resumably.
 
-Each finished point is a file named after a hash of its input (the resolved configuration, the sources of user
-controllers, the simulator's build), so that a sweep that was interrupted, or whose grid has grown, runs only the
-missing points.
+Each finished point is a file whose name is a hash of the point's inputs: the resolved configuration, the sources of
+users' controllers and the simulator's build. After an interruption or an extension of the grid, a sweep therefore runs
+only the missing points.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Point:
 
     Attributes
     ----------
-    settings : dict, the value at each key of the grid
+    settings : dict, key of the grid -> value
     scenario : Scenario with these values
-    key : str, a hash of its input
+    key : str, hash of the point's inputs
     """
 
     settings: dict[str, Any]
@@ -58,7 +58,7 @@ class Sweep:
     points : list of Point, the whole grid
     summaries : dict from a point's key to its run's summary
     failures : dict from a point's key to the reason
-    reused : int, points found finished
+    reused : int, number of points that were finished before
     """
 
     points: list[Point]
@@ -68,12 +68,12 @@ class Sweep:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether every point has a summary."""
+        """Whether all points have summaries."""
         return all(point.key in self.summaries for point in self.points)
 
 
 def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the axes of texts such as ``KEY=V1,V2,...`` and ``KEY=FROM..TO/STEP`` (:mod:`fairweir.play.axes`).
+    """Parse axes such as ``KEY=V1,V2,...`` and ``KEY=FROM..TO/STEP`` (:mod:`fairweir.play.axes`).
 
     Raises
     ------
@@ -83,11 +83,11 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def grid_of(scenario: Scenario) -> dict[str, list[Any]]:
-    """Return the grid of the scenario's own ``[sweep]`` table, with dotted keys.
+    """Return the grid of the scenario's ``[sweep]`` table, with dotted keys.
 
     Raises
     ------
-    ConfigError : an axis that is neither a list nor a range
+    ConfigError : an axis is neither a list nor a range
     """
     found: dict[str, list[Any]] = {}
     for key, value in _leaves(scenario.sweep, ""):
@@ -112,11 +112,11 @@ def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def expand(scenario: Scenario, grid: Grid) -> list[Point]:
-    """Return every combination of the grid's values, the last key varying fastest.
+    """Return all combinations of the grid's values; the last key varies fastest.
 
     Raises
     ------
-    ConfigError : an invalid value; all are checked before any is run
+    ConfigError : a value is invalid; all values are checked before the first run
     """
     count = 1
     for values in grid.values():
@@ -135,11 +135,11 @@ def expand(scenario: Scenario, grid: Grid) -> list[Point]:
 
 
 def fingerprint(scenario: Scenario, world: World = "sim") -> str:
-    """Return a hash of all that a run's result depends on; on the kernel the version stands for the world's programs.
+    """Return a hash of all inputs of a run; for the kernel world they include fairweir's version instead of a build.
 
     Raises
     ------
-    ConfigError : a file that the scenario names cannot be read
+    ConfigError : a file named in the scenario cannot be read
     """
     config = scenario.resolve()
     sources = {
@@ -151,14 +151,14 @@ def fingerprint(scenario: Scenario, world: World = "sim") -> str:
 
 
 def play(point: Point) -> Summary:
-    """Run one point and return its summary, without the scenario (the point has it)."""
+    """Run one point; return its summary without the scenario, which the point has."""
     from fairweir.play.run import run
 
     return run(point.scenario).summary.without_scenario()
 
 
 def _play_there(point: Point, parcel: class_objects.Parcel) -> Summary:
-    """Run one point in a process that was not started here."""
+    """Run one point in a process that this process did not start."""
     class_objects.receive(parcel)
     return play(point)
 
@@ -173,17 +173,17 @@ def sweep(
     cluster: str | None = None,
     on_done: Callable[[int, int, str | None], object] | None = None,
 ) -> Sweep:
-    """Run the grid, except for points that `directory` already has, and store each point there as it ends.
+    """Run the points of a grid that are not in `directory`, and store each point there when it ends.
 
     Parameters
     ----------
-    scenario : Scenario to be varied, or an argument of :meth:`Scenario.of`
+    scenario : Scenario to vary, or an argument of :meth:`Scenario.of`
     grid : dict from dotted keys to lists of values
-    directory : str or Path; gets points/KEY.json, and flows.parquet and links.parquet of all finished points
+    directory : str or Path of the directory for points/KEY.json, and for flows.parquet and links.parquet of all points
     workers : int, processes; default one per core
-    timeout_s : float, s of wall time a point may take; not on a cluster
-    cluster : str, address of a Dask scheduler whose workers run the points instead of this machine
-    on_done : called with how many points are done, how many there are, and why the last one failed (or None)
+    timeout_s : float, s; maximum real time of a point; no effect on a cluster
+    cluster : str, address of a Dask scheduler; its workers run the points instead of this machine
+    on_done : called with the number of finished points, the number of all points, and the last point's failure or None
 
     Returns
     -------
@@ -191,9 +191,9 @@ def sweep(
 
     Raises
     ------
-    ConfigError : a point that cannot be run, found before any is run
-    MissingExtraError : `cluster` without Dask
-    KeyboardInterrupt : Ctrl-C; finished points are stored, in the tables too
+    ConfigError : a point is invalid; raised before the first run
+    MissingExtraError : `cluster` is given and Dask is not installed
+    KeyboardInterrupt : Ctrl-C; finished points are stored, also in the tables
     """
     if cluster is not None:
         extras.require("distributed", "--cluster")
@@ -237,7 +237,7 @@ def sweep(
 
 
 def _point(content: bytes) -> dict[str, Any]:
-    """Read a stored point: settings, scenario and a whole summary."""
+    """Parse a stored point: settings, scenario and a complete summary."""
     found: dict[str, Any] = json.loads(content)
     Summary(found["summary"]).check()
     return found
@@ -246,7 +246,7 @@ def _point(content: bytes) -> dict[str, Any]:
 def _play_on_cluster(
     points: list[Point], address: str, keep: Callable[[Done[Point, Summary] | Failed[Point]], object]
 ) -> None:
-    """Run `points` on the workers of a Dask scheduler, which must have this version of fairweir."""
+    """Run `points` on the workers of a Dask scheduler; the workers must have this version of fairweir."""
     from distributed import Client, as_completed
 
     try:
@@ -271,7 +271,7 @@ def _write_tables(directory: Path, points: list[Point], summaries: Mapping[str, 
 
 
 def table(name: str, points: Sequence[Point], summaries: Mapping[str, Summary]) -> Table:
-    """Return one row per finished point and flow (or link): the settings, the seed, fairness, and the flow's numbers.
+    """Return one row per finished point and flow or link: settings, seed, fairness, and results of the flow or link.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def table(name: str, points: Sequence[Point], summaries: Mapping[str, Summary]) 
 
     Returns
     -------
-    Table; nested numbers are flattened (``rtt_ms_mean``)
+    Table; nested results have joined names (``rtt_ms_mean``)
     """
     from fairweir.play.table import Table
 

@@ -1,4 +1,4 @@
-"""Tables: a NumPy array and a unit per column, for polars, pandas, any Arrow library and Parquet files."""
+"""Tables with a NumPy array and a unit per column, which polars, pandas, Arrow libraries and Parquet files can use."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-#: A table's text shows this many rows.
+#: Maximum number of rows that a table's text shows.
 SHOWN_ROWS = 10
-#: The first and the last bytes of a Parquet file.
+#: The first and the last four bytes of a Parquet file.
 MAGIC = b"PAR1"
-#: Level 1: a higher one makes the files of records at most 3 % smaller.
+#: Compression with level 1; higher levels make the files of records at most 3 % smaller.
 COMPRESSION = "zstd(1)"
 
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of names that repeat.
+    """A column of names, stored as indices.
 
     Attributes
     ----------
-    codes : int32 array, n; which of the names
+    codes : int32 array, n; indices into `names`
     names : tuple of str
     """
 
@@ -54,14 +54,14 @@ Values: TypeAlias = "NDArray[Any] | Labels"
 class Table:
     """Columns of equal length.
 
-    ``table["rtt_ms"]`` is a NumPy array; a column that can lack values is a masked array, whose mask marks them
-    (``numpy.ma.compressed`` leaves them out). A table is an Arrow stream (PyCapsule interface): every Arrow library
-    takes it as it is, ``pyarrow.table(table)`` or ``polars.DataFrame(table)``.
+    ``table["rtt_ms"]`` is a NumPy array. A column that may lack values is a masked array, whose mask marks the missing
+    values (``numpy.ma.compressed`` removes them). A table implements the Arrow stream interface (PyCapsule), so that
+    Arrow libraries accept it directly: ``pyarrow.table(table)`` or ``polars.DataFrame(table)``.
 
     Parameters
     ----------
-    columns : dict from names to arrays of numbers, of flags, of text (type object), or Labels
-    units : dict from names to units, "Mbit/s"; columns without a unit are missing
+    columns : dict from names to arrays of numbers, flags or text (type object), or to Labels
+    units : dict from names to units such as "Mbit/s"; columns without a unit are not in it
     metadata : dict of str; stored in files with the schema
 
     Examples
@@ -86,7 +86,7 @@ class Table:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Table:
-        """Make a table of dicts of numbers, flags and text; None, and a key that a row lacks, are missing values."""
+        """Return a table of dicts with numbers, flags and text; None and absent keys are missing values."""
         names = list(dict.fromkeys(name for row in rows for name in row))
         return cls({name: _column([row.get(name) for row in rows]) for name in names})
 
@@ -96,7 +96,7 @@ class Table:
 
         Raises
         ------
-        ConfigError : not such a file
+        ConfigError : the file is not such a file
         """
         found = _read_arrow(Path(path))
         columns: dict[str, Values] = {}
@@ -184,14 +184,14 @@ class Table:
         return frame
 
     def write(self, path: str | Path) -> Path:
-        """Write a Parquet file, whole or not at all; the same table gives the same bytes.
+        """Write a Parquet file completely or not at all; the same table gives the same bytes.
 
         Units are in the fields' metadata. Integers are stored as differences (DELTA_BINARY_PACKED).
         """
         from arro3.io import write_parquet
 
         written = self.to_arrow()
-        # Names with dots would be paths into nested columns.
+        # Without this, Parquet would interpret names with dots as paths of nested columns.
         deltas = [(name,) for name, values in self._columns.items() if _is_integer(values)]
         with draft(Path(path)) as file:
             write_parquet(
@@ -204,7 +204,7 @@ class Table:
         return Path(path)
 
     def __repr__(self) -> str:
-        """Return one line: the number of rows, and the columns with their units."""
+        """Return one line: the number of rows and the columns with their units."""
         columns = ", ".join(f"{name} ({self.units[name]})" if name in self.units else name for name in self)
         return f"<Table of {len(self)} rows: {columns}>"
 
@@ -241,7 +241,7 @@ def _cell(value: Any) -> str:
 
 
 def _are_equal(mine: NDArray[Any], its: NDArray[Any]) -> bool:
-    """Return whether type, missing values and the rest are the same; NaN equals NaN."""
+    """Return whether types, missing values and other values are equal; NaN equals NaN."""
     missing = np.ma.getmaskarray(mine)
     if mine.dtype != its.dtype or not np.array_equal(missing, np.ma.getmaskarray(its)):
         return False
@@ -250,7 +250,7 @@ def _are_equal(mine: NDArray[Any], its: NDArray[Any]) -> bool:
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
-    """Return the array of Python's numbers, flags or text."""
+    """Return an array of Python numbers, flags or texts; None becomes a missing value."""
     there = [value for value in values if value is not None]
     if any(isinstance(value, str) for value in there):
         return np.array(values, dtype=object)
@@ -266,13 +266,13 @@ def _arrow_array(values: Values) -> arrow.Array:
         dictionary = arrow.DataType.dictionary(arrow.DataType.int32(), arrow.DataType.string())
         names = arrow.Array(list(values.names), type=arrow.DataType.string()).cast(dictionary)
         return names.take(arrow.Array.from_numpy(values.codes))
-    if not values.dtype.isnative:  # Arrow reads the bytes as the machine's own
+    if not values.dtype.isnative:  # Arrow assumes the machine's byte order
         values = values.astype(values.dtype.newbyteorder("="))
     if values.dtype.kind == "O":
         return arrow.Array(values.tolist(), type=arrow.DataType.string())
     if not isinstance(values, np.ma.MaskedArray):
         return arrow.Array.from_numpy(np.ascontiguousarray(values))
-    # Missing values are taken from a row of its own, the last.
+    # Missing values refer to an additional last row, which is null.
     given = arrow.Array.from_numpy(np.ascontiguousarray(values.data))
     with_null = arrow.ChunkedArray([given, arrow.Array([None], type=given.type)]).combine_chunks()
     rows = np.where(np.ma.getmaskarray(values), len(values), np.arange(len(values)))
@@ -299,7 +299,7 @@ def _read_arrow(path: Path) -> arrow.Table:
     except ConfigError:
         raise
     except BaseException as error:
-        # arro3 raises Exception itself, and PanicException, which is a BaseException, for a damaged footer.
+        # For a damaged footer, arro3 raises Exception itself, or PanicException, a BaseException.
         if type(error).__name__ not in {"Exception", "PanicException"}:
             raise
         raise ConfigError(f"cannot be read as Parquet: {error}", hint=_HINT, source=str(path)) from None
@@ -309,7 +309,7 @@ def _values(column: arrow.ChunkedArray, path: Path, name: str) -> Values:
     import arro3.core as arrow
 
     kind = column.type
-    check: Any = arrow.DataType  # its stubs are wrong: mypy takes the tests below for constants
+    check: Any = arrow.DataType  # arro3's stubs are wrong: mypy considers the checks below constant
     if check.is_dictionary(kind) and len(column) == 0:
         return Labels(np.array([], dtype=np.int32), ())
     whole = column.combine_chunks() if len(column) else arrow.Array([], type=kind)
@@ -319,7 +319,7 @@ def _values(column: arrow.ChunkedArray, path: Path, name: str) -> Values:
     if check.is_numeric(kind) or check.is_boolean(kind):
         if whole.null_count == 0:
             return np.asarray(whole.to_numpy())
-        # Not by way of floats, which 64-bit integers above 2**53 do not survive.
+        # The numbers are not converted to floats, which cannot represent all 64-bit integers above 2**53.
         dtype = np.asarray(arrow.Array([], type=kind).to_numpy()).dtype
         listed = whole.to_pylist()
         numbers = np.array([0 if value is None else value for value in listed], dtype=dtype)

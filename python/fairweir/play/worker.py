@@ -1,4 +1,4 @@
-"""Run a scenario in a pool's worker. This module imports nothing that a worker has not loaded already."""
+"""Run a scenario in a pool's worker. This module imports only modules that a worker has already loaded."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def play(scenario: dict[str, Any]) -> Summary:
 
     Parameters
     ----------
-    scenario : dict, as TOML has it, its seed included
+    scenario : dict, a parsed TOML document, with the seed
     """
     return run(Scenario.from_dict(scenario)).summary

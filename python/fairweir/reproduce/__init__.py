@@ -1,1 +1,1 @@
-"""Published experiments, with the published result next to ours."""
+"""Run published experiments and compare fairweir's results with the published results."""

@@ -1,8 +1,8 @@
-"""Published figures and theorems that are computed by a function instead of a scenario.
+"""Published figures and theorems that a function, not a scenario, computes.
 
-To add one: write ``compute(archive: Archive) -> Computation`` in ``fairweir.papers``, decorated with :func:`computed`.
-It returns numbers, each with the published value and the bound for ours, and a figure for ``--plot``. Its packet-level
-runs go through the archive (``play_all``), so that finished ones are reused.
+To add an entry, write ``compute(archive: Archive) -> Computation`` in ``fairweir.papers`` and decorate it with
+:func:`computed`. The function returns numbers, each with the published value and the bound for our value, and a figure
+for ``--plot``. It makes packet-level runs with the archive (``play_all``), so that finished runs are reused.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Number:
-    """One of our numbers with the published one.
+    """One of our numbers with the published number.
 
     Attributes
     ----------
-    case : str, the setting or the panel
+    case : str, the setting, or the panel of the figure
     claim : str, the published statement
-    reading : str, the meaning of `value`, with its unit
-    value : float; None if it could not be computed: the check is then unknown, and `why` has the reason
-    bound : Bound; ``within`` needs a published number
-    published : float, or words
-    why : str, the known reason why ours differs, or why there is no value
+    reading : str, the meaning of `value` and its unit
+    value : float; None if it could not be computed. The check is then unknown, and `why` has the reason.
+    bound : Bound of `value`; ``within`` requires a published number
+    published : float or str; the published number or statement
+    why : str, the known reason why our number differs, or why there is none
     """
 
     case: str
@@ -49,12 +49,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Computation:
-    """Result of such a function.
+    """Result of a function decorated with :func:`computed`.
 
     Attributes
     ----------
     numbers : list of Number
-    draw : function that draws the figure, called only if needed; None if there is none
+    draw : function that draws the figure, called only if the figure is needed; None if there is no figure
     """
 
     numbers: Sequence[Number]
@@ -66,14 +66,14 @@ Compute = Callable[[Archive], Computation]
 
 @dataclass(frozen=True)
 class Computed:
-    """An entry of ``fairweir reproduce`` that is computed.
+    """An entry of ``fairweir reproduce`` that a function computes.
 
     Attributes
     ----------
-    id : str, its name on the command line
-    title, source, published, setup : str, as of an experiment
-    items : tuple of str, what it reproduces, as "thesis figure 7.4": a paper's id and an item of it in the index
-    home : str, "module:function" of ``compute(archive) -> Computation``; imported when needed
+    id : str, the entry's name on the command line
+    title, source, published, setup : str, as in an experiment
+    items : tuple of str; the reproduced items, such as "thesis figure 7.4": a paper's id and an item of it in the index
+    home : str, "module:function" of ``compute(archive) -> Computation``; imported at its first use
     """
 
     id: str
@@ -85,11 +85,11 @@ class Computed:
     setup: str = ""
 
     def compute(self, archive: Archive, pictures: Path | None = None) -> list[Finding]:
-        """Compute it and judge its numbers.
+        """Compute the entry and judge its numbers.
 
         Parameters
         ----------
-        pictures : Path, a directory for its figure as PNG
+        pictures : Path of a directory for the figure as PNG
         """
         module, _, function = self.home.partition(":")
         computation: Computation = getattr(importlib.import_module(module), function)(archive)
@@ -105,20 +105,20 @@ def computed(
 ) -> Callable[[Compute], Compute]:
     """Register a function as an entry of ``fairweir reproduce``.
 
-    The catalogue reads the values from the source (:mod:`fairweir.papers.catalogue`), so that listing the entries
-    imports none of them; the function is left as it is.
+    The catalog (:mod:`fairweir.papers.catalogue`) reads the arguments from the source code, so that a list of the
+    entries imports none of them. The function is returned unchanged.
 
     Parameters
     ----------
-    name : its id
-    title, source, published, items, setup : as of :class:`Computed`
+    name : id of the entry
+    title, source, published, items, setup : as in :class:`Computed`
     """
     del name, title, source, published, items, setup
     return lambda function: function
 
 
 def judge_number(experiment: str, number: Number) -> Finding:
-    """Compare a number with its bound."""
+    """Return the comparison of a number with its bound."""
     value, published = number.value, number.published
     is_relative = number.bound.within is not None
     if value is not None and is_relative:

@@ -1,4 +1,4 @@
-"""A published experiment as a file: a scenario, its variations, the published result, and our checks.
+"""Published experiments as files: a scenario, its variations, the published result, and our checks.
 
 ``scenarios/published/ID.toml``; docs/reproduce.md describes the keys.
 """
@@ -43,9 +43,9 @@ class _Table(BaseModel):
 
 
 class Axis(_Table):
-    """One value after another at a dotted key of the scenario, or the same at several.
+    """Values that are set one after another at a dotted key of the scenario, or at several keys.
 
-    `kernel` are the values in the kernel world where they differ, in the same order; "" leaves one out.
+    `kernel` has the values for the kernel world, in the same order, if they differ; "" omits a value.
     """
 
     key: str | list[str] = Field(min_length=1)
@@ -65,13 +65,13 @@ class Axis(_Table):
         return dict.fromkeys([self.key] if isinstance(self.key, str) else self.key, value)
 
     def places(self, world: World) -> list[tuple[int, Any]]:
-        """Return index and value of every point that is run in `world`."""
+        """Return index and value of each point that is run in `world`."""
         values = self.kernel if world == "kernel" and self.kernel is not None else self.values
         return [(i, value) for i, value in enumerate(values) if value != ""]
 
 
 class Bound(_Table):
-    """Bounds on a value: `within` is relative to the published number, the others are absolute."""
+    """Bounds on a value: `within` is relative to the published number, `at_least` and `at_most` are absolute."""
 
     within: float | None = Field(default=None, gt=0)
     at_least: float | None = None
@@ -81,9 +81,10 @@ class Bound(_Table):
 class Check(Bound):
     """A published claim, and the bound that we check.
 
-    `reading` of the flows `of` (by default all; ids, ``*`` matches anything) is judged at each place of the axis, the
-    first, the last, or as growth from the first to the last. For ``gain``, `of` is compared with `by`. Where numbers
-    were published, `within` bounds our value relative to them; otherwise `at_least` and `at_most` do, with `reason`.
+    `reading` is computed for the flows `of` (a list of ids in which ``*`` matches any text; default all flows). It is
+    judged at each place of the axis, at the first, at the last, or as growth from the first to the last. For ``gain``,
+    `of` is compared with `by`. If numbers were published, `within` bounds our value relative to them; otherwise
+    `at_least` and `at_most` bound it, and `reason` states why.
     """
 
     claim: str = Field(min_length=1)
@@ -107,14 +108,14 @@ class Check(Bound):
         return self
 
     def published_at(self, index: int) -> float | None:
-        """The published number at a point of the axis, if any."""
+        """Return the published number at a point of the axis; None if there is none."""
         if isinstance(self.published, str):
             return None
         return self.published[index] if isinstance(self.published, list) else self.published
 
 
 class Case(_Table):
-    """One setting of the experiment: values at dotted keys, perhaps an axis, and its checks."""
+    """One setting of the experiment: values at dotted keys, optionally an axis, and checks."""
 
     name: str = Field(min_length=1)
     set: dict[str, Any] = {}
@@ -139,7 +140,7 @@ class Case(_Table):
 
 
 class InKernel(_Table):
-    """Differences in the kernel world, which runs in real time: shorter runs, rates that this machine sustains."""
+    """Differences in the kernel world, which runs in real time: shorter runs, and rates that a machine sustains."""
 
     set: dict[str, Any] = {}
     setup: str = ""
@@ -147,7 +148,7 @@ class InKernel(_Table):
 
 
 class Quick(_Table):
-    """Differences of a quick run in the simulator: shorter runs, and fewer seeds."""
+    """Differences of a quick run in the simulator: shorter runs and fewer seeds."""
 
     set: dict[str, Any] = {}
     seeds: int = Field(default=3, ge=2, le=100)
@@ -159,7 +160,7 @@ class Experiment(_Table):
     title: str = Field(min_length=1)
     source: str = Field(min_length=1)
     items: list[str] = []
-    """The reproduced item, such as "thesis figure 2.1": a paper's id and an item of it in the index."""
+    """The reproduced items, such as "thesis figure 2.1": a paper's id and an item of it in the index."""
     published: str = Field(min_length=1)
     setup: str = ""
     seeds: int = Field(default=3, ge=2, le=100)
@@ -174,22 +175,22 @@ class Experiment(_Table):
 
     @property
     def id(self) -> str:
-        """Its name on the command line: that of the file."""
+        """The experiment's name on the command line: the name of its file."""
         return self._id
 
     @property
     def worlds(self) -> list[World]:
-        """Worlds in which some case of it is run."""
+        """Worlds in which at least one case is run."""
         return [world for world in ("sim", "kernel") if any(world in case.worlds for case in self.case)]
 
     @property
     def kernel_s(self) -> float:
-        """Seconds that the kernel world takes for it."""
+        """Duration of all runs in the kernel world, s."""
         durations = [Duration.parse(setting.scenario.duration).s for setting in self.settings(["kernel"])]
         return sum(durations) * self.kernel.runs
 
     def as_quick(self) -> Experiment:
-        """Return it with fewer seeds and, if its file allows that, shorter; its set-up says so."""
+        """Return the experiment with fewer seeds and, if its file defines that, shorter runs; its setup states this."""
         seeds = min(self.seeds, self.quick.seeds)
         differs = [f"{seeds} seeds instead of {self.seeds}", *(f"{k} {v}" for k, v in self.quick.set.items())]
         cases = [case.model_copy(update={"set": {**case.set, **self.quick.set}}) for case in self.case]
@@ -198,11 +199,11 @@ class Experiment(_Table):
 
     @classmethod
     def load(cls, path: Path) -> Experiment:
-        """Read a file, and check that every scenario of it can be run.
+        """Read a file, and check that all its scenarios can be run.
 
         Raises
         ------
-        ConfigError : it cannot be read, or a key or a value is wrong
+        ConfigError : the file cannot be read, or a key or a value is invalid
         """
         document = read_scenario(path)
         try:
@@ -216,7 +217,7 @@ class Experiment(_Table):
         return found
 
     def settings(self, worlds: Sequence[World]) -> Iterator[Setting]:
-        """Yield every scenario that is run in `worlds`."""
+        """Yield all scenarios that are run in `worlds`."""
         name = str(self._source)
         base = Scenario.from_dict(self.scenario, source=name, base=self._source.parent, name=self._id)
         for number, case in enumerate(self.case):
@@ -237,10 +238,10 @@ class Setting:
 
     Attributes
     ----------
-    case : int, index in the experiment
+    case : int, index of the case in the experiment
     world : "sim" or "kernel"
-    place : int, index on the case's axis; 0 without one
-    label : str, the value there
+    place : int, index on the case's axis; 0 without an axis
+    label : str, the value at this place of the axis
     scenario : Scenario
     """
 
@@ -252,11 +253,11 @@ class Setting:
 
 
 def load_all(directory: Path, ids: Sequence[str] = ()) -> list[Experiment]:
-    """Read the experiments `ids` (all, if none is given; a prefix selects all that begin with it).
+    """Read the experiments that `ids` selects, as :func:`named`.
 
     Raises
     ------
-    ConfigError : no experiments, or none of that name
+    ConfigError : there are no experiments, or none with this name
     """
     return [
         Experiment.load(directory / f"{name}.toml") for name in named(known_ids(directory), ids, source=str(directory))
@@ -264,11 +265,11 @@ def load_all(directory: Path, ids: Sequence[str] = ()) -> list[Experiment]:
 
 
 def known_ids(directory: Path) -> list[str]:
-    """Return the ids of all experiments of a directory.
+    """Return the ids of all experiments in a directory.
 
     Raises
     ------
-    ConfigError : no experiments
+    ConfigError : the directory has no experiments
     """
     files = sorted(directory.glob("*.toml"))
     if not files:
@@ -277,7 +278,7 @@ def known_ids(directory: Path) -> list[str]:
 
 
 def named(known: Sequence[str], wanted: Sequence[str], *, source: str | None = None) -> list[str]:
-    """Return the selected names: exactly that one, else those with that prefix; all, if none is given.
+    """Return the names that `wanted` selects; all if it is empty. An entry is a name, or a prefix of several names.
 
     Raises
     ------

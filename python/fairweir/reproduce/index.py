@@ -1,7 +1,8 @@
-"""Coverage of every figure, table and theorem of the papers: ``index.toml``, read and checked.
+"""Coverage of all figures, tables and theorems of the papers: read and validate ``index.toml``.
 
-A row names the commands (``fairweir prove frcc``) that reproduce it, or the reason why nothing does. Experiments and
-computed entries name their items themselves; an item that one of them names runs, also if its row says otherwise.
+A row contains the commands that reproduce the item (``fairweir prove frcc``), or the reason why nothing reproduces it.
+Experiments and computed entries name the items that they reproduce. The verdict of such an item is ``runs``, whatever
+its row contains.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class _Table(BaseModel):
 
 
 class Paper(_Table):
-    """A document and the numbers of its items, collected by hand: kind of item to its numbers."""
+    """A document and its items, collected by hand: kind of item -> numbers."""
 
     id: str
     title: str
@@ -54,9 +55,9 @@ class Row(_Table):
     ----------
     paper : str, a Paper's id
     item : str, as printed: "figure 2.1"
-    verdict : Status; in the file, of an item that no experiment names
-    by : list of str, ids of experiments, or commands; in the file the commands alone
-    why : str; why nothing reproduces it, or what is omitted
+    verdict : Status; the file has it only for items that no experiment names
+    by : list of str; ids of experiments, and commands. The file has only the commands.
+    why : str; the reason why nothing reproduces the item, or what the reproduction omits
     """
 
     paper: str
@@ -69,7 +70,7 @@ class Row(_Table):
 
     @property
     def name(self) -> str:
-        """Its name in ``items``: "thesis figure 2.1"."""
+        """The item's name in ``items``: "thesis figure 2.1"."""
         return f"{self.paper} {self.item}"
 
     @model_validator(mode="after")
@@ -81,7 +82,7 @@ class Row(_Table):
         return self
 
     def reproduced_by(self, names: Sequence[str]) -> Row:
-        """Return the row with the experiments that name its item: it then runs, and the reason why not is gone."""
+        """Return the row with the experiments that name its item; its verdict is then ``runs``, without a reason."""
         if not names:
             return self
         why = self.why if self.verdict == "runs" else ""
@@ -95,12 +96,12 @@ class Index(_Table):
     row: list[Row]
 
     def counts(self) -> Counter[tuple[str, Status]]:
-        """Number of rows of a paper with a verdict."""
+        """Number of rows per paper and verdict."""
         return Counter((row.paper, row.verdict) for row in self.row)
 
 
 def items_of_experiments(directory: Path) -> dict[str, Sequence[str]]:
-    """Return the items that each experiment of a directory names, read without checking its scenarios.
+    """Return the items that each experiment in a directory names, without validating its scenarios.
 
     Raises
     ------
@@ -114,12 +115,12 @@ def load_index(items: Mapping[str, Sequence[str]]) -> Index:
 
     Parameters
     ----------
-    items : of experiments and computed entries, by id: what they reproduce
+    items : id of an experiment or computed entry -> the items that it reproduces
 
     Raises
     ------
-    ConfigError : a key or a value is wrong, an experiment names an item that no paper has, or a row that runs has
-        nothing that runs it
+    ConfigError : a key or a value is invalid, an experiment names an item that no paper has, or nothing reproduces an
+        item whose verdict is ``runs``
     """
     path = Path(str(files("fairweir.reproduce") / "index.toml"))
     document = read_document(path)
@@ -144,7 +145,7 @@ def load_index(items: Mapping[str, Sequence[str]]) -> Index:
 
 
 def tables(index: Index) -> list[Table]:
-    """Return one table per paper, as printed."""
+    """Return one table per paper for the terminal."""
     shown = []
     for paper in index.paper:
         table = Table("item", "what it shows", "verdict", "reproduced by, or reason", title=paper.title, box=None)
@@ -155,18 +156,18 @@ def tables(index: Index) -> list[Table]:
     return shown
 
 
-#: In a page, above the tables: what stands there stays.
+#: Line of a page below which the tables are written; the text above it is preserved.
 HEADING = "<!-- below: fairweir reproduce --index --page -->\n"
 
 
 def write_page(index: Index, path: Path) -> None:
-    """Write the tables to a Markdown page, below its :data:`HEADING` if it has one."""
+    """Write the tables to a Markdown page; text above :data:`HEADING` is preserved."""
     above, found, _ = (path.read_text(encoding="utf-8") if path.exists() else "").partition(HEADING)
     write_text(path, f"{above if found else ''}{HEADING}\n{page(index)}")
 
 
 def page(index: Index) -> str:
-    """Return docs/gallery.md's list: one Markdown table per paper."""
+    """Return the content of docs/gallery.md: one Markdown table per paper."""
     lines = []
     counts = index.counts()
     for paper in index.paper:
@@ -182,5 +183,5 @@ def page(index: Index) -> str:
 
 
 def _shown_by(name: str) -> str:
-    """Return a command, or an experiment with a link to its result (headings lose their dots in anchors)."""
+    """Return a command, or an experiment with a link to its result; anchors of headings have no dots."""
     return f"`{name}`" if name.startswith("fairweir ") else f"[`{name}`](outcomes.md#{name.replace('.', '')})"

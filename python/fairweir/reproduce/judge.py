@@ -1,4 +1,4 @@
-"""From readings to verdicts: the published value, ours with its interval over seeds, and whether they agree."""
+"""Compute verdicts from readings: the published value, our value with its interval over seeds, and the agreement."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from fairweir.reproduce.readings import SCALES
 
 
 class Finding(BaseModel):
-    """A check in one world, or of a computed value.
+    """The result of a check in one world, or of a check of a computed value.
 
     Attributes
     ----------
     experiment, case, claim : str
     world : "sim", "kernel" or "computed"
-    reading : str; "growth of ..." where the growth along the axis is judged
-    at : str, the value on the axis that decided; empty without axis
+    reading : str; "growth of ..." if the growth along the axis is judged
+    at : str, the value on the axis that determines the outcome; empty without an axis
     published : str, the published value, as printed
-    value, lo, hi : float; ours with its interval over seeds. With `is_relative`, by the published value. One run alone
-        has no interval: lo and hi are its value.
+    value, lo, hi : float; our value with its interval over seeds, divided by the published value if `is_relative`. A
+        single run has no interval: `lo` and `hi` are then its value.
     bound : str
-    runs : int, number of runs in the value; 0 for a computed one
+    runs : int, number of runs in the value; 0 for a computed value
     outcome : Outcome
-    why : str; why it is not judged, or the known reason for a difference
-    is_known : bool; it differs, for a reason given in the experiment
+    why : str; the reason why the check is not judged, or the known reason for a difference
+    is_known : bool; whether the experiment has a reason for the difference
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -54,7 +54,7 @@ class Finding(BaseModel):
     is_known: bool = False
 
 
-#: Readings at one place of an axis: its label, and one number a run.
+#: Index of a place on the axis -> its label, and one reading per run.
 Samples = Mapping[int, tuple[str, Sequence[float]]]
 
 
@@ -64,7 +64,7 @@ def judge(experiment: str, case: Case, check: Check, world: World, samples: Samp
     Parameters
     ----------
     samples : dict from the index of a point on the axis to its label and readings, one per run
-    trouble : str; why some run did not end or may not be judged: the check is then unknown
+    trouble : str; the reason if a run failed or is not judged; the check is then unknown
     """
     finding = Finding(
         experiment=experiment,
@@ -116,7 +116,7 @@ def _estimates(check: Check, samples: Samples) -> list[tuple[str, Interval, int]
 
 
 def _interval(readings: Sequence[float], scale: Scale | None) -> Interval:
-    """Return the mean and its 95 % interval; without a scale errors multiply, as those of rates and their ratios do."""
+    """Return the mean and its 95 % interval; without a scale, errors multiply, as for rates and their ratios."""
     if len(readings) == 1:
         return Interval(value=readings[0], lo=readings[0], hi=readings[0])
     if scale is None:
@@ -125,7 +125,7 @@ def _interval(readings: Sequence[float], scale: Scale | None) -> Interval:
 
 
 def limits(check: Bound) -> tuple[float, float]:
-    """Return the smallest and the largest value that a check admits."""
+    """Return the smallest and the largest value that satisfy a check."""
     if check.within is not None:
         return 1 - check.within, 1 + check.within
     low = check.at_least if check.at_least is not None else float("-inf")
@@ -134,7 +134,7 @@ def limits(check: Bound) -> tuple[float, float]:
 
 
 def outcome_of(check: Bound, estimate: Interval) -> Outcome:
-    """Judge a whole interval: it holds if all of it is within the bounds, and fails if none of it is."""
+    """Return ``holds`` if the whole interval is within the bounds, ``fails`` if none of it is, else ``unknown``."""
     low, high = limits(check)
     if low <= estimate.lo and estimate.hi <= high:
         return Outcome.HOLDS
@@ -144,7 +144,7 @@ def outcome_of(check: Bound, estimate: Interval) -> Outcome:
 
 
 def _distance(check: Check, value: float) -> float:
-    """Distance of a value beyond the nearer bound; negative inside."""
+    """Return by how much a value exceeds the nearer bound; negative if the value is within the bounds."""
     low, high = limits(check)
     return max(low - value, value - high)
 

@@ -1,4 +1,4 @@
-"""Published results next to ours as a page of the documentation: ``fairweir reproduce --page FILE``."""
+"""Published results and our results as a page of the documentation: ``fairweir reproduce --page FILE``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def outcomes_page(reproduction: Reproduction, command: str) -> str:
-    """Return Markdown: a section per experiment, with the published result, ours and the verdict of every check.
+    """Return Markdown with a section per experiment: the published result, our result and the verdict of each check.
 
     Parameters
     ----------
-    command : str, that makes the page
+    command : str, the command that generates the page
     """
     lines = [
         "# Published outcomes and ours",

@@ -1,4 +1,4 @@
-"""Readings of a run: one number, from some of its flows."""
+"""Readings of a run: one number, computed from some of its flows."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SCALES: dict[Reading, Scale] = {
     "loss_rate": Scale.FRACTION,
     "large_losses": Scale.FRACTION,
 }
-"""Where the values of readings end; the errors of the others multiply."""
+"""Reading -> range of its values. The errors of all other readings multiply."""
 
 LARGE_LOSS_PKTS = 10
-"""A loss of more than this many packets per rtprop is large: 2 alpha, with the 5 packets of thesis 4.2.4."""
+"""A loss of more than this number of packets per rtprop is large: 2 alpha, where alpha is 5 packets (thesis 4.2.4)."""
 
 LATE = 1 / 3
-"""Share of the time between two changes, at its end, in which flows should have settled."""
+"""Fraction of the time between two changes, at its end, in which flows should have converged."""
 
 
 def read(check: Check, scenario: Scenario, summary: Summary) -> float:
@@ -37,11 +37,11 @@ def read(check: Check, scenario: Scenario, summary: Summary) -> float:
 
     Parameters
     ----------
-    summary : of the run; for ``late_jain``, ``max_lost_in_rtprop`` and ``large_losses`` with ``over_time``
+    summary : Summary of the run; ``late_jain``, ``max_lost_in_rtprop`` and ``large_losses`` need its ``over_time``
 
     Raises
     ------
-    ConfigError : the check names flows that the scenario has not
+    ConfigError : the check names flows that are not in the scenario
     """
     if check.reading == "late_jain":
         return late_jain(scenario, summary.over_time)
@@ -66,7 +66,7 @@ def read(check: Check, scenario: Scenario, summary: Summary) -> float:
 
 
 def chosen(summary: Summary, names: Sequence[str]) -> list[FlowSummary]:
-    """Return the flows whose ids match `names`, each once."""
+    """Return the flows whose ids match at least one of `names`."""
     flows = [flow for flow in summary.flows if any(fnmatchcase(flow.id, name) for name in names)]
     if not flows:
         known = ", ".join(flow.id for flow in summary.flows)
@@ -75,7 +75,7 @@ def chosen(summary: Summary, names: Sequence[str]) -> list[FlowSummary]:
 
 
 def late_jain(scenario: Scenario, over_time: OverTime) -> float:
-    """Smallest Jain's index over the last third of each time between two changes, of the flows that are active."""
+    """Return the minimum over all times between two changes of the active flows' Jain's index in the last third."""
     config = scenario.resolve()
     starts = [Duration.from_ns(flow["start"]).s for flow in config["flows"]]
     end_s = Duration.from_ns(config["duration"]).s
@@ -93,7 +93,7 @@ def late_jain(scenario: Scenario, over_time: OverTime) -> float:
 
 
 def _lost_per_rtprop(scenario: Scenario, flows: Sequence[FlowSummary]) -> float:
-    """Packets that a flow loses in its rtprop, mean over the time that counts and over flows."""
+    """Return the packets lost per rtprop: the mean over the time after the warm-up and over flows."""
     config = scenario.resolve()
     rtprops = {flow["id"]: flow["rtprop"] for flow in config["flows"]}
     counted_ns = config["duration"] - config["warmup"]
@@ -101,7 +101,7 @@ def _lost_per_rtprop(scenario: Scenario, flows: Sequence[FlowSummary]) -> float:
 
 
 def _lost_in_rtprops(scenario: Scenario, summary: Summary, names: Sequence[str]) -> list[list[int]]:
-    """Packets that each flow loses in an rtprop, for every rtprop of the time that counts, wherever it begins."""
+    """Return for each flow its losses (packets) in each interval of one rtprop after the warm-up; intervals overlap."""
     config, over_time = scenario.resolve(), summary.over_time
     t_s, warmup_s = over_time.t_s, Duration.from_ns(config["warmup"]).s
     first = next(i for i, t in enumerate(t_s) if t > warmup_s)
@@ -126,7 +126,7 @@ _OF_A_FLOW: dict[Reading, Callable[[FlowSummary], float | None]] = {
     "qdelay_ms": lambda flow: flow.qdelay_ms.mean,
     "loss_rate": lambda flow: flow.loss_rate,
 }
-"""Readings that are the mean over flows; a flow without an RTT sample has none."""
+"""Readings that are means over flows; a flow without an RTT sample has no RTT."""
 
 
 def _mean(values: Any) -> float:

@@ -1,4 +1,4 @@
-"""Running published experiments, and their results."""
+"""Run published experiments and collect their results."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Reproduction(BaseModel):
 
     Attributes
     ----------
-    experiments : dict from id to title, source, published result, and differences of our set-up
+    experiments : dict from id to title, source, published result, and differences of our setup
     findings : list of Finding
-    is_quick : bool; fewer seeds, shorter runs: weaker evidence than a full one
+    is_quick : bool; whether there were fewer seeds and shorter runs, which is weaker evidence
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -39,12 +39,12 @@ class Reproduction(BaseModel):
 
     @words_for_enums
     def count(self, outcome: Outcome) -> int:
-        """Number of checks with this verdict."""
+        """Return the number of checks with this outcome."""
         return sum(finding.outcome is outcome for finding in self.findings)
 
     @property
     def unexplained(self) -> list[Finding]:
-        """Checks that fail without a reason that is known."""
+        """Checks that fail without a known reason."""
         return [f for f in self.findings if f.outcome is Outcome.FAILS and not f.is_known]
 
     def document(self) -> dict[str, Any]:
@@ -65,20 +65,20 @@ def reproduce(
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
     on_compute: Callable[[Computed], object] | None = None,
 ) -> Reproduction:
-    """Run experiments and judge their checks; then the computed entries.
+    """Run experiments and judge their checks, then compute the computed entries.
 
     Parameters
     ----------
     worlds : worlds to run in; cases that a world does not support are skipped there
-    quick : bool; fewer seeds and shorter runs, as defined by each experiment
-    archive : finished runs found there are reused
-    pictures : Path; every setting's first run is drawn there
-    workers : int, processes for simulations
+    quick : bool; use fewer seeds and shorter runs, as each experiment defines
+    archive : store of finished runs, which are reused
+    pictures : Path of a directory for figures of each setting's first run
+    workers : int, number of processes for simulations
     on_compute : called before each of `computed`
 
     Raises
     ------
-    KernelError : the kernel world cannot be had here
+    KernelError : the kernel world is not available on this machine
     KeyboardInterrupt : Ctrl-C; finished runs are in the archive
     """
     if quick:
@@ -119,7 +119,7 @@ def reproduce(
 
 
 def _tasks(experiment: Experiment, setting: Setting, pictures: Path | None) -> list[Task]:
-    """Return a setting's runs: one per seed with slightly different starts, or as many as the kernel needs."""
+    """Return a setting's runs: in the simulator, one per seed with varied start times; on the kernel, `kernel.runs`."""
     seeds = range(1, 1 + (experiment.seeds if setting.world == "sim" else experiment.kernel.runs))
     name = slug("-".join(filter(None, [experiment.id, experiment.case[setting.case].name, setting.label])))
     drawn = pictures / f"{name}-{setting.world}.png" if pictures is not None else None

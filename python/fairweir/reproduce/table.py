@@ -1,4 +1,4 @@
-"""Published results next to ours, on the terminal."""
+"""Print published results and our results on the terminal."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ COLOURS = {Outcome.HOLDS: "green", Outcome.FAILS: "red", Outcome.UNKNOWN: "yello
 
 
 def show(reproduction: Reproduction, console: Console) -> None:
-    """Print every experiment: the published result, each check in each world, and the known reason for a difference."""
+    """Print for each experiment the published result, each check in each world, and known reasons for differences."""
     for name, about in reproduction.experiments.items():
         console.print(
             Text.assemble((name, "bold"), f": {about['title']} ", (f"({about['source']})", "dim")), soft_wrap=True
         )
         console.print(f"  published: {about['published']}", soft_wrap=True)
-        for key, word in (("setup", "set-up"), ("kernel_setup", "on the kernel")):
+        for key, word in (("setup", "setup"), ("kernel_setup", "on the kernel")):
             if about.get(key):
                 console.print(f"  {word}: {about[key]}", style="dim", soft_wrap=True)
         findings = [finding for finding in reproduction.findings if finding.experiment == name]

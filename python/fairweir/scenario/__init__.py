@@ -1,1 +1,1 @@
-"""Scenarios: the model of the files, links and elements, overrides, resolution to the simulator's units, dumbbells."""
+"""Scenarios: models of the files, links and elements; overrides; conversion to the simulator's units; dumbbells."""

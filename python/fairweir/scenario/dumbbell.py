@@ -1,4 +1,4 @@
-"""Scenarios in which all flows share one bottleneck, and when the flows start."""
+"""Scenarios in which all flows share one bottleneck, and random start times of flows."""
 
 from __future__ import annotations
 
@@ -16,41 +16,43 @@ from fairweir.units import Bytes, Duration, Rate
 ScenarioDict = dict[str, Any]
 
 Cca = AnyCca
-"""A CCA as users name it: ``"vegas"``, ``"vegas{alpha=4}"``, ``{"name": "vegas", "alpha": 4}`` or a class."""
+"""A CCA: ``"vegas"``, ``"vegas{alpha=4}"``, ``{"name": "vegas", "alpha": 4}`` or a class."""
 
 PACKET = Bytes(1500)
 """Default packet size of scenarios."""
 
 START_SPREAD = Duration.from_s(2)
-"""Flows of an audit or a contract start at random within it: simultaneous starts would synchronise them, and ties are
-not evidence. It is long enough for a slow start between two arrivals.
+"""Flows of an audit or a contract start at random times within this interval.
+
+Simultaneous starts would synchronize the flows, and results that depend on ties are not evidence. The interval is long
+enough for a slow start between two arrivals.
 """
 PHASE_SPREAD = Duration.from_ms(100)
-"""Flows that must all observe an empty queue first start within it: it randomises their phases alone."""
+"""Flows that must all observe an empty queue at first start within this interval; it randomizes only their phases."""
 ARRIVAL_SPREAD = Duration.from_ms(500)
-"""Flows that a guard takes for one group of arrivals start within it."""
+"""Flows that a guard treats as one group of arrivals start within this interval."""
 
 _US = Duration.from_us(1)
 NO_TIME = Duration.from_ns(0)
 
 
 def cca_name(cca: Cca) -> str:
-    """Return the name alone, as results show it; a text with parameters is shown whole."""
+    """Return a controller's name, as results show it; a string with parameters is returned unchanged."""
     return cca if isinstance(cca, str) else str(table_of(cca)["name"])
 
 
 def draw_starts(dice: random.Random, n: int, spread: Duration, *, after: Duration = NO_TIME) -> list[Duration]:
-    """Draw n start times in [after, after + spread), to the microsecond."""
+    """Draw n start times in [after, after + spread), rounded to microseconds."""
     return [(after + dice.random() * spread).rounded(_US) for _ in range(n)]
 
 
 def start_times(seed: int, n: int, spread: Duration = START_SPREAD) -> list[Duration]:
-    """Return start times that a seed draws, in [0, spread), to the microsecond."""
+    """Return n start times in [0, spread), drawn with a seed and rounded to microseconds."""
     return draw_starts(random.Random(f"start times {seed}"), n, spread)  # noqa: S311
 
 
 def flow(cca: str, rtprop: Duration, start: Duration | None = None, **keys: Any) -> dict[str, Any]:
-    """Return a flow's table; `keys` are written as they are."""
+    """Return a flow's table; `keys` are further keys of the table."""
     table: dict[str, Any] = {"cca": cca, "rtprop": str(rtprop)}
     if start:
         table["start"] = str(start)
@@ -59,7 +61,7 @@ def flow(cca: str, rtprop: Duration, start: Duration | None = None, **keys: Any)
 
 
 def flows(cca: str, rtprops: Sequence[Duration], seed: int, spread: Duration = START_SPREAD) -> list[dict[str, Any]]:
-    """Return one flow for each rtprop, all of one CCA, started at random."""
+    """Return one flow per rtprop, all with the same CCA and random start times."""
     starts = start_times(seed, len(rtprops), spread)
     return [flow(cca, r, s) for r, s in zip(rtprops, starts, strict=True)]
 
@@ -76,7 +78,7 @@ def dumbbell_document(
     seed: int,
     **link_keys: Any,
 ) -> ScenarioDict:
-    """Return the document of a scenario with one link, `bottleneck`, that all flows share; it is not checked yet."""
+    """Return the document, not validated, of a scenario with one link, `bottleneck`, that all flows share."""
     return {
         "name": name,
         **({"description": description} if description else {}),
@@ -108,22 +110,24 @@ def dumbbell(
 
     Parameters
     ----------
-    ccas : one controller (name, ``cubic{beta=0.5}``, table with ``name`` and parameters, or class) or one per flow
-    rate, buffer : of the link; a Rate or text with unit, and text such as ``"1.5bdp"``
-    rtprop : Duration or text with unit, one or one per flow
+    ccas : one controller, or one per flow: a name, ``cubic{beta=0.5}``, a table with ``name`` and parameters, or a
+        class
+    rate, buffer : rate of the link, a Rate or text with unit; and its buffer, a text such as ``"1.5bdp"``
+    rtprop : Duration or text with unit; one value, or one per flow
     duration, warmup : Duration or text with unit
     link : further keys of the link, such as ``{"aqm": "codel"}``
-    flows : further keys of each flow, one mapping a flow
-    base : Path, the folder that names of files are relative to
-    each : further keys of every flow, such as ``ecn=True``
+    flows : further keys of each flow; one mapping per flow
+    base : Path of the folder to which file names are relative
+    each : further keys of all flows, such as ``ecn=True``
 
     Returns
     -------
-    Scenario; as many flows as the longest of `ccas`, `rtprop` and `flows`, the others repeated
+    Scenario; the number of flows is the length of the longest of `ccas`, `rtprop` and `flows`; single values are
+    repeated
 
     Raises
     ------
-    ConfigError : a value that a scenario cannot have, or lists of different lengths
+    ConfigError : a value is invalid, or lists have different lengths
     """
     columns: dict[str, list[Any]] = {
         "cca": _column("ccas", ccas, (str, type, Mapping), 'write "bbr", ["bbr", "cubic"], or classes'),
@@ -150,16 +154,16 @@ def dumbbell(
 
 
 def _text(quantity: object) -> object:
-    """Return a quantity as scenarios write it; the check of the scenario rejects other types."""
+    """Return a quantity as a text; other types are returned unchanged, and the scenario's validation rejects them."""
     return str(quantity) if isinstance(quantity, (Rate, Duration)) else quantity
 
 
 def _column(name: str, given: object, single: tuple[type, ...], hint: str) -> list[Any]:
-    """Return an argument that is one value, or one per flow, as a list.
+    """Return an argument as a list; the argument is one value, or a list with one value per flow.
 
     Raises
     ------
-    ConfigError : it is neither
+    ConfigError : the argument has another type
     """
     values = [given] if isinstance(given, (*single, str)) or not isinstance(given, Sequence) else list(given)
     for value in values:

@@ -1,6 +1,6 @@
-"""A flow's own parts of a path as scenario files describe them: jitter, loss, policers, access links.
+"""Models of the path elements of one flow in scenario files: jitter, loss, policers, access links.
 
-Each model is one table of TOML; ``base(cx)`` gives the same in base units, as ``crates/path`` reads it.
+Each model is one TOML table; ``base(cx)`` returns the element in base units, in the format of ``crates/path``.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from fairweir.units import Bytes, Duration
 
 Side = Literal["data", "acks"]
 
-#: Bytes/s; the FRCC paper's scripts (docs/derivations.md): 32 opportunities of 1504 bytes per millisecond.
+#: Bytes/s; 32 packets of 1504 bytes per millisecond, as in the FRCC paper's scripts (docs/derivations.md).
 PAPER_BURST_RATE = (Bytes(32 * 1504) / Duration.from_ms(1)).bytes_per_s
 
 
 class Table(BaseModel):
-    """A table of a scenario file: unknown keys are errors, and texts are never read as numbers."""
+    """A table of a scenario file. Unknown keys are errors, and strings are not converted to numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Context on which sizes and defaults of an element depend.
+    """Properties of a flow and its path on which sizes and defaults of an element depend.
 
     Attributes
     ----------
     packet_bytes : int
-    bdp_bytes : int; the flow's bottleneck rate times its own rtprop
-    rate : int, bytes/s; of the flow's bottleneck
+    bdp_bytes : int; rate of the flow's bottleneck times the flow's rtprop
+    rate : int, bytes/s; rate of the flow's bottleneck
     rtprop_ns : int
-    base_ns : int; propagation from the sender to the element
-    side : "data" or "acks"; the packets that pass the element
+    base_ns : int; propagation delay from the sender to the element
+    side : the packets that pass the element, "data" or "acks"
     """
 
     packet_bytes: int
@@ -58,20 +58,23 @@ class Surroundings:
     side: Side = "data"
 
     def size(self, text: str) -> int | None:
-        """Bytes, at least one, so that a small fraction of a small BDP is not zero; None means unlimited."""
+        """Return a size in bytes, at least 1, so that a small fraction of a small BDP is not 0; None if unlimited."""
         size = _core.resolve_size(text, self.packet_bytes, self.bdp_bytes)
         return size if size is None else max(size, 1)
 
     @property
     def counts_as(self) -> int | None:
-        """Bytes counted per packet where an element measures data: an ACK stands for a packet; None: its own size."""
+        """Bytes that an element counts per packet: the size of a data packet for an ACK;
+
+        None for the packet's own size.
+        """
         return self.packet_bytes if self.side == "acks" else None
 
 
 class Element(Table):
-    """One flow's own part of the path."""
+    """An element in the path of one flow."""
 
-    #: Position of ``jitter``: after the bottleneck on the data path, or on the ACK path.
+    #: Position of ``jitter``: after the bottleneck on the data path ("data"), or on the ACK path ("acks").
     side: ClassVar[Side] = "data"
 
     def base(self, cx: Surroundings) -> dict[str, Any]:
@@ -80,7 +83,7 @@ class Element(Table):
 
 
 class ConstantDelay(Element):
-    """Holds every packet equally long, from `after` on."""
+    """Holds all packets that arrive from `after` on for the same time."""
 
     kind: Literal["constant"]
     delay: PositiveTime = Field(examples=['"5ms"'])
@@ -91,7 +94,7 @@ class ConstantDelay(Element):
 
 
 class UniformDelay(Element):
-    """Holds each packet for a random time, uniform in [0, `max`]; never reorders."""
+    """Holds each packet for a random time, uniform in [0, `max`], without reordering."""
 
     kind: Literal["uniform"]
     max: PositiveTime = Field(examples=['"20ms"'])
@@ -101,11 +104,11 @@ class UniformDelay(Element):
 
 
 class AckAggregation(Element):
-    """Holds ACKs and lets them go in a burst, periodically; on the ACKs' way.
+    """Periodically holds ACKs and releases them in a burst; on the ACK path.
 
-    In each period of length `hold` no packet passes for ``hold (1 - rate / burst_rate)``. Until `smooth`, by default
-    twice the rtprop, packets are not held; `rate` is by default the bottleneck's. `burst_rate` is by default the FRCC
-    paper's, 32 packets per millisecond, or ten times `rate` if that is larger.
+    In each period of length `hold`, no packet passes for ``hold (1 - rate / burst_rate)``. Before `smooth` (default
+    twice the rtprop), packets are not held. The default of `rate` is the bottleneck's rate. The default of `burst_rate`
+    is that of the FRCC paper, 32 packets per millisecond, or ten times `rate` if that is larger.
     """
 
     side: ClassVar[Side] = "acks"
@@ -128,7 +131,7 @@ class AckAggregation(Element):
 
 
 class RandomAggregation(Element):
-    """Holds for a random time, uniform in [0, `max`], then releases that time's worth of data (thesis B.6)."""
+    """Holds packets for a random time, uniform in [0, `max`], then releases the data of that time (thesis B.6)."""
 
     kind: Literal["random-aggregation"]
     max: PositiveTime = Field(examples=['"40ms"'])
@@ -154,9 +157,10 @@ class PeriodicRelease(Element):
 
 
 class EarlyPacket(Element):
-    """Holds every packet for `offset` but one, which is held for `early` and poisons estimates of the smallest RTT.
+    """Holds all packets for `offset` except one, held for `early`, which biases estimates of the minimum RTT.
 
-    The early one is the first packet from `at` on, and again every `every`, if given.
+    The early packet is the first packet from `at` on. If `every` is given, there is an early packet again after each
+    `every`.
     """
 
     kind: Literal["early-packet"]
@@ -184,7 +188,7 @@ class EarlyPacket(Element):
 
 
 class Trajectory(Element):
-    """Delays packets by a list of [time, delay], piecewise constant or linear; repeated after `repeat`."""
+    """Delays packets by a function of time: a list of [time, delay], constant or linear between; period `repeat`."""
 
     kind: Literal["trajectory"]
     points: list[Annotated[tuple[Time, Time], BeforeValidator(as_pair)]] = Field(
@@ -213,9 +217,9 @@ class Trajectory(Element):
 
 
 class VirtualLink(Element):
-    """Holds packets so that the flow observes an ideal link of `rate`, for at most `bound` (docs/derivations.md).
+    """Holds packets for at most `bound`, so that the flow observes an ideal link of `rate` (docs/derivations.md).
 
-    Until `after`, packets are held for as long as it takes: flows converge on their virtual links first.
+    Before `after`, the bound does not apply, so that flows converge on their virtual links first.
     """
 
     kind: Literal["virtual-link"]
@@ -248,7 +252,7 @@ AnyJitter = Annotated[
 
 
 class IidLoss(Element):
-    """Loses each packet with the same probability, independently."""
+    """Drops each packet independently with the same probability."""
 
     kind: Literal["iid"]
     probability: Fraction = Field(examples=['"2%"'])
@@ -258,9 +262,10 @@ class IidLoss(Element):
 
 
 class BurstLoss(Element):
-    """Loses packets in bursts (Gilbert-Elliott): two states, in which the share of `good` and of `bad` is lost.
+    """Drops packets in bursts (Gilbert-Elliott): with the probability `good` or `bad`, depending on the state.
 
-    `enter` is the chance, per packet, to go from the good state to the bad one, `leave` to go back.
+    `enter` is the probability, per packet, of the transition from the good to the bad state, `leave` that of the
+    reverse.
     """
 
     kind: Literal["burst"]
@@ -286,7 +291,7 @@ class BurstLoss(Element):
 
 
 class PeriodicLoss(Element):
-    """Loses every n-th packet."""
+    """Drops every n-th packet."""
 
     kind: Literal["periodic"]
     every: int = Field(ge=1, le=1 << 62, examples=["1000"])
@@ -305,7 +310,7 @@ AnyLoss = Annotated[
 
 
 class Policer(Element):
-    """A token bucket that drops packets that do not conform; full at the start."""
+    """A token bucket that drops nonconforming packets; the bucket is full at the start."""
 
     rate: Rate = Field(examples=['"12Mbps"'])
     burst: Data = Field(examples=['"64KiB"'])
@@ -315,7 +320,7 @@ class Policer(Element):
 
 
 class Access(Element):
-    """The flow's own link before the shared ones; its delay is part of rtprop."""
+    """An access link of the flow before the shared links; its delay is part of rtprop."""
 
     rate: Rate | None = None
     delay: Time = "0s"
@@ -328,7 +333,7 @@ class Access(Element):
         return self
 
     def elements(self, cx: Surroundings) -> list[dict[str, Any]]:
-        """Return the link, if it has a rate, and then the delay, in base units."""
+        """Return the link, if it has a rate, and the delay, in base units."""
         found: list[dict[str, Any]] = []
         if self.rate is not None:
             link = {"kind": "constant", "rate": _core.parse_rate(self.rate)}
@@ -339,5 +344,5 @@ class Access(Element):
 
 
 def as_list(value: Any) -> Any:
-    """Return a single table as a list of one."""
+    """Return a list unchanged, and a single table as a list with one entry."""
     return value if isinstance(value, list) else [value]

@@ -1,4 +1,4 @@
-"""Shared links and their queues as scenario files describe them."""
+"""Models of shared links and their queues in scenario files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairweir.errors import ConfigError
 from fairweir.scenario.elements import Table
 from fairweir.units import NS_PER_S
 
-#: Bytes that one line of a mahimahi trace lets pass.
+#: Bytes that each line of a mahimahi trace allows to pass.
 TRACE_PACKET_BYTES = 1504
 
 
@@ -35,16 +35,16 @@ class Droptail(Table):
     kind: Literal["droptail"]
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Return the discipline in base units; `limit` is the link's buffer in bytes, None if unlimited."""
+        """Return the queue in base units; `limit` is the link's buffer in bytes, None if unlimited."""
         return {"kind": "droptail", "limit": limit}
 
 
 class Red(Table):
-    """Random early detection (Floyd and Jacobson 1993): drops packets, or marks ECN-capable ones if `ecn`.
+    """Random early detection (Floyd and Jacobson 1993): drops packets; if `ecn`, marks ECN-capable packets instead.
 
-    Below an average backlog of `min` no packet is dropped; up to `max` the probability rises to `probability`; above it
-    all packets are dropped or, if `gentle`, the probability rises to one at twice `max`. `weight` is the weight of a
-    new sample in the average.
+    Below an average backlog of `min` no packet is dropped. Between `min` and `max` the drop probability rises to
+    `probability`. Above `max` all packets are dropped or, if `gentle`, the probability rises to 1 at twice `max`.
+    `weight` is the weight of a new sample in the average.
     """
 
     kind: Literal["red"]
@@ -65,7 +65,7 @@ class Red(Table):
         return self
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Return the discipline in base units; `limit` is the link's buffer in bytes, None if unlimited."""
+        """Return the queue in base units; `limit` is the link's buffer in bytes, None if unlimited."""
         return {
             "kind": "red",
             "limit": limit,
@@ -80,19 +80,19 @@ class Red(Table):
 
 
 class EcnThreshold(Table):
-    """Marks packets that arrive with more than `threshold` queued (DCTCP); drops what does not fit `buffer`."""
+    """Marks packets that arrive when more than `threshold` is queued (DCTCP); drops packets if `buffer` is full."""
 
     kind: Literal["ecn-threshold"]
     threshold: FiniteSize = Field(examples=['"60pkts"'])
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Return the discipline in base units; `limit` is the link's buffer in bytes, None if unlimited."""
+        """Return the queue in base units; `limit` is the link's buffer in bytes, None if unlimited."""
         mark = _core.resolve_size(self.threshold, packet_bytes, bdp_bytes)
         return {"kind": "ecn-threshold", "limit": limit, "mark_above": mark}
 
 
 class CoDel(Table):
-    """Controlled delay (RFC 8289): drops packets, or marks ECN-capable ones if `ecn`."""
+    """Controlled delay (RFC 8289): drops packets; if `ecn`, marks ECN-capable packets instead."""
 
     kind: Literal["codel"]
     target: PositiveTime = "5ms"
@@ -100,7 +100,7 @@ class CoDel(Table):
     ecn: bool = False
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Return the discipline in base units; `limit` is the link's buffer in bytes, None if unlimited."""
+        """Return the queue in base units; `limit` is the link's buffer in bytes, None if unlimited."""
         target, interval = _core.parse_time(self.target), _core.parse_time(self.interval)
         return {
             "kind": "codel",
@@ -122,17 +122,17 @@ AnyAqm = Annotated[
 
 
 class Shaper(Table):
-    """A token bucket that delays packets that do not conform; full at the start."""
+    """A token bucket that delays nonconforming packets; the bucket is full at the start."""
 
     rate: Rate = Field(examples=['"12Mbps"'])
     burst: Data = Field(examples=['"64KiB"'])
 
 
 class Link(Table):
-    """A queue before a link, shared by flows.
+    """A link and its queue, shared by flows.
 
-    One of `rate`, `trace`, `steps` and `shaper` sets its rate. `delay` is the propagation to the next link on a path,
-    one way, and part of the rtprop of the flows that pass.
+    Exactly one of `rate`, `trace`, `steps` and `shaper` sets the link's rate. `delay` is the one-way propagation delay
+    to the next link on a path; it is part of the rtprop of the flows that pass.
     """
 
     rate: Rate | None = Field(default=None, examples=['"96Mbps"'])
@@ -155,11 +155,11 @@ class Link(Table):
         return self
 
     def base(self, folder: Path | None) -> dict[str, Any]:
-        """Return the link, without its queue, in base units; a trace file is read, relative to `folder`.
+        """Return the link without its queue in base units; the path of a trace file is relative to `folder`.
 
         Raises
         ------
-        ConfigError : the trace cannot be read or is not one
+        ConfigError : the trace cannot be read or is invalid
         """
         if self.rate is not None:
             return {"kind": "constant", "rate": _core.parse_rate(self.rate)}
@@ -176,7 +176,7 @@ class Link(Table):
         }
 
     def nominal_rate(self, base: dict[str, Any]) -> int:
-        """Return the rate, bytes/s, that defines a BDP: a trace's mean, the maximum of steps.
+        """Return the rate, bytes/s, that defines a BDP: the mean rate of a trace, the maximum rate of steps.
 
         Parameters
         ----------
@@ -206,17 +206,19 @@ def _check_steps(steps: list[tuple[str, str]]) -> None:
 
 
 def read_trace(path: Path, folder: Path | None) -> list[int]:
-    """Return the delivery opportunities of a mahimahi trace, ns; the file has one line each, ms since the start.
+    """Return the delivery opportunities of a mahimahi trace, ns; each line of the file is a time, ms since the start.
 
     Raises
     ------
-    ConfigError : no such file, or a line that is not a time; names file and line
+    ConfigError : the file does not exist, or a line is not a time; the error names file and line
     """
     found = path if path.is_absolute() or folder is None else folder / path
     try:
         text = found.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise ConfigError("trace is not a text file", source=str(path), hint="one line a packet, ms") from None
+        raise ConfigError(
+            "trace is not a text file", source=str(path), hint="a trace has one line per packet: a time in ms"
+        ) from None
     except OSError as error:
         raise ConfigError(
             f"trace cannot be read: {(error.strerror or str(error)).lower()}", source=str(path)

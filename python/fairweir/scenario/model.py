@@ -1,7 +1,7 @@
-"""Scenarios: flows, path, duration, seed.
+"""Scenarios: flows, path, duration and seed.
 
-Users write TOML (docs/scenarios.md lists every key); :class:`Scenario` checks it and converts it to the simulator's
-base units. Units are parsed by ``fairweir._core`` only.
+Users write TOML (docs/scenarios.md lists every key). :class:`Scenario` validates it and converts it to the simulator's
+base units. Only ``fairweir._core`` parses units.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from fairweir.scenario.links import Link
 from fairweir.scenario.overrides import apply
 from fairweir.scenario.resolve import flow_ids, resolve
 
-#: Maximum flows of a scenario: an excessive count is a mistake, reported before memory is exhausted.
+#: Maximum number of flows of a scenario. A larger number is a mistake, reported before memory is exhausted.
 MAX_FLOWS = 100_000
 
 
 class CcaSpec(BaseModel):
-    """A controller's name and its parameters, which the controller itself checks."""
+    """A controller's name and its parameters, which the controller validates."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -55,7 +55,7 @@ class CcaSpec(BaseModel):
     def label(self) -> str:
         """Return a short name for tables and plots: the class of a Python file, the stem of a C or rule file."""
         if ":" in self.name:
-            # Of a class of a function: `module:make.<locals>.Mine#2`.
+            # The name of a class that a function defines is `module:make.<locals>.Mine#2`.
             return self.name.rpartition(":")[2].rpartition(".")[2].partition("#")[0]
         return Path(self.name).name.removesuffix(".bpf.c").removesuffix(".toml")
 
@@ -74,7 +74,7 @@ def _cca(value: Any) -> Any:
 
 
 class DelayedAck(Table):
-    """One ACK for every `every` packets in order, or after `timer`."""
+    """One ACK for each `every` packets that arrive in order, or after `timer`."""
 
     every: int = Field(ge=1, le=1_000, examples=["2"])
     timer: PositiveTime = "40ms"
@@ -92,7 +92,7 @@ class OnOff(Table):
 
 
 class Flow(Table):
-    """One sender, its path and its receiver; `count` of them."""
+    """One sender, its path and its receiver; or `count` such flows."""
 
     cca: Annotated[CcaSpec, BeforeValidator(_cca)] = Field(examples=['"bbr"'])
     rtprop: Rtprop = Field(examples=['"40ms"'])
@@ -133,16 +133,16 @@ class Flow(Table):
         return self
 
     def last_start_ns(self) -> int:
-        """Return the start time, ns, of the last of the flows that this one represents."""
+        """Return the start time, ns, of the last of the `count` flows."""
         return _core.parse_time(self.start) + (self.count - 1) * _core.parse_time(self.stagger)
 
 
 class Scenario(BaseModel):
-    """A scenario, checked.
+    """A validated scenario.
 
-    Attributes are the keys of the file; :meth:`load`, :meth:`from_toml`, :meth:`from_dict` and
-    :func:`fairweir.scenario.dumbbell.dumbbell` make one and raise :class:`ConfigError` where the class itself would
-    raise pydantic's error. A scenario never changes: :meth:`override` gives another.
+    The attributes are the keys of the file. :meth:`load`, :meth:`from_toml`, :meth:`from_dict` and
+    :func:`fairweir.scenario.dumbbell.dumbbell` create a scenario and raise a :class:`ConfigError` if it is invalid; the
+    constructor raises pydantic's error instead. Scenarios are immutable; :meth:`override` returns a changed copy.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -163,32 +163,32 @@ class Scenario(BaseModel):
 
     @property
     def source(self) -> str | None:
-        """The file it came from, for errors."""
+        """The scenario's file, for errors."""
         return self._source
 
     @property
     def base(self) -> Path | None:
-        """The folder that its files are relative to."""
+        """The folder to which file names in the scenario are relative."""
         return self._base
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a TOML file, or a shipped scenario by its name (``fairweir list scenarios``).
+        """Read a TOML file, or a shipped scenario by name (``fairweir list scenarios``).
 
         Raises
         ------
-        ConfigError : it cannot be read, is not TOML, or is not a scenario
+        ConfigError : the file cannot be read, is not TOML, or is not a scenario
         """
         path = shipped.find("scenarios", path)
         return cls.from_dict(read_scenario(path), source=str(path), base=path.parent, name=path.stem)
 
     @classmethod
     def from_toml(cls, text: str, *, source: str | None = None, base: Path | None = None) -> Self:
-        """Parse TOML text; `source` is its name in errors, `base` the folder to which its files are relative.
+        """Parse TOML text; `source` is its name in errors, `base` the folder to which file names are relative.
 
         Raises
         ------
-        ConfigError : it is not TOML or not a scenario
+        ConfigError : the text is not TOML or not a scenario
         """
         return cls.from_dict(parse_document(text, source), source=source, base=base)
 
@@ -201,18 +201,18 @@ class Scenario(BaseModel):
         base: Path | None = None,
         name: str | None = None,
     ) -> Self:
-        """Check a document as TOML gives it.
+        """Validate a parsed TOML document.
 
         Parameters
         ----------
-        document : dict, list and texts with units, as in the file
-        source : str, its name in errors
-        base : Path, the folder that its files are relative to
+        document : dict; quantities are strings with units, as in the file
+        source : str, name of the document in errors
+        base : Path of the folder to which file names are relative
         name : str, the scenario's name if the document has none
 
         Raises
         ------
-        ConfigError : not a scenario; all errors found are reported
+        ConfigError : the document is not a scenario; all errors found are reported
         """
         if name is not None:
             document = {"name": name, **document}
@@ -231,11 +231,11 @@ class Scenario(BaseModel):
 
     @classmethod
     def of(cls, given: object) -> Scenario:
-        """Return a scenario given as one, as a path, as the name of a shipped one, or as a document.
+        """Return a scenario, given as a Scenario, a path, the name of a shipped scenario, or a document.
 
         Raises
         ------
-        ConfigError : as :meth:`load` and :meth:`from_dict`, or none of these
+        ConfigError : as :meth:`load` and :meth:`from_dict`, or the argument has another type
         """
         if isinstance(given, Scenario):
             return given
@@ -258,7 +258,7 @@ class Scenario(BaseModel):
         return {"name": self.name, **document}
 
     def to_toml(self) -> str:
-        """Return the scenario as a TOML file; names of other files are made absolute, so that it may be moved."""
+        """Return the scenario as TOML text; names of other files are made absolute, so that the file can be moved."""
         document = self.to_dict(compact=True)
         if self._base is not None:
             for link in document["link"].values():
@@ -267,21 +267,21 @@ class Scenario(BaseModel):
         return dump_document(document)
 
     def override(self, settings: Mapping[str, Any]) -> Self:
-        """Return the scenario with other values at dotted keys, as ``{"flow.0.cca": "bbr"}``; ``*`` means every one.
+        """Return a copy with other values at dotted keys, such as ``{"flow.0.cca": "bbr"}``; ``*`` means all entries.
 
         Raises
         ------
-        ConfigError : a key that leads nowhere, or a value that cannot be there
+        ConfigError : a key does not exist, or a value is invalid
         """
         document = apply(self.to_dict(compact=True), settings)
         return type(self).from_dict(document, source=self._source, base=self._base)
 
     def resolve(self) -> dict[str, Any]:
-        """Return the configuration of ``fairweir_scenario::Config``: base units (ns, bytes, bytes/s), JSON-able.
+        """Return ``fairweir_scenario::Config`` as a JSON-serializable dict in base units (ns, bytes, bytes/s).
 
         Raises
         ------
-        ConfigError : an error of the whole scenario: a trace that cannot be read, delays that exceed an rtprop
+        ConfigError : a trace cannot be read, or delays on a path exceed a flow's rtprop
         """
         return resolve(self)
 
@@ -327,11 +327,11 @@ class Scenario(BaseModel):
 
 
 def read_scenario(path: Path) -> dict[str, Any]:
-    """Read the document of a scenario's file.
+    """Read a scenario's file; return the parsed document.
 
     Raises
     ------
-    ConfigError : it cannot be read or is not TOML
+    ConfigError : the file cannot be read or is not TOML
     """
     audit = f"a scenario is a TOML file; for a verdict on a controller: fairweir audit {path}"
     return read_document(path, hint=audit if str(path) in algorithms() else None)

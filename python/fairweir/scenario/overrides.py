@@ -1,4 +1,4 @@
-"""Changing a scenario's document by dotted keys, as ``--set`` and sweeps do."""
+"""Change a scenario's document at dotted keys, for ``--set`` and sweeps."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def apply(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str,
 
     Parameters
     ----------
-    document : dict, as TOML gives it
-    settings : dict; a key such as ``flow.0.cca`` leads through tables and lists, ``*`` through every entry
+    document : dict, a parsed TOML document
+    settings : dict from keys to values; a key such as ``flow.0.cca`` names tables and list entries, ``*`` all entries
 
     Raises
     ------
-    ConfigError : a key that leads through something missing
+    ConfigError : a part of a key does not exist
     """
     changed: dict[str, Any] = copy.deepcopy(dict(document))
     for key, value in settings.items():
@@ -48,7 +48,7 @@ def _reach(here: Any, parts: list[str], key: str) -> Iterator[Any]:
         here[part] = {}
     for name in _entries(here, part, key):
         if part == "cca" and isinstance(here[name], str):
-            # A controller is a text or a table; a name without parameters is written as a text.
+            # A controller is a string or a table; a controller without parameters is written as a string.
             here[name] = table_of(here[name])
         yield from _reach(here[name], rest, key)
 
@@ -73,11 +73,11 @@ def _entries(here: Any, part: str, key: str) -> list[Any]:
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """Return ``flow.0.cca=bbr`` as key and value; a value that is not TOML is a text.
+    """Parse ``flow.0.cca=bbr``; return the key and the value. A value that is not TOML is a string.
 
     Raises
     ------
-    ConfigError : no equals sign
+    ConfigError : there is no equals sign
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
@@ -86,7 +86,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """Return a TOML value, or the text itself if it is not TOML."""
+    """Parse a TOML value; return the text itself if it is not TOML."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):

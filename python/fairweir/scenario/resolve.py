@@ -1,4 +1,4 @@
-"""From a checked scenario to the simulator's configuration: base units, every default and multiple worked out."""
+"""Convert a validated scenario to the simulator's configuration: base units, all defaults and multiples computed."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
 
 def resolve(scenario: Scenario) -> dict[str, Any]:
-    """Return `scenario` as ``fairweir_scenario::Config`` reads it: ns, bytes, bytes/s.
-
-    A size in BDPs at a link is the link's nominal rate times the largest rtprop of the flows that cross it (data or
-    ACKs); at a flow it is the smallest nominal rate on its path times its own rtprop.
+    """Return `scenario` in the format of ``fairweir_scenario::Config``: ns, bytes, bytes/s.  For a link, a BDP is the
+    link's nominal rate times the largest rtprop of the flows whose data or ACKs cross it. For a flow, a BDP is the
+    smallest nominal rate on its path times the flow's rtprop.
 
     Raises
     ------
-    ConfigError : a trace that cannot be read, or delays on a path that exceed a flow's rtprop
-    CcaError : a controller that does not exist or cannot be loaded
+    ConfigError : a trace cannot be read, or delays on a path exceed a flow's rtprop
+    CcaError : a controller does not exist or cannot be loaded
     """
     packet = _core.parse_bytes(scenario.packet)
     names = list(scenario.link)
@@ -47,7 +46,7 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
 
 
 def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:
-    """Return every flow's ids: its own (numbered if it counts more than one), or its controller's name and a number."""
+    """Return the ids of each table: its id, numbered if `count` is above 1; or the controller's name with a number."""
     found, number = [], 1
     for flow in flows:
         own = flow.id
@@ -140,7 +139,7 @@ def _ingress(flow: Flow, cx: Surroundings) -> list[dict[str, Any]]:
 
 
 def _packets(size: str, cx: Surroundings) -> int:
-    """A number of whole packets, at least one."""
+    """Return a size as a number of whole packets, at least 1."""
     return max(1, (cx.size(size) or 0) // cx.packet_bytes)
 
 
@@ -156,13 +155,14 @@ def _source(flow: Flow) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Propagation:
-    """Where a flow's two-way propagation delay is spent, ns.
+    """The parts of a flow's round-trip propagation delay, ns.
 
     Attributes
     ----------
-    there : all of it on the data's way
+    there : the part on the data path
     after_path : the part of `there` after the last link's queue
-    before_acks : on the ACK path before the first link of `ack_path`, or all of it if that is empty
+    before_acks : the part on the ACK path before the first link of `ack_path`; the whole ACK path if `ack_path` is
+        empty
     """
 
     there: int
@@ -171,11 +171,12 @@ class Propagation:
 
 
 def _propagation(scenario: Scenario, index: int, path: list[str], rtprop: int) -> Propagation:
-    """Spread `rtprop` over the way there and back: half each, unless the delays of links and access take more.
+    """Split `rtprop` between the data path and the ACK path: half each, unless the delays of links and access need
+    more.
 
     Raises
     ------
-    ConfigError : those delays exceed it
+    ConfigError : these delays exceed `rtprop`
     """
     flow = scenario.flow[index]
     access = _core.parse_time(flow.access.delay) if flow.access is not None else 0
@@ -185,7 +186,7 @@ def _propagation(scenario: Scenario, index: int, path: list[str], rtprop: int) -
     if least + sum(on_ack_path) > rtprop:
         raise ConfigError(
             f"flow rtprop is shorter than the delays on its path: `{flow.rtprop}`",
-            hint=f"they add up to {_core.format_time(least + sum(on_ack_path))}; rtprop is the whole two-way delay",
+            hint=f"they add up to {_core.format_time(least + sum(on_ack_path))}; rtprop is the round-trip delay",
             source=scenario.source,
             key=f"flow.{index}.rtprop",
         )

@@ -1,1 +1,1 @@
-"""Style of figures and format of numbers."""
+"""Style of figures and pages, and formats of numbers."""

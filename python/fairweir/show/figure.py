@@ -1,4 +1,4 @@
-"""An interactive figure as data: plotly's specification, and the same numbers as a table."""
+"""Interactive figures as data: a specification for plotly, and the same numbers as a table."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 LOG_SPREAD: Final = 30.0
-"""Ratio of maximum to minimum from which an axis is logarithmic."""
+"""Ratio of the maximum to the minimum value above which an axis is logarithmic."""
 
 SERIES_DIGITS: Final = 5
-"""Significant digits of a time series in the page; results.json has them all."""
+"""Significant digits of a time series in the page; results.json has all digits."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A figure's numbers, formatted."""
+    """A figure's numbers as formatted texts."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -32,12 +32,12 @@ class Figure:
 
     Attributes
     ----------
-    id : str, unique in the page, usable as an HTML id
-    title : str, above the figure
-    caption : str, below the figure; what to look for
-    data, layout : plotly's, JSON-able, without colours of text, paper and grid: those follow the page's theme
+    id : str, unique in the page and a valid HTML id
+    title : str, shown above the figure
+    caption : str, explanation shown below the figure
+    data, layout : plotly's, JSON-serializable; the page's theme adds the colors of text, paper and grid
     height : int, pixels
-    is_wide : bool, takes the page's full width
+    is_wide : bool, whether the figure has the page's full width
     """
 
     id: str
@@ -57,7 +57,7 @@ class Figure:
 
 
 def slug(*parts: str) -> str:
-    """`parts` joined into an HTML id."""
+    """Return `parts`, joined to an HTML id."""
     joined = "-".join(parts)
     return "".join(c if c.isalnum() or c == "-" else "-" for c in joined.lower())
 
@@ -68,13 +68,13 @@ def rounded(values: Iterable[float | None]) -> list[float | None]:
 
 
 def is_spread(values: Iterable[float | None]) -> bool:
-    """Return whether positive `values` spread so far that a linear axis would hide the small ones."""
+    """Return whether the ratio of the largest to the smallest positive value exceeds `LOG_SPREAD`."""
     positive = [v for v in values if v is not None and math.isfinite(v) and v > 0]
     return len(positive) > 1 and max(positive) > LOG_SPREAD * min(positive)
 
 
 def log_range(values: Iterable[float | None], margin: float = 0.06) -> list[float] | None:
-    """Return plotly's range (exponents of ten) that shows all positive `values`, with a margin of that share."""
+    """Return plotly's range (exponents of ten) that contains all positive `values`, with a relative margin."""
     positive = [v for v in values if v is not None and math.isfinite(v) and v > 0]
     if not positive:
         return None
@@ -84,7 +84,7 @@ def log_range(values: Iterable[float | None], margin: float = 0.06) -> list[floa
 
 
 def linear_range(values: Iterable[float | None], *, floor: float | None = None) -> list[float] | None:
-    """Return the range from `floor` (or the smallest value) to the largest, with room above."""
+    """Return a range from `floor`, or the smallest value, to above the largest value."""
     finite = [v for v in values if v is not None and math.isfinite(v)]
     if not finite:
         return None
@@ -101,7 +101,7 @@ def _tick(value: float) -> str:
 
 
 def log_ticks(values: Sequence[float]) -> dict[str, Any]:
-    """Return the keys of a logarithmic axis: ticks at 1, 2, 5 within a decade or two, else at powers of ten."""
+    """Return the keys of a logarithmic axis: ticks at 1, 2 and 5 within a decade or two, else at powers of ten."""
     bounds = log_range(values) or [0.0, 1.0]
     decades = range(math.floor(bounds[0]), math.ceil(bounds[1]) + 1)
     steps = (1, 2, 5) if bounds[1] - bounds[0] <= 2.5 else (1,)

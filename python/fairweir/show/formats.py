@@ -1,4 +1,4 @@
-"""Numbers as people read them: few digits, the same number of decimals in a value and in its interval."""
+"""Format numbers with few digits; a value and its interval have the same number of decimals."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ SIGNIFICANT: Final = 3
 
 
 def decimals(value: float) -> int:
-    """Decimals for three significant digits of `value`, without meaningless ones."""
+    """Return the number of decimals for three significant digits of `value`."""
     if value == 0 or not math.isfinite(value):
         return 0
-    # Rounded first: 0.9996 has as many decimals as 1.00, which it prints as.
+    # The value is rounded first, because 0.9996 is printed as 1.00 and has its number of decimals.
     return max(0, SIGNIFICANT - 1 - math.floor(math.log10(abs(_significant(value)))))
 
 
 def _is_ceiling(value: float) -> bool:
-    """Return whether `value` stands for a ratio without end; a geometric mean of such is off by an ulp."""
+    """Return whether `value` is `RATIO_CEILING`, an infinite ratio; geometric means of it have rounding errors."""
     return math.isclose(value, RATIO_CEILING, rel_tol=1e-9)
 
 
 def power_of_ten(exponent: int) -> str:
-    """``10⁶``."""
+    """Return a power of ten such as ``10⁶``."""
     return "10" + str(exponent).translate(SUPERSCRIPTS)
 
 
@@ -35,12 +35,12 @@ def _significant(value: float) -> float:
 
 
 def number(value: float | None, places: int | None = None) -> str:
-    """`value` with three significant digits, or with `places` decimals, with a comma between thousands.
+    """Return `value` with three significant digits or with `places` decimals, and with commas between thousands.
 
     Parameters
     ----------
     value : float or None; None and NaN are printed as a dash
-    places : int, decimals
+    places : int, number of decimals
     """
     if value is None or math.isnan(value):
         return ABSENT
@@ -57,7 +57,7 @@ def number(value: float | None, places: int | None = None) -> str:
 
 
 def interval(lo: float | None, hi: float | None, value: float | None = None) -> str:
-    """``[lo, hi]`` with the decimals of `value`; empty without interval."""
+    """Return ``[lo, hi]`` with as many decimals as `value`; empty without an interval."""
     if lo is None or hi is None or (_is_ceiling(lo) and _is_ceiling(hi)):
         return ""
     reference = value if value is not None and math.isfinite(value) and value != 0 else hi
@@ -67,13 +67,13 @@ def interval(lo: float | None, hi: float | None, value: float | None = None) -> 
 
 
 def estimate(value: float | None, lo: float | None, hi: float | None, unit: str = "") -> str:
-    """Write a value with its interval and unit: ``0.41 [0.38, 0.44] ms``; no interval if its ends are equal."""
+    """Return a value with interval and unit, ``0.41 [0.38, 0.44] ms``; without the interval if its ends are equal."""
     ends = "" if lo == hi else interval(lo, hi, value)
     return " ".join(part for part in (number(value), ends, unit if value is not None else "") if part)
 
 
 def duration(seconds: float) -> str:
-    """Write a wall time: ``48 s``, ``3 min 20 s``, ``1 h 5 min``."""
+    """Return a duration of real time: ``48 s``, ``3 min 20 s``, ``1 h 5 min``."""
     if seconds < 60:
         return f"{number(seconds)} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -83,7 +83,7 @@ def duration(seconds: float) -> str:
 
 
 def count(value: int) -> str:
-    """Write a count: exact below 100 thousand, then ``1.23 million``."""
+    """Return a count: exact below a million, above it ``1.23 million`` or ``1.23 billion``."""
     for scale, word in ((1_000_000_000, "billion"), (1_000_000, "million")):
         if value >= scale:
             return f"{number(value / scale)} {word}"

@@ -1,4 +1,4 @@
-"""Pages in one style: HTML files that need no other file and no network."""
+"""Render pages in one style: self-contained HTML files, usable without network access."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from markupsafe import Markup
 
 
 def render_page(template: str, *, package: str, **values: Any) -> str:
-    """Return a page as HTML: one file that needs no other.
+    """Return a page as self-contained HTML.
 
     Parameters
     ----------
-    template : str, a file in the ``templates`` of `package`; the layout and the parts here can be imported in it
-    values : values for the template, besides ``css``, ``js`` and ``plotly``
+    template : str, a file in the ``templates`` of `package`; it can import the layout and the parts of this package
+    values : values for the template, in addition to ``css``, ``js`` and ``plotly``
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, "fairweir.show"))]),
@@ -36,12 +36,12 @@ def render_page(template: str, *, package: str, **values: Any) -> str:
 
 
 def _embed(value: Any) -> Markup:
-    """JSON that can be embedded in a script element."""
+    """Return JSON that can be embedded in a script element."""
     return htmlsafe_json_dumps(_finite(value), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
 
 
 def _finite(value: Any) -> Any:
-    """Replace infinities, which JSON lacks, by null, which plotly ignores."""
+    """Replace infinities and NaN, which JSON cannot represent, by null, which plotly ignores."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -54,7 +54,7 @@ def _text(name: str) -> str:
 
 
 def _plotly() -> str:
-    """Return plotly's script, checked not to contain the end tag of its element."""
+    """Return plotly's script, in which the end tag of a script element is escaped."""
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs()).replace("</script", "<\\/script")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("png", "svg", "pdf")
 DASHES: Final = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
-"""Plotly's dash names and matplotlib's."""
+"""Plotly's name of a dash pattern -> matplotlib's."""
 
 LEGEND_ROWS: Final = 3
 LEGEND_COLUMNS: Final = 5
@@ -35,7 +35,7 @@ def save_run_plot(run: Run, path: str | Path) -> Path:
 
     Parameters
     ----------
-    run : Run, with time series
+    run : Run with time series
     path : str or Path, ending in .png, .svg or .pdf; the same run gives the same bytes
 
     Raises
@@ -51,18 +51,18 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
 
     Parameters
     ----------
-    figure : matplotlib's
+    figure : matplotlib figure
     path : str or Path, ending in .png, .svg or .pdf
 
     Raises
     ------
-    ConfigError : another ending, or a directory that is missing
+    ConfigError : the extension is unknown, or the directory does not exist
     """
     target = Path(path)
     kind = check_plot_path(target)
     import matplotlib as mpl
 
-    # Ids and dates in the file would differ from one writing to the next.
+    # Without this, ids and dates in the file would differ between two writes.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
     with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}), draft(target) as file:
         figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
@@ -70,7 +70,7 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
 
 
 def check_plot_path(path: str | Path) -> str:
-    """Return the format of `path`, so that a bad suffix is found before a long run.
+    """Return the format of `path`; an invalid extension is reported before a long run.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def check_plot_path(path: str | Path) -> str:
 
     Raises
     ------
-    ConfigError : another ending, or a directory that is missing
+    ConfigError : the extension is unknown, or the directory does not exist
     MissingExtraError : Matplotlib is not installed
     """
     extras.require("matplotlib", "a plot")
@@ -96,7 +96,7 @@ def check_plot_path(path: str | Path) -> str:
 
 
 def run_figure(run: Run) -> Figure:
-    """Four stacked panels over time: throughput, cwnd and RTT a line per flow, queue a line per link.
+    """Draw four stacked panels over time: throughput, cwnd and RTT with a line per flow, queues with a line per link.
 
     Raises
     ------
@@ -146,7 +146,7 @@ _Lines: TypeAlias = "tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]
 
 
 def _panels(run: Run) -> dict[str, _Lines]:
-    """Per panel: times and values of each line."""
+    """Return for each panel the times and the values of its lines."""
     packet_bytes = float(run.scenario.resolve()["packet"])
     flows, links = run.flows, run.links
     return {

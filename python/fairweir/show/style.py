@@ -14,18 +14,19 @@ PALETTE: Final = (
     "#8A6E3E",
     "#7F7F7F",
 )
-"""Okabe and Ito's colours, distinguishable with common colour blindness; their yellow and black, invisible on a
-white or a dark page, are replaced by an earth tone and a grey.
+"""Okabe and Ito's colors, which are distinguishable with common forms of color blindness.
+
+Their yellow is invisible on a white page and their black on a dark page; an earth tone and a gray replace them.
 """
 
 MARKERS: Final = ("circle", "square", "diamond", "triangle-up", "x", "star", "hexagon", "triangle-down")
-"""Plotly's names, in the palette's order: markers identify curves in greyscale."""
+"""Plotly's names of markers, in the palette's order; they identify curves in grayscale."""
 
 GLYPHS: Final = ("●", "■", "◆", "▲", "✕", "★", "⬢", "▼")
 """The markers as characters, for legends in text."""
 
 DASHES: Final = ("solid", "dash", "dot", "dashdot")
-"""One per turn through the palette, so that flow 9 does not look like flow 1."""
+"""Plotly's dash patterns, one per repetition of the palette, so that flow 9 differs from flow 1."""
 
 AXIS_LABELS: Final = {
     "t_s": "time (s)",
@@ -43,14 +44,14 @@ AXIS_LABELS: Final = {
     "window": "window of a flow (packets)",
     "share": "share of the link",
 }
-"""Label of a column of a series or of a contract's points on an axis, unit included; metrics have their own."""
+"""Column of a series or of a contract's points -> label of its axis with the unit; `Metric.label` is for metrics."""
 
 SERIES_PANELS: Final = ("throughput_mbps", "cwnd_pkts", "rtt_ms", "queue_pkts")
 """Quantities drawn over time, from top to bottom."""
 
 
 def colour(index: int) -> str:
-    """Colour of the curve numbered `index` from 0; the palette repeats."""
+    """Return the color of the curve numbered `index` from 0; the palette repeats."""
     return PALETTE[index % len(PALETTE)]
 
 
@@ -65,12 +66,12 @@ def dash(index: int) -> str:
 
 
 def axis_label(name: str, unit: str = "") -> str:
-    """Label of the quantity `name` on an axis.
+    """Return the axis label of the quantity `name`.
 
     Parameters
     ----------
     name : str, a column or an axis of the results
-    unit : str, shown in parentheses if the name is not one that carries its unit in `AXIS_LABELS`
+    unit : str, added in parentheses if `name` is not in `AXIS_LABELS`
     """
     if name in AXIS_LABELS:
         return AXIS_LABELS[name]

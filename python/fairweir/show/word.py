@@ -1,4 +1,4 @@
-"""Outcomes as pages write them."""
+"""Outcomes in the form that pages show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairweir.judging.outcome import Outcome
 
 @dataclass(frozen=True)
 class Word:
-    """An outcome as the page writes it."""
+    """An outcome in the form that pages show."""
 
     outcome: Outcome
 
@@ -20,12 +20,12 @@ class Word:
 
     @property
     def symbol(self) -> str:
-        """One character, readable without colour."""
+        """One character that distinguishes the outcomes without color."""
         return self.outcome.symbol
 
     @property
     def meaning(self) -> str:
-        """For the legend."""
+        """Meaning of the outcome, for the legend."""
         return {
             Outcome.HOLDS: "holds",
             Outcome.FAILS: "fails",

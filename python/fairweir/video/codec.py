@@ -1,7 +1,8 @@
-"""Real encoders and decoders, through PyAV: x264 and libvpx's VP8, set up as for a call.
+"""Real encoders and decoders, through PyAV: x264 and libvpx's VP8, configured as for a call.
 
-No B frames, no lookahead and (x264) one reference frame, so that a frame leaves the encoder as soon as it is in; one
-thread, so that the same pictures give the same bytes. The quantiser is constant within an encoder's life.
+There are no B frames, no lookahead and (x264) only one reference frame, so that the encoder outputs a frame as soon as
+it receives the picture. There is one thread, so that the same pictures give the same bytes. The quantizer of an
+encoder object is constant.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ if TYPE_CHECKING:
 
     from av.video.codeccontext import VideoCodecContext
 
-#: Frames between key frames: none after the first.
+#: Interval between key frames, frames; so large that only the first frame is a key frame.
 NEVER: Final = 1_000_000
 
 
 @dataclass(frozen=True)
 class Codec:
-    """An encoder, the decoder of its format, and the quantisers of its tables.
+    """An encoder, the decoder of its format, and the quantizers of its tables.
 
     Attributes
     ----------
-    name : as tables name it
-    encoder, decoder : as FFmpeg names them
-    qps : quantisers of its table, best quality first: QP of H.264 (0 to 51), VP8's as libvpx counts (0 to 63)
-    options : of the encoder; ``{qp}`` stands for the quantiser
+    name : name in tables
+    encoder, decoder : FFmpeg's names
+    qps : quantizers of its table, best quality first: QP of H.264 (0 to 51), or libvpx's quantizer of VP8 (0 to 63)
+    options : options of the encoder; ``{qp}`` stands for the quantizer
     """
 
     name: str
@@ -57,7 +58,7 @@ CODECS: Final = {
                 ("preset", "veryfast"),
                 ("tune", "zerolatency"),
                 ("qp", "{qp}"),
-                # Scene cuts are coded as P frames: a key frame is the sender's decision.
+                # Scene cuts are coded as P frames, because the sender decides when to send a key frame.
                 ("x264-params", f"keyint={NEVER}:scenecut=0:ref=1:bframes=0:sliced-threads=0"),
             ),
         ),
@@ -73,9 +74,9 @@ CODECS: Final = {
                 ("auto-alt-ref", "0"),
                 ("qmin", "{qp}"),
                 ("qmax", "{qp}"),
-                # Far above what any quantiser needs, so that rate control never drops or starves a frame.
+                # Far above the rate of any quantizer, so that rate control never drops or degrades a frame.
                 ("b", "200M"),
-                # Equal limits switch the encoder's own key frames off.
+                # Equal limits disable automatic key frames.
                 ("g", str(NEVER)),
                 ("keyint_min", str(NEVER)),
             ),
@@ -89,7 +90,7 @@ def av() -> ModuleType:
 
     Raises
     ------
-    MissingExtraError : it is not installed
+    MissingExtraError : PyAV is not installed
     """
     try:
         import av as module
@@ -100,7 +101,7 @@ def av() -> ModuleType:
 
 
 def require() -> None:
-    """Check that encoders and SSIM are there before long work.
+    """Check, before long work, that encoders and SSIM are installed.
 
     Raises
     ------
@@ -111,14 +112,14 @@ def require() -> None:
 
 
 def described(codec: Codec) -> str:
-    """Return what encodes: library, version and options, for provenance."""
+    """Return the encoder's library, version and options, for provenance."""
     versions: dict[str, tuple[int, ...]] = av().library_versions
     options = " ".join(f"{key}={value}" for key, value in codec.options if "{qp}" not in value)
     return f"{codec.encoder} (libavcodec {'.'.join(map(str, versions['libavcodec']))}) {options}"
 
 
 class Encoder:
-    """An encoder at one quantiser: its first frame is a key frame, each later one refers to the one before."""
+    """An encoder at one quantizer: its first frame is a key frame; each later frame refers to the previous frame."""
 
     def __init__(self, codec: Codec, qp: int) -> None:
         context = av().CodecContext.create(codec.encoder, "w")
@@ -138,7 +139,7 @@ class Encoder:
 
 
 class Decoder:
-    """A decoder; its pictures depend on all frames that it was given, as at a receiver."""
+    """A decoder; its pictures depend on all frames that it has received, as at a receiver."""
 
     def __init__(self, codec: Codec) -> None:
         context = av().CodecContext.create(codec.decoder, "r")
@@ -147,7 +148,7 @@ class Decoder:
         self._context: VideoCodecContext = context
 
     def decode(self, data: bytes) -> Frame | None:
-        """Return the picture of an encoded frame; None if the decoder cannot show one."""
+        """Return the picture of an encoded frame; None if the decoder outputs no picture."""
         try:
             shown = self._context.decode(av().Packet(data))
         except av().error.FFmpegError:
@@ -156,10 +157,10 @@ class Decoder:
 
 
 def ssim(shown: Frame, source: Frame) -> float:
-    """Return the structural similarity of two pictures' luma: 1 for equal ones.
+    """Return the structural similarity of two pictures' luma; 1 for equal pictures.
 
-    A uniform window of 7 x 7 pixels on the full resolution, in 32-bit floats (Wang et al. 2004, section III-B, take a
-    Gaussian one of 11 x 11: about a quarter slower here).
+    The window is uniform, 7 x 7 pixels at full resolution, with 32-bit floats. Wang et al. 2004, section III-B, use a
+    Gaussian window of 11 x 11, which is about a quarter slower.
     """
     lumas = (picture[:HEIGHT].astype(np.float32) for picture in (source, shown))
     return float(_structural_similarity()(*lumas, data_range=255.0, win_size=7))

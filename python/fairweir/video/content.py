@@ -1,7 +1,7 @@
-"""Generated video: four kinds of content that load an encoder differently, from a seed and numpy alone.
+"""Generated video: four kinds of content that differ in their difficulty for an encoder; a seed determines each clip.
 
-A frame is I420, as encoders take it: luma, then both colour planes at half the resolution. What matters here is what an
-encoder sees: how much of the picture changes, how well the change is predicted by motion, and what is noise.
+A frame is in the encoders' format I420: luma, then both color planes at half the resolution. The contents differ in the
+properties that affect an encoder: how much of the picture changes, how well motion predicts the change, and the noise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairweir.video.painting import HEIGHT, WIDTH, Canvas, Floats
 Frame = NDArray[np.uint8]
 
 FPS: Final = 30
-#: Goes up when a frame changes, so that measurements of older frames are not used.
+#: Incremented when generated frames change, so that measurements of older frames are not reused.
 VERSION: Final = 1
 #: Length of one loop of the screen content, frames.
 SCREEN_LOOP: Final = 90
@@ -28,16 +28,16 @@ SCREEN_LOOP: Final = 90
 
 @dataclass(frozen=True)
 class Clip:
-    """A piece of content; frame `i` is a function of the kind, the seed and `i`, and there is no last one."""
+    """A clip without an end; frame `i` is a function of the kind of content, the seed and `i`."""
 
     content: str
     paint: Callable[[int], Canvas]
-    #: Standard deviation of the camera's noise, steps of luma; half of it in the colours.
+    #: Standard deviation of the camera's noise, in steps of luma; the colors have half of it.
     noise: float
     seed: int
 
     def frame(self, index: int) -> Frame:
-        """Return frame `index` (0 and up)."""
+        """Return frame `index`, counted from 0."""
         canvas = self.paint(index)
         if self.noise:
             rng = np.random.default_rng([self.seed, index])
@@ -54,7 +54,7 @@ def clip(content: str, seed: int = 1) -> Clip:
 
 
 def talking_head(rng: np.random.Generator) -> Callable[[int], Canvas]:
-    """Paint a person before a still room: head and shoulders sway a little, eyes blink, the mouth speaks."""
+    """Paint a person in front of a still room: head and shoulders sway a little, eyes blink, the mouth moves."""
     room = Canvas.filled(150, 122, 134)
     room.y += 16 * painting.texture(rng, HEIGHT, WIDTH, 1.25) + np.linspace(20, -25, WIDTH, dtype=np.float32)
     _shelf(rng, room)
@@ -85,7 +85,7 @@ def talking_head(rng: np.random.Generator) -> Callable[[int], Canvas]:
 
 
 def screen(rng: np.random.Generator) -> Callable[[int], Canvas]:
-    """Paint a screen: text typed, a page scrolled, a switch to a terminal that prints lines, and back; no noise."""
+    """Paint a screen without noise: text is typed, a page scrolls, and a terminal that prints lines comes and goes."""
     page = painting.document(rng, 2400)
     terminal = painting.terminal(rng, 1200)
     bar = Canvas.filled(55, 138, 120)
@@ -113,7 +113,7 @@ def screen(rng: np.random.Generator) -> Callable[[int], Canvas]:
 
 
 def sport(rng: np.random.Generator) -> Callable[[int], Canvas]:
-    """Paint a match: the camera pans over grass and crowd, players and ball run, and every 1.5 s it cuts."""
+    """Paint a match: the camera pans over grass and crowd, players and ball move, and there is a cut every 1.5 s."""
     pitch = painting.pitch(rng)
     kit = painting.texture(rng, 128, 128, 1.0)
     phase, home = rng.uniform(0, 2 * np.pi, 16), rng.uniform(0, 1, (16, 2))
@@ -143,7 +143,7 @@ def sport(rng: np.random.Generator) -> Callable[[int], Canvas]:
 
 
 def foliage(rng: np.random.Generator) -> Callable[[int], Canvas]:
-    """Paint leaves in the wind over a sky: three layers, each bent by waves of its own, and strong noise."""
+    """Paint leaves in the wind in front of a sky: three layers, each deformed by separate waves, and strong noise."""
     layers = [painting.texture(rng, HEIGHT + 80, WIDTH + 80, slope) for slope in (1.6, 1.4, 1.2)]
     tint = painting.texture(rng, HEIGHT + 80, WIDTH + 80, 1.5)
     rows, columns = (axis.astype(np.float32) for axis in np.mgrid[0:HEIGHT, 0:WIDTH])
@@ -165,7 +165,7 @@ def foliage(rng: np.random.Generator) -> Callable[[int], Canvas]:
     return paint
 
 
-#: Kinds of content: what paints them, and the camera's noise.
+#: Kind of content -> the function that paints it, and the camera's noise.
 KINDS: Final[dict[str, tuple[Callable[[np.random.Generator], Callable[[int], Canvas]], float]]] = {
     "talking-head": (talking_head, 0.7),
     "screen": (screen, 0.0),

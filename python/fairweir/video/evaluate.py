@@ -1,4 +1,4 @@
-"""The evaluation of Syntra's senders: bars of delay, quality and frame rate against GCC and Salsify, over seeds."""
+"""Evaluate Syntra's senders over seeds: required delay, quality and frame rate, compared with GCC and Salsify."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from fairweir.video.play import Session, play
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
 
-#: p95 of delay on the four links of the evaluation, ms.
+#: Link of the evaluation -> maximum 95th percentile of the delay, ms.
 P95_BARS_MS: Final = {"fixed": 110.0, "varying": 120.0, "aggregation": 140.0, "shallow": 110.0}
-#: Frame rate on them.
+#: Minimum frame rate on these links, frames per second.
 FPS_BAR: Final = 29.0
-#: Median SSIM minus Salsify's, dB.
+#: Minimum difference of the median SSIM from Salsify's, dB.
 SSIM_BAR_DB: Final = 1.5
-#: On traces: GCC's p95 divided by ours, and our frame rate divided by Salsify's.
+#: Minimum, on traces, of GCC's 95th percentile of the delay divided by ours.
 GCC_BAR: Final = 4.0
-#: Traces without a bar of delay: GCC uses a tenth of this one, and has hardly any queue.
+#: Traces without a requirement for delay, because GCC uses a tenth of the link and has almost no queue.
 WITHOUT_GCC_BAR: Final = ("Verizon-LTE-short",)
 FPS_SHARE_BAR: Final = 0.97
-#: What senders are compared with.
+#: The senders that are references.
 GCC, SALSIFY = "gcc", "salsify"
 FOUR: Final = tuple(P95_BARS_MS)
 BASELINES: Final = (GCC, "vegas", SALSIFY, "published", "known")
-#: File of finished sessions, one per line.
+#: Name of the file with finished sessions, one per line.
 SESSIONS = "sessions.jsonl"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A session to play."""
+    """A session to run."""
 
     scenario: VideoScenario
     sender: Sender
@@ -47,27 +47,27 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Return its identity: version, configuration, table."""
+        """Identifier of the session's inputs: version, configuration, table."""
         words = (__version__, self.scenario.config(self.sender, seed=self.seed), self.scenario.table().text)
         return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
 
 def play_job(job: Job) -> Session:
-    """Play a job (in a process of its own)."""
+    """Run a job, in a separate process."""
     return play(job.scenario, job.sender, seed=job.seed)
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar and what was measured.
+    """A requirement and its measurement.
 
     Attributes
     ----------
-    scenario, sender, encoder : what was played
-    quantity : what is bounded, with its unit
-    bound : what the measure is compared with
+    scenario, sender, encoder : names of the session's parts
+    quantity : the bounded quantity, with its unit
+    bound : the bound
     measured : mean over seeds and its 95 % interval
-    is_upper : is the bound an upper one?
+    is_upper : whether the bound is an upper bound
     """
 
     scenario: str
@@ -80,22 +80,22 @@ class Bar:
 
     @property
     def holds(self) -> bool:
-        """Return whether the whole interval is on the right side."""
+        """Whether the whole interval satisfies the bound."""
         return self.measured.hi <= self.bound if self.is_upper else self.measured.lo >= self.bound
 
     @property
     def verdict(self) -> Outcome:
-        """Of the claim that a sender meets the bar; an interval that straddles it does not."""
+        """Outcome of the claim that a sender meets the bound; it fails if a part of the interval violates the bound."""
         return Outcome.HOLDS if self.holds else Outcome.FAILS
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the bar as JSON has it."""
+        """Return the bar as JSON."""
         ends = {"value": self.measured.value, "lo": self.measured.lo, "hi": self.measured.hi}
         return {**vars(self), "measured": ends, "holds": self.holds}
 
 
 class Kept:
-    """A cache of finished sessions in a directory; cached sessions are not played again."""
+    """A cache of finished sessions in a directory; cached sessions are not run again."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ class Kept:
         self._known: dict[str, Session] = {}
         lines = self.path.read_bytes().splitlines() if self.path.exists() else []
         for line in lines:
-            # A line that a crash cut short is played again.
+            # The session of a line that a crash truncated is run again.
             try:
                 document = json.loads(line)
                 key = document.pop("key")
@@ -112,7 +112,7 @@ class Kept:
                 continue
 
     def get(self, key: str) -> Session | None:
-        """Return the session of a key, if it has finished."""
+        """Return the finished session of a key; None if there is none."""
         return self._known.get(key)
 
     def add(self, key: str, session: Session) -> None:
@@ -123,7 +123,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Sessions of all links, senders and seeds, and the bars with their measurements."""
+    """Sessions of all links, senders and seeds, and the requirements with their measurements."""
 
     sessions: list[Session]
     bars: list[Bar]
@@ -139,17 +139,17 @@ def evaluate(
     workers: int | None = None,
     on_done: Callable[[str, int, int], object] = lambda _what, _done, _total: None,
 ) -> Evaluation:
-    """Play every candidate and the baselines on every link with every seed, and compare.
+    """Run the candidates and the baselines on all links with all seeds, and compare them.
 
     Parameters
     ----------
     seeds : number of seeds, from 1 on
-    kept : where finished sessions are stored, and looked for
-    on_done : called with the failure (or nothing), and how many of how many are done
+    kept : store of finished sessions, which are reused
+    on_done : called with the failure or an empty text, the number of finished sessions, and the number of all sessions
 
     Raises
     ------
-    ConfigError : a scenario or a sender that cannot be used
+    ConfigError : a scenario or a sender is invalid
     """
     everyone = list(dict.fromkeys([*map(Sender, BASELINES), *candidates]))
     jobs = {
@@ -180,7 +180,7 @@ def evaluate(
 
 
 def bars_of(sessions: Iterable[Session], candidates: Sequence[str]) -> list[Bar]:
-    """Compare candidates with the bars, on each link and table; sessions of equal seeds with each other."""
+    """Compare candidates with the requirements on each link and table; sessions with equal seeds are compared."""
     found: dict[tuple[str, str], dict[str, dict[int, Session]]] = {}
     for one in sessions:
         found.setdefault((one.scenario, one.encoder), {}).setdefault(one.sender, {})[one.seed] = one
@@ -231,7 +231,7 @@ def _bars(scenario: str, sender: str, encoder: str, ours: Metrics, gcc: Metrics,
 
 
 def mean_sessions(sessions: Iterable[Session]) -> list[tuple[Session, dict[str, Interval]]]:
-    """Return, for each link, table and sender, its first session and the metrics' means over seeds with intervals."""
+    """Return for each link, table and sender the first session, and the metrics' means over seeds with intervals."""
     groups: dict[tuple[str, str, str], list[Session]] = {}
     for one in sessions:
         groups.setdefault((one.scenario, one.encoder, one.sender), []).append(one)

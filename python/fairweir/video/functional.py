@@ -1,10 +1,10 @@
-"""A functional codec (Salsify's term): it codes a frame from any earlier one and has no state.
+"""A functional codec (Salsify's term): it has no state and codes a frame relative to any earlier frame.
 
-FFmpeg's encoders cannot be cloned or reset to an earlier frame. For each frame a new encoder therefore codes the
-decoded reference as a key frame at quantiser 1 (nearly lossless), and then the picture as a P frame. Only the P frame
-is sent: the receiver codes its own copy of the reference in the same way. Compared with a chain at constant quantiser,
-frames have 0 to 8 % more bytes, and at most 0.1 dB is lost (talking head and sport at 18, 27 and 36). Only x264 is
-supported: libvpx has one quantiser for both frames.
+FFmpeg's encoders cannot be cloned or reset to an earlier frame. For each frame, a new encoder therefore codes the
+decoded reference as a key frame at quantizer 1 (nearly lossless), and then the picture as a P frame. Only the P frame
+is sent; the receiver codes its copy of the reference in the same way. Compared with a normal sequence of P frames at a
+constant quantizer, frames have 0 to 8 % more bytes, and quality decreases by at most 0.1 dB (talking head and sport at
+quantizers 18, 27 and 36). Only x264 is supported, because libvpx has the same quantizer for both frames.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from fairweir.video.codec import CODECS, Codec, Decoder, Encoder
 from fairweir.video.content import Frame
 from fairweir.video.painting import HEIGHT, WIDTH
 
-#: Quantisers of predicted frames.
+#: Minimum and maximum quantizer of predicted frames.
 QPS: Final = (2, 41)
 
-#: x264 confines the quantiser of each frame to those of key frames and B frames, here 1 and 41; the zone chooses it.
+#: x264 limits the quantizer of each frame to the range between those of key frames and B frames, here 1 to 41; the
+#: option `zones` sets the quantizer in this range.
 _PAIR: Final = Codec(
     "x264",
     "libx264",
@@ -43,12 +44,12 @@ _PAIR: Final = Codec(
 
 @dataclass(frozen=True)
 class Predicted:
-    """A picture coded from a decoded reference, or from nothing, as a key frame.
+    """A picture coded relative to a decoded reference, or without a reference as a key frame.
 
     Attributes
     ----------
-    data : a P frame; empty: the picture is a key frame
-    key_frame : of the reference, or of the picture
+    data : the P frame; empty if the picture is coded as a key frame
+    key_frame : the key frame of the reference, or of the picture
     """
 
     data: bytes
@@ -60,12 +61,12 @@ class Predicted:
         return self.data or self.key_frame
 
     def shown(self) -> Frame:
-        """Return the picture that decoding it shows."""
+        """Return the decoded picture."""
         return decoded(self.key_frame, self.data)
 
 
 def predict(reference: Frame | None, picture: Frame, qp: int) -> Predicted:
-    """Code a picture from a decoded reference, or from nothing."""
+    """Code a picture relative to a decoded reference, or without a reference."""
     if reference is None:
         return Predicted(b"", Encoder(CODECS["x264"], qp).encode(picture))
     encoder = Encoder(_PAIR, qp)
@@ -74,11 +75,11 @@ def predict(reference: Frame | None, picture: Frame, qp: int) -> Predicted:
 
 
 def restore(reference: Frame | None, data: bytes) -> Frame:
-    """Return the picture that `predict` coded, from the receiver's own copy of the reference.
+    """Return the picture that `predict` coded, decoded with the receiver's copy of the reference.
 
     Raises
     ------
-    FairweirError : the decoder shows none
+    FairweirError : the decoder outputs no picture
     """
     if reference is None:
         return decoded(data)
@@ -92,11 +93,11 @@ def _key_frame(reference: bytes) -> bytes:
 
 
 def decoded(key_frame: bytes, data: bytes = b"") -> Frame:
-    """Return the picture of a key frame, or of a P frame after it.
+    """Return the picture of a key frame, or of the P frame `data` that follows the key frame.
 
     Raises
     ------
-    FairweirError : the decoder shows none
+    FairweirError : the decoder outputs no picture
     """
     decoder = Decoder(CODECS["x264"])
     shown = decoder.decode(key_frame)

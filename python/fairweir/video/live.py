@@ -1,9 +1,9 @@
-"""Live runs: a real encoder codes the frames, and the metrics are those of the pictures that a real decoder shows.
+"""Live runs: a real encoder codes the frames, and the metrics are those of pictures that a real decoder outputs.
 
-The simulator (crates/video) decides when packets are sent and which arrive; frame sizes come from the encoder instead
-of a table. Afterwards the bytes of these packets are computed: frames are cut into packets with repair by the erasure
-code, lost packets are removed, and the rest is recovered, decoded and compared with the source. Metrics have the
-simulator's definitions.
+The simulator (crates/video) determines when packets are sent and which packets arrive; frame sizes are the encoder's
+instead of a table's. Afterwards the content of these packets is computed: frames are split into packets, the erasure
+code adds repair packets, and lost packets are removed. The remaining packets are used to recover and decode the frames,
+which are compared with the source. Metrics have the simulator's definitions.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from fairweir.video.painting import HEIGHT, WIDTH
 from fairweir.video.scenario import ENCODER_FACTORS
 from fairweir.video.tables import decibels
 
-#: Longest live run: all pictures are held in memory, 10 MB a second.
+#: Maximum duration of a live run, s; all pictures are in memory, 10 MB per second.
 MAX_SECONDS: Final = 30
-#: Largest code over GF(256), packets.
+#: Maximum length of a code over GF(256), packets.
 MAX_PACKETS: Final = 255
-#: Frames captured so long before the end do not count (crates/video, `TAIL`).
+#: Frames captured in this last part of a run do not count (crates/video, `TAIL`).
 TAIL_MS: Final = 2000.0
-#: Before each frame's data: its reference (or `NO_REFERENCE`) and its length, bytes.
+#: Header of each frame's data: its reference (or `NO_REFERENCE`) and its length, bytes.
 HEADER: Final = struct.Struct("<II")
 NO_REFERENCE: Final = 2**32 - 1
-#: The picture that both ends have at the start.
+#: Reference to the picture that both ends have at the start.
 WARM: Final = 2**32 - 2
-#: A frame is coded again until its size is within this factor of its target, at most so often.
+#: A frame is coded again until its size is within the factor `MISS` of its target, but at most `TRIES` times.
 MISS: Final = 1.15
 TRIES: Final = 4
-#: It is coded further times while it is outside `ENCODER_FACTORS`, which the encoder of a table never is: after a still
-#: screen the quantiser of a scene change is far from the last one.
+#: Maximum number of times that a frame is coded while its size is outside `ENCODER_FACTORS`, the range of tables. At a
+#: scene change after a still screen, the quantizer is far from the previous one.
 MAX_TRIES: Final = 12
 
-#: Called after each frame with the stage, frames done and all frames.
+#: Called after each frame with the stage, the number of finished frames and the number of all frames.
 OnFrame = Callable[[str, int, int], object]
 
 
@@ -56,7 +56,7 @@ def silent(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Coded:
-    """A frame as a live encoder coded it: `data` with its header, and what decoding it shows."""
+    """A frame that a live encoder coded: `data` with its header, and the decoded picture."""
 
     data: bytes
     reference: int | None
@@ -67,25 +67,25 @@ class Coded:
 
 @dataclass
 class LiveEncoder:
-    """Codes frames of a clip to sizes, each from any earlier one; the callbacks of the simulator."""
+    """Codes frames of a clip to target sizes, each relative to any earlier frame; has the simulator's callbacks."""
 
     source: Clip
     coded: dict[int, Coded] = field(default_factory=dict)
-    #: What both ends have decoded before the first frame: a run begins in the middle of a call, as tables do.
+    #: Picture that both ends have decoded before the first frame: a run begins in the middle of a call, as tables do.
     warm: Frame | None = None
     on_coded: Callable[[int], object] = lambda _frame: None
     _pictures: dict[int, Frame] = field(default_factory=dict)
-    #: Where the next search begins.
+    #: Quantizer at which the next search begins.
     _qp: int = 28
 
     def picture(self, frame: int) -> Frame:
-        """Return the captured frame; the content begins where tables do."""
+        """Return the captured frame; the content begins at the same frame as in tables."""
         if frame not in self._pictures:
             self._pictures[frame] = self.source.frame(LEAD + frame)
         return self._pictures[frame]
 
     def encode(self, frame: int, reference: int | None, target: float) -> tuple[float, float, float]:
-        """Code a frame to about `target` bytes; return its bytes, SSIM and quantiser."""
+        """Code a frame to about `target` bytes; return its size (bytes), SSIM and quantizer."""
         if frame in self.coded:
             hint = "salsify codes each frame twice: choose another sender"
             raise ConfigError(f"frame {frame} is coded twice", hint=hint)
@@ -111,11 +111,11 @@ class LiveEncoder:
         return float(len(found.data)), max(0.0, found.ssim), float(best)
 
     def frozen(self, frame: int, shown: int | None) -> float:
-        """Return the SSIM of showing an older frame, or black, in place of `frame`."""
+        """Return the SSIM of an older frame, or of a black picture, that is displayed instead of `frame`."""
         return max(0.0, codecs.ssim(_black() if shown is None else self.coded[shown].picture, self.picture(frame)))
 
     def _warm_up(self, target: float) -> None:
-        """Code the frames before the first one at the quantiser whose predicted frames have about `target` bytes."""
+        """Code the frames before the first, at the quantizer at which predicted frames have about `target` bytes."""
         before = [self.source.frame(i) for i in range(LEAD)]
         finest, coarsest = QPS
         while True:
@@ -129,7 +129,7 @@ class LiveEncoder:
         self.warm, self._qp = [decoder.decode(one) for one in data][-1], qp
 
     def _better(self, tried: Mapping[int, Predicted], target: float) -> int:
-        """Return the quantiser to try next: one of `tried` if that is near enough, or nothing is between."""
+        """Return the quantizer to try next; one of `tried` if it is near enough or no quantizer is between."""
         sizes = {qp: _size(one) for qp, one in sorted(tried.items())}
         near = min(sizes, key=lambda qp: abs(np.log(sizes[qp] / target)))
         if 1 / MISS <= sizes[near] / target <= MISS:
@@ -137,16 +137,16 @@ class LiveEncoder:
         finer = max((qp for qp in sizes if sizes[qp] > target), default=None)
         coarser = min((qp for qp in sizes if sizes[qp] <= target), default=None)
         if finer is not None and coarser is not None and finer < coarser:
-            # Sizes are nearly exponential in the quantiser.
+            # The size is approximately exponential in the quantizer.
             part = np.log(sizes[finer] / target) / np.log(sizes[finer] / sizes[coarser])
             between = round(finer + part * (coarser - finer))
             return near if coarser - finer == 1 else int(np.clip(between, finer + 1, coarser - 1))
-        # Four quantisers halve a frame, more or less.
+        # Four steps of the quantizer approximately halve the size.
         return int(np.clip(round(near + 4 * np.log2(sizes[near] / target)), *QPS))
 
 
 def _is_near(tried: Mapping[int, Predicted], target: float) -> bool:
-    """Return whether a frame was coded to a size that the encoder of a table may have."""
+    """Return whether the frame was coded at least once to a size in the range of tables."""
     smallest, largest = ENCODER_FACTORS
     return any(smallest <= _size(one) / target <= largest for one in tried.values())
 
@@ -170,10 +170,10 @@ class LiveRun:
 
     Attributes
     ----------
-    duration : how long frames were captured
-    simulated : the simulator's outcome, with sizes and qualities of the encoder
-    shown : metrics of what the receiver's decoder shows, under the names of the simulator's
-    recovered : groups of frames that were complete only because of repair packets
+    duration : time in which frames were captured
+    simulated : result of the simulator, with the encoder's sizes and qualities
+    shown : metrics of the pictures that the receiver's decoder outputs, with the simulator's names
+    recovered : number of groups of frames that were complete only because of repair packets
     """
 
     duration: Duration
@@ -183,19 +183,20 @@ class LiveRun:
 
 
 def play(config: Mapping[str, Any], content: str, seed: int = 1, *, on_frame: OnFrame = silent) -> LiveRun:
-    """Play a session with a live encoder, then decode what its packets carried.
+    """Run a session with a live encoder, then decode the content of its packets.
 
     Parameters
     ----------
-    config : of the simulator (crates/video, `Config`), base units
+    config : the simulator's configuration (crates/video, `Config`), in base units
     content : a key of `content.KINDS`
-    seed : of the content
-    on_frame : called after each frame with the stage ("encode" or "decode"), frames done and all frames
+    seed : seed of the content
+    on_frame : called after each frame with the stage ("encode" or "decode"), the number of finished frames, and that of
+        all frames
 
     Raises
     ------
-    ConfigError : a longer run than `MAX_SECONDS`, or a configuration that the simulator refuses
-    FairweirError : what is decoded differs from what was sent, which is a bug
+    ConfigError : the run is longer than `MAX_SECONDS`, or the simulator rejects the configuration
+    FairweirError : the decoded data differ from the data sent, which is a bug
     """
     codecs.require()
     duration = Duration.from_ns(config["duration_ns"])
@@ -221,13 +222,13 @@ def play(config: Mapping[str, Any], content: str, seed: int = 1, *, on_frame: On
 
 
 class Receiver:
-    """The receiver: turns packets into pictures.
+    """The receiver: converts packets to pictures.
 
     Parameters
     ----------
     sent : coded frames with their headers
-    payload : bytes that a packet carries at most
-    warm : decoded before the first frame
+    payload : maximum payload of a packet, bytes
+    warm : picture that is decoded before the first frame
     """
 
     def __init__(self, sent: Mapping[int, bytes], payload: int, warm: Frame | None) -> None:
@@ -235,7 +236,7 @@ class Receiver:
         self._payload = payload
         self._decoded = {} if warm is None else {WARM: warm}
         self._waiting: dict[int, tuple[int | None, bytes]] = {}
-        #: When frames are shown, ms; only those that are newer than all before.
+        #: Frame -> time of its display, ms; only frames that are newer than all frames displayed before.
         self.shown: dict[int, float] = {}
         self.recovered = 0
 
@@ -247,13 +248,13 @@ class Receiver:
         decode_ms: float,
         on_frame: Callable[[int], object] = lambda _frame: None,
     ) -> None:
-        """Receive the packets that the network delivered before the end, in their order of arrival.
+        """Receive the packets that the network delivered before the end, in the order of arrival.
 
         Parameters
         ----------
-        groups, packets : as the simulator recorded them
-        end_ms : end of the run
-        decode_ms : from a complete frame to its display
+        groups, packets : the simulator's records
+        end_ms : ms; end of the run
+        decode_ms : ms; time from a complete frame to its display
         on_frame : called with each frame that is decoded
         """
         codes: dict[int, list[bytes]] = {}
@@ -272,7 +273,7 @@ class Receiver:
                 self._decode(packet["arrived_ms"] + decode_ms, on_frame)
 
     def _packets(self, group: dict[str, Any]) -> list[bytes]:
-        """Return a group's packets: its frames cut to one length, and their repair."""
+        """Return a group's packets: its frames, split into parts of one length, and the repair packets."""
         message, total = group["message"], group["total"]
         data = b"".join(self._sent[frame] for frame in group["frames"])
         if -(-len(data) // self._payload) != message:
@@ -291,7 +292,7 @@ class Receiver:
             self._waiting[frame] = (None if reference == NO_REFERENCE else reference, body)
 
     def _decode(self, at_ms: float, on_frame: Callable[[int], object]) -> None:
-        """Decode frames whose reference is decoded, oldest first; show each unless a newer frame was shown."""
+        """Decode frames whose reference is decoded, oldest first; display each unless a newer frame was displayed."""
         for frame in sorted(self._waiting):
             reference, body = self._waiting[frame]
             if reference is not None and reference not in self._decoded:
@@ -306,7 +307,7 @@ class Receiver:
     def metrics(
         self, encoder: LiveEncoder, captured: list[float], counted: tuple[float, float], fps: float
     ) -> dict[str, float]:
-        """Return delay (capture to display), SSIM of the picture on display for each frame, and frame rate."""
+        """Return the delay from capture to display, the SSIM of the displayed picture per frame, and the frame rate."""
         delays, qualities, newest = [], [], None
         for frame, at_ms in enumerate(captured):
             newest = frame if frame in self.shown else newest

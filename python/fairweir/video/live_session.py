@@ -1,4 +1,4 @@
-"""A session with a live encoder and decoder next to the same session from the encoder's table."""
+"""Compare a session with a live encoder and decoder with the same session from the encoder's table."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from fairweir.video.senders import Sender
 
 #: The codec of live runs (:mod:`fairweir.video.functional`).
 CODEC: Final = "x264"
-#: Live metrics agree with the table's if they differ by at most this fraction of the table's.
+#: Maximum difference between a live metric and the table's metric for agreement, as a fraction of the latter.
 TOLERANCE: Final = 0.1
-#: Metrics that are compared, with the units of their names.
+#: Metrics that are compared.
 COMPARED: Final = ("fps", "delay_p50_ms", "delay_p95_ms", "ssim_p25_db", "ssim_p50_db", "ssim_mean_db")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A metric of a live session and of the table's; None where no frame was shown.
+    """A metric of a live session and of the session from the table; None if no frame was displayed.
 
     Attributes
     ----------
     metric : a key of :data:`COMPARED`
-    live : what the receiver's decoder shows
-    table : the session with sizes and SSIM from the table
+    live : the metric of the pictures that the receiver's decoder outputs
+    table : the metric of the session with sizes and SSIM from the table
     """
 
     metric: str
@@ -39,12 +39,12 @@ class Row:
 
     @property
     def difference(self) -> float | None:
-        """The live value over the table's, minus 1; None where one of them is missing or the table's is 0."""
+        """The live value divided by the table's, minus 1; None if one is missing or the table's value is 0."""
         return None if self.live is None or not self.table else self.live / self.table - 1
 
     @property
     def agrees(self) -> bool:
-        """Whether the two differ by at most :data:`TOLERANCE`, or both are missing."""
+        """Whether the values differ by at most :data:`TOLERANCE`, or both are missing."""
         return self.live == self.table if self.difference is None else abs(self.difference) <= TOLERANCE
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,15 +54,15 @@ class Row:
 
 @dataclass(frozen=True)
 class LiveSession:
-    """A live session compared with the table's.
+    """A live session compared with the session from the table.
 
     Attributes
     ----------
     scenario, sender, encoder : names; the encoder's table names the content
-    seed : of the scenario
-    duration_s : how long frames were captured
-    rows : one per metric of :data:`COMPARED`
-    groups_recovered : groups of frames that were complete only because of repair packets
+    seed : seed of the scenario
+    duration_s : s; time in which frames were captured
+    rows : one row per metric of :data:`COMPARED`
+    groups_recovered : number of groups of frames that were complete only because of repair packets
     """
 
     scenario: str
@@ -93,16 +93,16 @@ def compare(
     seed: int | None = None,
     on_frame: live.OnFrame = live.silent,
 ) -> LiveSession:
-    """Play a session with a live encoder and decoder, and again from the scenario's table.
+    """Run a session with a live encoder and decoder, and again from the scenario's table.
 
     Parameters
     ----------
-    seed : of jitter, loss and the table's deviations from target sizes; default the scenario's
+    seed : seed of jitter, loss and the table's deviations from target sizes; default the scenario's seed
     on_frame : called after each frame with the stage ("encode" or "decode"), frames done and all frames
 
     Raises
     ------
-    ConfigError : the scenario, the sender or the table cannot be used in a live run
+    ConfigError : a live run does not support the scenario, the sender or the table
     MissingExtraError : the extra ``video`` is not installed
     """
     table = scenario.table()
@@ -131,5 +131,5 @@ def compare(
 
 
 def _finite(value: float) -> float | None:
-    """Return a metric; None for NaN, a quantile of no frames."""
+    """Return a metric; None for NaN, which is the quantile of an empty set of frames."""
     return None if math.isnan(value) else value

@@ -1,7 +1,8 @@
-"""Measure encoder tables: encode, decode and compare generated content; resumable, on all cores.
+"""Measure encoder tables on all cores, resumably: encode, decode and compare generated content.
 
-For stride s the content is split into s interleaved sequences, each encoded by an encoder of its own: so every frame is
-coded once with a reference s frames older. The first `LEAD` frames (with the key frames) are encoded, but not counted.
+For stride s, the content is split into s interleaved sequences, each with a separate encoder. Each frame is therefore
+coded once with a reference that is s frames older. The first `LEAD` frames, which include the key frames, are encoded
+but not counted.
 """
 
 from __future__ import annotations
@@ -24,25 +25,25 @@ from fairweir.video import content as contents
 from fairweir.video.painting import HEIGHT, WIDTH
 from fairweir.video.tables import Table
 
-#: Frames of a table: 3 s.
+#: Number of frames of a table: 3 s.
 FRAMES: Final = 90
-#: Frames encoded before them; each sequence of the largest stride gets three.
+#: Number of frames encoded before these; each sequence of the largest stride has three of them.
 LEAD: Final = 12
 STRIDES: Final = (1, 2, 3, 4)
-#: Ages of a frozen frame that are measured: up to 0.4 s.
+#: Maximum age of a frozen frame that is measured, frames: 0.4 s.
 AGES: Final = 12
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a table, measured by one process.
+    """A part of a table that one process measures.
 
     Attributes
     ----------
     content, seed : the clip
-    codec : empty: similarity of frozen frames, which is the content's alone
-    qp : quantiser
-    frames : of the table
+    codec : name; empty for the similarity of frozen frames, which depends only on the content
+    qp : quantizer
+    frames : number of frames of the table
     """
 
     content: str
@@ -53,7 +54,7 @@ class Piece:
 
     @property
     def key(self) -> str:
-        """Name of its file: what the numbers depend on, with the encoder's settings and library."""
+        """Name of the piece's file: a hash of all inputs, which include the encoder's settings and library."""
         made = codecs.described(codecs.CODECS[self.codec]) if self.codec else ""
         facts = json.dumps([asdict(self), made, LEAD, STRIDES, AGES, contents.VERSION], sort_keys=True)
         return hashlib.sha256(facts.encode()).hexdigest()[:24]
@@ -68,16 +69,16 @@ def measure(
     workers: int | None = None,
     on_progress: Callable[[str, int, int], object] = lambda _what, _done, _total: None,
 ) -> list[Table]:
-    """Return the tables of pairs of content and codec.
+    """Return the tables for pairs of content and codec.
 
     Parameters
     ----------
     names : keys of `content.KINDS` and of `codec.CODECS`
-    store : directory of finished pieces, which are not measured again
-    seed : of the content
-    frames : of each table
-    workers : processes, default one per core
-    on_progress : called with what was measured last, pieces done, and their number
+    store : directory of finished pieces, which are reused
+    seed : seed of the content
+    frames : number of frames of each table
+    workers : number of processes; default one per core
+    on_progress : called with the last piece, the number of finished pieces, and the number of all pieces
 
     Raises
     ------
@@ -90,7 +91,7 @@ def measure(
         (content, codec): [Piece(content, seed, codec, qp, frames) for qp in codecs.CODECS[codec].qps]
         for content, codec in names
     }
-    # By content: a process paints the frames of one clip once.
+    # Sorted by content, so that a process paints the frames of a clip only once.
     pieces = [
         piece
         for content in frozen
@@ -130,7 +131,7 @@ def _table(pieces: list[Piece], frozen: Piece, found: dict[Piece, dict[str, Any]
         ssim,
         np.array(found[frozen]["frozen"], np.float64),
     )
-    # As read back: the numbers of the file, checked as any file is.
+    # The text is parsed, so that the table has the file's numbers and is validated like any file.
     return Table.parse(made.text, made.name)
 
 

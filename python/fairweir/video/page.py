@@ -1,4 +1,4 @@
-"""Pages: an evaluation with its bars, and the timeline of one session."""
+"""Pages: an evaluation with its requirements, and the timeline of one session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairweir.video.evaluate import Evaluation, mean_sessions
 from fairweir.video.play import Session
 from fairweir.video.scenario import VideoScenario
 
-#: What became of a frame, as pages say it.
+#: Fate of a frame -> its description on pages.
 FATES: Final = {
     "shown": "shown",
     "late": "decoded after a newer one",
@@ -27,9 +27,10 @@ FATES: Final = {
     "dropped": "coded, not sent",
     "pending": "in transit at the end",
 }
-#: Decisions in the table of a session's page: the first ones; the figures have all.
+#: Maximum number of decisions in the table of a session's page; the figures have all decisions.
 TABLE_DECISIONS: Final = 300
-#: Points that are drawn as SVG; more need WebGL, which browsers without a graphics card complain about.
+#: Maximum number of points that are drawn as SVG. More are drawn with WebGL, for which browsers without a graphics card
+#: show a warning.
 MAX_DRAWN: Final = 5000
 
 
@@ -44,12 +45,12 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """Return its id in the page."""
+        """The section's HTML id."""
         return slug("section", self.title)
 
 
 def write_evaluation(found: Evaluation, path: Path) -> Path:
-    """Write the page of an evaluation; never half of one."""
+    """Write the page of an evaluation, completely or not at all."""
     sections = [_bars(found), *_links(found)]
     seeds = len({one.seed for one in found.sessions})
     facts = f"{len(found.sessions)} sessions, {seeds} {'seed' if seeds == 1 else 'seeds'}; intervals are 95 %."
@@ -57,7 +58,7 @@ def write_evaluation(found: Evaluation, path: Path) -> Path:
 
 
 def write_session(session: Session, scenario: VideoScenario, path: Path) -> Path:
-    """Write the page of one session with every frame and every decision; never half of one."""
+    """Write the page of one session with all frames and decisions, completely or not at all."""
     numbers = Section(
         "Numbers",
         ("metric", "value"),

@@ -1,4 +1,4 @@
-"""Shapes, textures and text for generated video: planes of luma and colours in 32-bit floats."""
+"""Shapes, textures and text for generated video, painted on planes of luma and colors in 32-bit floats."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Floats = NDArray[np.float32]
 
 WIDTH: Final = 640
 HEIGHT: Final = 360
-#: A character cell of painted text, pixels: its glyph and the gap.
+#: Size of a character cell of painted text, pixels: the glyph and the gap.
 GLYPH_HEIGHT, GLYPH_WIDTH = 10, 6
 LINE_HEIGHT = 14
 
 
 @dataclass
 class Canvas:
-    """A picture in the making: luma, and both colours at half the resolution; 0 to 255, 128 is neutral."""
+    """A picture to paint on: luma, and both color planes at half the resolution; 0 to 255, where 128 is neutral."""
 
     y: Floats
     u: Floats
@@ -27,7 +27,7 @@ class Canvas:
 
     @classmethod
     def filled(cls, y: float, u: float, v: float, height: int = HEIGHT, width: int = WIDTH) -> Canvas:
-        """Return a canvas of one colour."""
+        """Return a canvas filled with one color."""
         half = (height // 2, width // 2)
         return cls(
             *(np.full(shape, value, np.float32) for shape, value in (((height, width), y), (half, u), (half, v)))
@@ -38,14 +38,14 @@ class Canvas:
         return Canvas(self.y.copy(), self.u.copy(), self.v.copy())
 
     def i420(self) -> NDArray[np.uint8]:
-        """Return the picture as encoders take it: ``height * 3 // 2`` rows of its width."""
+        """Return the picture in the encoders' format: ``height * 3 // 2`` rows of the picture's width."""
         planes = np.concatenate([self.y.ravel(), self.u.ravel(), self.v.ravel()])
         height, width = self.y.shape
         picture: NDArray[np.uint8] = np.clip(np.rint(planes), 0, 255).astype(np.uint8)
         return picture.reshape(height * 3 // 2, width)
 
     def rectangle(self, top: int, left: int, height: int, width: int, y: float, u: float, v: float) -> None:
-        """Paint a rectangle; even numbers fit the colours."""
+        """Paint a rectangle; with even coordinates, the color planes match exactly."""
         self.y[top : top + height, left : left + width] = y
         rows, columns = slice(top // 2, (top + height) // 2), slice(left // 2, (left + width) // 2)
         self.u[rows, columns], self.v[rows, columns] = u, v
@@ -64,14 +64,14 @@ class Canvas:
         *,
         shade: float = 0.0,
     ) -> None:
-        """Paint an ellipse with soft edges at any (also fractional) place, so that motion is finer than pixels.
+        """Paint an ellipse with soft edges at fractional coordinates, so that motion is finer than pixels.
 
         Parameters
         ----------
-        x, y, rx, ry : pixels; centre and radii
-        luma, u, v : its colour
-        texture : moves with the ellipse, times `contrast`
-        shade : how much darker its rim is
+        x, y, rx, ry : pixels; center and radii
+        luma, u, v : color
+        texture : texture that moves with the ellipse, multiplied by `contrast`
+        shade : decrease of luma at the rim
         """
         for plane, value, scale in ((self.y, luma, 1), (self.u, u, 2), (self.v, v, 2)):
             cx, cy, a, b = x / scale, y / scale, rx / scale, ry / scale
@@ -92,27 +92,27 @@ class Canvas:
             region += cover * (paint - region)
 
     def blend(self, cover: Floats, y: Floats | float, u: Floats | float, v: Floats | float) -> None:
-        """Paint over everything, where `cover` (0 to 1, per pixel) says how much."""
+        """Paint over the whole canvas with opacity `cover` (0 to 1, per pixel)."""
         self.y += cover * (y - self.y)
         half = np.s_[::2, ::2]
         self.u += cover[half] * ((u[half] if isinstance(u, np.ndarray) else u) - self.u)
         self.v += cover[half] * ((v[half] if isinstance(v, np.ndarray) else v) - self.v)
 
     def window(self, top: int, height: int, left: int, width: int) -> Canvas:
-        """Return a part, its corner moved to even pixels."""
+        """Return a part of the canvas; its corner is moved to even coordinates."""
         top, left = top // 2 * 2, left // 2 * 2
         half = np.s_[top // 2 : (top + height) // 2, left // 2 : (left + width) // 2]
         return Canvas(self.y[top : top + height, left : left + width], self.u[half], self.v[half])
 
     def paste(self, other: Canvas, top: int, left: int) -> None:
-        """Paint another canvas at even pixels."""
+        """Paint another canvas at even coordinates."""
         height, width = other.y.shape
         self.y[top : top + height, left : left + width] = other.y
         half = np.s_[top // 2 : (top + height) // 2, left // 2 : (left + width) // 2]
         self.u[half], self.v[half] = other.u, other.v
 
     def crop(self, top: float, left: float, height: float, width: float) -> Canvas:
-        """Return a part of any place and size, scaled to a whole picture."""
+        """Return a part of any position and size, scaled to a whole picture."""
         planes = []
         for plane, scale in ((self.y, 1), (self.u, 2), (self.v, 2)):
             rows = np.linspace(top, top + height, HEIGHT // scale, endpoint=False) / scale
@@ -121,7 +121,7 @@ class Canvas:
         return Canvas(*planes)
 
     def text(self, rng: np.random.Generator, top: int, left: int, ink: float, columns: int) -> None:
-        """Paint a line of words of random glyphs from `left` on, `columns` characters at most."""
+        """Paint a line of words of random glyphs from `left` on, with at most `columns` characters."""
         x, end = left, min(self.y.shape[1] - GLYPH_WIDTH, left + columns * (GLYPH_WIDTH + 2))
         while x < end:
             for _ in range(int(rng.integers(2, 10))):
@@ -140,7 +140,7 @@ class Canvas:
 
 
 def texture(rng: np.random.Generator, height: int, width: int, slope: float) -> Floats:
-    """Return noise whose amplitude falls with frequency to the power of `slope`: mean 0, variance 1, seamless."""
+    """Return periodic noise, amplitude proportional to the frequency to the power -`slope`; mean 0, variance 1."""
     spectrum = np.fft.rfft2(rng.standard_normal((height, width)))
     frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None, :])
     values = np.fft.irfft2(spectrum / (frequency + 1 / max(height, width)) ** slope, (height, width))
@@ -149,7 +149,7 @@ def texture(rng: np.random.Generator, height: int, width: int, slope: float) -> 
 
 
 def warp(source: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return `source` at fractional places, interpolated linearly; places outside wrap around."""
+    """Return `source` at fractional coordinates, interpolated linearly; coordinates outside wrap around."""
     height, width = source.shape
     top, left = np.floor(rows), np.floor(columns)
     down, right = (rows - top).astype(np.float32), (columns - left).astype(np.float32)
@@ -162,7 +162,7 @@ def warp(source: Floats, rows: Floats, columns: Floats) -> Floats:
 
 
 def document(rng: np.random.Generator, height: int) -> Canvas:
-    """Return a tall white page: headings, paragraphs, pictures."""
+    """Return a tall white page with headings, paragraphs and pictures."""
     page = Canvas.filled(244, 128, 128, height)
     top = 20
     while top < height - 160:
@@ -186,7 +186,7 @@ def document(rng: np.random.Generator, height: int) -> Canvas:
 
 
 def terminal(rng: np.random.Generator, height: int) -> Canvas:
-    """Return a tall dark page of lines of all lengths."""
+    """Return a tall dark page with lines of different lengths."""
     page = Canvas.filled(28, 130, 126, height)
     for top in range(4, height - LINE_HEIGHT, LINE_HEIGHT):
         page.text(rng, top, 8, float(rng.integers(150, 230)), columns=int(rng.integers(6, 60)))
@@ -194,7 +194,7 @@ def terminal(rng: np.random.Generator, height: int) -> Canvas:
 
 
 def pitch(rng: np.random.Generator) -> Canvas:
-    """Return a field wider than a camera sees: crowd, boards, mown grass, lines."""
+    """Return a field, wider than the camera's view: crowd, boards, mown grass and lines."""
     height, width = 560, 1960
     field = Canvas.filled(105, 108, 112, height, width)
     stripes = 10 * np.sign(np.sin(np.arange(width, dtype=np.float32) / 40))
@@ -214,7 +214,7 @@ def pitch(rng: np.random.Generator) -> Canvas:
 
 
 def _glyphs() -> Floats:
-    """Return 64 glyphs of 3 to 5 strokes each, always the same."""
+    """Return 64 fixed glyphs of 3 to 5 strokes each."""
     rng = np.random.default_rng(64)
     glyphs = np.zeros((64, GLYPH_HEIGHT, GLYPH_WIDTH), np.float32)
     for glyph in glyphs:

@@ -1,4 +1,4 @@
-"""One session of video: play a scenario with a sender and a seed, and return its metrics."""
+"""Run one video session: a scenario with a sender and a seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairweir.errors import ConfigError
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
 
-#: Keys of a configuration, and of the scenario that they come from.
+#: Key of a configuration -> key of the scenario.
 WRITTEN_KEYS: Final = {
     "duration_ns": "duration",
     "from_ns": "warmup",
@@ -35,9 +35,9 @@ class Session:
     ----------
     scenario, sender, encoder : names
     seed : int
-    metrics : delay, SSIM and frame rate at the receiver (docs/video.md); None where no frame was shown
-    traffic : rate of arrivals, use of the link, loss, repair
-    frames, decisions : every frame and every decision, if they were recorded
+    metrics : delay, SSIM and frame rate at the receiver (docs/video.md); None if no frame was displayed
+    traffic : rate of arrivals, utilization of the link, loss, repair packets
+    frames, decisions : all frames and all decisions, if they were recorded
     """
 
     scenario: str
@@ -50,16 +50,16 @@ class Session:
     decisions: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the session as JSON has it; frames and decisions only where they were recorded."""
+        """Return the session as JSON has it; frames and decisions only if they were recorded."""
         return {key: value for key, value in vars(self).items() if value != []}
 
 
 def play(scenario: VideoScenario, sender: Sender, *, seed: int | None = None, records: bool = False) -> Session:
-    """Play a session with frames from the scenario's table.
+    """Run a session with frames from the scenario's table.
 
     Raises
     ------
-    ConfigError : the scenario, the sender's file or the table cannot be used
+    ConfigError : the scenario, the sender's file or the table is invalid
     """
     config = scenario.config(sender, seed=seed, records=records)
     try:
@@ -77,7 +77,7 @@ def play(scenario: VideoScenario, sender: Sender, *, seed: int | None = None, re
 
 
 def place_error(error: ConfigError, scenario: VideoScenario, sender: Sender) -> None:
-    """Name the file and the key that the user wrote in place of those of the configuration."""
+    """Replace the configuration's file and key in an error by those that the user wrote."""
     key = error.key or ""
     if error.source is not None:
         return

@@ -1,4 +1,4 @@
-"""A figure of tables: what quality costs, for each content, codec and age of the reference."""
+"""Figure of tables: quality against rate for each content, codec and age of the reference."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from fairweir.video.tables import Table, decibels
 
 
 def rates_figure(tables: Sequence[Table], path: Path) -> Path:
-    """Draw SSIM against rate, a panel for each content; write and return `path`.
+    """Draw SSIM against rate with a panel for each content; write and return `path`.
 
-    Full lines: references one frame old; dashed ones: of the largest stride, at the rate of video coded so throughout.
+    Solid lines are for references that are one frame old. Dashed lines are for the largest stride; their rate is that
+    of video in which all frames have such references.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter

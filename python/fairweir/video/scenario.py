@@ -1,4 +1,4 @@
-"""Scenarios of video: a link, its delays, a camera and an encoder (docs/video.md)."""
+"""Video scenarios: a link, its delays, a camera and an encoder (docs/video.md)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from fairweir.video.senders import Sender
 from fairweir.video.tables import Table as EncoderTable
 from fairweir.video.tables import load as load_table
 
-#: Payload of a packet, and what IPv4, UDP and RTP add to it, bytes.
+#: Payload of a packet, and size of its IPv4, UDP and RTP headers, bytes.
 PAYLOAD_BYTES: Final = 1400
 HEADER_BYTES: Final = 40
-#: From a captured frame to a coded one, and from a complete one to the display.
+#: Time from the capture to the end of coding, and time from a complete frame to its display.
 CODEC_NS: Final = 5_000_000
-#: Standard deviation of the logarithm of a frame's size over its target, and the smallest and the largest factor.
+#: Standard deviation of ln(frame size / target size), and the minimum and maximum of this ratio.
 ENCODER_SPREAD: Final = 0.1
 ENCODER_FACTORS: Final = (0.6, 1.3)
 
 
 class VideoScenario(Table):
-    """A scenario of video, checked. Attributes are the keys of the file; :meth:`load` makes one."""
+    """A validated video scenario. The attributes are the keys of the file; :meth:`load` reads one."""
 
     name: str = "video"
     description: str = ""
@@ -40,7 +40,7 @@ class VideoScenario(Table):
     fps: float = Field(default=30.0, ge=1, le=240)
     encoder: str = "talking-head-x264"
     seed: int = Field(default=1, ge=0, lt=1 << 63)
-    #: One way, before the link and behind it back: mahimahi's mm-delay.
+    #: One-way delay, before the link and on the return path: mahimahi's mm-delay.
     delay: Time = "25ms"
     link: Link
     jitter: Annotated[list[AnyJitter], BeforeValidator(as_list)] = []
@@ -51,16 +51,16 @@ class VideoScenario(Table):
 
     @property
     def source(self) -> str | None:
-        """Return the file that it was read from."""
+        """The scenario's file."""
         return None if self._source is None else str(self._source)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a TOML file, or one that comes with fairweir by its name (``fairweir list video``).
+        """Read a TOML file, or a shipped video scenario by name (``fairweir list video``).
 
         Raises
         ------
-        ConfigError : it cannot be read, is not TOML, or is not a scenario of video
+        ConfigError : the file cannot be read, is not TOML, or is not a video scenario
         """
         path = shipped.find("video", path)
         document = {"name": path.stem, **read_document(path, noun=shipped.KINDS["video"].noun)}
@@ -72,13 +72,13 @@ class VideoScenario(Table):
         return scenario
 
     def override(self, **changes: Any) -> Self:
-        """Return the scenario with other values; None changes nothing."""
+        """Return a copy with other values; None leaves a value unchanged."""
         scenario = self.model_copy(update={key: value for key, value in changes.items() if value is not None})
         scenario._base, scenario._source = self._base, self._source
         return scenario
 
     def over_trace(self, path: Path) -> Self:
-        """Return the scenario with the link of a mahimahi trace and an unlimited buffer, named after the file."""
+        """Return a copy with a mahimahi trace as the link, an unlimited buffer, and the file's name."""
         link = Link.model_validate({"trace": str(path.absolute()), "buffer": "infinite"})
         return self.override(link=link, name=path.stem)
 
@@ -87,20 +87,20 @@ class VideoScenario(Table):
 
         Raises
         ------
-        ConfigError : no such table, or one that cannot be used
+        ConfigError : the table does not exist or is invalid
         """
         return load_table(self.encoder)
 
     def config(self, sender: Sender, *, seed: int | None = None, records: bool = False) -> str:
-        """Return the configuration of a session, JSON in base units as ``crates/video`` reads it.
+        """Return the configuration of a session for ``crates/video``: JSON in base units.
 
         Parameters
         ----------
-        records : whether every frame and every decision is recorded
+        records : whether all frames and decisions are recorded
 
         Raises
         ------
-        ConfigError : the link's trace or the sender's file cannot be used
+        ConfigError : the link's trace or the sender's file is invalid
         """
         packet = PAYLOAD_BYTES + HEADER_BYTES
         link = self.link.base(self._base)

@@ -1,4 +1,4 @@
-"""Senders of video as commands take them: ``gcc``, ``fixed:2.7Mbps``, ``tree:published``, ``search:conference``."""
+"""Video senders in the form of command lines: ``gcc``, ``fixed:2.7Mbps``, ``tree:published``, ``search:conference``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from fairweir.documents.suggestions import did_you_mean
 from fairweir.documents.toml import read_document
 from fairweir.errors import ConfigError
 
-#: What follows the colon, by sender: what it is, and its default.
+#: Sender -> description and default of the argument after the colon.
 ARGUMENTS: Final = {
     "fixed": ("a rate", "2.75Mbps"),
     "tree": ("a controller file, or a name (list controllers)", "published"),
     "search": ("a query, or a name (list queries)", "conference"),
 }
-#: Largest rate of the sender `fixed`.
+#: Maximum rate of the sender `fixed`.
 FASTEST_BYTES_PER_S: Final = 10**12 // 8
-#: Largest controller file that is read.
+#: Maximum size of a controller file.
 LARGEST_BYTES: Final = 4 << 20
-#: What of a query is the game's; the rest is about sampling and trees.
+#: Keys of a query that define the game; the others are for sampling and trees.
 GAME_KEYS: Final = (
     "name",
     "description",
@@ -42,7 +42,7 @@ GAME_KEYS: Final = (
 
 @cache
 def senders() -> dict[str, str]:
-    """Return the summary of every sender by its name."""
+    """Return the summary of each sender by name."""
     return dict(_core.video_senders())
 
 
@@ -53,7 +53,7 @@ class Sender:
     Attributes
     ----------
     name : one of :func:`senders`
-    argument : what followed the colon, or its default; empty where the sender takes none
+    argument : the text after the colon, or its default; empty if the sender has no argument
     """
 
     name: str
@@ -65,7 +65,7 @@ class Sender:
 
         Raises
         ------
-        ConfigError : no such sender, an argument for one that takes none, or one that cannot be used
+        ConfigError : there is no such sender, it has no argument, or its argument is invalid
         """
         if word.endswith(".json") and not word.startswith("tree:"):
             return cls("tree", word)
@@ -91,15 +91,15 @@ class Sender:
 
     @property
     def is_file(self) -> bool:
-        """Return whether the argument is a file, or the name of a shipped one."""
+        """Whether the argument is a file, or the name of a shipped file."""
         return self.name in ("tree", "search")
 
     def base(self) -> dict[str, Any]:
-        """Return the sender as ``crates/video`` reads it.
+        """Return the sender in the format of ``crates/video``.
 
         Raises
         ------
-        ConfigError : its argument cannot be used
+        ConfigError : the argument is invalid
         """
         import json
 
@@ -113,7 +113,7 @@ class Sender:
 
             path = shipped.find("controllers", self.argument)
             text = _read(path)
-            # crates/video rejects invalid controllers, with the place.
+            # crates/video validates controllers; its errors name the key.
             try:
                 document = json.loads(text)
             except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Encoder tables: size and SSIM of each frame for each quantiser and each age of its reference.
+"""Encoder tables: size and SSIM of each frame for each quantizer and each age of its reference.
 
-A table replaces a codec and a piece of content in runs that should be fast and reproducible. It loops: its first frame
-follows its last. docs/video.md describes what the numbers mean and their limits.
+A table replaces a codec and a clip in runs that should be fast and reproducible. Its frames repeat in a loop.
+docs/video.md describes the meaning of the numbers and their limits.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from fairweir.errors import ConfigError
 from fairweir.units import Rate
 
 FORMAT: Final = "fairweir-video-table-1"
-#: Size of a file that is read at all; ours have 60 kB at most.
+#: Maximum size of a file; the shipped tables have at most 60 kB.
 LARGEST_BYTES: Final = 8 << 20
-#: Factor by which a coarser quantiser may enlarge frames on average. Encoders do so occasionally (9 % was seen on a
-#: still screen: a finer reference predicts better); lists in the wrong order exceed it.
+#: Maximum factor by which the mean frame size may grow at a coarser quantizer. Encoders do this occasionally: the
+#: maximum observed was 9 %, on a still screen, because a finer reference predicts better. Lists in the wrong order
+#: exceed this factor.
 MAX_GROWTH: Final = 1.25
-#: Errors of a file that are reported after the first.
+#: Maximum number of errors that are reported in addition to the first.
 MAX_OTHERS: Final = 3
 
 Floats = NDArray[np.float64]
 
 
 class _Document(BaseModel):
-    """A table's file; :class:`Table` has it checked and as arrays."""
+    """The document of a table's file; :class:`Table` has its validated content as arrays."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -59,10 +60,10 @@ class Table:
     Attributes
     ----------
     content, codec, encoder : the content and the encoder
-    seed : of the content
-    width, height, fps : of the video, pixels and frames per second
-    qps : quantisers, best quality first
-    strides : 1, 2, ...: a frame's reference is that many frames older
+    seed : seed of the content
+    width, height, fps : size of the video, pixels, and frame rate, frames per second
+    qps : quantizers, best quality first
+    strides : 1, 2, ...; ages of the reference, frames
     sizes : (stride, qp, frame), bytes
     ssim : (stride, qp, frame), luma SSIM of the decoded frame against the source
     frozen : (age - 1, frame), luma SSIM of the source against the source `age` frames earlier
@@ -85,32 +86,35 @@ class Table:
 
     @property
     def name(self) -> str:
-        """As files are called: content and codec."""
+        """Name of the table's file: content and codec."""
         return f"{self.content}-{self.codec}"
 
     @property
     def frames(self) -> int:
-        """Frames before the table begins again."""
+        """Number of frames after which the table repeats."""
         return int(self.sizes.shape[2])
 
     @property
     def mbps(self) -> Floats:
-        """Mean rate of each quantiser at full frame rate (stride 1), Mbit/s."""
+        """Mean rate of each quantizer at full frame rate and stride 1, Mbit/s."""
         return self.mbps_at(0)
 
     def mbps_at(self, stride: int) -> Floats:
-        """Return the mean rate of each quantiser at full frame rate with the `stride`-th of :attr:`strides`, Mbit/s."""
+        """Return the mean rate of each quantizer at full frame rate, Mbit/s;
+
+        `stride` is an index of :attr:`strides`.
+        """
         per_frame = self.sizes[stride].mean(axis=1)
         return np.array([Rate.from_bytes_per_s(size * self.fps).mbps for size in per_frame])
 
     @property
     def ssim_db(self) -> Floats:
-        """Quality of each quantiser at full frame rate: mean SSIM, in dB."""
+        """Quality of each quantizer at full frame rate: mean SSIM, dB."""
         return decibels(self.ssim[0].mean(axis=1))
 
     @property
     def text(self) -> str:
-        """The file's text: a line for each stride and quantiser."""
+        """The file's text, with a line for each stride and quantizer."""
         head = {
             "format": FORMAT,
             "content": self.content,
@@ -131,11 +135,11 @@ class Table:
 
     @classmethod
     def parse(cls, text: str, source: str | None = None) -> Self:
-        """Read a table's text.
+        """Parse a table's text.
 
         Raises
         ------
-        ConfigError : no JSON, unknown or missing keys, wrong lengths, numbers that no encoder has
+        ConfigError : the text is not JSON, or has unknown or missing keys, wrong lengths or impossible numbers
         """
         try:
             raw: Any = json.loads(text, parse_constant=_refuse_constant)
@@ -150,7 +154,7 @@ class Table:
             document = _Document.model_validate(raw)
         except ValidationError as error:
             problem = explain(error, _Document, raw, source)
-            # The same mistake in thousands of numbers is reported once or twice.
+            # A mistake that is repeated in thousands of numbers is reported only a few times.
             problem.others = problem.others[:MAX_OTHERS]
             raise problem from error
         _check_steps(document, source)
@@ -173,17 +177,17 @@ class Table:
 
 
 def decibels(ssim: Floats) -> Floats:
-    """Return SSIM in dB: -10 log10(1 - SSIM), 40 at most, which stands for no visible difference."""
+    """Return SSIM in dB: -10 log10(1 - SSIM), at most 40, which means that there is no visible difference."""
     db: Floats = -10 * np.log10(np.maximum(1 - ssim, 1e-4))
     return db
 
 
 def load(name: str | Path) -> Table:
-    """Read a table by its path, or a shipped one by its name, as ``talking-head-x264``.
+    """Read a table by its path, or a shipped table by its name, such as ``talking-head-x264``.
 
     Raises
     ------
-    ConfigError : there is none, or it cannot be used
+    ConfigError : the table does not exist or is invalid
     """
     path = shipped.find("encoders", name)
     known = ", ".join(shipped.by_name("encoders"))
@@ -197,7 +201,7 @@ def load(name: str | Path) -> Table:
 
 
 def _rows(values: Floats, form: Literal["d", "f"]) -> str:
-    """Write the innermost lists one per line."""
+    """Return nested lists as JSON, with one line per innermost list."""
     if values.ndim > 1:
         inner = [_rows(part, form) for part in values]
         return "[" + ",\n".join(inner) + "]"
@@ -205,7 +209,7 @@ def _rows(values: Floats, form: Literal["d", "f"]) -> str:
 
 
 def _digits(value: float) -> str:
-    """Write a similarity to four digits, as JSON has it."""
+    """Return a similarity as a JSON number with at most four decimals."""
     return f"{value:.4f}".rstrip("0").rstrip(".")
 
 
@@ -214,7 +218,7 @@ def _refuse_constant(text: str) -> float:
 
 
 def _check_steps(document: _Document, source: str | None) -> None:
-    """Check that quantisers rise and strides are 1, 2, ... ."""
+    """Check that quantizers ascend and that strides are 1, 2, ... ."""
     for at, (before, after) in enumerate(zip(document.qps, document.qps[1:], strict=False), 1):
         if after <= before:
             hint = "best quality first: each quantiser is larger than the one before"
@@ -235,7 +239,7 @@ def _frames(sizes: list[list[list[int]]]) -> int:
 
 
 def _checked(check: Any, lists: Any, key: str, lengths: tuple[int, ...], source: str | None) -> Floats:
-    """Return nested lists as an array after their lengths and `check` (of a number) hold."""
+    """Return nested lists as an array; validate their lengths, and the numbers with `check`."""
     _check_lengths(lists, key, lengths, source)
     try:
         values: Floats = np.asarray(lists, np.float64)
