@@ -8,7 +8,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from fairweir._core import Ack, Loss, LostPacket, Sent, Start, __version__
+from fairweir._core import Ack, AckedPacket, Loss, LostPacket, Sent, Start, __version__
 from fairweir.ccas.cca import Cca
 from fairweir.errors import CcaError, ConfigError, ControllerError, FairweirError, PolicyError
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ack",
+    "AckedPacket",
     "Bytes",
     "Capture",
     "Cca",

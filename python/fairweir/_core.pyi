@@ -5,6 +5,7 @@ from typing import Any, Literal, final
 
 __all__ = [
     "Ack",
+    "AckedPacket",
     "GameController",
     "GameQuery",
     "GameState",
@@ -148,7 +149,7 @@ class Loss(_Event):
     """A loss episode starts."""
 
     @property
-    def cause(self) -> Literal["dupack", "ecn", "timeout"]: ...
+    def cause(self) -> Literal["dupack", "ecn", "timeout", "persistent_congestion"]: ...
     @property
     def prior_inflight(self) -> int: ...
 
@@ -160,6 +161,21 @@ class Sent(_Event):
     def seq(self) -> int: ...
     @property
     def is_retransmit(self) -> bool: ...
+
+@final
+class AckedPacket:
+    """A packet was delivered: cumulatively acknowledged or SACKed."""
+
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def sent_ns(self) -> int: ...
+    @property
+    def was_retransmitted(self) -> bool: ...
+    @property
+    def is_app_limited(self) -> bool: ...
 
 @final
 class LostPacket:

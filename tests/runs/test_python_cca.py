@@ -145,7 +145,7 @@ def test_a_fault_keeps_the_exception_behind_it(write: Write) -> None:
     assert isinstance(error.__cause__, KeyError)
 
 
-@pytest.mark.parametrize("handler", ["on_loss", "on_send", "on_packet_lost", "on_recovered"])
+@pytest.mark.parametrize("handler", ["on_loss", "on_send", "on_packet_lost", "on_packet_acked", "on_recovered"])
 def test_every_handler_is_called_and_its_faults_are_reported(write: Write, handler: str) -> None:
     body = "def on_ack(self, ack): self.cwnd_bytes += 1500\ndef on_loss(self, loss): self.cwnd_bytes = 3000\n"
     error = fault(write(body + f"def {handler}(self, event): raise ValueError('{handler} was called')"))

@@ -24,6 +24,11 @@ pub trait Controller: Debug + Send {
     /// A packet was declared lost (each one, unlike [`on_loss`](Controller::on_loss)); only if [`Interests::lost`].
     fn on_packet_lost(&mut self, _lost: &LostPacket, _cx: &mut Context<'_>) {}
 
+    /// A packet was delivered (each one, unlike [`on_ack`](Controller::on_ack)); only if [`Interests::acked`]. The
+    /// packets of an ACK come before its losses, and its `on_ack` comes last. Without SACK a packet is reported when it is
+    /// cumulatively acknowledged.
+    fn on_packet_acked(&mut self, _acked: &AckedPacket, _cx: &mut Context<'_>) {}
+
     /// The maximum inflight.
     fn cwnd(&self) -> Bytes;
 
@@ -73,6 +78,8 @@ pub struct Interests {
     pub sent: bool,
     /// Whether to call [`Controller::on_packet_lost`].
     pub lost: bool,
+    /// Whether to call [`Controller::on_packet_acked`].
+    pub acked: bool,
     /// Whether to fill [`Ack::rate`].
     pub rate_sample: bool,
     /// In recovery cwnd alone limits sending, as Linux does for algorithms with `cong_control`; otherwise the transport
@@ -80,6 +87,26 @@ pub struct Interests {
     pub own_recovery: bool,
     /// The algorithm reacts to [`Ack::marked`] itself (DCTCP): the transport starts no episode for marks.
     pub own_ecn: bool,
+    /// The rules of loss recovery that the transport follows.
+    pub recovery: Recovery,
+}
+
+/// The rules by which the transport recovers from loss, and by which it reports loss to the controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// TCP, as Linux implements it: [`Controller::on_loss`] reports the start of an episode, and when the retransmission
+    /// timer expires, all that was sent an RTT ago is lost ([`Cause::Timeout`]).
+    #[default]
+    Tcp,
+    /// QUIC (RFC 9002): [`Controller::on_loss`] follows every batch of losses and every ACK that reports marks, and the
+    /// algorithm decides which of them belong to one episode. When the timer expires (a PTO, §6.2), the two oldest packets
+    /// outstanding are sent again and nothing is declared lost. The ACK that ends a period of persistent congestion (§7.6)
+    /// reports [`Cause::PersistentCongestion`]. [`Cause::Timeout`] does not occur, and no proportional rate reduction is
+    /// applied.
+    ///
+    /// **Deviations from RFC 9002**: losses are detected as in TCP; a retransmission has the number of the original; the
+    /// timer starts again when the oldest packet outstanding is delivered or sent, not with every packet.
+    Quic,
 }
 
 /// The state of loss recovery, by the kernel's names (`enum tcp_ca_state`).
@@ -226,6 +253,8 @@ pub enum Cause {
     Ecn,
     /// Retransmission timeout.
     Timeout,
+    /// Everything sent during three probe timeouts was lost (RFC 9002 §7.6); only with [`Recovery::Quic`].
+    PersistentCongestion,
 }
 
 /// A loss episode starts.
@@ -246,6 +275,19 @@ pub struct LostPacket {
     pub seq: u64,
     /// Time of its last transmission.
     pub sent: Time,
+}
+
+/// A packet was delivered: cumulatively acknowledged or SACKed.
+#[derive(Clone, Copy, Debug)]
+pub struct AckedPacket {
+    /// Packet number.
+    pub seq: u64,
+    /// Time of its last transmission.
+    pub sent: Time,
+    /// Whether it was sent more than once: its RTT is ambiguous.
+    pub was_retransmitted: bool,
+    /// Whether the application limited the sender just before this ACK: cwnd had room, and there was nothing to send.
+    pub is_app_limited: bool,
 }
 
 /// A packet was sent.

@@ -50,5 +50,6 @@ pub mod tree;
 
 pub use algorithm::{Algorithm, Build, BuildError, Row, Start, defaults, typed};
 pub use controller::{
-    Ack, CaState, Cause, Context, Controller, Decision, Fault, Interests, Loss, LostPacket, RateSample, Sender, Sent,
+    Ack, AckedPacket, CaState, Cause, Context, Controller, Decision, Fault, Interests, Loss, LostPacket, RateSample,
+    Recovery, Sender, Sent,
 };

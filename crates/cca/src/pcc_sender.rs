@@ -1,7 +1,7 @@
 //! The sending side of the PCC family: packets leave at the rate on trial, or else at the base rate.
 
 use crate::monitor_interval::{Monitor, Report};
-use crate::{Ack, Context, Interests, LostPacket, Start};
+use crate::{Ack, Context, Interests, LostPacket, Recovery, Start};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate};
 use rand::Rng;
 
@@ -24,8 +24,15 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// Calls that the family needs from the transport.
-    pub const INTERESTS: Interests =
-        Interests { sent: true, lost: true, rate_sample: false, own_recovery: true, own_ecn: false };
+    pub const INTERESTS: Interests = Interests {
+        sent: true,
+        lost: true,
+        acked: false,
+        rate_sample: false,
+        own_recovery: true,
+        own_ecn: false,
+        recovery: Recovery::Tcp,
+    };
 
     /// Starts a connection with a trial of `rate`; trials have at least `min_packets`.
     pub fn new(start: &Start, rate: Rate, min_packets: u64) -> Sender {

@@ -279,7 +279,7 @@ impl Bench {
         let (state, count) = match cause {
             Cause::Dupack => (CaState::Recovery, &mut self.episodes.0),
             Cause::Ecn => (CaState::Cwr, &mut self.episodes.1),
-            Cause::Timeout => (CaState::Loss, &mut self.episodes.2),
+            Cause::Timeout | Cause::PersistentCongestion => (CaState::Loss, &mut self.episodes.2),
         };
         *count += 1;
         self.sender.ca_state = state;

@@ -78,7 +78,7 @@ impl Hand {
         self.sender.ca_state = match cause {
             Cause::Dupack => CaState::Recovery,
             Cause::Ecn => CaState::Cwr,
-            Cause::Timeout => {
+            Cause::Timeout | Cause::PersistentCongestion => {
                 self.sender.lost_out = self.sender.packets_out();
                 CaState::Loss
             }

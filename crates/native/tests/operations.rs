@@ -272,7 +272,7 @@ impl Model {
         self.sender.ca_state = match cause {
             Cause::Dupack => CaState::Recovery,
             Cause::Ecn => CaState::Cwr,
-            Cause::Timeout => CaState::Loss,
+            Cause::Timeout | Cause::PersistentCongestion => CaState::Loss,
         };
         let loss = Loss { cause, prior_inflight, sender: &self.sender };
         self.controller.on_loss(&loss, &mut Context { now: self.now, rng: &mut self.rng });

@@ -1,6 +1,6 @@
 //! A Python object as a controller.
 
-use crate::events::{Ack, Loss, LostPacket, Sent, Start};
+use crate::events::{Ack, AckedPacket, Loss, LostPacket, Sent, Start};
 use fairweir_cca::{self as cca, BuildError, Context, Controller, Fault, Interests};
 use fairweir_units::{Bytes, Rate};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -75,6 +75,7 @@ impl PyController {
         let interests = Interests {
             sent: overrides("on_send").map_err(raised)?,
             lost: overrides("on_packet_lost").map_err(raised)?,
+            acked: overrides("on_packet_acked").map_err(raised)?,
             rate_sample: true,
             own_recovery: object.getattr("own_recovery").and_then(|v| v.extract()).map_err(raised)?,
             ..Interests::default()
@@ -231,6 +232,19 @@ impl Controller for PyController {
         Python::attach(|py| {
             let event = LostPacket { now_ns: cx.now.as_nanos(), seq: lost.seq, sent_ns: lost.sent.as_nanos() };
             self.call(py, intern!(py, "on_packet_lost"), Bound::new(py, event).map(Bound::into_any));
+        });
+    }
+
+    fn on_packet_acked(&mut self, acked: &cca::AckedPacket, cx: &mut Context<'_>) {
+        Python::attach(|py| {
+            let event = AckedPacket {
+                now_ns: cx.now.as_nanos(),
+                seq: acked.seq,
+                sent_ns: acked.sent.as_nanos(),
+                was_retransmitted: acked.was_retransmitted,
+                is_app_limited: acked.is_app_limited,
+            };
+            self.call(py, intern!(py, "on_packet_acked"), Bound::new(py, event).map(Bound::into_any));
         });
     }
 

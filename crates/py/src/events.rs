@@ -110,6 +110,7 @@ event! {
             cca::Cause::Dupack => "dupack",
             cca::Cause::Ecn => "ecn",
             cca::Cause::Timeout => "timeout",
+            cca::Cause::PersistentCongestion => "persistent_congestion",
         },
         prior_inflight: u64 => this.prior_inflight,
     }
@@ -131,6 +132,17 @@ pub struct LostPacket {
     pub now_ns: u64,
     pub seq: u64,
     pub sent_ns: u64,
+}
+
+/// A packet was delivered.
+#[pyclass(module = "fairweir", get_all)]
+#[derive(Debug, Default)]
+pub struct AckedPacket {
+    pub now_ns: u64,
+    pub seq: u64,
+    pub sent_ns: u64,
+    pub was_retransmitted: bool,
+    pub is_app_limited: bool,
 }
 
 impl Ack {

@@ -32,6 +32,7 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<events::Start>()?;
     m.add_class::<events::Ack>()?;
     m.add_class::<events::Loss>()?;
+    m.add_class::<events::AckedPacket>()?;
     m.add_class::<events::LostPacket>()?;
     m.add_class::<events::Sent>()?;
     m.add_function(wrap_pyfunction!(units::parse_time, m)?)?;

@@ -111,6 +111,11 @@ impl Receiver {
         AckOut { at, cum: self.rcv_nxt, log: self.log_base.wrapping_add(self.log.len() as u32), ce: self.ce }
     }
 
+    /// Returns the packet numbers in the log up to `to`, which the sender has yet to read.
+    pub(crate) fn unread_log(&self, to: u32) -> impl Iterator<Item = u64> {
+        self.log.iter().take(to.wrapping_sub(self.log_base) as usize).copied()
+    }
+
     /// The sender reads the log up to `to`, one packet number at a time.
     #[inline]
     pub(crate) fn read_log(&mut self, to: u32) -> Option<u64> {

@@ -55,6 +55,11 @@ impl<T: Copy + Default> Ring<T> {
         true
     }
 
+    /// Returns the records, the oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        (self.head..self.tail).map(|i| &self.slots[i & (self.slots.len() - 1)])
+    }
+
     /// Removes all records.
     pub(crate) fn clear(&mut self) {
         (self.head, self.tail) = (0, 0);

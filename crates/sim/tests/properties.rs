@@ -3,7 +3,7 @@
 mod common;
 
 use common::{PACKET, droptail, dumbbell, flow, infinite, link, max_min_ratio, run, throughputs};
-use fairweir_cca::{Ack, Context, Controller, Interests, Loss, Sent};
+use fairweir_cca::{Ack, AckedPacket, Context, Controller, Interests, Loss, Recovery, Sent};
 use fairweir_path::link::{ConstantConfig, TraceConfig};
 use fairweir_path::loss::IidLossConfig;
 use fairweir_path::{ConfigError, ElementConfig, LinkConfig};
@@ -22,20 +22,31 @@ struct Erratic {
     pacing: Option<Rate>,
     own_recovery: bool,
     sack: bool,
+    recovery: Recovery,
+    acked_since_ack: u64,
     violations: Arc<AtomicU64>,
 }
 
 impl Controller for Erratic {
+    fn on_packet_acked(&mut self, acked: &AckedPacket, cx: &mut Context<'_>) {
+        assert!(acked.sent < cx.now);
+        self.acked_since_ack += 1;
+    }
     fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        // Each packet is reported once, before the ACK that counts it.
+        assert!(!self.sack || self.acked_since_ack == ack.acked);
+        self.acked_since_ack = 0;
         let known = ack.sender.snd_una + ack.sender.sacked_out;
         assert!(ack.sender.delivered == known || !self.sack && ack.sender.delivered > known);
-        assert!(ack.sender.inflight() <= ack.sender.packets_out());
+        // Probes are in flight besides the packets that they repeat.
+        let probes = if self.recovery == Recovery::Quic { ack.sender.retrans_out } else { 0 };
+        assert!(ack.sender.inflight() <= ack.sender.packets_out() + probes);
         self.cwnd = 1 + u64::from(rand::Rng::next_u32(cx.rng)) % 120;
     }
     fn on_loss(&mut self, _: &Loss<'_>, _: &mut Context<'_>) {}
     fn on_send(&mut self, sent: &Sent<'_>, _: &mut Context<'_>) {
         // Rate reduction has a window of its own; without it, what leaves must fit (one packet may always).
-        if self.own_recovery && sent.sender.inflight() > self.cwnd.max(1) {
+        if self.own_recovery && self.recovery == Recovery::Tcp && sent.sender.inflight() > self.cwnd.max(1) {
             self.violations.fetch_add(1, Relaxed);
         }
     }
@@ -46,7 +57,14 @@ impl Controller for Erratic {
         self.pacing
     }
     fn interests(&self) -> Interests {
-        Interests { sent: true, rate_sample: true, own_recovery: self.own_recovery, ..Interests::default() }
+        Interests {
+            sent: true,
+            acked: true,
+            rate_sample: true,
+            own_recovery: self.own_recovery,
+            recovery: self.recovery,
+            ..Interests::default()
+        }
     }
 }
 
@@ -59,6 +77,7 @@ struct Shape {
     sack: bool,
     pacing_mbps: Option<u64>,
     own_recovery: bool,
+    quic: bool,
     gso: u64,
     seed: u64,
     packets: u64,
@@ -68,7 +87,7 @@ struct Shape {
 fn shape() -> impl Strategy<Value = Shape> {
     (
         (1..60u64, prop_oneof![Just(0u32), 0..200_000_000u32], prop_oneof![Just(0u32), 0..200_000_000u32], 1..5u64),
-        (any::<bool>(), proptest::option::of(1..40u64), any::<bool>(), 1..9u64),
+        (any::<bool>(), proptest::option::of(1..40u64), any::<bool>(), 1..9u64, any::<bool>()),
         (any::<u64>(), 1..400u64, 1..4usize),
     )
         .prop_map(|(a, b, c)| Shape {
@@ -80,6 +99,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             pacing_mbps: b.1,
             own_recovery: b.2,
             gso: b.3,
+            quic: b.4,
             seed: c.0,
             packets: c.1,
             hops: c.2,
@@ -119,6 +139,8 @@ proptest! {
                 pacing: shape.pacing_mbps.map(Rate::from_mbps),
                 own_recovery: shape.own_recovery,
                 sack: shape.sack,
+                recovery: if shape.quic { Recovery::Quic } else { Recovery::Tcp },
+                acked_since_ack: 0,
                 violations: violations.clone(),
             })),
             &mut |_| ControlFlow::Continue(()),
@@ -129,7 +151,9 @@ proptest! {
             prop_assert!(f.completion_s.is_some(), "flow {} delivered {} of {}", f.id, f.delivered_pkts, shape.packets);
             prop_assert_eq!(f.delivered_pkts, shape.packets);
             prop_assert_eq!(f.sent_pkts, shape.packets + f.retransmits);
-            prop_assert!(f.lost_pkts >= f.retransmits, "{} lost, {} sent again", f.lost_pkts, f.retransmits);
+            // A probe is sent again without being lost.
+            let probes = if shape.quic { 2 * f.timeouts } else { 0 };
+            prop_assert!(f.lost_pkts + probes >= f.retransmits, "{} lost, {} sent again", f.lost_pkts, f.retransmits);
             prop_assert_eq!(f.loss_rate, f.lost_pkts as f64 / (f.lost_pkts + f.delivered_pkts) as f64);
             sent += f.sent_pkts;
         }

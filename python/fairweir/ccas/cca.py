@@ -63,6 +63,9 @@ class Cca:
     def on_packet_lost(self, lost: _core.LostPacket) -> None:
         """Handle the loss of one packet; called for each lost packet, but only if a subclass overrides it."""
 
+    def on_packet_acked(self, acked: _core.AckedPacket) -> None:
+        """Handle the delivery of one packet; called for each packet before `on_ack`, if a subclass overrides it."""
+
     @property
     def cwnd(self) -> NoReturn:
         """Raise an error: names without a unit are rejected, because an assignment to them would have no effect."""

@@ -4,7 +4,7 @@ use super::{Flow, Record};
 use crate::item::AckItem;
 use crate::net::Net;
 use crate::watch::Watch;
-use fairweir_cca::{Ack, CaState, RateSample};
+use fairweir_cca::{Ack, AckedPacket, CaState, RateSample};
 use fairweir_units::{Dur, Time};
 
 /// Packets delivered by an ACK.
@@ -116,12 +116,61 @@ impl Flow {
         self.sample_rtt(rtt);
         self.recovery.rack.on_delivered(sent, newest, rtt);
         self.timers.on_progress(&self.sender, now);
-        let rate = if self.interests.rate_sample {
+        let rate =
+            if self.reads_records { self.read_records(cum - cum_acked, newest, now) } else { RateSample::default() };
+        Delivery { acked, cum_acked, newest: Some((newest, sent)), rtt: Some(rtt), marked, lost: 0, rate }
+    }
+
+    /// Returns the rate sample of an ACK that delivered the packets `from..=newest`, and reports each of them, as far as
+    /// the controller wants these.
+    #[inline]
+    fn read_records(&mut self, from: u64, newest: u64, now: Time) -> RateSample {
+        if self.interests.acked {
+            self.report_deliveries(from, newest, now);
+        }
+        if self.interests.rate_sample {
             self.rate.sample(self.records.get(newest), &self.sender, now)
         } else {
             RateSample::default()
-        };
-        Delivery { acked, cum_acked, newest: Some((newest, sent)), rtt: Some(rtt), marked, lost: 0, rate }
+        }
+    }
+
+    /// Reports the packets `from..=newest`, which arrived in order.
+    #[cold]
+    #[inline(never)]
+    fn report_deliveries(&mut self, from: u64, newest: u64, now: Time) {
+        let is_app_limited = self.is_app_limited_before(newest + 1 - from);
+        for seq in from..=newest {
+            self.report_delivery(seq, is_app_limited, now);
+        }
+    }
+
+    /// Reports the packets that `ack` delivers, before the scoreboard knows of them.
+    #[cold]
+    #[inline(never)]
+    fn report_deliveries_of(&mut self, ack: &AckItem, now: Time) {
+        let is_app_limited = self.is_app_limited_before(0);
+        let una = self.sender.snd_una;
+        let mut delivered: Vec<u64> = self.route.receiver.unread_log(ack.log).filter(|&seq| seq >= una).collect();
+        delivered.extend((una..ack.cum).filter(|&seq| !self.records.get(seq).has(Record::SACKED)));
+        delivered.sort_unstable();
+        delivered.dedup();
+        for seq in delivered {
+            self.report_delivery(seq, is_app_limited, now);
+        }
+    }
+
+    /// Whether cwnd had room and there was nothing to send before `acked` packets were delivered.
+    fn is_app_limited_before(&self, acked: u64) -> bool {
+        self.sender.snd_nxt >= self.source.limit() && self.sender.inflight() + acked < self.window.cwnd_pkts
+    }
+
+    /// Calls [`fairweir_cca::Controller::on_packet_acked`].
+    fn report_delivery(&mut self, seq: u64, is_app_limited: bool, now: Time) {
+        let record = self.records.get(seq);
+        let was_retransmitted = record.has(Record::EVER_RETRANS);
+        let acked = AckedPacket { seq, sent: record.sent, was_retransmitted, is_app_limited };
+        self.cc.on_packet_acked(&acked, &mut Flow::context(now, &mut self.rng));
     }
 
     /// The general case: SACKs, duplicate ACKs, retransmissions, losses.
@@ -130,6 +179,9 @@ impl Flow {
         let prior_lost = self.sender.lost;
         let prior_una = self.sender.snd_una;
         let mut delivery = Delivery::default();
+        if self.interests.acked {
+            self.report_deliveries_of(ack, now);
+        }
         if ack.log != self.seen.log {
             self.read_sacks(ack.log, &mut delivery);
         }

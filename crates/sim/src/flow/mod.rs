@@ -9,6 +9,7 @@
 
 mod ack;
 mod pacer;
+mod probe;
 mod rate_sampler;
 mod recovery;
 mod send;
@@ -25,6 +26,7 @@ use fairweir_scenario::Histogram;
 use fairweir_scenario::{Config, FlowSpec};
 use fairweir_units::{Bytes, Time};
 use pacer::Pacer;
+use probe::Silence;
 use rand_chacha::ChaCha8Rng;
 use rate_sampler::RateSampler;
 use recovery::Recovery;
@@ -97,6 +99,8 @@ pub(crate) struct Flow {
     sender: Sender,
     cc: Box<dyn Controller>,
     interests: Interests,
+    /// Whether the controller wants what records of delivered packets say: a rate sample, or the packets themselves.
+    reads_records: bool,
     mss: u64,
     window: SendWindow,
     pacer: Pacer,
@@ -104,6 +108,7 @@ pub(crate) struct Flow {
     seen: SeenAcks,
     recovery: Recovery,
     timers: Timers,
+    silence: Silence,
     records: Window<Record>,
     pub(crate) route: Route,
     source: AppSource,
@@ -130,6 +135,7 @@ impl Flow {
         let mut flow = Flow {
             sender,
             interests,
+            reads_records: interests.rate_sample || interests.acked,
             cc,
             mss: config.packet.0,
             window: SendWindow::new(spec.rwnd, first_packet),
@@ -137,7 +143,8 @@ impl Flow {
             rate: RateSampler::default(),
             seen: SeenAcks::default(),
             recovery: Recovery::new(spec.receiver.sack, spec.ecn && !interests.own_ecn, first_packet),
-            timers: Timers::new(spec),
+            timers: Timers::new(spec, interests.recovery),
+            silence: Silence::default(),
             records: Window::new(),
             route,
             source: AppSource::new(&spec.source, spec.start, config.packet, first_packet),
@@ -224,7 +231,10 @@ impl Flow {
             self.on_reorder_timeout(now);
         }
         if self.timers.rto_deadline(&self.sender) <= now {
-            self.on_timeout(now);
+            match self.interests.recovery {
+                fairweir_cca::Recovery::Tcp => self.on_timeout(now),
+                fairweir_cca::Recovery::Quic => self.on_probe_timeout(now, net),
+            }
         }
         self.pump_now(now, net);
         self.timers.wake_at = self

@@ -27,7 +27,7 @@ pub(super) struct Recovery {
 #[derive(Debug)]
 pub(super) struct Rack {
     /// `RACK.xmit_ts`, `RACK.segment`'s number and `RACK.rtt`: the most recently sent packet that was delivered.
-    sent: Time,
+    pub(super) sent: Time,
     seq: u64,
     rtt: Dur,
     /// All original transmissions below this number were examined.
@@ -117,6 +117,10 @@ impl Flow {
             self.detect_losses_by_dupacks(cum_acked, now);
         }
         let has_new_losses = self.sender.lost > was_lost;
+        if self.interests.recovery == fairweir_cca::Recovery::Quic {
+            self.report_to_quic(has_new_losses, marked, prior_inflight, now);
+            return;
+        }
         match self.sender.ca_state {
             // As in Linux, an ACK that ends an episode starts the next one while losses are left to repair.
             CaState::Open | CaState::Disorder if has_new_losses || (self.recovery.sack && self.sender.lost_out > 0) => {
@@ -157,6 +161,30 @@ impl Flow {
         } else {
             self.recovery.reduction = None;
         }
+    }
+
+    /// QUIC's reports ([`fairweir_cca::Recovery::Quic`]): every batch of losses, every ACK with marks. The state of
+    /// recovery only decides how long a hole may be before it is lost.
+    #[cold]
+    #[inline(never)]
+    fn report_to_quic(&mut self, has_new_losses: bool, marked: u64, prior_inflight: u64, now: Time) {
+        let is_persistent = self.end_silence();
+        if has_new_losses {
+            self.sender.ca_state = CaState::Recovery;
+            self.recovery.high_seq = self.sender.snd_nxt;
+        } else if matches!(self.sender.ca_state, CaState::Open | CaState::Disorder) {
+            // The RTT of a probe is ambiguous, so ACKs are examined as long as one is outstanding.
+            let is_open = self.sender.sacked_out + self.sender.retrans_out == 0;
+            self.sender.ca_state = if is_open { CaState::Open } else { CaState::Disorder };
+        }
+        let loss = if is_persistent { Cause::PersistentCongestion } else { Cause::Dupack };
+        let has_marks = marked > 0 && self.recovery.reacts_to_marks;
+        for cause in [(has_new_losses || is_persistent).then_some(loss), has_marks.then_some(Cause::Ecn)] {
+            let Some(cause) = cause else { continue };
+            let event = Loss { cause, prior_inflight, sender: &self.sender };
+            self.cc.on_loss(&event, &mut Flow::context(now, &mut self.rng));
+        }
+        self.read_controller();
     }
 
     #[inline(never)]

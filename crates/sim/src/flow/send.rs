@@ -144,6 +144,20 @@ impl Flow {
         self.route.send(Departure { at: now, seq, is_retransmission: true }, net);
     }
 
+    /// Sends packet `seq` again without declaring it lost, unless it is.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_probe<W: Watch>(&mut self, seq: u64, now: Time, net: &mut Net<W>) {
+        let record = *self.records.get(seq);
+        let flags = record.flags & Record::LOST | Record::RETRANS | Record::EVER_RETRANS;
+        self.sender.retrans_out += u64::from(!record.has(Record::RETRANS));
+        *self.records.get_mut(seq) = self.rate.record(now, self.sender.delivered, flags);
+        self.recovery.rack.retransmitted.push((seq, now));
+        self.stats.retransmits += 1;
+        self.account_sent(seq, true, now);
+        self.route.send(Departure { at: now, seq, is_retransmission: true }, net);
+    }
+
     #[inline(always)]
     fn account_sent(&mut self, seq: u64, is_retransmit: bool, now: Time) {
         self.stats.sent += 1;

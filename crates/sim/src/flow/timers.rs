@@ -1,6 +1,6 @@
 //! Timers: deadlines, checked lazily when the earliest of them might be due.
 
-use fairweir_cca::Sender;
+use fairweir_cca::{Recovery, Sender};
 use fairweir_scenario::FlowSpec;
 use fairweir_units::{Dur, Time};
 
@@ -8,11 +8,18 @@ use fairweir_units::{Dur, Time};
 const MAX_BACKOFF: u32 = 9;
 /// Timeout before the first RTT sample (RFC 6298 §2.1).
 const INITIAL_RTO: Dur = Dur::from_secs(1);
+/// `kGranularity` (RFC 9002 §6.1.2).
+const PTO_GRANULARITY: Dur = Dur::from_millis(1);
+/// `max_ack_delay` that a QUIC endpoint announces by default (RFC 9000 §18.2).
+const MAX_ACK_DELAY: Dur = Dur::from_millis(25);
 
 /// The retransmission timer, and the start and stop of the flow.
 #[derive(Debug)]
 pub(super) struct Timers {
+    /// Lower bound of the term for the RTT's variation.
     min_rto: Dur,
+    /// The receiver's delay that the timer allows for.
+    max_ack_delay: Dur,
     backoff: u32,
     /// Start of the retransmission timer.
     pub(super) rto_base: Time,
@@ -24,9 +31,14 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    pub(super) fn new(spec: &FlowSpec) -> Timers {
+    pub(super) fn new(spec: &FlowSpec, recovery: Recovery) -> Timers {
+        let (min_rto, max_ack_delay) = match recovery {
+            Recovery::Tcp => (spec.min_rto, Dur::ZERO),
+            Recovery::Quic => (PTO_GRANULARITY, MAX_ACK_DELAY),
+        };
         Timers {
-            min_rto: spec.min_rto,
+            min_rto,
+            max_ack_delay,
             backoff: 0,
             rto_base: Time::ZERO,
             wake_at: spec.start,
@@ -58,15 +70,21 @@ impl Timers {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
-    /// RFC 6298 with Linux's lower bound: srtt + max(4 rttvar, min_rto), doubled at each expiry.
+    /// RFC 6298 with Linux's lower bound, srtt + max(4 rttvar, min_rto), or a PTO (RFC 9002 §6.2.1), doubled at each
+    /// expiry.
     #[inline]
     pub(super) fn rto_deadline_if_outstanding(&self, sender: &Sender) -> Time {
         let rto = if sender.srtt == Dur::ZERO {
             INITIAL_RTO.max(self.min_rto)
         } else {
-            sender.srtt + (sender.rttvar * 4).max(self.min_rto)
+            sender.srtt + (sender.rttvar * 4).max(self.min_rto) + self.max_ack_delay
         };
         self.rto_base + rto * (1 << self.backoff)
+    }
+
+    /// Returns the duration of persistent congestion (RFC 9002 §7.6.1).
+    pub(super) fn persistent_congestion(&self, sender: &Sender) -> Dur {
+        (sender.srtt + (sender.rttvar * 4).max(self.min_rto) + self.max_ack_delay) * 3
     }
 
     /// Returns when the retransmission timer expires.
