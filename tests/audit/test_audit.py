@@ -176,7 +176,7 @@ def test_a_baseline_must_be_of_the_same_battery_and_ccas(tmp_path: Path, capsys:
     path = tmp_path / "results.json"
     run_audit(["reno"], depth=Depth.QUICK, only=ONE_EXHIBIT).save(path)
     assert main(["audit", "reno", "--out", str(tmp_path), "--baseline", str(path)]) == 2
-    assert "the baseline ran the quick battery, this audit runs the default battery" in capsys.readouterr().err
+    assert "the baseline is an audit of depth `quick`, and this audit has depth `default`" in capsys.readouterr().err
     assert main(["audit", "cubic", "--quick", "--out", str(tmp_path), "--baseline", str(path)]) == 2
     assert "hint: it has reno" in capsys.readouterr().err
 

@@ -121,7 +121,7 @@ def test_every_command_has_help(call: Call, command: str) -> None:
         (
             ["sweep", "two.toml"],
             "error: nothing to sweep (two.toml)\n\n"
-            "hint: write --grid link.bottleneck.rate=12Mbps,24Mbps, or a [sweep] table\n",
+            "hint: write --grid link.bottleneck.rate=12Mbps,24Mbps, or add a table [sweep] to the scenario\n",
         ),
         (["list", "cca"], "error: nothing to list: `cca`\n\nhint: did you mean `ccas`?\n"),
         (

@@ -107,7 +107,7 @@ def test_requirements_that_clash_end_with_a_reason(tmp_path: Path, capsys: pytes
     [
         (["error=1.5", "speed=3"], "not a requirement: `speed=3`"),
         (["error=0.5"], "not a ratio above 1: `0.5`"),
-        (["error=60"], "satisfied by any contract: `60`"),
+        (["error=60"], "every contract satisfies this requirement: `60`"),
         (["hops=1", "error=2"], "not a whole number above 1: `1`"),
         (["error=2", "noise=0ms"], "must be positive: `0ms`"),
         (["error=2", "slowest=200Mbps"], "above the slowest"),

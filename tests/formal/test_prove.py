@@ -398,9 +398,12 @@ def test_a_suite_on_another_model_asks_what_it_needs_there(tmp_path: Path, capfd
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["aimd", "--model", "ideal"], "the suite aimd does not run on `ideal` (--model)\n\nhint: known are ccac"),
-        (["cc_probe_slow", "--model", "ccac"], "the suite cc_probe_slow does not run on `ccac`"),
-        (["beliefs", "--model", "ccac"], "--model has no effect on the suite beliefs"),
+        (
+            ["aimd", "--model", "ideal"],
+            "the suite aimd does not support the model `ideal` (--model)\n\nhint: known are ccac",
+        ),
+        (["cc_probe_slow", "--model", "ccac"], "the suite cc_probe_slow does not support the model `ccac`"),
+        (["beliefs", "--model", "ccac"], "--model has no effect for the suite beliefs"),
     ],
 )
 def test_models_that_make_no_sense_are_rejected(
@@ -412,6 +415,6 @@ def test_models_that_make_no_sense_are_rejected(
 
 def test_prove_needs_a_suite(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove"]) == 2
-    assert "which suite of lemmas?" in capsys.readouterr().err
+    assert "no suite of lemmas was given" in capsys.readouterr().err
     assert main(["prove", "--list", "--json"]) == 0
     assert {row["name"] for row in json.loads(capsys.readouterr().out)} == set(SUITES)

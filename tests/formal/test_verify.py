@@ -267,7 +267,7 @@ def test_unknown_is_no_success(capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "which CCA?"),
+        ([], "no CCA was given"),
         (["cc_qdle"], "no such CCA to verify: `cc_qdle`\n\nhint: did you mean `cc_qdel`?"),
         (["cc_qdel", "--model", "cac"], "no such model: `cac` (--model)\n\nhint: did you mean `ccac`?"),
         (

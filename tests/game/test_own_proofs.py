@@ -176,5 +176,5 @@ def test_the_list_says_it(edited: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr(shipped, "by_name", with_mine)
     assert main(["list", "controllers", "--json"]) == 0
     rows = {row["name"]: row["summary"] for row in json.loads(capsys.readouterr().out)["controllers"]}
-    assert rows["mine"].endswith("unproved: changed after its proofs")
+    assert rows["mine"].endswith("not proved: the file was changed after the proofs")
     assert rows["bulk"].endswith("claims proved")

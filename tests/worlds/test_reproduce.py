@@ -158,7 +158,7 @@ def test_a_quick_look_has_fewer_seeds_shorter_runs_and_an_archive_of_its_own(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["thesis-2.1", "--all"], "both --all and names: thesis-2.1"),
+        (["thesis-2.1", "--all"], "--all and IDs exclude each other: thesis-2.1"),
         (["--quick", "--on", "kernel"], "--quick has no effect with --on kernel"),
     ],
 )

@@ -28,12 +28,12 @@ DIFFERS = 1
 
 
 def agree(
-    ccas: Annotated[str, typer.Option("--ccas", metavar="A,B", help="Controllers.")] = ",".join(CCAS),
+    ccas: Annotated[str, typer.Option("--ccas", metavar="A,B", help="Controllers to compare.")] = ",".join(CCAS),
     scenarios: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Scenario files; each flow's controller is replaced. Default: the shipped scenarios agree/.",
+            help="Scenario files; each flow's controller is replaced. Default: the shipped scenarios in agree/.",
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run only every fourth scenario, with fewer seeds.")] = False,
@@ -47,10 +47,14 @@ def agree(
     workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a matrix of controllers and scenarios in both worlds and report where they differ, and by how much.
+    """Run controllers and scenarios in the simulator and on the kernel; report which results differ, and by how much.
 
-    Exit 0: at least 80 % of the judged cells agree; 1: fewer; 2: could not run, or no cell was judged; 130:
-    interrupted; the same command resumes.
+    A cell is one controller in one scenario; a cell is judged if its kernel runs are usable.
+
+    Exit 0: at least 80 % of the judged cells agree.
+    Exit 1: fewer agree.
+    Exit 2: the command could not run, or no cell was judged.
+    Exit 130: interrupted; the same command resumes.
     """
     names = [name.strip() for name in ccas.split(",") if name.strip()]
     for name in names:

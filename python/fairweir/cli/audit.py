@@ -1,4 +1,4 @@
-"""``fairweir audit``: the battery on one or more CCAs."""
+"""``fairweir audit``: all exhibits for one or more CCAs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,15 @@ def audit(
             metavar="CCA...", help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml, tree.json."
         ),
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs: seconds per CCA.")] = False,
-    deep: Annotated[bool, typer.Option("--deep", help="More points, longer runs, ten seeds; many minutes.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer points and shorter runs: takes seconds per CCA.")
+    ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="More points, longer runs, ten seeds: takes many minutes.")
+    ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="EXHIBIT", help="Run only this exhibit, or all with this prefix; may repeat."),
+        typer.Option("--only", metavar="EXHIBIT", help="Run only this exhibit, or all with this prefix. Repeatable."),
     ] = None,
     seeds: Annotated[
         int | None, typer.Option("--seeds", min=2, max=1000, help="Runs per point; default 3, with --deep 10.")
@@ -48,7 +52,7 @@ def audit(
     baseline: Annotated[
         Path | None,
         typer.Option(
-            "--baseline", metavar="FILE", help="Compare with an earlier results.json; exit 1 if anything worsened."
+            "--baseline", metavar="FILE", help="Compare with an earlier results.json; exit 1 only if a claim worsened."
         ),
     ] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default one per core.")] = None,
@@ -56,8 +60,10 @@ def audit(
 ) -> None:
     """Audit congestion controllers: a verdict for each claim, with evidence that can be replayed.
 
-    Exit 0: no claim fails; 1: a claim fails (with --baseline: something worsened); 2: bad input; 130: interrupted,
-    finished runs are stored.
+    Exit 0: no claim fails.
+    Exit 1: a claim fails (with --baseline: a claim worsened).
+    Exit 2: bad input, or the command could not run.
+    Exit 130: interrupted; finished runs are stored.
     """
     if quick and deep:
         raise ConfigError("--quick and --deep exclude each other", hint="leave out one of them")
@@ -109,9 +115,9 @@ def _baseline(path: Path, depth: Depth, ccas: list[str]) -> AuditResults:
     before = AuditResults.load(path)
     if before.depth != depth:
         raise ConfigError(
-            f"the baseline ran the {before.depth} battery, this audit runs the {depth} battery",
+            f"the baseline is an audit of depth `{before.depth}`, and this audit has depth `{depth}`",
             source=str(path),
-            hint="use the option of the baseline: --quick, --deep or neither",
+            hint="use the same option as the baseline: --quick, --deep or neither",
         )
     if not any(before.cca(cca) for cca in ccas):
         raise ConfigError(

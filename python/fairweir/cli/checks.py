@@ -17,12 +17,12 @@ from fairweir.errors import FairweirError, KernelError
 from fairweir.guard import daemon as guard_daemon
 from fairweir.play import kernel
 
-#: A package of each extra, the extra, and what that serves.
+#: A package of each extra -> the extra, and the commands that need it.
 EXTRAS = {
     "matplotlib": ("plots", "--plot, figures"),
     "z3-solver": ("formal", "verify, prove, synth, contract, fluid, tradeoff"),
     "scikit-learn": ("guard", "guard, synth of games"),
-    "av": ("video", "video tables, video run --live"),
+    "av": ("video", "video tables, video live"),
     "distributed": ("cluster", "sweep --cluster"),
 }
 
@@ -34,10 +34,10 @@ class Check:
     Attributes
     ----------
     name : str
-    status : "ok", "missing" (something optional cannot be done) or "broken" (the simulator cannot be trusted)
+    status : "ok", "missing" (an optional requirement is not met) or "broken" (the simulator is not reliable)
     detail : str, the finding
-    serves : str, what depends on it
-    hint : str, how to get it
+    serves : str, the commands that depend on it
+    hint : str, how to meet the requirement
     """
 
     name: str
@@ -48,7 +48,7 @@ class Check:
 
 
 def examine() -> list[Check]:
-    """Check everything that some part of fairweir needs."""
+    """Check the requirements of all parts of fairweir."""
     return [
         Check("fairweir", "ok", f"{__version__}, Python {platform.python_version()}", "everything"),
         Check("machine", "ok", f"{_cores()}, {_memory()}, Linux {platform.release()}", "speed"),
@@ -60,16 +60,16 @@ def examine() -> list[Check]:
 
 
 def clean() -> dict[str, Any]:
-    """Unload every controller that was loaded permanently, and restore defaults, also after a crash.
+    """Unload all controllers that were loaded permanently, also after a crash, and restore defaults.
 
     Returns
     -------
-    dict; ``unloaded``, ``default_restored``, ``left_without_default`` (network namespaces), ``guard_filters`` (how many
-    a killed guard had left; absent without the daemon)
+    dict; ``unloaded``, ``default_restored``, ``left_without_default`` (network namespaces), ``guard_filters`` (their
+    number, left by a killed guard; absent without the daemon)
 
     Raises
     ------
-    KernelError : no helper, no root, or something that the kernel does not release
+    KernelError : the helper or root permission is missing, or the kernel does not release a resource
     """
     kernel.find_helper()
     kernel.need_root("unloading controllers")
@@ -89,7 +89,7 @@ def _memory() -> str:
 
 
 def _simulator() -> Check:
-    """Run a link of 96 Mbit/s twice: it must be full, and both runs identical."""
+    """Run a scenario with a link of 96 Mbit/s twice, and check that both runs are identical."""
     from fairweir.play.run import run
     from fairweir.scenario.dumbbell import dumbbell
 
@@ -125,16 +125,16 @@ def _compiler() -> Check:
     return _program(("cc", "gcc", "clang"), "C compiler", "your own .bpf.c in the simulator", "apt-get install gcc")
 
 
-#: How to install what the helper finds missing, by the name of its check.
+#: Name of a check of the helper -> how to meet its requirement.
 _HINTS = {
-    "root": "use sudo for those commands",
-    "Linux 6.1 or later": "a newer kernel",
-    "kernel type information": "a kernel with CONFIG_DEBUG_INFO_BTF",
+    "root": "run these commands with sudo",
+    "Linux 6.1 or later": "install a newer kernel",
+    "kernel type information": "install a kernel with CONFIG_DEBUG_INFO_BTF",
     "clang for BPF": "apt-get install clang libbpf-dev",
-    "BPF struct_ops": "a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT",
+    "BPF struct_ops": "install a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT",
     "TUN devices": "modprobe tun",
 }
-#: What needs each of them; all others are for ``--on kernel``.
+#: Name of a check of the helper -> the commands that need it; the other checks are for ``--on kernel``.
 _SERVES = {
     "root": "--on kernel, kernel load",
     "Linux 6.1 or later": "BPF controllers",
@@ -145,7 +145,7 @@ _SERVES = {
 
 
 def _kernel_world() -> list[Check]:
-    """Let the helper check everything; without it, report that."""
+    """Return the checks that the helper makes; without the helper, one check that reports this."""
     name, serves = "kernel world", "--on kernel, agree, kernel load"
     try:
         helper = kernel.find_helper()

@@ -1,4 +1,4 @@
-"""Names and summaries of the commands, without importing their modules, which takes seconds."""
+"""Names and summaries of the commands. Their modules are not imported, because imports take seconds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import inspect
 from pathlib import Path
 
-#: Where each command is, in the order of the help text: a module and the function (or group of commands) in it.
+#: Command, in the order of the help text -> its module, and its function or group of commands there.
 COMMANDS = {
     "audit": "fairweir.cli.audit:audit",
     "starve": "fairweir.cli.starve:starve",
@@ -32,7 +32,7 @@ COMMANDS = {
 
 
 def summary(name: str) -> str:
-    """Return the first paragraph of a command's help: read from its source, which is not run."""
+    """Return the first paragraph of a command's help, read from its source file without running it."""
     module, _, attribute = COMMANDS[name].partition(":")
     source = Path(__file__).parent / f"{module.rpartition('.')[2]}.py"
     for node in ast.parse(source.read_text(encoding="utf-8")).body:

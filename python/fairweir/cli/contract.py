@@ -1,4 +1,4 @@
-"""``fairweir contract``: the functions of observations by which flows share a link; one program per subcommand."""
+"""``fairweir contract``: contracts, which determine how flows of a CCA share a link; a module per subcommand."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from fairweir.cli.contract_open_loop import open_loop
 from fairweir.cli.contract_table import table
 from fairweir.errors import ConfigError
 
-#: Flag by which `contract` chose what to do before it had subcommands -> the subcommand.
+#: Flag of `contract` before it had subcommands -> the subcommand that replaced it.
 FORMER_FLAGS = {"--table": "table", "--design": "design", "--open-loop": "open-loop"}
 
 
 class ContractGroup(TyperGroup):
-    """The subcommands; a call without one is answered with the call to write."""
+    """The subcommands; the error for a call without a subcommand has the correct call as its hint."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words behind ``contract``.
+        """Parse the words that follow ``contract``.
 
         Raises
         ------
-        ConfigError : they name no subcommand; the hint is the call with one
+        ConfigError : the first word is not a subcommand; the hint is the call with a subcommand
         """
         is_help = any(word in ctx.help_option_names for word in args)
         if args and not is_help and not ctx.resilient_parsing and args[0] not in self.commands:
@@ -42,13 +42,13 @@ class ContractGroup(TyperGroup):
 contract_app = typer.Typer(
     cls=ContractGroup,
     no_args_is_help=True,
-    help="Rate as a function of delay, loss or marks: derive it from runs or algebra, or design it.",
+    help="Derive or design contracts: a flow's rate as a function of delay, loss or marks.",
 )
 
 
 @contract_app.callback()
 def _contract() -> None:
-    """Rate as a function of delay, loss or marks: derive it from runs or algebra, or design it."""
+    """Derive or design contracts: a flow's rate as a function of delay, loss or marks."""
 
 
 contract_app.command("derive")(derive)

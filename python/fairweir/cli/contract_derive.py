@@ -31,18 +31,22 @@ def derive(
     *,
     settings: Parameters = None,
     capacities: Annotated[
-        str | None, typer.Option(metavar="RATE,...", help="Link rates of the fit; default 24, 48 and 96 Mbps.")
+        str | None, typer.Option(metavar="RATE,...", help="Link rates of the runs; default 24, 48 and 96 Mbps.")
     ] = None,
     flows: Annotated[
         str | None, typer.Option(metavar="N,...", help="Numbers of flows on each link; default 2, 3, 4, 6, 8.")
     ] = None,
     rtprops: Annotated[
         str | None,
-        typer.Option(metavar="TIME,...", help="Rtprops; the first is used for the fit. Default 40, 20, 80 ms."),
+        typer.Option(
+            metavar="TIME,...", help="Rtprops of the flows; the fit uses the first one. Default 40, 20, 80 ms."
+        ),
     ] = None,
     buffer: Annotated[
         str | None,
-        typer.Option(help="Buffer size as in scenarios; default 4, 20 or 1 BDP, chosen by how the CCA fills it."),
+        typer.Option(
+            help="Buffer size as in scenarios; default 4, 20 or 1 BDP, depending on how the CCA fills the buffer."
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs per setting.")] = 2,
     first_seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first run.")] = 1,
@@ -56,10 +60,12 @@ def derive(
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Derive contracts from runs: rate as a function of delay, loss or marks, or report that none exists.
+    """Derive contracts from runs (a flow's rate as a function of delay, loss or marks), or report that none exists.
 
-    Exit 0: every CCA has a contract; 1: one has none; 2: bad input, or runs failed; 130: interrupted, and the same
-    command resumes.
+    Exit 0: every CCA has a contract.
+    Exit 1: a CCA has no contract.
+    Exit 2: bad input, or runs failed.
+    Exit 130: interrupted; the same command resumes.
     """
     from fairweir.contracts.plan import plan_for
 

@@ -1,4 +1,4 @@
-"""``fairweir contract design``: the contract that meets requirements, or why none does."""
+"""``fairweir contract design``: the contract that meets requirements, or the reason why no contract does."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_requirements(texts: list[str]) -> Requirements:
 
     Parameters
     ----------
-    texts : keys of :data:`READERS`; hops defaults to 3 and flows to 4; the minimum observation is the noise
+    texts : with keys of :data:`READERS`; hops defaults to 3, flows to 4, and min_qdelay to the noise
 
     Raises
     ------
@@ -96,15 +96,18 @@ def read_requirements(texts: list[str]) -> Requirements:
         raise ConfigError("the fastest share must be above the slowest", key="fastest", hint=EXAMPLE)
     if requirements.error is not None and requirements.error >= requirements.range:
         raise ConfigError(
-            f"satisfied by any contract: `{requirements.error:g}`",
+            f"every contract satisfies this requirement: `{requirements.error:g}`",
             key="error",
-            hint="use a value below the ratio of fastest and slowest",
+            hint="use a value below fastest / slowest",
         )
     return requirements
 
 
 def scenario_of(design: Design, requirements: Requirements) -> Scenario:
-    """Return flows that follow the contract, with a fair share in mid-range and twice the buffer that they need."""
+    """Return a scenario of flows that follow the contract.
+
+    Their fair share is the geometric mean of the slowest and fastest share; the buffer is twice what they need.
+    """
     tables = flows("", [RTPROP] * requirements.flows, seed=1)
     for table in tables:
         table |= {"cca": design.flow_keys, "oracle_rtprop": True}
@@ -133,9 +136,11 @@ def design(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find a contract that meets requirements, or the bound that rules it out.
+    """Find a contract that meets requirements, or the bound that rules out every contract.
 
-    Exit 0: a contract meets them; 1: none is found; 2: bad input.
+    Exit 0: a contract meets the requirements.
+    Exit 1: no such contract is found.
+    Exit 2: bad input.
     """
     if not design_contract(requirements, scenario, as_json=as_json):
         raise typer.Exit(CLAIM_FAILS)
@@ -163,7 +168,7 @@ def design_contract(texts: list[str], scenario: Path | None, *, as_json: bool) -
         output.stdout.print(found[0].flow_line, soft_wrap=True)
     elif found:
         output.stdout.print(
-            "neither corner contract meets the requirements; no bound of C.1 rules out that another one does",
+            "neither corner contract meets the requirements; no bound of appendix C.1 rules out other contracts",
             soft_wrap=True,
         )
     return is_met

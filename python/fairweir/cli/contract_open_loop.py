@@ -30,7 +30,9 @@ NAMES: dict[str, HeldStatistic] = dict(zip(("qdelay", "loss"), get_args(HeldStat
 def open_loop(
     ccas: Annotated[
         list[str],
-        typer.Argument(metavar="CCA...", help="As for derive, or file.py:function, which returns actions."),
+        typer.Argument(
+            metavar="CCA...", help="As for derive, or FILE.py:FUNCTION, a function that returns changes of the rate."
+        ),
     ],
     *,
     settings: Parameters = None,
@@ -42,10 +44,12 @@ def open_loop(
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Hold one flow's observations constant and find its equilibrium rate.
+    """Hold the delay or loss rate that one flow observes constant, and find the flow's equilibrium rate.
 
-    Exit 0: every CCA has a contract; 1: one has none; 2: bad input, or runs failed; 130: interrupted, and the same
-    command resumes.
+    Exit 0: every CCA has a contract.
+    Exit 1: a CCA has no contract.
+    Exit 2: bad input, or runs failed.
+    Exit 130: interrupted; the same command resumes.
     """
     if plot is not None:
         from fairweir.show.plots import check_plot_path
@@ -57,11 +61,11 @@ def open_loop(
 
 
 def read_held(text: str) -> Held:
-    """Parse fixed observations: ``qdelay=LOW..HIGH`` in times, or ``loss=LOW..HIGH`` in fractions.
+    """Parse the range of a fixed observation: ``qdelay=LOW..HIGH`` with times, or ``loss=LOW..HIGH`` with fractions.
 
     Raises
     ------
-    ConfigError : anything else
+    ConfigError : the text has neither form
     """
     name, _, span = text.partition("=")
     if name not in NAMES:
@@ -77,7 +81,7 @@ def _fraction(text: str) -> float:
 
 
 def derive_held(cca: Cca, held: Held, archive: Archive, workers: int | None) -> ContractResult:
-    """Derive a contract with `held` held: of a function by its zero crossings, of a CCA by where it rests."""
+    """Derive a contract for fixed observations: from a function's zero crossings, or from a CCA's equilibrium rates."""
     from fairweir.contracts.open_loop import held_contract, of_map
 
     name = cca_name(cca)

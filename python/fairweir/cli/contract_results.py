@@ -1,4 +1,4 @@
-"""Common parts of ``contract derive`` and ``contract open-loop``: subjects, options, and output of contracts."""
+"""Common parts of ``contract derive`` and ``contract open-loop``: CCAs, options, and output of contracts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLAIM_FAILS = 1
 
 Parameters = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter of the CCAs, such as exponent=2; may repeat."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter of the CCAs, such as exponent=2. Repeatable."),
 ]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Plot points and fits (png, svg or pdf).")]
 Out = Annotated[
@@ -39,13 +39,13 @@ Workers = Annotated[int | None, typer.Option(min=1, help="Processes; default one
 
 
 def with_parameters(ccas: Sequence[str], settings: Sequence[str] | None) -> list[Cca]:
-    """Return the CCAs, each once, with the parameters that the command line sets."""
+    """Return the CCAs without duplicates, with the parameters that the command line sets."""
     parameters = dict(map(parse_setting, settings or ()))
     return [{**table_of(cca), **parameters} if parameters else cca for cca in dict.fromkeys(ccas)]
 
 
 def archive_of(cca: Cca, out: Path | None) -> Archive:
-    """Return where a CCA's runs are stored."""
+    """Return the store of a CCA's runs."""
     return Archive(out or results_folder("contract", cca_name(cca)))
 
 
@@ -72,7 +72,7 @@ def report_results(results: list[ContractResult], plot: Path | None, *, as_json:
 
 
 def show(results: list[ContractResult]) -> None:
-    """Print the contracts, and their unusual properties."""
+    """Print the contracts, and remarks on them."""
     table = Table("CCA", "contract", "exponent", "R²", "repeats", "buffer", box=None, header_style="bold")
     for result in results:
         power = result.power_exponent

@@ -1,4 +1,4 @@
-"""``fairweir contract table``: the contracts that follow by algebra, and what each costs."""
+"""``fairweir contract table``: the contracts that follow by algebra, and their costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairweir.cli.options import AsJson
 
 
 def table(*, as_json: AsJson = False) -> None:
-    """Print the contracts that follow from conditions of rest, and their costs, without runs (thesis Table 6.2)."""
+    """Print contracts derived from equilibrium conditions, without runs, and their costs (thesis table 6.2)."""
     from fairweir.contracts.analytical import CONDITIONS, Setting, costs
 
     setting = Setting()
@@ -55,15 +55,15 @@ def table(*, as_json: AsJson = False) -> None:
         if said := row.condition.starves or row.condition.note:
             output.stdout.print(f"{', '.join(row.condition.ccas)}: {said}", soft_wrap=True)
     output.stdout.print(
-        "ledbat: no row: its action depends on the delay alone, not on the rate (fairweir contract open-loop ledbat)",
+        "ledbat has no row: its action depends only on the delay, not on the rate (fairweir contract open-loop ledbat)",
         soft_wrap=True,
     )
     output.stdout.print(
         f"qdelay in [{setting.s_min:g}, {setting.s_max:g}] ms, noise {setting.noise:g} ms, rtprop {setting.rtprop:g}"
         f" ms; a loss or mark rate of {setting.per_ms:g} is equivalent to 1 ms; {setting.hops} hops, "
         f"{setting.flows} flows;"
-        " lower is better, except for generality; corner: the steepest contract for its robustness to noise, or "
-        "over hops",
+        " lower is better, except for generality; corner: the steepest contract with its robustness to noise or "
+        "its unfairness over hops",
         style="dim",
         soft_wrap=True,
     )

@@ -20,11 +20,17 @@ STYLES = {"ok": "green", "missing": "yellow", "broken": "red"}
 def doctor(
     undo: Annotated[
         bool,
-        typer.Option("--clean", help="Unload BPF controllers left by `kernel load` or a crash, and restore defaults."),
+        typer.Option(
+            "--clean", help="Unload BPF controllers that `kernel load` or a crash left, and restore defaults."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check what this machine can do, and what to install for the rest; exit 1 if the simulator is broken."""
+    """Check the requirements of all commands on this machine, and print how to meet those that are missing.
+
+    Exit 0: the simulator works.
+    Exit 1: the simulator is broken.
+    """
     if undo:
         undone = clean()
         if as_json:

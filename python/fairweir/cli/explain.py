@@ -1,4 +1,4 @@
-"""``fairweir explain``: beliefs about each flow's path from a capture, and what limited the flow."""
+"""``fairweir explain``: infer from a capture each flow's path parameters, and the factor that limited the flow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def explain(
         Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file of TCP (headers suffice), or a qlog.")
     ],
     flow: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only this flow; flow 1 delivered the most bytes.")
+        int | None, typer.Option(metavar="N", min=1, help="Report only flow N; flow 1 delivered the most bytes.")
     ] = None,
     as_json: AsJson = False,
     plot: Annotated[
@@ -33,10 +33,13 @@ def explain(
         Path | None, typer.Option(metavar="FILE", help="Write an HTML page with tables, findings and figures.")
     ] = None,
 ) -> None:
-    """Report what limited each flow of CAPTURE and what it reveals of the path: bottleneck rate, queue and buffer.
+    """Report what limited each flow of CAPTURE, and infer the path's bottleneck rate, queue and buffer.
 
-    Flows that share a bottleneck are judged together. CAPTURE is a pcap or pcapng of TCP, or a qlog; docs/explain.md.
-    Exit 0: explained; 2: the capture cannot be read or has no such flow; 130: interrupted.
+    Flows that share a bottleneck are analyzed together. docs/explain.md describes the output.
+
+    Exit 0: explained.
+    Exit 2: the capture cannot be read, or does not have the flow.
+    Exit 130: interrupted.
     """
     check_places(plot, report)
     with output.progress_bar(counts=False) as bar:
@@ -73,7 +76,7 @@ def check_places(plot: Path | None, report: Path | None) -> None:
 
     Raises
     ------
-    ConfigError : `plot` is a file, or the directory for `report` is missing
+    ConfigError : `plot` is a file, `report` is a directory, or the directory of `report` is missing
     """
     if plot is not None and plot.exists() and not plot.is_dir():
         raise ConfigError(
@@ -85,7 +88,7 @@ def check_places(plot: Path | None, report: Path | None) -> None:
 
 
 def draw(flows: list[dict[str, Any]], directory: Path) -> None:
-    """Draw each flow into a directory, which is made."""
+    """Draw each flow as a file in a directory, which is created."""
     from fairweir.explain.plots import save_flow_plot
     from fairweir.explain.view import flow_view
 
@@ -95,7 +98,7 @@ def draw(flows: list[dict[str, Any]], directory: Path) -> None:
 
 
 def show(facts: dict[str, Any], document: dict[str, Any]) -> None:
-    """Print what limited a flow, its table, and remarks; text from the capture is never interpreted as markup."""
+    """Print what limited a flow, its table, and findings; text from the capture is never interpreted as markup."""
     output.stdout.print(
         f"flow {facts['flow']}: {facts['src']} to {facts['dst']}", markup=False, soft_wrap=True, style="bold"
     )

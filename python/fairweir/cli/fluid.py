@@ -1,4 +1,4 @@
-"""``fairweir fluid``: weighted AIMD as differential equations: shares and stability."""
+"""``fairweir fluid``: shares and stability of weighted AIMD flows, from differential equations."""
 
 from __future__ import annotations
 
@@ -33,17 +33,20 @@ def fluid(
     scheme: Annotated[str, typer.Argument(metavar="SCHEME", help="wcc_ai, wcc_md, multcp or ewtcp.")],
     weights: Annotated[str, typer.Option(metavar="W,...", help="One weight per flow.")] = "2,1",
     wbar: Annotated[
-        str, typer.Option(metavar="N,...", help="Packets in flight when the buffer is full: C d + K.")
+        str, typer.Option(metavar="N,...", help="Packets in flight when the buffer is full, C d + K (docs/fluid.md).")
     ] = "3.414,5,10,20,50,100",
     psi: Annotated[
         float | None,
         typer.Option(
-            metavar="X", help="Buffer in BDP; default: deep enough that the queue never empties; with --packets: 1."
+            metavar="X",
+            help="Buffer in BDP. Default: deep enough that the queue never empties; with --packets: 1.",
         ),
     ] = None,
     packets: Annotated[
         Literal["sim", "kernel", "both"] | None,
-        typer.Option(help="Also run packets over the same link and compare the ratios with the fluid model."),
+        typer.Option(
+            help="Also simulate packets, or send packets on the kernel, over the same link, and compare the ratios."
+        ),
     ] = None,
     noise: Annotated[
         str, typer.Option(metavar="X,...", help="Simulator: delay ACKs by up to X packet transmission times.")
@@ -64,7 +67,10 @@ def fluid(
 ) -> None:
     """Integrate the fluid model of weighted flows: fixed point or limit cycle, throughputs, response to perturbations.
 
-    Exit 0: every perturbation decays; 1: one does not; 130: interrupted, and with --packets the same command resumes.
+    Exit 0: every perturbation decays.
+    Exit 1: a perturbation does not decay.
+    Exit 2: bad input.
+    Exit 130: interrupted; with --packets the same command resumes.
     """
     from fairweir.show.plots import check_plot_path, save_figure
 
@@ -128,7 +134,7 @@ def fluid(
 
 def _table(rows: list[Analysis]) -> Table:
     table = Table(
-        "wbar, packets", "goes to", "throughput / C", "first / last", "fades by", "rho(Z) as published",
+        "wbar, packets", "converges to", "throughput / C", "first / last flow", "multiplier", "rho(Z) as published",
         box=None, header_style="bold",
     )  # fmt: skip
     for row in rows:
@@ -149,8 +155,8 @@ def _table(rows: list[Analysis]) -> Table:
 def _packets_table(rows: list[Analysis], packet_runs: list[PacketRuns]) -> Table:
     settings = list(dict.fromkeys((row.world, row.noise) for row in packet_runs))
     names = [f"{world}, noise {noise:g}" if world == "sim" else world for world, noise in settings]
-    table = Table("wbar, packets", "fluid", *names, "utilisation", box=None, header_style="bold")
-    table.title = "throughput / that of the last flow"
+    table = Table("wbar, packets", "fluid", *names, "utilization", box=None, header_style="bold")
+    table.title = "throughput divided by that of the last flow"
     found = {(row.wbar, row.world, row.noise): row for row in packet_runs}
     for row in rows:
         here = [found[row.wbar, *setting] for setting in settings]

@@ -51,26 +51,31 @@ def run(
             "--config",
             metavar="FILE",
             parser=file_of("policies"),
-            help="A TOML file of policies, or a name (list policies). SIGHUP reloads it.",
+            help="A TOML file of policies, or a name (see `fairweir list policies`). SIGHUP reloads the file.",
         ),
     ] = None,
     hosts: Annotated[
         Path | None,
-        typer.Option("--hosts", metavar="FILE", help="Sender names to group by, in the format of /etc/hosts."),
+        typer.Option(
+            "--hosts", metavar="FILE", help='Names of senders, in the format of /etc/hosts, for `group = "name"`.'
+        ),
     ] = None,
-    dns: Annotated[bool, typer.Option("--dns", help="Learn sender names from DNS answers on the device.")] = False,
+    dns: Annotated[bool, typer.Option("--dns", help="Learn names of senders from DNS answers on the device.")] = False,
     clamp: Annotated[
-        bool, typer.Option("--clamp", help="Also clamp windows of this host's sockets; do not change forwarded flows.")
+        bool,
+        typer.Option("--clamp", help="Also clamp the windows of this host's sockets; do not limit forwarded flows."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Do not change windows; report what would be done.")
+        bool, typer.Option("--dry-run", help="Do not change windows; report how flows would be limited.")
     ] = False,
     log: Annotated[
         Path | None, typer.Option("--log", metavar="FILE", help="Append each decision as a JSON object.")
     ] = None,
     metrics: Annotated[
         Path | None,
-        typer.Option("--metrics", metavar="FILE", help="Update FILE for node_exporter's textfile collector."),
+        typer.Option(
+            "--metrics", metavar="FILE", help="Write metrics to FILE every 5 s, for node_exporter's textfile collector."
+        ),
     ] = None,
     metrics_listen: Annotated[
         str | None,
@@ -82,7 +87,7 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Guard a network device until interrupted; on exit, even if killed, all changes are undone."""
+    """Limit the flows of a network device until interrupted. On exit, even if killed, all changes are undone."""
     words = ["run", "--interface", interface]
     for option, value in (
         ("--policy", policy),
@@ -104,7 +109,7 @@ def run(
 
 @guard_app.command("status")
 def status(interface: Interface, as_json: AsJson = False) -> None:
-    """Show the flows, windows and counters of a network device's guard."""
+    """Show the flows, windows and counters of the guard on a network device."""
     _become(["status", "--interface", interface, *(["--json"] if as_json else [])])
 
 
@@ -116,12 +121,12 @@ def explain(
     interface: Interface,
     as_json: AsJson = False,
 ) -> None:
-    """Explain the current limits of flows, and how they changed."""
+    """Explain the current limit of each matching flow, and its changes."""
     _become(["explain", flow, "--interface", interface, *(["--json"] if as_json else [])])
 
 
 def _become(words: list[str]) -> NoReturn:
-    """Replace this process by the daemon, which takes over the terminal, signals and exit code."""
+    """Replace this process with the daemon, which then owns the terminal, the signals and the exit code."""
     program = str(find_daemon())
     os.execv(program, [program, *words])  # noqa: S606
 
@@ -164,7 +169,8 @@ def compare(
     for name in ("without", "guarded"):
         if not reported[name]["judged"]:
             output.stderr.print(
-                Text.assemble(("NOT JUDGED", "bold red"), f": the run {name}: packets left late"), soft_wrap=True
+                Text.assemble(("NOT JUDGED", "bold red"), f": the run {name}: packets were released too late"),
+                soft_wrap=True,
             )
 
 
@@ -177,8 +183,8 @@ def _show(reported: dict[str, Any]) -> None:
         ("Jain, services", "jain_services", ".3f"),
         ("Jain, flows", "jain_flows", ".3f"),
         ("utilization", "utilization", ".1%"),
-        ("mean queue, ms", "queue_ms", ".1f"),
-        ("retransmits", "retransmits", ",d"),
+        ("mean queueing delay, ms", "queue_ms", ".1f"),
+        ("retransmissions", "retransmits", ",d"),
     ):
         table.add_row(title, *("-" if side[key] is None else format(side[key], form) for side in (without, guarded)))
     output.stdout.print(table)
@@ -186,7 +192,7 @@ def _show(reported: dict[str, Any]) -> None:
     share = guard["cpu_s"] / max(guard["uptime_s"], 1e-9)
     output.stdout.print(
         f"guard: {guard['summarised']:,} packets, {guard['rewritten']:,} windows reduced, "
-        f"{guard['lost']} summaries lost, {share:.1%} of a core",
+        f"{guard['lost']} packet summaries lost, {share:.1%} of a core",
         soft_wrap=True,
     )
 

@@ -1,4 +1,4 @@
-"""``fairweir guard evaluate``: the report's challenges over random configurations."""
+"""``fairweir guard evaluate``: the challenges of the RateMon report over random configurations."""
 
 from __future__ import annotations
 
@@ -37,11 +37,13 @@ def evaluate_command(
         typer.Option(
             metavar="FILE",
             parser=file_of("policies"),
-            help="Also run these policies (TOML, or a name: list policies); networks on which their forest was "
-            "trained are skipped.",
+            help="Also run this file of policies, or a name (see `fairweir list policies`). Networks on which its "
+            "forest was trained are skipped. Repeatable.",
         ),
     ] = None,
-    world: Annotated[World, typer.Option("--on", help="World to run in; the kernel runs in real time.")] = "sim",
+    world: Annotated[
+        World, typer.Option("--on", help="World to run in: the simulator, or Linux TCP in real time.")
+    ] = "sim",
     duration: Annotated[str, typer.Option(help="Duration of each run; the newcomer starts after 20 %.")] = "100s",
     seed: Annotated[int, typer.Option(min=0, help="Seed for drawing configurations.")] = 1,
     out: Annotated[
@@ -52,7 +54,13 @@ def evaluate_command(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the published challenges with and without receiver-side policies; exit 1 if a claim fails."""
+    """Run the published challenges with and without receiver-side policies, and judge the published claims.
+
+    Exit 0: every claim holds.
+    Exit 1: a claim fails.
+    Exit 2: bad input, or a run failed.
+    Exit 130: interrupted; the same command resumes.
+    """
     if list_only:
         _list(as_json=as_json)
         return
@@ -93,7 +101,7 @@ def evaluate_command(
     else:
         _show(outcomes)
     if results.late:
-        output.stderr.print(f"NOT JUDGED: {len(results.late)} runs: packets left late", soft_wrap=True)
+        output.stderr.print(f"NOT JUDGED: {len(results.late)} runs: packets were released too late", soft_wrap=True)
     if results.failures or len(outcomes) < len(names):
         raise typer.Exit(2)
     if not all(outcome.holds for outcome in outcomes):
@@ -101,7 +109,7 @@ def evaluate_command(
 
 
 def _kept_on_kernel(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept) -> list[ChallengeResult]:
-    """Summarise stored kernel runs of the same configurations, for the treatments that the kernel supports."""
+    """Summarize stored kernel runs of the same configurations, for the treatments that the kernel supports."""
     outcomes = []
     for name, cases in plays.items():
         real = {
@@ -156,7 +164,9 @@ def _learnt(policies: list[Policy]) -> frozenset[Network]:
     for policy in policies:
         learnt = policy.trained_on()
         if learnt is None:
-            output.stderr.print(f"{policy.forest} has no list of training networks: none are skipped", soft_wrap=True)
+            output.stderr.print(
+                f"{policy.forest} has no list of training networks, so no network is skipped", soft_wrap=True
+            )
         avoid |= learnt or frozenset()
     return avoid
 
@@ -187,7 +197,7 @@ def _show(outcomes: list[ChallengeResult]) -> None:
         if one.incomplete:
             title += f" ({one.incomplete} incomplete)"
         table = Table("", box=None, header_style="bold")
-        for heading in ("JFI", "10 %", "utilisation", "10 %", "incumbents", "newcomers"):
+        for heading in ("JFI", "10 %", "utilization", "10 %", "incumbents", "newcomers"):
             table.add_column(heading, justify="right")
         table.add_row(WITHOUT, *_cells(one.without))
         for verdict in one.verdicts:
@@ -211,6 +221,6 @@ def _sentence(verdict: TreatmentResult) -> str:
     published = verdict.published
     return (
         f"{verdict.verdict}: {verdict.treatment}: JFI {verdict.gain_percent:+.1f} % "
-        f"({low:+.1f} to {high:+.1f}), utilisation {verdict.utilization_percent:+.1f} %; "
+        f"({low:+.1f} to {high:+.1f}), utilization {verdict.utilization_percent:+.1f} %; "
         f"{published.source}: {published.words}"
     )

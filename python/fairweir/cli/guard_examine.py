@@ -1,4 +1,4 @@
-"""``fairweir guard examine``: how right a forest is, in the simulator and on real TCP."""
+"""``fairweir guard examine``: the accuracy of a forest, in the simulator and on real TCP."""
 
 from __future__ import annotations
 
@@ -20,20 +20,23 @@ if TYPE_CHECKING:
 
 def examine_command(
     forest: Annotated[Path, typer.Argument(metavar="FOREST", help="A JSON file written by `guard train`.")],
-    world: Annotated[World, typer.Option("--on", help="World to run in; the kernel runs in real time.")] = "sim",
+    world: Annotated[
+        World, typer.Option("--on", help="World to run in: the simulator, or Linux TCP in real time.")
+    ] = "sim",
     runs: Annotated[
-        int, typer.Option(min=1, help="Runs with the forest's mix of CCAs, on networks not in its training set.")
+        int,
+        typer.Option(min=1, help="Number of runs with the forest's mix of CCAs, on networks not in its training set."),
     ] = 20,
     rows: Annotated[int, typer.Option(min=10, help="Examples per run.")] = 300,
     duration: Annotated[
-        str, typer.Option(help="Duration of each run; the newcomer starts after 20 %, the last 20 % is examined.")
+        str, typer.Option(help="Duration of each run; the newcomer starts after 20 %, and the last 20 % is classified.")
     ] = "30s",
     data: Annotated[Path | None, typer.Option(help="Store examples here; finished runs found here are reused.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed for drawing runs.")] = 2,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Test a forest on runs that were not in its training set."""
+    """Measure the accuracy of a forest on runs that were not in its training set."""
     from fairweir.guard.examination import examine, questions, read
 
     document = read(forest)
@@ -48,7 +51,7 @@ def examine_command(
     else:
         _show(sheet)
     if sheet.late:
-        output.stderr.print(f"NOT JUDGED: {sheet.late} runs: packets left late", soft_wrap=True)
+        output.stderr.print(f"NOT JUDGED: {sheet.late} runs: packets were released too late", soft_wrap=True)
 
 
 def _show(sheet: Sheet) -> None:

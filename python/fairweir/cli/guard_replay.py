@@ -1,4 +1,4 @@
-"""``fairweir guard replay``: the decisions that policies would have taken for a capture."""
+"""``fairweir guard replay``: the decisions that policies would have made for a capture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from fairweir.units import Bytes
 
 def replay_command(
     capture: Annotated[
-        Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file captured at the receiver, both directions.")
+        Path,
+        typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file, captured at the receiver in both directions."),
     ],
     config: PolicyFile,
     local: Annotated[
@@ -28,9 +29,9 @@ def replay_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show which flows of a capture a guard would have held, from when, and why; nothing is sent.
+    """Show which flows of a capture a guard would have held, from when, and why. No packet is sent.
 
-    The senders of a capture do not respond: a flow that is limited from the start by a real guard may look different.
+    The senders of a capture do not respond to the guard; a flow that a real guard limits may behave differently.
     """
     from fairweir.guard.replay import replay
     from fairweir.guard.treatments import Policy
@@ -79,4 +80,4 @@ def _show(document: dict[str, Any], *, with_history: bool) -> None:
                 window = "the host's own window" if change["window_bytes"] is None else f"{change['window_bytes']:,} B"
                 output.stdout.print(f"  {change['t_s']:8.1f} s  {window}: {change['why']}", soft_wrap=True)
     managed = ", ".join(document["managed"]) or "no host"
-    output.stderr.print(f"{len(document['flows'])} flows to {managed}; --flow PART explains", soft_wrap=True)
+    output.stderr.print(f"{len(document['flows'])} flows to {managed}; --flow PART prints the reasons", soft_wrap=True)

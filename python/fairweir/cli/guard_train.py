@@ -19,34 +19,39 @@ from fairweir.units import Duration
 if TYPE_CHECKING:
     from fairweir.guard.training import Trained
 
-#: Features of the table; the JSON has all.
+#: Number of features in the printed table; the JSON has all features.
 SHOWN_FEATURES = 10
 
 
 def train(
     model: Annotated[
         Literal["reno-cubic", "vegas-cubic", "combined"],
-        typer.Option(help="Incumbents and newcomers; combined: cubic against bbr and vegas."),
+        typer.Option(help="CCAs of incumbents and newcomers; combined: cubic against bbr and vegas."),
     ],
     *,
     out: Annotated[Path, typer.Option(help="Write the forest to this JSON file.")],
-    runs: Annotated[int, typer.Option(min=10, help="Runs; 30 % are held out for testing.")] = 100,
+    runs: Annotated[int, typer.Option(min=10, help="Number of runs; 30 % are held out for testing.")] = 100,
     rows: Annotated[int, typer.Option(min=10, help="Examples per run.")] = 300,
     duration: Annotated[
         str,
-        typer.Option(help="Duration of each run; the newcomer starts after 20 %, the last 20 % is used for training."),
+        typer.Option(
+            help="Duration of each run; the newcomer starts after 20 %, and the last 20 % is used for training."
+        ),
     ] = "30s",
     unseen: Annotated[
         list[str] | None,
         typer.Option(metavar="CCA", help="Also test on this newcomer, which is not in the training set."),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(min=0, help="Repeat all runs N times with the current forest limiting their flows.")
+        int,
+        typer.Option(
+            min=0, help="Number of further passes, in which the previous forest limits the flows of all runs."
+        ),
     ] = 2,
-    world: Annotated[World, typer.Option("--on", help="World to run in; the kernel needs --rounds 0.")] = "sim",
+    world: Annotated[World, typer.Option("--on", help="World to run in; kernel requires --rounds 0.")] = "sim",
     leaky_features: Annotated[
         bool,
-        typer.Option("--leaky-features", help="Also use age and byte count, which reveal the newcomer."),
+        typer.Option("--leaky-features", help="Also use the features age and byte counts, which reveal the newcomer."),
     ] = False,
     iterations: Annotated[int, typer.Option(min=1, help="Maximum number of trees per class.")] = Shape.iterations,
     leaves: Annotated[int, typer.Option(min=2, help="Maximum number of leaves per tree.")] = Shape.leaves,
@@ -55,7 +60,7 @@ def train(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a classifier on runs: is a flow below, near or above its share?"""
+    """Train a classifier on runs; it decides whether a flow is below, near or above its fair share."""
     from threadpoolctl import threadpool_limits
 
     from fairweir.guard import forest
@@ -64,7 +69,7 @@ def train(
     from fairweir.play.pool import default_workers
 
     if world == "kernel" and rounds:
-        raise ConfigError("rounds with a forest are not available on the kernel", hint="add --rounds 0", key="--rounds")
+        raise ConfigError("further passes are not available on the kernel", hint="add --rounds 0", key="--rounds")
     shape = Shape(iterations, leaves)
     plan = Plan(
         model,
@@ -78,7 +83,7 @@ def train(
         seed,
         world,
     )
-    # More threads than cores that are free wait for each other, busily.
+    # More threads than free cores would spend their time in busy waiting.
     threads = threadpool_limits(limits=workers or default_workers(), user_api="openmp")
     with threads, output.progress_bar(counts=True) as bar:
         task = bar.add_task("", total=None)
@@ -113,7 +118,7 @@ def show(trained: Trained) -> None:
     output.stdout.print(parts)
     output.stdout.print()
     features = Table("feature", box=None, header_style="bold")
-    features.add_column("loss if shuffled", justify="right")
+    features.add_column("loss of accuracy if permuted", justify="right")
     for name, cost in list(trained.importance.items())[:SHOWN_FEATURES]:
         features.add_row(name, f"{cost:.1%}")
     output.stdout.print(features)

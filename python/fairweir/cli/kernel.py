@@ -1,4 +1,4 @@
-"""``fairweir kernel``: Load BPF controllers into this kernel for use by any program."""
+"""``fairweir kernel``: load BPF controllers into this machine's kernel, for use by any program."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from fairweir.errors import CcaError
 from fairweir.play import kernel
 from fairweir.scenario.overrides import parse_setting
 
-kernel_app = typer.Typer(no_args_is_help=True, help="Load BPF controllers into this kernel for use by any program.")
+kernel_app = typer.Typer(
+    no_args_is_help=True, help="Load BPF controllers into this machine's kernel, for use by any program."
+)
 
 LoadedName = Annotated[str, typer.Argument(metavar="NAME", help="A name printed by `fairweir kernel list`.")]
 Params = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter, such as --set theta=5ms; may repeat."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter, such as theta=5ms. Repeatable."),
 ]
 
 
 @kernel_app.callback()
 def _kernel() -> None:
-    """Load BPF controllers into this kernel for use by any program."""
+    """Load BPF controllers into this machine's kernel, for use by any program."""
 
 
 @kernel_app.command("load")
@@ -36,13 +38,15 @@ def load(
         str, typer.Argument(metavar="CCA", help="A shipped BPF controller (frcc, copa, ...), mine.bpf.c, or rule.toml.")
     ],
     called: Annotated[
-        str | None, typer.Option("--name", help="Its name for TCP_CONGESTION; default the controller's name.")
+        str | None, typer.Option("--name", help="Name for TCP_CONGESTION; default: the controller's name.")
     ] = None,
     settings: Params = None,
-    default: Annotated[bool, typer.Option("--default", help="Make it the default for new connections.")] = False,
+    default: Annotated[
+        bool, typer.Option("--default", help="Use the controller by default for new connections.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Load a controller until it is unloaded or the machine restarts; any program can then use it by name."""
+    """Load a controller, so that any program can select it by name until it is unloaded or the machine restarts."""
     if ccas.is_controller_file(name):
         raise CcaError(f"the kernel cannot run a controller file: `{name}`", hint=ccas.WHY_NOT_ON_THE_KERNEL, cca=name)
     source = str(ccas.kernel_c(name)) if ccas.is_bpf_source(name) or ccas.is_rule(name) else name
@@ -64,11 +68,11 @@ def load(
 def unload(
     name: LoadedName,
     force: Annotated[
-        bool, typer.Option("--force", help="Unload it even if it is a network namespace's default.")
+        bool, typer.Option("--force", help="Unload the controller even if it is the default of a network namespace.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Unload a loaded controller; existing connections keep using it until they close."""
+    """Unload a controller; existing connections keep using it until they close."""
     undone = _ask("unloading a controller", ["unload", name, *(["--force"] if force else [])])
     if as_json:
         output.print_json(undone)
@@ -88,14 +92,14 @@ def list_loaded(as_json: AsJson = False) -> None:
         return
     table = Table("name", "cca", "state", "default of", "parameters", box=None, header_style="bold")
     for row in loaded:
-        state = "loaded" if row["is_loaded"] else "not loaded any more: fairweir doctor --clean"
+        state = "loaded" if row["is_loaded"] else "no longer loaded; clean up with: fairweir doctor --clean"
         table.add_row(row["name"], row["cca"], state, ", ".join(row["default_of"]), _shown(row["params"]))
     output.stdout.print(table)
 
 
 @kernel_app.command("params")
 def params(name: LoadedName, settings: Params = None, as_json: AsJson = False) -> None:
-    """Show, or with --set change, the parameters that flows use unless they have their own."""
+    """Show, or change with --set, the default parameters of new flows."""
     change = [json.dumps(_params(settings))] if settings else []
     found = _ask("a loaded controller's parameters", ["params", name, *change])
     if as_json:
@@ -105,14 +109,14 @@ def params(name: LoadedName, settings: Params = None, as_json: AsJson = False) -
 
 
 def show_undone(undone: dict[str, Any]) -> None:
-    """Print what was unloaded, and what new connections use now."""
+    """Print the unloaded controllers, and the controller that new connections use now."""
     output.stdout.print(
         f"unloaded {', '.join(undone['unloaded'])}" if undone["unloaded"] else "no controllers were loaded"
     )
     if undone["default_restored"]:
         output.stdout.print(f"new connections use {undone['default_restored']} again", soft_wrap=True)
     for namespace in undone["left_without_default"]:
-        output.stdout.print(f"{namespace} has lost its default: the kernel uses reno there", soft_wrap=True)
+        output.stdout.print(f"{namespace} has no default any more: the kernel uses reno there", soft_wrap=True)
 
 
 def _ask(what: str, words: Sequence[str]) -> Any:

@@ -1,4 +1,4 @@
-"""``fairweir list``: the available CCAs, scenarios, rules and policies."""
+"""``fairweir list``: the shipped CCAs, scenarios, rules, policies and other files."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from fairweir.documents.suggestions import did_you_mean
 from fairweir.documents.toml import read_document
 from fairweir.errors import ConfigError
 
-#: For the help text; :data:`_SOURCES` has the same.
+#: The keys of :data:`_SOURCES`, for the help text.
 KINDS = (
     "ccas, rules, controllers, exhibits, scenarios, experiments, video, encoders, senders, policies, challenges, "
     "models, queries, suites"
 )
 
 
-#: Units of parameters by the ends of their names (CONTRIBUTING.md); texts have theirs within.
+#: Suffix of a parameter's name -> unit (CONTRIBUTING.md); values that are texts contain their unit.
 _UNITS: Final = {"_pkts": "packets", "_bytes": "bytes", "_mbps": "Mbit/s", "_ms": "ms", "_us": "us", "_s": "s"}
 
 
 def list_all(
     kinds: Annotated[
-        list[str] | None, typer.Argument(metavar="[KIND]...", help=f"{KINDS}, or a CCA's name; default all.")
+        list[str] | None,
+        typer.Argument(metavar="[KIND]...", help=f"{KINDS}, or the name of a CCA; default: all kinds."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +65,7 @@ def list_all(
 
 
 def _parameters(cca: str) -> list[dict[str, Any]]:
-    """Return the parameters of a CCA, each with its unit, if its name or default has one, and its default."""
+    """Return the parameters of a CCA, each with its default, and with its unit if the name or the default has one."""
     rows = []
     for key, value in algorithms()[cca].defaults.items():
         unit = next((unit for suffix, unit in _UNITS.items() if key.endswith(suffix)), "")
@@ -80,7 +81,7 @@ def _ccas() -> list[dict[str, Any]]:
 
 
 def _described(*kinds: str) -> list[dict[str, Any]]:
-    """Return the files of one or several kinds with their `description`."""
+    """Return the files of one or several kinds, each with its `description`."""
     return [
         {"name": name, "summary": _first_line(read_document(file, noun=shipped.KINDS[kind].noun)), "file": str(file)}
         for kind in kinds
@@ -114,14 +115,14 @@ def _controllers() -> list[dict[str, Any]]:
         proved = sum(proof["status"] == "proved" for proof in proofs)
         claims = f"{proved} of {len(proofs)} claims proved" if proofs else "no claims"
         if not has_own_proofs(found.document):
-            claims = "unproved: changed after its proofs"
+            claims = "not proved: the file was changed after the proofs"
         summary = f"decides on {what}; {len(found.leaves)} leaves, {claims}"
         rows.append({"name": name, "summary": summary, "file": str(file)})
     return rows
 
 
 def _policies() -> list[dict[str, Any]]:
-    """Return the policies with the comment that each file begins with."""
+    """Return the policies, each with the comment at the beginning of its file."""
     rows = []
     for name, file in shipped.by_name("policies").items():
         lines = takewhile(lambda line: line.startswith("#"), file.read_text(encoding="utf-8").splitlines())
@@ -154,7 +155,7 @@ def _encoders() -> list[dict[str, Any]]:
     for name, file in shipped.by_name("encoders").items():
         table = load(file)
         summary = (
-            f"{table.content} by {table.codec}: {len(table.qps)} quantisers, {table.frames} frames at {table.fps}/s"
+            f"{table.content} by {table.codec}: {len(table.qps)} quantizers, {table.frames} frames at {table.fps}/s"
         )
         rows.append({"name": name, "summary": summary, "file": str(file)})
     return rows
@@ -178,7 +179,7 @@ def _exhibits() -> list[dict[str, Any]]:
     return [{"name": family.name, "summary": family.title} for family in FAMILIES.values()]
 
 
-#: Rows of each kind: name, summary, and further fields (defaults, file).
+#: Kind -> function that returns its rows: name, summary, and further fields (defaults, file).
 _SOURCES: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
     "ccas": _ccas,
     "rules": _rules,

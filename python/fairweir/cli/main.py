@@ -1,7 +1,7 @@
 """The program: commands, exit codes, and error handling.
 
-Results go to stdout, messages and progress to stderr. Exit 0: all claims hold; 1: a claim fails; 2: bad input, or it
-could not run; 130: interrupted.
+Results go to stdout, messages and progress to stderr. Exit 0: no claim fails; 1: a claim fails; 2: bad input, or the
+command could not run; 130: interrupted.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from fairweir.errors import FairweirError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
-#: The variable by which a shell's completion asks (click).
+#: Environment variable that is set when a shell requests completions (click).
 COMPLETE = "_FAIRWEIR_COMPLETE"
-#: Shells add this to a signal's number for the exit code of a process that it ended.
+#: The exit code of a process that a signal ended is this plus the signal's number, by convention of shells.
 SIGNALLED = 128
-#: The shells' exit code for death by SIGPIPE.
+#: Exit code of a process that SIGPIPE ended, by convention of shells.
 READER_LEFT = 141
 
 
@@ -47,7 +47,7 @@ def _options(
 
 
 def app(words: Sequence[str]) -> typer.Typer:
-    """Return the program with the command that `words` begin with, or else with the names and summaries of all."""
+    """Return the program with the command that `words` begin with; without such a command, with all summaries."""
     app = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -71,11 +71,11 @@ def app(words: Sequence[str]) -> typer.Typer:
 
 
 def _nothing() -> None:
-    """Stand for a command whose name and summary are all that is asked for."""
+    """Stand for a command of which only the name and the summary are needed."""
 
 
 def _completed() -> list[str]:
-    """Return the words of the line that a shell completes: bash has them in a variable of its own."""
+    """Return the words of the line that a shell completes; bash passes them in another variable."""
     return (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")).split()[1:]
 
 
@@ -101,7 +101,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return fail(error.render())
     except ModuleNotFoundError as error:
         if is_completion:
-            return BAD_INPUT  # and no word: it would stand in the line that the user types
+            return BAD_INPUT  # prints nothing: output would become part of the line that the user types
         lacking = extras.missing(error.name, f"`fairweir {words[0]}`", preferred=words[0]) if words else None
         if lacking is None:
             raise
@@ -116,7 +116,7 @@ def main(args: Sequence[str] | None = None) -> int:
         command = getattr(getattr(error, "ctx", None), "command_path", "fairweir")
         return fail(f"error: {message[:1].lower()}{message[1:].rstrip('.')}\n\nhint: {command} --help")
     except SystemExit:
-        # Only typer exits here, when the reader of our output has gone, as in `fairweir list | head -1`.
+        # Only typer raises this here, when the reader of our output has exited, as in `fairweir list | head -1`.
         return READER_LEFT
     if result == INTERRUPTED:
         typer.echo("terminated" if _ended_by else "interrupted", err=True)
@@ -125,8 +125,8 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def fail(text: str) -> int:
-    """Print an error to stderr and give the exit code for bad input."""
-    # Errors quote files, names and messages of others.
+    """Print an error to stderr and return the exit code for bad input."""
+    # Errors quote files, names and messages from other sources.
     typer.echo(terminal.escape(text, keep="\n\t"), err=True)
     return BAD_INPUT
 
@@ -136,9 +136,9 @@ _ended_by: list[int] = []
 
 
 def _end(signum: int, frame: object) -> None:
-    """End as on Ctrl-C: children are stopped and finished work is stored."""
+    """End this process as Ctrl-C does: children are stopped, and finished work is stored."""
     _ended_by.append(signum)
-    # `timeout` and service managers signal whole groups, sometimes twice.
+    # `timeout` and service managers send signals to whole process groups, sometimes twice.
     signal.signal(signum, signal.SIG_IGN)
     raise KeyboardInterrupt
 

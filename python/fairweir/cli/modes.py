@@ -1,8 +1,8 @@
-"""Which options a call uses: an option that would be ignored is an error.
+"""Rules for the options that a call uses: an option that the call would ignore is an error.
 
-A command whose options depend on one another has rules here; they are applied before it runs, to the options that were
-given, whether or not with their defaults. A rule with `takes` rejects all others, so a new option of the command is
-rejected there until the rule includes it.
+A command whose options depend on one another has rules here. They are applied before the command runs, to the options
+that were given, even if given with their default values. A rule with `takes` rejects all other options; a new option of
+the command is therefore rejected until it is added to the rule.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from fairweir.documents import shipped
 from fairweir.errors import ConfigError
 
 Params = Mapping[str, Any]
-"""Of a call: parameter -> value."""
+"""Parameter of a call -> value."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Parameters used by one kind of calls.
+    """Parameters that calls of one kind use or ignore.
 
     Attributes
     ----------
-    words : the kind, as in "--noise has no effect without --packets"
-    applies : whether a call is of the kind
-    takes : the parameters that such a call uses; None: all but `refuses`
-    refuses : parameters that it ignores
+    words : description of the kind, as in "--noise has no effect without --packets"
+    applies : whether a call is of this kind
+    takes : the parameters that such a call uses; None: all except `refuses`
+    refuses : the parameters that such a call ignores
     """
 
     words: str
@@ -45,12 +45,12 @@ class Rule:
 
 
 def _with(name: str, option: str, *takes: str) -> Rule:
-    """Return the rule that a call with a flag or option uses that, ``--json`` and `takes` only."""
+    """Return the rule that a call with an option uses only this option, ``--json`` and `takes`."""
     return Rule(f"with {option}", lambda p: p[name] not in (None, False), frozenset({name, "as_json", *takes}))
 
 
 def _without(name: str, option: str, *refuses: str) -> Rule:
-    """Return the rule that a call without a flag or option ignores `refuses`."""
+    """Return the rule that a call without an option ignores `refuses`."""
     return Rule(f"without {option}", lambda p: p[name] in (None, False), refuses=frozenset(refuses))
 
 
@@ -60,15 +60,15 @@ def _where(name: str, values: tuple[Any, ...], words: str, *refuses: str) -> Rul
 
 
 def is_controller(word: object) -> bool:
-    """Return whether a word means a controller file, or a refutation of one, rather than a CCA.
+    """Return whether a word names a controller file, or a refutation of a controller, rather than a CCA.
 
-    It ends in .json, or is the name of a shipped controller.
+    Such a word ends in .json, or is the name of a shipped controller.
     """
     return isinstance(word, str) and (word.endswith(".json") or word in shipped.by_name("controllers"))
 
 
 def is_action(word: str) -> bool:
-    """Return whether a word means a function of actions, which is asked without runs."""
+    """Return whether a word names a function of actions, which is evaluated without runs."""
     from fairweir.ccas.lookup import is_python
     from fairweir.contracts.action_map import load_action
 
@@ -76,15 +76,15 @@ def is_action(word: str) -> bool:
 
 
 def is_search(only: Sequence[str] | None) -> bool:
-    """Return whether ``audit --only`` selects searches alone, which have no runs per point."""
+    """Return whether ``audit --only`` selects only searches, which have no runs per point."""
     from fairweir.audit.exhibits.registry import SEARCHES, select
 
     return bool(only) and set(select(only)) <= set(SEARCHES)
 
 
 def is_game_query(path: object) -> bool:
-    """Return whether a file is a query of the game; unreadable files are reported by the command itself."""
-    # Imported here: every command reads these rules, and few of them need the readers.
+    """Return whether a file is a query of the game; the command itself reports an unreadable file."""
+    # Imported here, because every command reads these rules and few commands need the readers.
     from fairweir.documents.toml import read_document
     from fairweir.game.query import is_game
 
@@ -94,10 +94,10 @@ def is_game_query(path: object) -> bool:
         return False
 
 
-#: Options of ``verify`` that are about controllers, too.
+#: Options of ``verify`` that also apply to controllers.
 _OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certificate", "out", "write", "as_json"})
 
-#: Command, as it is typed -> its rules.
+#: Command as typed -> its rules.
 RULES: dict[str, tuple[Rule, ...]] = {
     "audit": (Rule("for searches alone", lambda p: is_search(p["only"]), refuses=frozenset({"seeds"})),),
     "contract open-loop": (
@@ -150,7 +150,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 
 
 class Command(TyperCommand):
-    """A command that refuses options which the call would ignore."""
+    """A command that rejects options that the call would ignore."""
 
     def invoke(self, ctx: Any) -> Any:
         """Apply the command's rules, then run it.

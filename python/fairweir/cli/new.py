@@ -1,4 +1,4 @@
-"""``fairweir new``: skeletons that already run."""
+"""``fairweir new``: skeletons of controllers and models that run unchanged."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from fairweir.ccas.new import Skeleton, write_cca
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 
-new_app = typer.Typer(no_args_is_help=True, help="Write a skeleton that runs unchanged.")
+new_app = typer.Typer(
+    no_args_is_help=True, help="Write a skeleton of a controller or network model that runs unchanged."
+)
 
 
 @new_app.callback()
 def _new() -> None:
-    """Write a skeleton that runs unchanged."""
+    """Write a skeleton of a controller or network model that runs unchanged."""
 
 
 @new_app.command("cca")
 def cca(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower case with underscores, such as my_cca.")],
-    is_c: Annotated[bool, typer.Option("--c", help="Kernel C (NAME.bpf.c) instead of a Python class.")] = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name in lower case with underscores, such as my_cca.")],
+    is_c: Annotated[bool, typer.Option("--c", help="Write kernel C (NAME.bpf.c) instead of a Python class.")] = False,
     directory: Annotated[Path, typer.Option("--dir", help="Output directory.")] = Path(),
     as_json: AsJson = False,
 ) -> None:
@@ -32,11 +34,11 @@ def cca(
 
 @new_app.command("model")
 def model(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower case with underscores, such as my_link.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name in lower case with underscores, such as my_link.")],
     directory: Annotated[Path, typer.Option("--dir", help="Output directory.")] = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Write a network model for `fairweir verify`: its constraints, and the check that judges its traces."""
+    """Write a network model for `fairweir verify`: constraints for the solver, and an independent check of traces."""
     from fairweir.formal.models.new import write_model
 
     _show(write_model(name, directory), as_json)

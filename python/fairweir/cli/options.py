@@ -15,11 +15,11 @@ from fairweir.scenario.overrides import parse_setting
 
 
 def file_of(*kinds: str) -> Callable[[str], Path]:
-    """Return a parser of command-line words: a path, or the name of a shipped file.
+    """Return a parser for a command-line word that is a path or the name of a shipped file.
 
     Parameters
     ----------
-    kinds : of :data:`fairweir.documents.shipped.KINDS`; a name is looked up in each in turn
+    kinds : keys of :data:`fairweir.documents.shipped.KINDS`; a name is looked up in each kind, in this order
     """
 
     def parse(word: str | Path) -> Path:
@@ -39,7 +39,7 @@ ScenarioFile = Annotated[
     typer.Argument(
         metavar="SCENARIO",
         parser=file_of("scenarios"),
-        help="A TOML file (docs/scenarios.md), or a name (list scenarios).",
+        help="A TOML file (docs/scenarios.md), or a name (see `fairweir list scenarios`).",
     ),
 ]
 PolicyFile = Annotated[
@@ -48,7 +48,7 @@ PolicyFile = Annotated[
         "--config",
         metavar="FILE",
         parser=file_of("policies"),
-        help="The guard's policies: a TOML file, or a name (list policies).",
+        help="The guard's policies: a TOML file, or a name (see `fairweir list policies`).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print a single JSON document on stdout.")]
@@ -56,7 +56,9 @@ Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Override the sc
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Override a value: --set flow.0.cca=bbr; * means every entry. May repeat."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a value: flow.0.cca=bbr sets the first flow's, flow.*.cca=bbr every flow's. Repeatable.",
     ),
 ]
 

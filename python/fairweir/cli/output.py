@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderResult
 
 PIPE_WIDTH = 10_000
-"""Columns when the reader is a file or a program: no cell of a table is cut. ``COLUMNS`` in the environment wins."""
-#: Characters in our own texts: line ends, tabs, no-break and thin spaces in numbers.
+"""Columns of output to a file or a program, so that no cell of a table is cut; ``COLUMNS`` takes precedence."""
+#: Characters that are not escaped, because our own texts use them: line ends, tabs, and spaces in numbers.
 _KEPT = "\n\t\u00a0\u2009"
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 class _Escaped:
-    """A renderable whose text is escaped after layout; Rich's own control codes stay."""
+    """A renderable whose text is escaped after layout; control codes of Rich are not changed."""
 
     def __init__(self, renderable: ConsoleRenderable) -> None:
         self.renderable = renderable
@@ -48,7 +48,7 @@ class _Escape(RenderHook):
 
 
 class Output(Console):
-    """A console that takes no text for markup and escapes control characters; a file or a pipe gets uncut tables."""
+    """A console that interprets no text as markup, escapes control characters, and cuts no table for a file or pipe."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
@@ -68,7 +68,7 @@ class Output(Console):
         self.width, self.height = new_size
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print as Rich does; for a file or a program without the blanks that fill a table's last column."""
+        """Print as Rich does; for a file or a program, without the spaces that fill the last column of a table."""
         if self.is_terminal:
             super().print(*objects, **options)
             return
@@ -77,14 +77,14 @@ class Output(Console):
         self.file.write(_TRAILING.sub("", captured.get()))
 
 
-#: Tables and other data; no colour when it is not a terminal.
+#: Tables and other data; without color if stdout is not a terminal.
 stdout = Output()
 #: Messages and progress.
 stderr = Output(stderr=True)
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document on stdout; numbers that JSON lacks become null."""
+    """Print one JSON document on stdout; NaN and infinities become null."""
     json.dump(finite(document), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
 
@@ -105,7 +105,7 @@ def progress_bar(*, counts: bool) -> Progress:
 
     Parameters
     ----------
-    counts : show "3/10" (jobs) rather than a percentage
+    counts : show the number of finished jobs ("3/10") instead of a percentage
     """
     done = MofNCompleteColumn() if counts else TextColumn("{task.percentage:>3.0f} %", markup=False)
     columns = (

@@ -1,4 +1,4 @@
-"""Long work on the terminal: a progress bar on stderr, failures, and a message after Ctrl-C."""
+"""Display of long work: a progress bar and failures on stderr, and a message after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from fairweir.play.batch import Task, TaskResult
 
-#: Maximum characters of a description; longer ones would displace the bar.
+#: Maximum number of characters of a description; a longer description would displace the bar.
 _WORDS = 48
 
 
 @dataclass(frozen=True)
 class Meter:
-    """A progress bar; called with a description, and the completed fraction if known."""
+    """A progress bar. It is called with a description, and with the completed fraction if known."""
 
     bar: Progress
     task: TaskID
@@ -31,7 +31,7 @@ class Meter:
         self.bar.update(self.task, description=f"{what[:_WORDS]:{_WORDS}}", completed=part)
 
     def count(self, done: float, total: float) -> None:
-        """Show how many of how many are done."""
+        """Show the number of finished jobs and the total number."""
         self.bar.update(self.task, completed=done, total=total)
 
 
@@ -39,14 +39,14 @@ class Meter:
 def meter(
     what: str, *, kept_in: Path | None = None, kept: str = "finished runs", counts: bool = False
 ) -> Iterator[Meter]:
-    """Show a bar while the body runs; after Ctrl-C print where finished work is stored.
+    """Show a bar while the body runs; after Ctrl-C, print the directory of the finished work.
 
     Parameters
     ----------
-    what : str, the first description
-    kept_in : Path, the directory of finished work, if stored
-    kept : description of the finished work
-    counts : show "3/10" (jobs) rather than a percentage
+    what : str, the initial description
+    kept_in : Path, the directory of the finished work, if stored
+    kept : name of the finished work
+    counts : show the number of finished jobs ("3/10") instead of a percentage
     """
     try:
         with output.progress_bar(counts=counts) as bar:
@@ -60,12 +60,11 @@ def meter(
 def on_played(
     report: Meter, *, start: float = 0.0, end: float = 1.0, name: Callable[[Task], str] | None = None
 ) -> Callable[[Task, TaskResult, float, float], None]:
-    """Return the callback of `batch.play_all` for each run: it moves the bar from `start` to `end`, and reports
-    failures.
+    """Return the callback of `batch.play_all`, which moves the bar from `start` to `end` and reports failed runs.
 
     Parameters
     ----------
-    name : names a failed run; default its scenario and world
+    name : returns the name of a failed run; default: its scenario and world
     """
 
     def reported(played: Task, outcome: TaskResult, done: float, total: float) -> None:

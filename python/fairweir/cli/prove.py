@@ -1,4 +1,4 @@
-"""``fairweir prove``: published sets of lemmas, checked again, with the published constants and ours."""
+"""``fairweir prove``: suites of published lemmas, proved or refuted, with the published constants and ours."""
 
 from __future__ import annotations
 
@@ -20,22 +20,29 @@ from fairweir.formal.lemmas.suites import SUITES, Progress, Request, Suite, find
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: The shortest meaningful trace: a start, a step, an end.
+#: Minimum number of sample points of a meaningful trace: a start, a step, an end.
 FEWEST_POINTS = 3
 EXIT_CODES = {ProofOutcome.PROVED: 0, ProofOutcome.REFUTED: 1, ProofOutcome.UNKNOWN: 1, ProofOutcome.VACUOUS: 2}
 
 
 def prove(
-    suite: Annotated[str | None, typer.Argument(metavar="SUITE", help="A suite of lemmas; --list prints them.")] = None,
+    suite: Annotated[
+        str | None, typer.Argument(metavar="SUITE", help="A suite of lemmas; --list prints the suites.")
+    ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List the suites without proving anything.")] = False,
     points: Annotated[
         int | None, typer.Option(min=FEWEST_POINTS, help="Sample points per trace; default: the suite's.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Network model; default: the suite's. --list prints them.")
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Network model; default: the suite's. --list prints the models of each suite."
+        ),
     ] = None,
     budget: Annotated[float, typer.Option(min=1.0, help="CPU seconds per solver query.")] = 120.0,
-    search: Annotated[bool, typer.Option("--search", help="Also search for the best constants (slower).")] = False,
+    search: Annotated[
+        bool, typer.Option("--search", help="Also search for the tightest constants that can be proved (slower).")
+    ] = False,
     certificate: Annotated[
         bool, typer.Option("--certificate", help="Write certificates that an independent program can check.")
     ] = False,
@@ -44,16 +51,18 @@ def prove(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prove a suite of lemmas over every behaviour of a network model, and compare our constants with published ones.
+    """Prove a suite of lemmas over every behavior of a network model, and compare our constants with published ones.
 
-    Exit 0: every lemma has the result that the suite expects; 1: one has a different result, or is unknown; 2: one is
-    vacuous (no sender can break it), or it could not run; 130: interrupted, and with --out the same command resumes.
+    Exit 0: every lemma has the result that the suite expects.
+    Exit 1: a lemma has a different result, or its result is unknown.
+    Exit 2: a lemma is vacuous (no sender can violate it), or the command could not run.
+    Exit 130: interrupted; with --out the same command resumes.
     """
     if list_only:
         _show_list(as_json)
         return
     if suite is None:
-        raise ConfigError("which suite of lemmas?", hint=f"known are {', '.join(SUITES)}")
+        raise ConfigError("no suite of lemmas was given", hint=f"the suites are {', '.join(SUITES)}")
     chosen = find(suite)
     for name, option, is_given in (
         ("points", "--points", points is not None),
@@ -61,12 +70,14 @@ def prove(
         ("certificate", "--certificate", certificate),
     ):
         if is_given and name not in chosen.reads:
-            raise ConfigError(f"{option} has no effect on the suite {chosen.name}", hint=f"leave out {option}")
+            raise ConfigError(f"{option} has no effect for the suite {chosen.name}", hint=f"leave out {option}")
     if model is not None and not chosen.models:
-        raise ConfigError(f"--model has no effect on the suite {chosen.name}", hint="leave out --model")
+        raise ConfigError(f"--model has no effect for the suite {chosen.name}", hint="leave out --model")
     if model is not None and model not in chosen.models:
         raise ConfigError(
-            f"the suite {chosen.name} does not run on `{model}`", key="--model", hint=did_you_mean(model, chosen.models)
+            f"the suite {chosen.name} does not support the model `{model}`",
+            key="--model",
+            hint=did_you_mean(model, chosen.models),
         )
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
@@ -110,7 +121,7 @@ def _document(suite: Suite, results: list[LemmaResult], request: Request) -> dic
 
 
 def _keep(suite: Suite, results: list[LemmaResult], request: Request) -> None:
-    """Write ``SUITE.json``, or ``SUITE-MODEL.json``, to the folder, if given."""
+    """Write ``SUITE.json``, or with --model ``SUITE-MODEL.json``, to the output folder, if given."""
     if (out := request.out) is not None:
         elsewhere = "" if request.model is None else f"-{request.model}"
         document = json.dumps(output.finite(_document(suite, results, request)), indent=2, allow_nan=False)
@@ -145,7 +156,7 @@ def _show(suite: Suite, results: list[LemmaResult]) -> None:
 
 
 def _earlier(results: list[LemmaResult]) -> str:
-    """Return how many answers are from earlier runs, and how many of these were not checked again."""
+    """Return a text with the number of answers from earlier runs, and how many of these were not checked again."""
     old = [result for result in results if result.kept]
     unchecked = sum(result.kept.startswith("not ") for result in old)
     if not old:

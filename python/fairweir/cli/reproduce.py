@@ -1,4 +1,4 @@
-"""``fairweir reproduce``: published experiments, the published value next to ours."""
+"""``fairweir reproduce``: published results, with the published value next to ours."""
 
 from __future__ import annotations
 
@@ -37,12 +37,16 @@ def reproduce(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID...]", help="IDs or ID prefixes of published results.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of them; the same as giving no ID.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Run or compute all published results; the same as giving no ID.")
+    ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and shorter runs, in the simulator; stored in DIR/quick.")
     ] = False,
     world: Annotated[Literal["sim", "kernel", "both"], typer.Option("--on", help="World to run in.")] = "sim",
-    list_only: Annotated[bool, typer.Option("--list", help="List them without running anything.")] = False,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="List the published results without running anything.")
+    ] = False,
     index: Annotated[
         bool,
         typer.Option("--index", help="Print the status of every figure, table and theorem without running anything."),
@@ -55,7 +59,8 @@ def reproduce(
     page: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write published results, ours, and verdicts (with --index: its tables) as Markdown."
+            metavar="FILE",
+            help="Write published values, our values and verdicts (with --index: the status tables) as Markdown.",
         ),
     ] = None,
     out: Annotated[
@@ -64,10 +69,12 @@ def reproduce(
     workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run or compute published results; print the published value, ours, and a verdict.
+    """Run or compute published results; print the published value, our value, and a verdict.
 
-    Exit 0: no check fails, or only for a known reason; 1: one does; 2: could not run; 130: interrupted;
-    the same command resumes.
+    Exit 0: no check fails without a known reason.
+    Exit 1: a check fails for no known reason.
+    Exit 2: the command could not run.
+    Exit 130: interrupted; the same command resumes.
     """
     if index:
         papers = _index()
@@ -80,7 +87,7 @@ def reproduce(
             output.stdout.print(*tables(papers))
         return
     if everything and ids:
-        raise ConfigError(f"both --all and names: {', '.join(ids)}", hint="leave one out")
+        raise ConfigError(f"--all and IDs exclude each other: {', '.join(ids)}", hint="leave out --all or the IDs")
     out = out / "quick" if quick else out
     experiments, computed = choose(directory, ids or [], has_sim=world != "kernel")
     if list_only:
@@ -90,7 +97,9 @@ def reproduce(
             show_list(experiments, computed, output.stdout)
         return
     if page is not None and not page.absolute().parent.is_dir():
-        raise ConfigError(f"no such directory: `{page.parent}`", hint="create it, or choose another place for --page")
+        raise ConfigError(
+            f"no such directory: `{page.parent}`", hint="create the directory, or choose another path for --page"
+        )
     if plot is not None:
         plot.mkdir(parents=True, exist_ok=True)
     with meter("reproduce", kept_in=out) as report:
@@ -103,7 +112,7 @@ def reproduce(
             pictures=plot,
             workers=workers,
             on_done=on_played(report),
-            on_compute=lambda entry: report(f"computes {entry.id}", 1.0),
+            on_compute=lambda entry: report(f"computing {entry.id}", 1.0),
         )
     keep(result, out)
     if page is not None:
@@ -124,11 +133,11 @@ def _index() -> Index:
 
 
 def choose(directory: Path | None, ids: Sequence[str], *, has_sim: bool) -> tuple[list[Experiment], list[Computed]]:
-    """Return the experiments of `ids`, shipped and computed ones; the latter need no kernel.
+    """Return the experiments and the computed entries that `ids` select; computed entries exist only for the simulator.
 
     Raises
     ------
-    ConfigError : no such name, or a file that cannot be used
+    ConfigError : an unknown ID, or an invalid experiment file
     """
     folder = directory or shipped.folder("experiments")
     computed = {} if directory is not None or not has_sim else {entry.id: entry for entry in computed_entries()}

@@ -22,13 +22,20 @@ class Form(StrEnum):
 
 
 def rule(
-    name: Annotated[str, typer.Argument(metavar="RULE", help="A shipped rule (cc_qdel, ...), or mine.toml.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="RULE", help="The name of a shipped rule (cc_qdel, ...), or a file such as mine.toml."),
+    ],
     form: Annotated[
-        Form, typer.Option("--as", help="toml; c: the generated kernel C; h: only its decision function, as a header.")
+        Form,
+        typer.Option(
+            "--as",
+            help="toml: the rule with its decisions; c: the generated kernel C; h: a header with the decisions.",
+        ),
     ] = Form.TOML,
     as_json: AsJson = False,
 ) -> None:
-    """Check a rule file; print its decisions, or the kernel C generated from it."""
+    """Check a rule file; print the rule's decisions, or the kernel C generated from the rule."""
     found = Rule.load(find_rule(name))
     text = controller(found)
     if as_json:

@@ -24,7 +24,7 @@ from fairweir.units import Duration
 if TYPE_CHECKING:
     from fairweir.play.run import Run
 
-#: A recorded controller that decides differently when replayed.
+#: Exit code if a recorded controller makes different decisions in the native replay.
 CLAIM_FAILS = 1
 #: Default number of intervals of the time series: enough for a figure, few enough for a file.
 DEFAULT_INTERVALS = 600
@@ -38,7 +38,7 @@ def run(
     settings: Settings = None,
     interval: Annotated[
         str | None,
-        typer.Option(help="Sampling interval of the time series, such as 100ms; default: the duration / 600."),
+        typer.Option(help="Sampling interval of the time series, such as 100ms; default: duration / 600."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -52,30 +52,43 @@ def run(
     ] = False,
     pcap: Annotated[
         Path | None,
-        typer.Option(help="Write a capture of all packet headers, for Wireshark or `explain`."),
+        typer.Option(help="Write a capture of all packet headers, for Wireshark or `fairweir explain`."),
     ] = None,
-    pcap_at: Annotated[Side, typer.Option(help="Where the capture is taken.")] = "sender",
+    pcap_at: Annotated[Side, typer.Option(help="Side at which the capture is taken.")] = "sender",
     plot: Annotated[
         list[Path] | None, typer.Option(help="Plot throughput, cwnd, RTT and queue over time (png, svg or pdf).")
     ] = None,
     mode: Annotated[
-        Literal["mtu", "tso"], typer.Option(help="Kernel world: single packets, or TSO super-packets (for Gbit/s).")
+        Literal["mtu", "tso"],
+        typer.Option(help="Kernel world: forward single packets, or TSO super-packets (for rates up to 1 Gbps)."),
     ] = "mtu",
-    traffic: Annotated[Literal["own", "iperf3"], typer.Option(help="Kernel world: traffic generator.")] = "own",
+    traffic: Annotated[
+        Literal["own", "iperf3"], typer.Option(help="Kernel world: program that generates the traffic.")
+    ] = "own",
     record: Annotated[
         Path | None,
-        typer.Option(help="Kernel world: record every call of BPF controllers here and replay the calls natively."),
+        typer.Option(
+            help="Kernel world: record every call of BPF controllers here, and replay the calls in the native build."
+        ),
     ] = None,
     cost: Annotated[
         bool, typer.Option("--cost", help="Kernel world: measure the CPU cost of BPF controllers.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run one scenario and print each flow's throughput, delay and losses."""
+    """Run one scenario and print the throughput, delay and losses of each flow.
+
+    Exit 0: the run finished.
+    Exit 1: with --record, the native build makes different decisions.
+    Exit 2: bad input, or the run failed.
+    Exit 130: interrupted.
+    """
     options = Options(mode, traffic, record, cost)
     if packets and out is None:
         raise ConfigError(
-            "packets are stored with the record", hint="write `--packets --out DIRECTORY`", key="--packets"
+            "--packets requires --out, because packets are stored with the record",
+            hint="write `--packets --out DIRECTORY`",
+            key="--packets",
         )
     if plot:
         from fairweir.show.plots import check_plot_path
@@ -123,7 +136,7 @@ def run(
 
 
 def default_interval(duration: Duration) -> str:
-    """Return the interval, as text, that cuts a run into about :data:`DEFAULT_INTERVALS` pieces of whole ms."""
+    """Return the interval of whole ms, as text, that divides a run into about :data:`DEFAULT_INTERVALS` parts."""
     ms = Duration.from_ms(1)
     return str(max(int(duration / DEFAULT_INTERVALS / ms), 1) * ms)
 
@@ -166,12 +179,12 @@ def kernel_lines(summary: Summary) -> list[str]:
 
 
 def replays_alike(summary: Summary) -> bool:
-    """Whether the native build took the kernel's decisions, if that was checked."""
+    """Return whether the native build made the same decisions as the kernel's build, if a replay was requested."""
     return all(replay["first_difference"] is None for replay in summary.document.get("replay", {}).values())
 
 
 def lateness(emulator: Emulator) -> str:
-    """Return one line on how late the kernel world's emulator released packets, and whether that is acceptable."""
+    """Return a line that states how late the emulator released packets, and whether the run is judged."""
     error = emulator.release_error_us
     verdict = "judged" if emulator.judged else "NOT JUDGED"
     return (
@@ -193,7 +206,7 @@ def _flow_cells(flow: FlowSummary) -> tuple[str, ...]:
 
 
 def _ms(value: float | None) -> str:
-    """Format a delay; a dash without sample."""
+    """Format a delay; a dash stands for a missing value."""
     return "-" if value is None else f"{value:.2f}"
 
 
@@ -202,7 +215,7 @@ def _closing(summary: Summary) -> str:
     parts = [f"{summary.document['scenario']['name']}, seed {summary.seed}"]
     if len(summary.flows) > 1:
         parts.append(f"Jain {jain:.3f}" if jain is not None else "nothing delivered")
-        parts.append(f"max/min {ratio:.2f}" if ratio is not None else "max/min infinite: a flow delivered nothing")
+        parts.append(f"max/min {ratio:.2f}" if ratio is not None else "max/min infinite (a flow delivered nothing)")
     packets, wall_s = summary.packets, summary.wall.s
     speed = f" ({packets / max(wall_s, 1e-9) / 1e6:.1f} M/s)" if summary.world == "sim" else ""
     parts.append(f"{packets:,} packets in {wall_s:.2f} s{speed}")

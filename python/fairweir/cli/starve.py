@@ -1,4 +1,4 @@
-"""``fairweir starve``: construct and run the network that starves a CCA's flow."""
+"""``fairweir starve``: construct and run a network in which a flow of a CCA starves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fairweir.starvation.result import Pair, Starvation
 
 CLAIM_FAILS = 1
-#: Scenarios write delays in whole microseconds.
+#: Minimum jitter and rtprop: scenario files have delays in whole microseconds.
 SHORTEST = Duration.from_us(1)
 
 
@@ -44,30 +44,35 @@ def starve(
     ] = "",
     *,
     ratio: Annotated[float, typer.Option(min=1.1, help="Target throughput ratio.")] = 10.0,
-    jitter: Annotated[str | None, typer.Option(help="Maximum jitter D, such as 1ms; default one rtprop.")] = None,
+    jitter: Annotated[str | None, typer.Option(help="Maximum jitter D, such as 1ms; default: one rtprop.")] = None,
     rate_range: Annotated[str, typer.Option(metavar="LO..HI", help="Link rates to scan.")] = "1Mbps..1Gbps",
     rtprop: Annotated[str, typer.Option(help="Rtprop of both flows.")] = "40ms",
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Store scenarios and runs here; finished runs found here are reused. Default results/starve/CCA.",
+            help="Store scenarios and runs here; finished runs found here are reused. Default: results/starve/CCA.",
         ),
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Plot the rate-delay curve (PNG).")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     check: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Check a certificate: exit 0 if it holds, else 1.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Check a certificate instead: exit 0 if it is valid, 1 if it is not."),
     ] = None,
     replay: Annotated[
-        bool, typer.Option("--replay", help="With --check: also run both flows alone and compare every packet.")
+        bool, typer.Option("--replay", help="With --check: also run each flow alone again, and compare every packet.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Construct the jitter that starves a flow of CCA (starvation paper, theorem 1), and run it over seeds.
+    """Construct jitter that starves a flow of CCA (starvation paper, theorem 1), and simulate it with several seeds.
 
-    The claim is that no jitter up to D starves a flow. Exit 1: it fails, the CCA starves; 0: the construction needs
-    more jitter, does not apply (not delay-convergent), or is inconclusive; 2: could not run; 130: interrupted.
+    The claim is that jitter of at most D starves no flow.
+
+    Exit 0: not refuted: the construction needs more jitter, does not apply (not delay-convergent), or is inconclusive.
+    Exit 1: the claim fails: a flow starves.
+    Exit 2: bad input, or the command could not run.
+    Exit 130: interrupted; the same command resumes.
     """
     if check is not None:
         check_file(check, replays=replay, as_json=as_json)
@@ -115,7 +120,7 @@ def starve(
 def _with_certificate(
     result: Starvation, pair: Pair, question: Question, directory: Path, on_progress: Callable[[str, float], object]
 ) -> Starvation:
-    """Write the certificate's file, if there is one, and record it in the result."""
+    """Write a certificate, if one can be made, and record the certificate or the reason in the result."""
     try:
         certificate = certify(question, pair, on_progress)
     except (NoCertificateError, FairweirError) as reason:
@@ -125,12 +130,12 @@ def _with_certificate(
 
 
 def check_file(path: Path, *, replays: bool, as_json: bool) -> None:
-    """Check a certificate and print which of its statements are true.
+    """Check a certificate, and print the outcome of each check.
 
     Raises
     ------
-    ConfigError : it is not a certificate file
-    typer.Exit : with 1, something is not true
+    ConfigError : the file is not a certificate
+    typer.Exit : with 1, a check fails
     """
     certificate = read(path)
     findings = verify(certificate)
@@ -143,7 +148,7 @@ def check_file(path: Path, *, replays: bool, as_json: bool) -> None:
         shown = [asdict(finding) for finding in findings]
         output.print_json({"file": str(path), "cca": certificate.header.cca, "holds": holds, "findings": shown})
     else:
-        table = Table("", "condition", "seen", box=None, header_style="bold")
+        table = Table("", "condition", "found", box=None, header_style="bold")
         for finding in findings:
             outcome = Outcome.HOLDS if finding.is_true else Outcome.FAILS
             table.add_row(outcome.symbol, finding.name, finding.text)
@@ -153,7 +158,7 @@ def check_file(path: Path, *, replays: bool, as_json: bool) -> None:
 
 
 def _jitter(text: str, key: str) -> Duration:
-    """Parse a delay that scenarios can name, to the microsecond."""
+    """Parse a delay of at least :data:`SHORTEST`."""
     delay = read_value(text, key, Duration.parse)
     if delay < SHORTEST:
         raise ConfigError(f"must be at least {SHORTEST}: `{text}`", hint='write "1ms"', key=key)
@@ -163,7 +168,7 @@ def _jitter(text: str, key: str) -> Duration:
 def show(result: Starvation) -> None:
     """Print the scan and the verdict."""
     scan = Table("link Mbit/s", box=None, header_style="bold")
-    for heading in ("got Mbit/s", "d_min ms", "d_max ms", "delta ms", "settles"):
+    for heading in ("throughput Mbit/s", "d_min ms", "d_max ms", "delta ms", "converges"):
         scan.add_column(heading, justify="right")
     for point in result.points:
         cells = point.throughput_mbps, point.dmin_ms, point.dmax_ms, point.delta_ms
@@ -181,7 +186,7 @@ def show(result: Starvation) -> None:
             "smallest D", f"{pair.d_ms:.3g} ms, {pair.slow_mbps:g} and {pair.fast_mbps:g} Mbit/s are indistinguishable"
         )
     if result.confirmation is not None:
-        verdict.add_row("played", result.why)
+        verdict.add_row("simulated", result.why)
         verdict.add_row("clipped to [0, D]", f"at most {max(result.confirmation.violations)} packets after the warm-up")
     if result.certificate is not None:
         made = result.certificate
@@ -202,7 +207,7 @@ def show(result: Starvation) -> None:
     if result.hunt is not None:
         largest = result.hunt.largest_ratio
         reported = "" if largest is None else f"; maximum ratio on its grid, with one seed, {largest:.3g}"
-        spent = "; its budget was exhausted" if result.hunt.budget_exhausted else ""
+        spent = "; the hunt's budget was exhausted" if result.hunt.budget_exhausted else ""
         verdict.add_row("hunt", f"{result.hunt.text}{reported}{spent}")
     output.stdout.print(scan)
     output.stdout.print()

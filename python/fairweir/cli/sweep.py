@@ -24,7 +24,7 @@ from fairweir.scenario.overrides import parse_setting
 if TYPE_CHECKING:
     from fairweir.play.sweep import Sweep
 
-#: Rows of the table on the terminal; the Parquet files have all.
+#: Maximum number of rows of the printed table; the Parquet files have all rows.
 SHOWN_POINTS = 40
 
 
@@ -33,7 +33,7 @@ def sweep(
     grid: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY=V1,V2", help="An axis: KEY=12Mbps,24Mbps, seed=1..5 or KEY=10ms..50ms/10ms; may repeat."
+            metavar="KEY=V1,V2", help="An axis: KEY=12Mbps,24Mbps, seed=1..5 or KEY=10ms..50ms/10ms. Repeatable."
         ),
     ] = None,
     settings: Settings = None,
@@ -45,18 +45,24 @@ def sweep(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Maximum wall time per point, in seconds.")] = None,
     cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask scheduler, such as tcp://HOST:8786.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler, such as tcp://HOST:8786."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run every combination of values, on all cores; an interrupted sweep resumes where it stopped."""
+    """Run a scenario with every combination of values, on all cores.
+
+    Exit 0: every point ran.
+    Exit 2: bad input, or a point failed.
+    Exit 130: interrupted; the same command resumes.
+    """
     loaded = load(scenario, settings, seed)
     axes = grid_of(loaded) | parse_grid(grid or [])
     _refuse_overridden(axes, settings, seed)
     if not axes:
         raise ConfigError(
             "nothing to sweep",
-            hint="write --grid link.bottleneck.rate=12Mbps,24Mbps, or a [sweep] table",
+            hint="write --grid link.bottleneck.rate=12Mbps,24Mbps, or add a table [sweep] to the scenario",
             source=str(scenario),
         )
     directory = out if out is not None else results_folder("sweep", loaded.name)
@@ -77,11 +83,11 @@ def sweep(
 
 
 def _refuse_overridden(axes: Container[str], settings: Sequence[str] | None, seed: int | None) -> None:
-    """Check that no value of the command line is overridden by an axis of the same key.
+    """Check that no axis overrides a value of the command line.
 
     Raises
     ------
-    ConfigError : one is
+    ConfigError : an axis has the same key as a value
     """
     given = [("--set", parse_setting(text)[0]) for text in settings or ()] + (
         [] if seed is None else [("--seed", "seed")]

@@ -1,4 +1,4 @@
-"""``fairweir synth``: all rules of a template that meet a query, or a decision tree for a query of the game."""
+"""``fairweir synth``: all rules of a template that satisfy a query, or a decision tree for a query of the game."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson, Settings, file_of
+from fairweir.cli.options import AsJson, file_of
 from fairweir.documents.digits import plain
 from fairweir.documents.results import results_folder
 from fairweir.documents.toml import read_document
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NONE_HOLDS = 1
 UNFINISHED = 2
-#: Number of unconfirmed stored findings that are printed individually.
+#: Maximum number of rejected solver answers that are printed individually.
 MAX_DOUBTS = 5
 
 
@@ -39,10 +39,13 @@ def synth(
         typer.Argument(
             metavar="QUERY",
             parser=file_of("queries", "game-queries"),
-            help="A TOML file (docs/formal/synthesis.md, docs/formal/game.md), or a name (list queries).",
+            help="A TOML file (docs/formal/synthesis.md, docs/formal/game.md), or a name (`fairweir list queries`).",
         ),
     ],
-    settings: Settings = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a value of the query, such as points=6. Repeatable."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Output directory; default results/synth/NAME.")
     ] = None,
@@ -51,21 +54,26 @@ def synth(
         typer.Option(min=1, help="Number of parallel jobs; default one per core."),
     ] = None,
     solver: Annotated[
-        Literal["yices", "z3"], typer.Option(help="Solver to try first; the other one is used if it gives up.")
+        Literal["yices", "z3"], typer.Option(help="Solver to try first; if it gives up, the other solver is used.")
     ] = "yices",
     budget: Annotated[
         float, typer.Option(min=0.01, help="Maximum CPU seconds per solver and candidate or claim.")
     ] = 300.0,
     every_member: Annotated[
-        bool, typer.Option("--every-member", help="Check all candidates of every class that has a solution.")
+        bool,
+        typer.Option(
+            "--every-member",
+            help="Check every candidate of each class that has a solution, not only one of each class.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Synthesise controllers: all rules of a template that maintain an invariant, or a decision tree with proofs.
+    """Synthesize controllers: all rules of a template that maintain an invariant, or a decision tree with proofs.
 
-    Exit 0: the search is complete and found rules, or every claim of every leaf is proved; 1: no rule maintains the
-    invariant, or a claim is refuted; 2: bad input, or a question that no solver decided; 130: interrupted; run the same
-    command to resume.
+    Exit 0: the search is complete and found rules; for a tree, every claim about every leaf is proved.
+    Exit 1: no rule maintains the invariant; for a tree, a claim is refuted.
+    Exit 2: bad input, or no solver decided a question.
+    Exit 130: interrupted; the same command resumes.
     """
     from fairweir.formal.solving.solvers import Budget
     from fairweir.synth.archive import Archive
@@ -118,7 +126,7 @@ def _order(first: str) -> list[SolverName]:
 
 
 def _show_progress(bar: Bar, task: TaskID, name: str, progress: Progress) -> None:
-    words = f"{name}: {progress.iterations} judged, {progress.left:,} left, {progress.solutions} solutions"
+    words = f"{name}: {progress.iterations} candidates judged, {progress.left:,} left, {progress.solutions} solutions"
     bar.update(task, description=words)
 
 
@@ -134,7 +142,11 @@ def _show(found: Search, solutions: list[Rule], directory: Path, wall_s: float) 
     table.add_row("wall s, this call", f"{wall_s:.1f}", _or_dash(published.seconds, "g"))
     output.stdout.print(table)
     for rule, solution in zip(solutions, found.solutions, strict=True):
-        held = "" if solution.holding is None else f"   ({solution.holding} of {solution.size} members hold)"
+        held = (
+            ""
+            if solution.holding is None
+            else f"   ({solution.holding} of {solution.size} candidates of its class hold)"
+        )
         output.stdout.print(f"{rule.name}: {_line(rule)}{held}", soft_wrap=True, markup=False)
     if not found.solutions and found.is_complete:
         output.stdout.print(
@@ -146,7 +158,7 @@ def _show(found: Search, solutions: list[Rule], directory: Path, wall_s: float) 
     for doubt in found.doubts[:MAX_DOUBTS]:
         output.stderr.print(f"solver answer rejected and query repeated: {doubt}", soft_wrap=True)
     if len(found.doubts) > MAX_DOUBTS:
-        output.stderr.print(f"and {len(found.doubts) - MAX_DOUBTS} more such lines", soft_wrap=True)
+        output.stderr.print(f"{len(found.doubts) - MAX_DOUBTS} more solver answers were rejected", soft_wrap=True)
     kept = f", {found.unchecked} of them reused without a check" if found.unchecked else ""
     output.stdout.print(f"{found.reused} findings reused{kept}; {directory}/", soft_wrap=True)
 
@@ -156,7 +168,7 @@ def _or_dash(value: float | None, form: str = "d") -> str:
 
 
 def _line(rule: Rule) -> str:
-    """Return a rule in one line: ``if qdel_L > 0: 1/2 C_L; else: 2 C_L``."""
+    """Return a rule as one line: ``if qdel_L > 0: 1/2 C_L; else: 2 C_L``."""
     parts = []
     for i, branch in enumerate(rule.branches):
         word = "if" if i == 0 else "elif"

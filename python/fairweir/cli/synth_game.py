@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CLAIM_FAILS = 1
 NOT_DECIDED = 2
-#: Below the output directory: a file for each refutation.
+#: Folder in the output directory with a file for each refutation.
 REFUTATIONS = "refutations"
 
 
@@ -35,17 +35,17 @@ def synth_game(
     solvers: Sequence[SolverName],
     as_json: bool,
 ) -> None:
-    """Synthesise a controller, prove its leaves, and print the results.
+    """Synthesize a controller, prove the claims about its leaves, and print the results.
 
     Parameters
     ----------
     path : Path of the query
-    document : its content, with overrides
+    document : content of the query, with overrides
 
     Raises
     ------
-    typer.Exit : 1 if a claim of a leaf is refuted, 2 if one is neither refuted nor proved
-    ConfigError : not a query of the game, or the directory holds labels of another one
+    typer.Exit : 1 if a claim about a leaf is refuted, 2 if a claim is neither refuted nor proved
+    ConfigError : the file is not a query of the game, or the directory has labels of another query
     """
     from fairweir.documents.atomic_write import write_text
     from fairweir.game.page import write_page
@@ -88,7 +88,7 @@ def _show(found: Synthesis, refuted: dict[tuple[int, str], Path], directory: Pat
             for line in details(verdict, path, refuted):
                 output.stdout.print(line, soft_wrap=True)
     labelled = ", ".join(f"{count:,} {source}" for source, count in found.labelled.items())
-    output.stdout.print(f"situations labelled: {labelled}", soft_wrap=True)
+    output.stdout.print(f"labeled situations: {labelled}", soft_wrap=True)
     proofs = ", ".join(f"{count} {outcome}" for outcome, count in found.outcomes.items())
     leaves = found.chosen.tree.leaves
     output.stdout.print(f"{found.query.name}: {leaves} leaves, claims: {proofs}; {elapsed_s:.1f} s", soft_wrap=True)
@@ -96,7 +96,7 @@ def _show(found: Synthesis, refuted: dict[tuple[int, str], Path], directory: Pat
 
 
 def _candidates(found: Synthesis) -> Table:
-    """Return the trees that were tried, and how each does on the links by which one was chosen."""
+    """Return a table of the candidate trees, with their results on the links by which a tree was chosen."""
     is_video = found.query.kind == "video"
     table = Table("tree", box=None, header_style="bold")
     frames = ["frames"] if is_video else []
@@ -112,10 +112,10 @@ def _candidates(found: Synthesis) -> Table:
 
 
 def _judged(found: Synthesis) -> Table:
-    """Return the chosen tree and the search on links that did not choose it."""
+    """Return a table that compares the chosen tree with the search, on links that were not used for the choice."""
     from fairweir.game.synthesis import QUANTITIES
 
-    table = Table("links that did not choose", box=None, header_style="bold")
+    table = Table("on links not used for the choice", box=None, header_style="bold")
     tree, search = found.judged.document(), found.search.document()
     for heading in ("tree", "95 % interval", "search", "tree / search"):
         table.add_column(heading, justify="right")

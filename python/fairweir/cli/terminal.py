@@ -1,20 +1,20 @@
-"""Text from outside, made safe to show on a terminal.
+"""Escape untrusted text for display on a terminal.
 
-A terminal executes what it receives: ESC sequences set its title, move the cursor, or type for the user
-(CVE-2003-0063); C1 controls do the same in one character; bidirectional overrides reorder what a reader sees
-(CVE-2021-42574). Scenarios, captures, host names and process names come from others.
+A terminal executes control sequences that it receives: ESC sequences set its title, move the cursor, or insert input
+(CVE-2003-0063); C1 controls have the same effects in one character; bidirectional overrides reorder the displayed text
+(CVE-2021-42574). Scenarios, captures, host names and process names are untrusted.
 """
 
 from __future__ import annotations
 
 
 def escape(text: str, *, keep: str = "") -> str:
-    r"""Replace every character that is not printable by its escape sequence.
+    r"""Replace each character that is not printable with its escape sequence.
 
-    Printable is what :meth:`str.isprintable` accepts: everything but Unicode's categories Other (C0 and C1 controls,
-    bidirectional and other format characters, surrogates, unassigned code points) and Separator, with the exception of
-    the ASCII space. Backslashes are not doubled, so the result is for display and cannot be decoded.
-    ``crates/guardd/src/terminal.rs`` is the same function in Rust.
+    A character is printable if :meth:`str.isprintable` accepts it: all characters except those of Unicode's categories
+    Other (C0 and C1 controls, bidirectional and other format characters, surrogates, unassigned code points) and
+    Separator; the ASCII space is printable. Backslashes are not doubled, so the result is only for display and cannot
+    be decoded. ``crates/guardd/src/terminal.rs`` has the same function in Rust.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def escape(text: str, *, keep: str = "") -> str:
 
     Notes
     -----
-    Rich interprets ``[...]`` in addition: ``rich.markup.escape(terminal.escape(text))``.
+    Rich also interprets ``[...]``; for Rich markup use ``rich.markup.escape(terminal.escape(text))``.
     """
     if text.isprintable():
         return text

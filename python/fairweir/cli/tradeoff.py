@@ -1,4 +1,4 @@
-"""``fairweir tradeoff``: theorem 4.2.1's bound for a loss allowance of one's own."""
+"""``fairweir tradeoff``: the bound of thesis theorem 4.2.1 for a given loss allowance."""
 
 from __future__ import annotations
 
@@ -19,18 +19,25 @@ NO_BOUND = "no bound exists without a buffer or a delay"
 def tradeoff(
     allowances: Annotated[
         list[str],
-        typer.Argument(metavar="F...", help="Packets that may be lost if the BDP is C packets: 5, sqrt(C), 0.1*C."),
+        typer.Argument(
+            metavar="F...",
+            help="Loss allowance: packets that may be lost if the BDP is C packets, such as 5, sqrt(C), 0.1*C.",
+        ),
     ],
     start: Annotated[
-        str, typer.Option("--from", metavar="RATE", help="Link rate known to the flow at its start.")
+        str,
+        typer.Option("--from", metavar="RATE", help="Lower bound on the link rate that the flow knows at its start."),
     ] = "1Mbps",
-    goal: Annotated[str, typer.Option("--to", metavar="RATE", help="Link rate.")] = "100Mbps",
+    goal: Annotated[str, typer.Option("--to", metavar="RATE", help="Actual link rate.")] = "100Mbps",
     rtprop: Annotated[str, typer.Option(metavar="TIME", help="R, the two-way propagation delay.")] = "40ms",
     buffer: Annotated[str, typer.Option(metavar="TIME", help="The link's buffer, at most the jitter D.")] = "20ms",
     packet: Annotated[str, typer.Option(metavar="SIZE", help="Size of a packet.")] = "1500B",
     as_json: AsJson = False,
 ) -> None:
-    """Compute how long any CCA takes to find a link's rate within a loss budget (CBR-delay link, shallow buffer)."""
+    """Compute the minimum time in which any CCA can find a link's rate within a loss allowance (thesis theorem 4.2.1).
+
+    The link is a CBR-delay link with a shallow buffer.
+    """
     r = read(rtprop, "--rtprop", Duration.parse, hint=NO_BOUND)
     size = read(packet, "--packet", Bytes.parse)
     c_0, c = (read(rate, key, Rate.parse) * r / size for key, rate in (("--from", start), ("--to", goal)))

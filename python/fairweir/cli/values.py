@@ -1,4 +1,4 @@
-"""Quantities, counts, lists and ranges as options have them."""
+"""Parsers for the values of options: quantities, counts, lists and ranges."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def read(text: str, key: str, parse: Callable[[str], T], *, hint: str | None = N
 
     Parameters
     ----------
-    parse : parses a text, such as ``Rate.parse``; its result is false for zero
-    hint : what to write instead, if the parser has none
+    parse : function that parses a text, such as ``Rate.parse``; its result is false for zero
+    hint : hint of the error, if the parser's error has none
 
     Raises
     ------
-    ConfigError : `parse` refuses it, or it is zero; the error names the option
+    ConfigError : `parse` rejects the text, or the value is zero; the error names the option
     """
     try:
         value = parse(text.strip())
@@ -38,7 +38,7 @@ def read_list(text: str, key: str, parse: Callable[[str], T], *, hint: str | Non
 
     Raises
     ------
-    ConfigError : as :func:`read`
+    ConfigError : a part is invalid, as for :func:`read`
     """
     return tuple(read(part, key, parse, hint=hint) for part in text.split(","))
 
@@ -48,7 +48,7 @@ def read_range(text: str, key: str, parse: Callable[[str], Ordered], *, hint: st
 
     Raises
     ------
-    ConfigError : there is no ``..``, the ends do not ascend, or as :func:`read`
+    ConfigError : there is no ``..``, the ends do not ascend, or an end is invalid, as for :func:`read`
     """
     low, dots, high = text.partition("..")
     if not dots:
@@ -64,7 +64,7 @@ def count(text: str) -> int:
 
     Raises
     ------
-    ConfigError : it is not written in ASCII digits
+    ConfigError : the text has characters other than ASCII digits
     """
     if not (text.isascii() and text.isdigit()):
         raise ConfigError(f"not a count: `{text}`", hint="write a whole number, such as 4")

@@ -1,4 +1,4 @@
-"""``fairweir verify``: check a bound of a CCA on every behaviour of a network model."""
+"""``fairweir verify``: prove or refute a bound on a CCA over every behavior of a network model."""
 
 from __future__ import annotations
 
@@ -32,46 +32,59 @@ def verify(
         str | None,
         typer.Argument(
             metavar="CCA",
-            help="A rule file, a shipped rule, or a hand-encoded CCA (--list); or a controller, by file or name.",
+            help="A rule file, a shipped rule or a hand-encoded CCA (--list), or the file or name of a controller.",
         ),
     ] = None,
     *,
     model: Annotated[
-        str, typer.Option(metavar="MODEL", help="Network model (--list), or your own as FILE.py:CLASS.")
+        str, typer.Option(metavar="MODEL", help="A network model (--list), or your own model as FILE.py:CLASS.")
     ] = "ccac",
     properties: Annotated[
         list[str] | None,
         typer.Option(
             "--property",
             metavar="CLAIM",
-            help="A claim, such as utilization>=0.5 or 'bq@end <= bq@0 or queue<=4'; may repeat.",
+            help="A claim, such as utilization>=0.5 or 'bq@end <= bq@0 or queue<=4'. Repeatable.",
         ),
     ] = None,
-    points: Annotated[int, typer.Option(metavar="T", help="Sample points per trace; T points cover T - 1 steps.")] = 6,
-    per_r: Annotated[int, typer.Option(metavar="N", help="Steps per R.")] = 1,
+    points: Annotated[
+        int, typer.Option(metavar="T", help="Number of sample points of a trace; T points cover T - 1 time steps.")
+    ] = 6,
+    per_r: Annotated[int, typer.Option(metavar="N", help="Number of time steps per R.")] = 1,
     jitter: Annotated[
-        str, typer.Option(metavar="D", help="D in units of R, a whole number of steps, such as 1 or 1/2.")
+        str,
+        typer.Option(metavar="D", help="Maximum jitter D in units of R, such as 1 or 1/2; a whole number of steps."),
     ] = "1",
-    buffer: Annotated[str, typer.Option(help="infinite, small, arbitrary or large.")] = "infinite",
+    buffer: Annotated[str, typer.Option(help="Buffer of the link: infinite, small, arbitrary or large.")] = "infinite",
     flows: Annotated[int, typer.Option(min=1, help="Number of flows that share the link.")] = 1,
-    beliefs: Annotated[str, typer.Option(help="At the start of a trace: consistent, or any (may be stale).")] = (
-        "consistent"
-    ),
+    beliefs: Annotated[
+        str, typer.Option(help="Beliefs at the start of a trace: consistent with the network, or any (may be stale).")
+    ] = ("consistent"),
     timeouts: Annotated[bool, typer.Option("--timeouts", help="Beliefs time out at the end of a trace.")] = False,
     given: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="BOUND", help="Assume a bound, such as C_L>=0.69 (at the start) or queue@1<=2; C = R = 1."
+            metavar="BOUND",
+            help="Assume a bound, such as C_L>=0.69 (at the start) or queue@1<=2, in units in which C = R = 1.",
         ),
     ] = None,
-    budget: Annotated[float, typer.Option(min=0.1, metavar="S", help="CPU seconds per solver and query.")] = 120.0,
+    budget: Annotated[
+        float, typer.Option(min=0.1, metavar="S", help="Maximum CPU seconds per solver and query.")
+    ] = 120.0,
     solver: Annotated[
         list[SolverName] | None,
-        typer.Option(help="Solvers to use, in this order; default both, the first answer counts."),
+        typer.Option(
+            help="Solver to use; default: both, and the first answer counts. Repeatable; the order is that given."
+        ),
     ] = None,
-    both: Annotated[bool, typer.Option("--both", help="Wait for all solvers and compare their answers.")] = False,
+    both: Annotated[
+        bool, typer.Option("--both", help="Wait for the answers of all solvers, and compare them.")
+    ] = False,
     certificate: Annotated[
-        bool, typer.Option("--certificate", help="Certify each proof; with --out, write the certificate.")
+        bool,
+        typer.Option(
+            "--certificate", help="Make and check a certificate for each proof; with --out, write the certificate."
+        ),
     ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write queries, answers and traces here, one folder per claim.")
@@ -82,18 +95,23 @@ def verify(
     list_only: Annotated[bool, typer.Option("--list", help="List CCAs, models, buffers and claims.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prove or refute bounds on a CCA over every behaviour of a network model.
+    """Prove or refute bounds on a CCA over every behavior of a network model.
 
-    A refutation is a trace, judged again in exact fractions and run packet by packet in the simulator.
+    A refutation is a trace, which is checked with exact fractions and replayed packet by packet in the simulator.
 
-    Exit 0: all claims are proved; 1: one is refuted or unknown; 2: one is vacuous (no sender can break it, or the
-    assumptions contradict each other), bad input, or it could not run; 130: interrupted.
+    Exit 0: all claims are proved.
+    Exit 1: a claim is refuted or unknown.
+    Exit 2: a claim is vacuous (no sender can violate it, or the assumptions contradict each other); bad input; or the
+    command could not run.
+    Exit 130: interrupted.
     """
     if list_only:
         show_list(as_json)
         return
     if cca is None:
-        raise ConfigError("which CCA?", hint="fairweir verify --list shows them; or write the path of a rule file")
+        raise ConfigError(
+            "no CCA was given", hint="`fairweir verify --list` lists CCAs; or write the path of a rule file"
+        )
     if is_controller(cca):
         verify_controller(
             shipped.find("controllers", cca), properties or [], Budget(budget), solver or list(SolverName),
@@ -148,7 +166,7 @@ def _folder(case: Case) -> str:
 
 
 def show(evidence: Evidence, out: Path | None) -> None:
-    """Print a verdict, its basis, and its numbers."""
+    """Print a verdict with its evidence, numbers and assumptions."""
     found = evidence.found
     case, outcome = found.case, found.outcome.value
     claim = f"{case.subject.name} on {case.model}: {case.claim.text}"
@@ -204,7 +222,7 @@ def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[st
 
 
 def _numbers(claim: Claim, value: Fraction | None, shown: Mapping[str, Fraction]) -> str:
-    """Return the numbers of a claim, for display after the description."""
+    """Return the numbers of a claim as a text that is displayed after the description."""
     if shown:
         return ": " + ", ".join(f"{name} = {plain(float(number), 4)}" for name, number in shown.items())
     return "" if value is None else f": {plain(float(value), 4)} {claim.unit}".rstrip()
@@ -243,17 +261,17 @@ def show_list(as_json: bool) -> None:
     table.add_row("by hand", ", ".join(HAND_ENCODED))
     table.add_row("models", ", ".join(MODELS))
     table.add_row("buffers", ", ".join(Buffer))
-    claims = Table("property, default", "bounds", box=None, header_style="bold")
+    claims = Table("property, default", "bounded quantity", box=None, header_style="bold")
     for name, one in PROPERTIES.items():
         sign = "≥" if one.is_at_least else "≤"
         default = f"{name} {sign} {one.constant.default} {one.constant.unit}"
         claims.add_row(default, f"{one.meaning} ({one.constant.reason})")
     claims.add_row(INVARIANT, f"{INVARIANT_MEANING} (thesis equation 4.1.3)")
-    points = Table("quantity", "what it is", box=None, header_style="bold")
+    points = Table("quantity", "meaning", box=None, header_style="bold")
     for name, meaning in quantities.items():
         points.add_row(name, meaning)
     points.add_row("C_L, C_U, C_L_lambda, q_U, ...", "beliefs of a rule; state of a hand-encoded CCA")
-    demands = Table("demand", "what it sets", box=None, header_style="bold")
+    demands = Table("demand", "meaning", box=None, header_style="bold")
     for name, meaning in DEMANDS.items():
         demands.add_row(name, meaning)
     for title, rows_of in (

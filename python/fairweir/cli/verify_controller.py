@@ -1,4 +1,4 @@
-"""``fairweir verify CONTROLLER.json``: proofs of each leaf of a decision tree; replays of refutations."""
+"""``fairweir verify CONTROLLER.json``: proofs of claims about each leaf of a decision tree; replays of refutations."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from fairweir.game.realise import Refutation
 
 CLAIM_FAILS = 1
-#: Exit code of what could not be done: a claim says nothing about the CCA; a certificate was requested, and there is
-#: none.
+#: Exit code if a claim is vacuous, or if a certificate was requested and could not be made.
 BAD_INPUT = 2
 SYMBOLS = {"proved": "✓", "refuted": "✗", "unknown": "?", "vacuous": "∅"}
 COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow", "vacuous": "yellow"}
@@ -45,12 +44,12 @@ def verify_controller(
     write: bool,
     as_json: bool,
 ) -> None:
-    """Judge claims about every leaf of a controller, or replay a refutation.
+    """Prove or refute claims about every leaf of a controller, or replay a refutation.
 
     Raises
     ------
-    typer.Exit : 1 if a claim is refuted or unknown, 2 if one is vacuous or lacks a certificate that was wanted
-    ConfigError : no controller, or no such claim
+    typer.Exit : 1 if a claim is refuted or unknown, 2 if a claim is vacuous or lacks a requested certificate
+    ConfigError : the file is not a controller, or a claim is invalid
     """
     from fairweir.ccas.controller_file import Controller, Kind, parse_json, read
     from fairweir.game.bounded import FIRST_STEPS, Progress, check
@@ -64,7 +63,7 @@ def verify_controller(
     if isinstance(raw, dict) and raw.get("format") == FORMAT:
         if properties or write or out is not None or certificate:
             raise ConfigError(
-                "a refutation file can only be replayed", source=str(path), hint="pass only its file, or add --json"
+                "a refutation file can only be replayed", source=str(path), hint="leave out all options except --json"
             )
         show_replay(parse(raw, str(path)), as_json=as_json)
         return
@@ -117,7 +116,7 @@ def _all(verdicts: Sequence[LeafVerdict], checked: Sequence[Checked]) -> list[Le
 
 
 def keep(verdicts: Sequence[LeafVerdict], folder: Path) -> dict[tuple[int, str], Path]:
-    """Write certificates and refutations, each to its own files; return the paths of those of a leaf's claim."""
+    """Write each certificate and refutation to its own files; return the path for each leaf and claim."""
     from fairweir.documents.atomic_write import write_text
     from fairweir.formal.certificates.certificate import save
 
@@ -184,11 +183,11 @@ def show(
 
 
 def show_lemmas(lemmas: Sequence[Proved]) -> None:
-    """Print the lemmas on the model used by the verdicts: one line if all are proved, else those that are not."""
+    """Print one line if all lemmas about the model are proved; otherwise print the lemmas that are not proved."""
     certified = sum(one.certificate is not None for one in lemmas)
     words = f", {certified} of them with a certificate" if certified else ""
     if all(one.answer.outcome.value == "proved" and not one.uncertified for one in lemmas):
-        output.stdout.print(f"of the model: {len(lemmas)} lemmas proved{words}")
+        output.stdout.print(f"lemmas about the model: {len(lemmas)} proved{words}")
         return
     for one in lemmas:
         outcome = one.answer.outcome.value
@@ -211,7 +210,7 @@ def _show_checked(found: Checked) -> None:
 
 
 def details(verdict: LeafVerdict, path: str, kept: dict[tuple[int, str], Path]) -> list[str]:
-    """Return lines on unproved claims: the conditions on the way to the leaf, the reason, and the counterexample."""
+    """Return lines about an unproved claim: the conditions that lead to the leaf, the reason, the counterexample."""
     if verdict.outcome.value == "proved" and not verdict.uncertified:
         return []
     lines = [f"\nleaf {verdict.leaf}, {verdict.claim.text}: {path or 'always'}"]
@@ -225,7 +224,7 @@ def details(verdict: LeafVerdict, path: str, kept: dict[tuple[int, str], Path]) 
             lines.append(f"  replay it with: fairweir verify {file}")
     elif verdict.features and verdict.outcome.value == "unknown":
         numbers = ", ".join(f"{name} {float(value):.3g}" for name, value in verdict.features.items() if value)
-        lines.append(f"  in M: {numbers}")
+        lines.append(f"  features, in units of M: {numbers}")
     return lines
 
 
@@ -233,15 +232,15 @@ def _words(refutation: Refutation) -> list[str]:
     n = {name: f"{float(value):.4g}" for name, value in refutation.shown().items()}
     return [
         f"the observations allow C from {n['min_c']} to {n['max_c']} packets per step, a queue of up to {n['max_q']}, "
-        f"and {n['safe_rate']} packets at no risk",
+        f"and {n['safe_rate']} packets per step without risk of loss",
         f"sent: {n['rate']} packets, {n['message']} of them frames; next target {n['encode']}",
         f"on the link with C = {n['c']}, B = {n['b']}: queue {n['queue']}, {n['loss']} lost, "
-        f"{n['queue_after']} wait afterwards; broken by {n['broken_by']} packets",
+        f"{n['queue_after']} queued afterwards; the claim is violated by {n['broken_by']} packets",
     ]
 
 
 def show_replay(refutation: Refutation, *, as_json: bool) -> None:
-    """Print what a refutation shows when it is replayed; exit code 1, as the claim is refuted.
+    """Print the replay of a refutation, and exit with code 1, because the claim is refuted.
 
     Raises
     ------
@@ -259,7 +258,7 @@ def show_replay(refutation: Refutation, *, as_json: bool) -> None:
 
 
 def _show_points(refutation: Refutation) -> None:
-    """Print the observations and the link, a row per point."""
+    """Print the observations and the states of the link, one row per point."""
     window, played, act = refutation.situation.window, refutation.played, refutation.act
     table = Table("point", "sent", "delivered", "lost", "accepted", "served", "queue", box=None, header_style="bold")
     sent = [*window.sent, window.sent_next, window.sent_next + act.rate]

@@ -1,4 +1,4 @@
-"""``fairweir video``: video at frame level."""
+"""``fairweir video``: simulation of video at frame level."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fairweir.cli.video_live import live
 from fairweir.cli.video_run import run
 from fairweir.cli.video_tables import tables
 
-video_app = typer.Typer(no_args_is_help=True, help="Send video over simulated links.")
+video_app = typer.Typer(no_args_is_help=True, help="Send video over simulated links, frame by frame.")
 
 
 @video_app.callback()
 def _video() -> None:
-    """Send video over simulated links."""
+    """Send video over simulated links, frame by frame."""
 
 
 video_app.command("run")(run)

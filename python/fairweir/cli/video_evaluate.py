@@ -1,4 +1,4 @@
-"""``fairweir video evaluate``: senders against the bars."""
+"""``fairweir video evaluate``: senders compared with the bars of docs/video.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairweir.video.evaluate import evaluate as run_all
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
 
-#: In the output directory: the document of ``--json``.
+#: File in the output directory with the document that ``--json`` prints.
 RESULTS = "results.json"
 
 
@@ -32,14 +32,14 @@ def evaluate(
     ] = None,
     *,
     trace: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Add the link of a mahimahi trace. May repeat.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Also evaluate on a mahimahi trace. Repeatable.")
     ] = None,
     sender: Annotated[
         list[str] | None,
-        typer.Option(help="Sender to evaluate, as for video run; default rules. May repeat."),
+        typer.Option(help="Sender to evaluate, as for `video run`; default: rules. Repeatable."),
     ] = None,
     encoder: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Encoder table; default that of each scenario. May repeat.")
+        list[str] | None, typer.Option(metavar="NAME", help="Encoder table; default: the scenario's. Repeatable.")
     ] = None,
     duration: Length = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
@@ -49,9 +49,12 @@ def evaluate(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare senders with the thresholds of docs/video.md, the baselines, and a sender that knows the link.
+    """Compare senders with the bars (thresholds) of docs/video.md, the baselines, and a sender that knows the link.
 
-    Exit 0: all thresholds are met; 1: one is missed; 2: bad input, or a session that could not run.
+    Exit 0: all bars hold.
+    Exit 1: a bar fails.
+    Exit 2: bad input, or a session could not run.
+    Exit 130: interrupted; the same command resumes.
     """
     candidates = [Sender.parse(word) for word in sender or ["rules"]]
     links: list[VideoScenario] = []

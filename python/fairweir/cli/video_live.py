@@ -1,4 +1,4 @@
-"""``fairweir video live``: a session with a real encoder and decoder, next to the one from the encoder's table."""
+"""``fairweir video live``: a session with a real encoder and decoder, compared with its simulation."""
 
 from __future__ import annotations
 
@@ -27,13 +27,17 @@ def live(
     sender: SenderName = "rules",
     trace: Trace = None,
     encoder: EncoderName = None,
-    duration: Annotated[str, typer.Option("--duration", help="Override the scenario's duration: 3s to 30s.")] = "10s",
+    duration: Annotated[str, typer.Option("--duration", help="Duration of the session, 3s to 30s.")] = "10s",
     seed: VideoSeed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send video with a real encoder (x264) and decoder, and compare it with the same session from the encoder table.
+    """Send video with a real encoder (x264) and decoder, and compare the session with a simulation from its table.
 
-    The content is that of the table. Needs the extra `video` (PyAV). Exit 1: a metric differs by more than 10 %.
+    The video is the content from which the encoder table was made. Needs the extra `video` (PyAV).
+
+    Exit 0: no metric differs by more than 10 %.
+    Exit 1: a metric differs by more than 10 %.
+    Exit 2: bad input, or the session could not run.
     """
     from fairweir.video.live_session import compare
 

@@ -1,4 +1,4 @@
-"""``fairweir video run``: one session of video."""
+"""``fairweir video run``: one video session."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from fairweir.video.play import Session, play
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
 
-#: Number of decisions that ``--explain`` prints without ``--json``: the first ones; all are in JSON and on the page.
+#: Number of decisions that ``--explain`` prints without ``--json``; the JSON and the page have all decisions.
 SHOWN_DECISIONS = 40
 
 VideoFile = Annotated[
     Path,
     typer.Argument(
-        metavar="[SCENARIO]", parser=file_of("video"), help="A TOML file (docs/video.md), or a name (list video)."
+        metavar="[SCENARIO]",
+        parser=file_of("video"),
+        help="A TOML file (docs/video.md), or a name (see `fairweir list video`).",
     ),
 ]
 Trace = Annotated[
@@ -31,10 +33,14 @@ Trace = Annotated[
 ]
 EncoderName = Annotated[
     str | None,
-    typer.Option("--encoder", metavar="NAME", help="Override the encoder table: a file, or a name (list encoders)."),
+    typer.Option(
+        "--encoder",
+        metavar="NAME",
+        help="Override the encoder table: a file, or a name (see `fairweir list encoders`).",
+    ),
 ]
 SenderName = Annotated[
-    str, typer.Option("--sender", help="A name (list senders), fixed:RATE, tree:FILE or search:QUERY.")
+    str, typer.Option("--sender", help="A name (see `fairweir list senders`), fixed:RATE, tree:FILE or search:QUERY.")
 ]
 VideoSeed = Annotated[
     int | None, typer.Option("--seed", min=0, max=(1 << 63) - 1, help="Override the scenario's seed.")
@@ -52,7 +58,7 @@ def run(
     seed: VideoSeed = None,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Print each decision: belief, action and leaf. With --json also all frames."),
+        typer.Option("--explain", help="Print each decision: belief, action and leaf; with --json, also all frames."),
     ] = False,
     report: Annotated[
         Path | None,
@@ -60,7 +66,7 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send video over one link and print delay, SSIM and frame rate as the receiver sees them."""
+    """Send video over one simulated link; print delay, SSIM and frame rate, measured at the receiver."""
     parsed = Sender.parse(sender)
     loaded = prepare(scenario, trace, encoder, duration)
     played = play(loaded, parsed, seed=seed, records=explain or report is not None)
@@ -78,7 +84,7 @@ def run(
         output.stdout.print(_decisions(played))
         if len(played.decisions) > SHOWN_DECISIONS:
             rest = len(played.decisions) - SHOWN_DECISIONS
-            output.stdout.print(f"{rest} more decisions: --json or --report FILE has all", soft_wrap=True)
+            output.stdout.print(f"{rest} more decisions; --json and --report FILE have all decisions", soft_wrap=True)
 
 
 def prepare(scenario: Path | str, trace: Path | None, encoder: str | None, duration: str | None) -> VideoScenario:
@@ -86,7 +92,7 @@ def prepare(scenario: Path | str, trace: Path | None, encoder: str | None, durat
 
     Raises
     ------
-    ConfigError : a file that cannot be used, or an invalid duration
+    ConfigError : an invalid file or duration
     """
     loaded = VideoScenario.load(scenario)
     if trace is not None:
@@ -100,12 +106,12 @@ def _without_records(session: Session) -> dict[str, Any]:
 
 
 def number(value: float | None, places: int = 1) -> str:
-    """Format a number for a table; a dash without value."""
+    """Format a number for a table; a dash stands for a missing value."""
     return "-" if value is None else f"{value:.{places}f}"
 
 
 def sessions_table(sessions: list[Session]) -> Table:
-    """Return sessions as a table."""
+    """Return a table with a row per session."""
     table = Table("link", "sender", box=None, header_style="bold")
     for heading in ("delay p50 ms", "p95", "SSIM p25 dB", "p50", "mean", "fps", "use", "loss", "repair"):
         table.add_column(heading, justify="right")

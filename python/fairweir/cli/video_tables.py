@@ -16,26 +16,30 @@ from fairweir.documents.results import results_folder
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 
-#: Finished measurements, below the folder of the tables.
+#: Folder of finished measurements, in the folder of the tables.
 PIECES = ".pieces"
 
 
 def tables(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Such as talking-head-x264; default all tables.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Names of tables, such as talking-head-x264; default: all tables."),
     ] = None,
     *,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Output directory for the tables (JSON) and a figure.")
+        Path,
+        typer.Option(
+            metavar="DIR", help="Output directory for the tables (JSON), a figure, and finished measurements."
+        ),
     ] = results_folder("video tables"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the generated content.")] = 1,
     frames: Annotated[int, typer.Option(min=2, max=3000, help="Frames per table, at 30 per second.")] = 90,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure size and SSIM of generated content for each quantiser and age of the reference frame.
+    """Measure an encoder on generated content: size and SSIM for each quantizer and age of the reference frame.
 
-    Finished measurements are stored in DIR: the same command continues after an interruption.
+    Finished measurements are stored in DIR; after an interruption, the same command resumes.
     """
     from fairweir.video.measuring import measure
     from fairweir.video.rates import rates_figure
