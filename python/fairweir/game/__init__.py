@@ -1,1 +1,3 @@
-"""Decision synthesis (Syntra, thesis section 4.5): decision trees over beliefs, made, proved, explained."""
+"""Decision synthesis (Syntra, thesis section 4.5): decision trees over beliefs are synthesized, proved and
+explained.
+"""

@@ -1,8 +1,8 @@
-"""A leaf's shielded action as constraints: packets sent, and their fate at the link.
+"""A leaf's shielded action as constraints.
 
-Every step of the shield has unknowns of its own, so that the text that solvers and checkers read follows the file line
-by line. With a tolerance, comparisons that are within it may go either way: what is proved then holds for comparisons
-in doubles, too.
+Each rule of the shield has unknowns of its own, so the text for solvers and checkers follows the controller file line
+by line. A comparison whose sides differ by less than the tolerance may have either result, so a proof also holds for
+comparisons in doubles.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Action:
-    """Packets that reach the queue between the next point and the one after it; in M.
+    """Packets that reach the queue between the next point and the point after it, in M.
 
     Attributes
     ----------
-    message : packets of frames; the rest of the rate is repair
+    message : packets of frames; the rest of `rate` are repair packets
     rate : all packets
-    encode : target size of the frames that are encoded meanwhile
+    encode : target size of the frames that are encoded during the step
     """
 
     message: z3.ArithRef
@@ -44,13 +44,15 @@ class Action:
 
 
 def width(state: State, form: Form, tolerance: Fraction) -> z3.ArithRef:
-    """Return the tolerance of a comparison of a form: for each unit of its coefficients."""
+    """Return the tolerance of a comparison of a form: `tolerance` times the sum of the coefficients' absolute
+    values.
+    """
     factors = sum((abs(factor) for factor in form.values()), Fraction(0))
     return number(tolerance * max(Fraction(1), factors)) * state.m
 
 
 def on_path(state: State, path: Sequence[Condition], tolerance: Fraction) -> list[z3.BoolRef]:
-    """Return the conditions under which a tree reaches a leaf."""
+    """Return the constraints under which a tree reaches a leaf."""
     held = []
     for one in path:
         value, limit = state.compared(one.feature), number(one.at_most) * state.m
@@ -72,13 +74,13 @@ def decided(state: State, leaf: Leaf, action: Action) -> list[z3.BoolRef]:
     rate = state.value(leaf.rate)
     if leaf.send is Send.NONE:
         return [*held, action.message == 0, is_maximum(action.rate, rate, z3.RealVal(0))]
-    # With nothing waiting the size is 0 (State.waits), and the result is a rate without a message.
+    # If no batch waits, the size is 0 (State.waits), and the action is a rate without a message.
     held.append(action.message == sizes[leaf.send])
     if leaf.send is not Send.EACH:
         return [*held, is_maximum(action.rate, rate, action.message)]
     wanted, most = z3.Real(f"{action.rate}_wanted"), z3.Real(f"{action.rate}_max")
     capped = [is_maximum(most, f["r0"], action.message), *is_minimum_of(action.rate, wanted, most)]
-    # Without a batch there is no FEC frame to protect, and R0 does not cap the rate.
+    # If no batch waits, there is no FEC frame to protect, and R0 does not limit the rate.
     caps = z3.If(f["waiting"] == 0, action.rate == wanted, z3.And(*capped))
     return [*held, is_maximum(wanted, rate, action.message), caps]
 
@@ -90,8 +92,8 @@ def shielded(
 
     Parameters
     ----------
-    name : str, of the unknowns
-    tolerance : Fraction, M; tolerance of comparisons, for each unit of coefficients
+    name : str, prefix of the unknowns' names
+    tolerance : Fraction, tolerance of comparisons in M, for each unit of the coefficients
     """
     action = Action.named(f"{name}_0")
     held = decided(state, leaf, action)

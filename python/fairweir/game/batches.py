@@ -1,7 +1,8 @@
-"""Batches of an unrolled run: those waiting at each decision, for any encoder considered. Amounts are packets.
+"""The batches that wait at each decision of an unrolled run, for every encoder in the controller's range.
 
-What is decided at t sends some of the batches that wait, and sets the target of the next one. That is encoded until
-t + 1, waits from t + 2 on, and is any factor of the encoder's range times its target.
+Amounts are in packets. The decision at t sends some of the waiting batches, and sets the target size of the next batch.
+That batch is encoded until t + 1 and waits from t + 2 on. Its size is the target times any factor in the encoder's
+range.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fairweir.game.model import number
 if TYPE_CHECKING:
     import z3
 
-#: Maximum decisions of a run in which no waiting batch can be dropped (`stale_steps` of 3).
+#: Maximum number of decisions of a run in which no waiting batch can be dropped (`stale_steps` of 3).
 MAX_FRAME_STEPS: Final = 5
 
 
@@ -43,7 +44,7 @@ class Waiting:
     ) -> tuple[dict[str, z3.ArithRef], list[z3.BoolRef]]:
         """Return the features of waiting batches, and their constraints.
 
-        Counts and ages are multiplied by M, as thresholds are. Ages, and what is in flight, may be anything.
+        Counts and ages are multiplied by M, as thresholds are. Ages and packets in flight are unconstrained.
         """
         import z3
 
@@ -61,11 +62,11 @@ class Waiting:
 
 
 def encoder(controller: Controller) -> tuple[Fraction, Fraction]:
-    """Return the range of a batch's size over its target.
+    """Return the range of a batch's size divided by its target.
 
     Raises
     ------
-    ConfigError : the file has another thing there
+    ConfigError : the file has no positive range there
     """
     found = controller.document.get("encoder", [1, 1])
     is_pair = isinstance(found, list) and len(found) == 2 and all(isinstance(one, int | float) for one in found)
@@ -79,11 +80,11 @@ def follow(
 ) -> list[z3.BoolRef]:
     """Return the transition of waiting batches from one decision to the next.
 
-    The message's size determines which batches were sent: another choice of the same size is admitted as well.
+    Only the message's size determines which batches were sent, so any choice of the same size is admitted.
 
     Parameters
     ----------
-    encoding : target of the batch that is encoded meanwhile; 0 if none is
+    encoding : target size of the batch that is encoded during the step; 0 if there is none
     """
     import z3
 

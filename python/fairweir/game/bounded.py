@@ -1,10 +1,11 @@
-"""Bounded model checking: unroll a controller and the link over some steps to prove that it finds the link's rate.
+"""Bounded model checking: unroll a controller and the link over several steps, to prove that it finds the link rate.
 
-Rate, buffer and jitter of the link are arbitrary; the tree decides at every step from the features of its belief set.
-Minima and maxima over belief sets are not linear, so the encoding constrains features only by facts that hold for the
-exact ones: they admit the true link, and they are at least as tight as what single observations imply (`_facts`). A
-proof for all features with these facts is a proof for the exact ones. If no proof is found, the facts may be too weak:
-the solver's rates and jitter are then simulated with exact bounds, and only a run that breaks the claim refutes it.
+Rate, buffer and jitter of the link are arbitrary. At each step the tree decides from the features of its belief set.
+Minima and maxima over belief sets are not linear, so the encoding constrains the features only by facts that hold for
+the exact features (`_facts`): they admit the true link, and they are at least as tight as the bounds that single
+observations imply. A proof for all features that satisfy these facts is a proof for the exact features. If there is no
+proof, the facts may be too weak: the solver's rates and jitter are then simulated with exact bounds, and the claim is
+refuted only if this run violates it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from fairweir.game.windows import RunningLink
 if TYPE_CHECKING:
     import z3
 
-#: The solvers' time grows about threefold with each step.
+#: Maximum number of steps; each additional step triples the solvers' time.
 MAX_STEPS: Final = 12
 MAX_GROWTH: Final = 1000
 _TEXT: Final = re.compile(r"\s*progress@(\d{1,3})\s*>=\s*(\d{1,6}(?:\.\d{1,6}|/[1-9]\d{0,5})?)\s*")
@@ -46,13 +47,12 @@ NOT_PLAYED: Final = (
 
 @dataclass(frozen=True)
 class Progress:
-    """A claim: a number of steps after an idle link, M has grown by a factor, or is within 5 % of C, or max C is
-    known.
+    """A claim: `steps` steps after an idle link, M has grown by a factor, or M >= 0.95 C, or max C is known.
 
     Attributes
     ----------
     steps : int, observations after the first decision
-    growth : Fraction, of M
+    growth : Fraction, factor by which M grows
     """
 
     steps: int
@@ -60,7 +60,7 @@ class Progress:
 
     @property
     def text(self) -> str:
-        """Return the claim as the command line takes it."""
+        """Return the claim in the command line's syntax."""
         return f"progress@{self.steps}>={self.growth}"
 
     @property
@@ -70,11 +70,11 @@ class Progress:
 
     @classmethod
     def parse(cls, text: str) -> Progress | None:
-        """Read a claim, ``progress@4>=3/2``; None if the text does not begin as one.
+        """Parse a claim such as ``progress@4>=3/2``; return None if the text does not begin with ``progress``.
 
         Raises
         ------
-        ConfigError : it begins as one, but is invalid
+        ConfigError : the text begins with ``progress`` but is invalid
         """
         if not text.strip().startswith("progress"):
             return None
@@ -87,21 +87,21 @@ class Progress:
         return cls(int(found[1]), Fraction(found[2]))
 
 
-#: The default claim for a controller of a rate.
+#: The default claim about a rate controller.
 FIRST_STEPS: Final = Progress(4, Fraction(11, 10))
 
 
 @dataclass(frozen=True)
 class Run:
-    """A controller on a link with exact bounds, from idle.
+    """A controller's run on an initially idle link, with exact bounds.
 
     Attributes
     ----------
-    c, b : of the link
-    hastes : fraction of the served, undelivered packets that jitter delivers at each point
-    min_c, max_c : of the belief set at each decision and at the end
-    rates : decided
-    factors : of the encoder, by step; empty without frames
+    c, b : rate and buffer of the link
+    hastes : for each point, the fraction of the served but undelivered packets that are delivered
+    min_c, max_c : bounds of the belief set at each decision and at the end
+    rates : the rates that the controller decided
+    factors : for each step, the ratio of a batch's size to its target; empty if the controller has no frames
     """
 
     c: Fraction
@@ -113,16 +113,16 @@ class Run:
     factors: tuple[Fraction, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the run as JSON has it, exact."""
+        """Return the run as a JSON document with exact numbers."""
         series = ("hastes", "min_c", "max_c", "rates", "factors")
         return {"c": str(self.c), "b": str(self.b), **{key: [str(one) for one in getattr(self, key)] for key in series}}
 
     def breaks(self, claim: Progress, cap: Fraction) -> bool:
-        """Return whether this run breaks a claim.
+        """Return whether this run violates a claim.
 
         Parameters
         ----------
-        cap : Fraction, max C of the model
+        cap : Fraction, the maximum C of the model
         """
         last = self.min_c[claim.steps]
         is_found = any(known < cap for known in self.max_c[: claim.steps + 1])
@@ -131,12 +131,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Checked:
-    """Result of a claim.
+    """The result of checking a claim.
 
     Attributes
     ----------
-    run : Run, of a refutation
-    reason : str, why it is unknown
+    run : Run, the counterexample of a refutation
+    reason : str, why the result is unknown
     """
 
     claim: Progress
@@ -147,7 +147,7 @@ class Checked:
     run: Run | None = field(default=None, repr=False)
 
     def document(self) -> dict[str, Any]:
-        """Return the verdict as JSON has it."""
+        """Return the verdict as a JSON document."""
         found: dict[str, Any] = {
             "claim": self.claim.text, "status": self.outcome.value, "cpu_s": round(self.cpu_s, 4),
             "solver": self.solver, "reason": self.reason,
@@ -157,7 +157,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class _Unrolled:
-    """Terms of an unrolled run: the link's curves by point, and the state by decision."""
+    """Terms of an unrolled run: the link's curves at each point, and the state at each decision."""
 
     link: Point
     sent: Sequence[z3.ArithRef]
@@ -175,11 +175,11 @@ def check(
     budget: Budget | None = None,
     solvers: Sequence[SolverName] = ALL_SOLVERS,
 ) -> Checked:
-    """Check that a controller makes progress from an idle link, for any link of its model and any encoder.
+    """Check that a controller makes progress from an idle link, for every link of its model and every encoder.
 
     Raises
     ------
-    ConfigError : the range of its encoder cannot be used
+    ConfigError : the controller's encoder range is invalid
     SolverError : a solver is missing, does not understand, or two contradict each other
     """
     budget = budget or Budget(60.0)
@@ -211,13 +211,13 @@ def play(
     steps: int | None = None,
     factors: Sequence[Fraction] = (),
 ) -> Run | None:
-    """Run a controller from an idle link with exact bounds; None if no link explains its observations.
+    """Run a controller on an initially idle link with exact bounds; None if no link explains its observations.
 
     Parameters
     ----------
-    c, b : of the link, packets per step and packets
-    hastes : jitter at each point, as of :meth:`RunningLink.step`
-    factors : ratio of a batch's size to its target, by the step in which it is encoded; default 1
+    c, b : rate and buffer of the link, in packets per step and packets
+    hastes : jitter at each point, as for :meth:`RunningLink.step`
+    factors : for each step, the ratio of the size to the target of the batch encoded in that step; default 1
     """
     link, arriving, links = RunningLink(c, b), Fraction(0), controller.links
     waiting, ages, encoding = tuple[Fraction, ...](), tuple[int, ...](), Fraction(0)
@@ -225,7 +225,7 @@ def play(
     steps = len(hastes) if steps is None else steps
     for haste in (*hastes[:steps], None):
         window = link.window(controller.points, arriving)
-        # Min B is held (docs/formal/game.md, "Objective"), longer than any run here.
+        # A controller holds min B (docs/formal/game.md, "Objective") for longer than any run here.
         known = bounds(window, links)
         if known is None:
             return None
@@ -250,7 +250,7 @@ def play(
 
 
 def _factors(values: Mapping[str, Fraction], claim: Progress) -> list[Fraction]:
-    """Return the ratios of a solver's batches to their targets; none for a controller without frames."""
+    """Return the ratio of size to target of each batch of a solver's run; empty for a controller without frames."""
     found = []
     for t in range(claim.steps):
         size, target = values.get(f"encoded_{t}"), values.get(f"target_{t - 1}")
@@ -272,7 +272,7 @@ def _hastes(values: Mapping[str, Fraction], steps: int) -> list[Fraction]:
 
 
 def unrolled(controller: Controller, steps: int) -> tuple[_Unrolled, list[z3.BoolRef]]:
-    """Return the terms of a run from idle, and its constraints. Amounts are packets."""
+    """Return the terms and the constraints of a run on an initially idle link. Amounts are in packets."""
     import z3
 
     zero: z3.ArithRef = z3.RealVal(0)
@@ -280,7 +280,7 @@ def unrolled(controller: Controller, steps: int) -> tuple[_Unrolled, list[z3.Boo
     c, b = z3.Real("C"), z3.Real("B")
     accepted, served = ([zero, *(z3.Real(f"{letter}_{t}") for t in range(1, last + 1))] for letter in "NI")
     delivered = [zero, *(z3.Real(f"S_{t}") for t in range(1, steps + 1))]
-    # A decision at t reaches the queue between t + 1 and t + 2.
+    # Packets of the decision at t reach the queue between t + 1 and t + 2.
     rates = [z3.Real(f"r_{t}") for t in range(steps)]
     sent = [zero, zero, *itertools.accumulate(rates)][: last + 1]
     links = controller.links
@@ -320,10 +320,10 @@ def _negated(controller: Controller, claim: Progress, run: _Unrolled) -> list[z3
 
 
 def _facts(controller: Controller, run: _Unrolled, now: int) -> tuple[dict[str, z3.ArithRef], list[z3.BoolRef]]:
-    """Return the unknown features at a decision, and facts about the exact ones; packets.
+    """Return the unknown features at a decision, in packets, and constraints that the exact features satisfy.
 
-    Every fact holds of all links of the belief set (lower bounds of M, R0 and C + B, upper bounds of Q), or of the true
-    link, which is one of them; and some link of the set attains each feature.
+    Each constraint is a property of all links of the belief set (lower bounds of M, R0 and C + B, upper bounds of Q),
+    or of the true link, which is in the set; and some link of the set attains each feature.
     """
     import z3
 
@@ -357,17 +357,17 @@ def _facts(controller: Controller, run: _Unrolled, now: int) -> tuple[dict[str, 
         held.append(f["M"] * (t - u + 1) >= at(s, t) - at(s, u) - slack * (t - u + 1))
         held.append(f["M"] * (t - u) >= at(s, t) - at(n, u) - slack * (t - u))
     for u in range(max(first, 0), now + 1):
-        # Seen, and not lost: N[u] <= I[u-1] + C + B, with I[u-1] <= S[u].
+        # Packets that were delivered, and not lost: N[u] <= I[u-1] + C + B, with I[u-1] <= S[u].
         is_seen = s[now] >= n[u]
         held.append(z3.Implies(is_seen, f["c_plus_b"] >= n[u] - s[u] - slack))
-        # I[now+1] >= S[j] + C (now + 1 - j) unless the queue empties; what is accepted is sent and not known to be
-        # lost.
+        # I[now+1] >= S[j] + C (now + 1 - j) unless the queue empties. Accepted packets are sent and not known to
+        # be lost.
         lost = run.sent[u] - n[u]
         for j in (now, now - 1):
             if j < 0:
                 continue
             after = [run.sent[now + 1] - lost - at(s, j) - f["M"] * (now + 1 - j)]
-            # It may have been empty at a point since; then what has arrived from there on is all that waits.
+            # If the queue was empty at a later point i, only packets that arrived after i wait.
             after += [run.sent[now + 1] - run.sent[i] - f["M"] * (now + 1 - i) for i in range(j + 1, now + 1)]
             held.append(z3.Implies(is_seen, z3.Or(f["Q"] <= slack, *(f["Q"] <= one + slack for one in after))))
     held += _witnesses(controller, run, now, f)
@@ -376,13 +376,13 @@ def _facts(controller: Controller, run: _Unrolled, now: int) -> tuple[dict[str, 
     f["last_rate"] = run.sent[now + 1] - run.sent[now]
     f["delivered_last"] = s[now] - at(s, now - 1)
     f["in_flight"] = z3.Real(f"in_flight_{now}")
-    # What is known to be lost is lost.
+    # Packets that are known to be lost are not in flight.
     held += [f["in_flight"] <= run.sent[now + 1] - s[now], f["in_flight"] >= n[now + 1] - s[now]]
     return f, held
 
 
 def _before_any_answer(controller: Controller, arriving: z3.ArithRef, f: Mapping[str, z3.ArithRef]) -> list[z3.BoolRef]:
-    """Return the exact features before the first acknowledgement can return: every link of the model is possible."""
+    """Return the exact features before the first acknowledgment returns, when every link of the model is possible."""
     import z3
 
     slack, zero = number(TOLERANCE), z3.RealVal(0)
@@ -394,14 +394,14 @@ def _before_any_answer(controller: Controller, arriving: z3.ArithRef, f: Mapping
         "c_plus_b": c + b,
         "max_c": number(controller.links.c[1]),
         "Q": z3.If(waits <= most, waits, most),
-        # The slowest link with the smallest buffer has the least room: C + B - q, and C where the buffer is full.
+        # The slowest link with the smallest buffer determines R0: C + B - q, and C if its buffer is full.
         "R0": z3.If(waits <= b, c + b - waits, c),
     }
     return [z3.And(f[name] <= value + slack, f[name] >= value - slack) for name, value in exact.items()]
 
 
 def _witnesses(controller: Controller, run: _Unrolled, now: int, f: Mapping[str, z3.ArithRef]) -> list[z3.BoolRef]:
-    """Return that links which explain the window attain M, Q, R0, max C and the minimum of C + B."""
+    """Return the constraints by which links that explain the window attain M, Q, R0, max C and min C + B."""
     slack = number(TOLERANCE)
     held = []
     for name in ("M", "Q", "R0", "c_plus_b", "max_c"):
@@ -441,10 +441,10 @@ def _explaining(controller: Controller, run: _Unrolled, now: int, name: str) -> 
 
 
 def _decision(controller: Controller, features: Mapping[str, z3.ArithRef], now: int, act: Action) -> list[z3.BoolRef]:
-    """Return that the tree decides an action, packets: the constraints of each leaf, of which one is taken."""
+    """Return the constraint that the tree decides an action, in packets: a disjunction over its leaves."""
     import z3
 
-    # Amounts are packets here: thresholds are multiplied by M, which keeps them linear.
+    # Amounts are in packets: thresholds are multiplied by M, which keeps the constraints linear.
     state = State(features["M"], _in_packets(features), Point.named(""), {})
     ways = []
     for index, leaf, path in controller.leaves:
@@ -455,7 +455,7 @@ def _decision(controller: Controller, features: Mapping[str, z3.ArithRef], now: 
 
 
 def _in_packets(features: Mapping[str, z3.ArithRef]) -> dict[str, z3.ArithRef]:
-    """Return the features that a tree reads, packets, of a controller that has not found max C."""
+    """Return the features that a tree reads, in packets, while the controller has not found max C."""
     import z3
 
     none: z3.ArithRef = z3.RealVal(0)

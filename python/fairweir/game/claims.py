@@ -1,14 +1,14 @@
 """Claims about a controller's steps, as data.
 
-Every claim is about the true link, whichever one of the belief set it is: its rate C, buffer B and queue q at the next
-point. A step sends `rate` packets, `message` of them frames, the rest repair. They reach the queue between the next
-point and the one after it:
+Each claim is about the true link, which may be any link of the belief set: its rate C, its buffer B, and its queue q at
+the next point. A step sends `rate` packets, of which `message` are frames and the rest repair packets. They reach the
+queue between the next point and the point after it:
 
-    loss = max(0, q + rate - (C + B))             packets without room
+    loss = max(0, q + rate - (C + B))             packets dropped
     queue = max(0, min(q + rate, C + B) - C)      packets waiting afterwards
 
-Where whole packets in bursts contradict this, the belief is about links that may lose a packet early: up to one packet
-more is lost.
+If packet sizes and bursts contradict this model, the belief set contains links that may lose a packet early. Up to one
+packet more is then lost.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from fairweir.game.state import Point
 if TYPE_CHECKING:
     import z3
 
-#: Tolerance of a proved bound, in M: tolerances of comparisons in doubles add up to less.
+#: Tolerance of a proved bound, in M; larger than the sum of the tolerances of comparisons in doubles.
 SLACK: Final = Fraction(1, 10_000)
 _TEXT: Final = re.compile(r"\s*([a-z-]+)\s*(?:<=\s*(\d+(?:\.\d+)?(?:/\d+)?)\s*)?")
 
 
 @dataclass(frozen=True)
 class Step:
-    """Quantities of one step at the true link, in M."""
+    """Quantities of one step on the true link, in M."""
 
     link: Point
     action: Action
 
     @property
     def loss(self) -> z3.ArithRef:
-        """Return the packets lost, or a negative number if none are."""
+        """Return the number of packets lost; a number of at most 0 means that none are."""
         return self.action.rate - self.link.room
 
 
@@ -54,9 +54,9 @@ class Sort:
 
     Attributes
     ----------
-    bound : Fraction, in M, the default; None: it has no bound
+    bound : Fraction, default bound in M; None: claims of this kind have no bound
     meaning : str
-    formula : (step, bound) -> the condition
+    formula : function from a step and a bound to the condition
     kinds : kinds of controllers to which it applies
     is_time : bool, whether the bound is a number of steps
     """
@@ -86,15 +86,16 @@ def _decodable(step: Step, bound: z3.ArithRef) -> z3.BoolRef:
 def _latency(step: Step, bound: z3.ArithRef) -> z3.BoolRef:
     import z3
 
-    # What is sent has arrived two points after the decision. A queue of j C then is served j steps later, and delivered
-    # a step after that (game.lemmas, "drained").
+    # Packets have arrived two points after the decision. A queue of j C at that point is served j steps later, and
+    # delivered one step after that (game.lemmas, "drained").
     drained = (bound - ARRIVED - 1) * step.link.c
     waits = step.link.q + step.action.rate - step.link.c
     return z3.Or(step.action.message <= number(SLACK), waits <= drained, step.link.b <= drained)
 
 
-#: Points from a decision until its packets are in the queue, and steps in which queues are shown to drain.
+#: Number of points from a decision until its packets are in the queue.
 ARRIVED: Final = 2
+#: Numbers of steps in which queues are proved to drain.
 DRAINS: Final = (1, 2, 3)
 
 SORTS: Final = {
@@ -143,26 +144,28 @@ class Claim:
 
     @property
     def text(self) -> str:
-        """Return the claim as the command line takes it."""
+        """Return the claim in the command line's syntax."""
         is_plain = SORTS[self.name].bound is None or (self.name == "decodable" and not self.bound)
         return self.name if is_plain else f"{self.name}<={self.bound}"
 
     def in_packets(self, m: Fraction) -> Claim:
-        """Return the claim about a step whose amounts are in packets, where M is `m` packets."""
+        """Return the claim for a step whose amounts are in packets, if M is `m` packets."""
         return self if SORTS[self.name].is_time else Claim(self.name, self.bound * m)
 
     def over(self, step: Step, slack: Fraction) -> z3.BoolRef:
-        """Return the claim's formula with a slack in its favour, M: a violation then exceeds it by that much."""
+        """Return the claim's formula with its bound relaxed by `slack`, in M: a violation exceeds the bound by more
+        than that.
+        """
         return SORTS[self.name].formula(step, number(self.bound + slack))
 
 
 @words_for_enums
 def parse_claim(text: str, kind: Kind) -> Claim:
-    """Read a claim: ``decodable``, ``queue<=2``.
+    """Parse a claim such as ``decodable`` or ``queue<=2``.
 
     Raises
     ------
-    ConfigError : it is invalid, or does not apply to this kind of controller
+    ConfigError : the claim is invalid, or does not apply to this kind of controller
     """
     found = _TEXT.fullmatch(text)
     known = [name for name, sort in SORTS.items() if kind in sort.kinds]

@@ -1,7 +1,8 @@
-"""Closed loops of policies on random links: agreement with a search is weak evidence for a tree.
+"""Closed-loop runs of policies on random links.
 
-A tree that agrees with the search in 97 % of situations may idle in all situations that tie. Trees are therefore
-compared with the search in closed loop, on the same links, none of which was sampled.
+Agreement with the search is weak evidence for a tree: a tree that agrees in 97 % of situations may idle in all
+situations in which actions tie. Trees are therefore compared with the search in closed loop, on links that were not
+used for training.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ class Score:
 
     Attributes
     ----------
-    goodput : (sessions,), message packets received in time (of a controller of a rate: packets delivered) over what the
-        link could carry
-    frames : (sessions,), batches received in time per step; 0 of a controller of a rate
-    queue : (sessions,), mean queue in steps of the link's capacity
+    goodput : (sessions,), message packets received in time (rate controllers: packets delivered), divided by the number
+        of packets that the link could carry
+    frames : (sessions,), batches received in time per step; 0 for rate controllers
+    queue : (sessions,), mean queue, in steps of the link's capacity
     lost : (sessions,), packets lost
     """
 
@@ -41,7 +42,7 @@ class Score:
     lost: Floats
 
     def document(self) -> dict[str, Any]:
-        """Return means with 95 % intervals."""
+        """Return means with 95 % confidence intervals."""
         return {
             name: {"mean": found.value, "lo": found.lo, "hi": found.hi}
             for name in ("goodput", "frames", "queue", "lost")
@@ -54,9 +55,9 @@ def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: i
 
     Parameters
     ----------
-    played : sessions, JSON
-    policy : a controller, or None: the search
-    workers : int, threads
+    played : the sessions, as JSON
+    policy : a controller; None: the search
+    workers : int, number of threads
     """
 
     def play(session: str) -> dict[str, float]:
@@ -77,7 +78,7 @@ def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: i
 
 
 def leaf_visits(query: GameQuery, played: Sequence[str], document: dict[str, Any]) -> dict[int, int]:
-    """Return how often a controller reaches each of its leaves in sessions, by the leaf's node."""
+    """Return how often a controller reaches each of its leaves in the sessions, by the index of the leaf's node."""
     policy = _core.GameController(controller_text(document))
     found: Counter[int] = Counter()
     for session in played:
@@ -88,12 +89,12 @@ def leaf_visits(query: GameQuery, played: Sequence[str], document: dict[str, Any
 
 @dataclass(frozen=True)
 class Comparison:
-    """A tree against the search on the same sessions.
+    """A tree compared with the search on the same sessions.
 
     Attributes
     ----------
-    goodput, frames : ratios of means, 1 if the tree does as well as the search
-    queue : difference of the mean queues in steps, positive if the tree's are longer
+    goodput, frames : the tree's mean divided by the search's
+    queue : the tree's mean queue minus the search's, in steps
     """
 
     goodput: float
@@ -102,12 +103,12 @@ class Comparison:
 
     @property
     def merit(self) -> float:
-        """Criterion of choice: the smaller ratio, of which no more than 1.02 counts, less a price of longer queues."""
+        """Return the merit of a tree: the smaller ratio, limited to 1.02, minus a price for a longer queue."""
         return min(self.goodput, self.frames, 1.02) - 0.05 * max(self.queue, 0.0)
 
 
 def compare(tree: Score, search: Score) -> Comparison:
-    """Return the ratios and the difference of a tree's scores to the search's."""
+    """Compare a tree's scores with the search's."""
 
     def ratio(of: Floats, by: Floats) -> float:
         return float(of.mean() / by.mean()) if by.mean() > 0 else 1.0

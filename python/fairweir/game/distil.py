@@ -1,8 +1,8 @@
-"""Decision trees from labelled situations: cost-sensitive, small, with thresholds that a person can read.
+"""Fits small, cost-sensitive decision trees with short thresholds to labelled situations.
 
-A tree is a regression of all templates' costs at once (scikit-learn; thesis section 4.5 fits trees to the search's
-decisions): a leaf takes the template of minimum mean cost, so that situations where a wrong decision costs much decide,
-and those where templates tie do not.
+A tree is a regression of the costs of all templates (scikit-learn; thesis section 4.5 fits trees to the search's
+decisions instead). A leaf takes the template with the minimum mean cost. Situations in which a wrong decision is costly
+therefore determine the template; situations in which templates tie do not.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from fairweir.game.sampling import COMPONENTS, Floats, Labelled
 
 Choices = npt.NDArray[np.intp]
 
-#: Thresholds are written with the fewest of these digits that separate the same situations.
+#: Numbers of digits tried for a threshold; the smallest that separates the same situations is used.
 DIGITS: Final = range(1, 17)
 
 
 @dataclass(frozen=True)
 class Regrets:
-    """By how much each template is worse than the best.
+    """How much worse each template is than the best, in each situation.
 
     Attributes
     ----------
-    order : (n, templates), int; the first component in which the template is worse than the best, COMPONENTS if in none
-    costs : (n, templates), 0 for the best, at most 1
+    order : (n, templates), int; index of the first component of the value in which the template is worse than the best;
+        COMPONENTS if there is none
+    costs : (n, templates), between 0 (the best template) and 1
     """
 
     order: npt.NDArray[np.intp]
     costs: Floats
 
     def is_free(self, choices: Choices, last: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        """Return per situation whether the choice has no regret: it is worse in no component but the last.
+        """Return, for each situation, whether the choice has no regret: it is worse at most in the last component.
 
-        The last component of an objective is never flat: it orders what is equally good otherwise.
+        The last component of an objective only orders templates that are otherwise equally good.
 
         Parameters
         ----------
-        choices : (n,), template of each situation
-        last : (n,), index of the last component of the objective in each
+        choices : (n,), the template chosen in each situation
+        last : (n,), index of the objective's last component in each situation
         """
         return self.order[np.arange(len(choices)), choices] >= last
 
@@ -52,11 +53,12 @@ class Regrets:
 def regrets(found: Labelled, trees: Trees) -> Regrets:
     """Return the regret of each template in each situation.
 
-    A template's cost depends on the first component in which it is worse than the best: `trees.decay` to the power of
-    that component, by how much worse, in units of the 90th percentile of what is seen there.
+    A template's cost depends on the first component in which it is worse than the best. It is `trees.decay` to the
+    power of the component's index, times the difference in units of the 90th percentile of the differences in that
+    component.
     """
     count, templates, _ = found.values.shape
-    # The last key of lexsort counts first; the first of equal templates is the plainest.
+    # lexsort sorts by its last key first; of equal templates, the first in the list is the plainest.
     places = np.broadcast_to(np.arange(templates), (count, templates))
     keys = np.stack([places, *(found.values[:, :, c] for c in reversed(range(COMPONENTS)))])
     best = np.lexsort(keys)[:, 0]
@@ -74,7 +76,7 @@ def regrets(found: Labelled, trees: Trees) -> Regrets:
 
 
 def last_components(query: GameQuery, found: Labelled) -> npt.NDArray[np.intp]:
-    """Return per situation the index of the last component of the objective that counts there."""
+    """Return, for each situation, the index of the last component of the objective that applies to it."""
     searching, converged = (len(query.core.components(phase)) - 1 for phase in (False, True))
     return np.where(found.is_converged, converged, searching).astype(np.intp)
 
@@ -85,11 +87,11 @@ class Node:
 
     Attributes
     ----------
-    feature : int, -1 of a leaf
+    feature : int, index of the feature; -1 for a leaf
     at_most : float, the threshold
-    then, other : int, indices of the nodes for values of at most the threshold, and above it
-    template : int, -1 of a split
-    count : int, situations that came there
+    then, other : int, indices of the nodes for values up to the threshold, and above it
+    template : int, index of the template; -1 for a split
+    count : int, number of situations that reach the node
     """
 
     feature: int
@@ -107,7 +109,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Tree:
-    """Nodes, the root first, children behind their parents."""
+    """A list of nodes: the root first, children after their parents."""
 
     nodes: tuple[Node, ...]
 
@@ -117,7 +119,7 @@ class Tree:
         return sum(node.is_leaf for node in self.nodes)
 
     def places(self, features: Floats) -> Choices:
-        """Return the index of the leaf for each row of features; in doubles, as controllers are run."""
+        """Return the index of the leaf for each row of features, computed in doubles, as controllers do."""
         place = np.zeros(len(features), np.intp)
         for index, node in enumerate(self.nodes):
             if not node.is_leaf:
@@ -136,12 +138,12 @@ def fit(found: Labelled, regret: Regrets, *, leaves: int, min_samples: int, pref
     Parameters
     ----------
     leaves : maximum number of leaves
-    min_samples : situations in a leaf, at least
-    preference : cost of each place further back in the list of templates, so that ties go to the plainest
+    min_samples : minimum number of situations in a leaf
+    preference : additional cost of a template per place in the list, so that ties go to the plainest template
 
     Returns
     -------
-    Tree, without leaves that do the same as their sibling, with short thresholds
+    Tree, without splits whose two leaves have the same template, and with short thresholds
     """
     from sklearn.tree import DecisionTreeRegressor
 
@@ -153,7 +155,7 @@ def fit(found: Labelled, regret: Regrets, *, leaves: int, min_samples: int, pref
 
 
 def _grown(model: Any, templates: int) -> Tree:
-    """Return a fitted model as a tree; scikit-learn numbers children behind their parents, too."""
+    """Return a fitted scikit-learn model as a tree; scikit-learn also numbers children after their parents."""
     tree = model.tree_
     best = tree.value.reshape(-1, templates).argmin(axis=1)
     nodes = [
@@ -173,7 +175,7 @@ def _grown(model: Any, templates: int) -> Tree:
 
 
 def _merged(tree: Tree) -> Tree:
-    """Return the tree without splits whose two sides take the same template."""
+    """Return the tree without splits whose two branches take the same template."""
     same: dict[int, int] = {}  # a split that became a leaf -> its template
 
     def template(index: int) -> int:
@@ -201,7 +203,7 @@ def _merged(tree: Tree) -> Tree:
 
 
 def _short(tree: Tree, features: Floats) -> Tree:
-    """Return the tree with the shortest thresholds that separate the situations as before."""
+    """Return the tree with the shortest thresholds that separate the situations in the same way."""
     places = [np.arange(0)] * len(tree.nodes)
     places[0] = np.arange(len(features))
     nodes = list(tree.nodes)
@@ -220,7 +222,7 @@ def _short(tree: Tree, features: Floats) -> Tree:
 
 
 def _shortest(threshold: float, below: float, above: float) -> float:
-    """Return the shortest decimal number from `below` on and under `above`, near `threshold`."""
+    """Return the shortest decimal number in [below, above), near `threshold`."""
     for digits in DIGITS:
         short = float(f"{threshold:.{digits}g}")
         if below <= short < above:
@@ -229,7 +231,7 @@ def _shortest(threshold: float, below: float, above: float) -> float:
 
 
 def candidates(query: GameQuery, found: Labelled, regret: Regrets) -> Iterator[tuple[str, Tree]]:
-    """Return every tree that the query's ``[tree]`` asks for, with a name."""
+    """Yield each tree that the query's table ``[tree]`` requests, with its name."""
     trees = query.trees
     for preference in trees.preferences:
         for leaves in trees.leaves:

@@ -1,9 +1,9 @@
 """Belief sets by quantifier elimination: the published method (thesis section 4.5, insight 1), for few points.
 
-The capacities that explain a window are the C for which some B, I and losses that are not seen yet satisfy the model
-(thesis equation 4.5.3). z3's tactic ``qe2`` eliminates those, and leaves a formula over C and the observations. It
-grows exponentially with the number of points, which is why `crates/game` computes bounds by other means; here both are
-compared.
+A link rate C explains a window if some B, I and losses that are not yet visible satisfy the model (thesis equation
+4.5.3). z3's tactic ``qe2`` eliminates these unknowns and leaves a formula over C and the observations. The formula
+grows exponentially with the number of points. `crates/game` therefore computes bounds by other means; this module
+compares the two methods.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fairweir.game.windows import random_windows
 if TYPE_CHECKING:
     import z3
 
-#: What an elimination may cost, ms.
+#: Time limit of an elimination, ms.
 TIMEOUT_MS: Final = 60_000
 LINKS: Final = LinkRange()
 POINTS: Final = (2, 3, 4)
@@ -31,11 +31,11 @@ WINDOWS: Final = 12
 
 @dataclass(frozen=True)
 class Projection:
-    """The capacities that explain a window, as a formula.
+    """The link rates that explain a window, as a formula.
 
     Attributes
     ----------
-    points : int, of the window; all their losses are visible
+    points : int, number of points of the window; the losses of all of them are visible
     model_terms, terms : int, distinct subterms of the model, and of the formula without the quantified unknowns
     """
 
@@ -47,7 +47,7 @@ class Projection:
     terms: int
 
     def holds(self, window: Window, c: Fraction) -> bool:
-        """Return whether a capacity explains a window of observations, by the formula."""
+        """Return whether, by the formula, a link rate explains a window of observations."""
         import z3
 
         terms = Terms.of(window)
@@ -62,7 +62,7 @@ class Projection:
 
 
 def project(points: int, links: LinkRange = LINKS) -> Projection:
-    """Eliminate everything but C and the observations of a window whose losses are all visible.
+    """Eliminate all unknowns except C and the observations from the model of a window whose losses are all visible.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def project(points: int, links: LinkRange = LINKS) -> Projection:
 
 
 def count_terms(formula: z3.ExprRef) -> int:
-    """Return how many distinct subterms a formula has."""
+    """Return the number of distinct subterms of a formula."""
     seen: set[int] = set()
     waiting = [formula]
     while waiting:
@@ -94,19 +94,19 @@ def count_terms(formula: z3.ExprRef) -> int:
 
 
 def visible_windows(count: int, points: int, seed: int = 0) -> list[Window]:
-    """Return windows of random links whose losses are all visible; half of them have some, if there are as many."""
+    """Return windows of random links whose losses are all visible; half of them have losses, if there are enough."""
     known = [window for window in islice(random_windows(seed, LINKS, points), 60 * count) if window.visible == points]
     lossy = [window for window in known if window.lost[-1] > window.lost[0]][: count // 2]
     return [*lossy, *known[: count - len(lossy)]]
 
 
 def disagreements(projection: Projection, windows: Sequence[Window]) -> int:
-    """Return in how many windows the formula and the exact bounds differ: at both ends of C, or beyond them."""
+    """Return the number of windows in which the formula and the exact bounds differ, at or beyond either bound on C."""
     hair, count = Fraction(1, 1000), 0
     for window in windows:
         known = bounds(window, LINKS)
         if known is None:
-            # Nothing explains it: no capacity may satisfy the formula.
+            # No link explains the window, so no rate may satisfy the formula.
             count += any(projection.holds(window, Fraction(c)) for c in (1, 10, 50, 200))
             continue
         low, high = known.c

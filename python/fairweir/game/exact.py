@@ -1,4 +1,4 @@
-"""A controller's decision and a link's step in exact fractions: they check the results of solvers."""
+"""A controller's decision and a link's step in exact fractions, to check solvers' results."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True)
 class Situation:
-    """Input of a decision: a window's belief set, waiting batches, and held bounds; packets and steps.
+    """The input of a decision: a window's belief set, the waiting batches, and held bounds, in packets and steps.
 
     Attributes
     ----------
     bounds : Bounds
     window : Window
     waiting : sizes of the encoded batches, oldest first
-    converged : is a max C held?
-    max_c : the held one, else that of the belief set
+    converged : whether a max C is held
+    max_c : the held max C, or else the belief set's
     encoding : target size of the batch that is being encoded
-    oldest_age, group_age, groups : as the features
+    oldest_age, group_age, groups : the features of the same names
     """
 
     bounds: Bounds
@@ -41,7 +41,7 @@ class Situation:
     groups: Fraction = _ZERO
 
     def features(self) -> dict[str, Fraction]:
-        """Return the features, amounts in M."""
+        """Return the features, with amounts in M."""
         bounds, window, m = self.bounds, self.window, self.bounds.c[0]
         known = window.lost[window.visible - 1] if window.visible else window.lost_before
         amounts = {
@@ -80,7 +80,7 @@ class Act:
 
 
 def decide(controller: Controller, situation: Situation) -> tuple[int, Act]:
-    """Return the leaf that a controller reaches, and its action behind the shield."""
+    """Return the index of the leaf that a controller reaches, and the leaf's action after the shield."""
     features = situation.features()
     index = 0
     while not isinstance(node := controller.nodes[index], Leaf):
@@ -112,7 +112,7 @@ def decide(controller: Controller, situation: Situation) -> tuple[int, Act]:
 
 
 def left(waiting: tuple[Fraction, ...], send: Send) -> tuple[Fraction, ...]:
-    """Return the sizes of the batches that still wait after some were sent, oldest first."""
+    """Return the sizes of the batches that still wait after `send`, oldest first."""
     if send is Send.NONE:
         return waiting
     return waiting[1:] if send is Send.OLDEST else ()
@@ -128,7 +128,7 @@ def _sum(form: Form, values: Mapping[str, Fraction]) -> Fraction:
 
 @dataclass(frozen=True)
 class Link:
-    """A link of a belief set: rate, buffer, and where it was at the window's first point; packets.
+    """A link of a belief set: rate, buffer, and state at the window's first point, in packets.
 
     Attributes
     ----------
@@ -144,14 +144,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Played:
-    """A window and the step after it on one link, packets.
+    """A window and the step after it on one link, in packets.
 
     Attributes
     ----------
-    accepted, served : N and I at the window's points, the next one, and the one after it
-    loss : of the step
-    queue : at the next point, before the step's packets arrive
-    queue_after : once they did
+    accepted, served : N and I at the window's points and at the two points after it
+    loss : packets lost in the step
+    queue : queue at the next point, before the step's packets arrive
+    queue_after : queue after the step's packets have arrived
     """
 
     accepted: tuple[Fraction, ...]
@@ -186,7 +186,7 @@ def play(window: Window, link: Link, rate: Fraction) -> Played:
 def _unexplained(
     window: Window, link: Link, accepted: Sequence[Fraction], served: Sequence[Fraction], lost: Sequence[Fraction]
 ) -> str:
-    """Return the observations of a window that a link does not explain; empty if it explains all."""
+    """Return an observation of a window that a link does not explain; empty if it explains all of them."""
     first, last = window.delivered[0], window.delivered[-1]
     known = [window.lost_before, *window.lost[: window.visible]]
     if any(
@@ -208,7 +208,7 @@ def _unexplained(
 
 
 def excess(claim: Claim, act: Act, link: Link, played: Played, m: Fraction) -> Fraction:
-    """Return by how many packets a step breaks a claim; 0 or less if it holds."""
+    """Return the number of packets by which a step violates a claim; at most 0 if the claim holds."""
     bound = claim.bound * m
     if claim.name == "decodable":
         return max(played.loss - (act.rate - act.message), act.message - act.rate) - bound

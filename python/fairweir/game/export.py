@@ -1,4 +1,4 @@
-"""A distilled tree as a controller file (docs/formal/game.md, "Controller files")."""
+"""Writes a distilled tree as a controller file (docs/formal/game.md, "Controller files")."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from fairweir.game.distil import Tree
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import feature_names
 
-#: What a query may leave out, as ``crates/game`` has it.
+#: Defaults of optional query keys, as in ``crates/game``.
 _DEFAULTS: Final[dict[str, Any]] = {"step": "50ms", "points": 6, "encoder": [1.0, 1.0], "probe_period": 200}
 
-#: Features that are equal where no batch waits: the name that a controller of a rate is written with.
+#: Features that are equal if no batch waits, and the name that is written for rate controllers.
 _WITHOUT_BATCHES: Final = {"spare_newest": "r0", "spare_sum": "r0", "room_newest": "room", "room_sum": "room"}
 
 
 def controller_document(query: GameQuery, tree: Tree, name: str | None = None) -> dict[str, Any]:
-    """Return the controller that decides by `tree` behind the query's shield.
+    """Return the controller that decides by `tree` and applies the query's shield.
 
     Parameters
     ----------
-    name : str, default the query's
+    name : str, name of the controller; default: the query's name
     """
     game = json.loads(query.core.to_json())
     leaves = json.loads(query.core.leaves())
@@ -52,5 +52,5 @@ def controller_document(query: GameQuery, tree: Tree, name: str | None = None) -
 
 
 def controller_text(document: dict[str, Any]) -> str:
-    """Return the file's text."""
+    """Return the text of the controller file."""
     return json.dumps(document, indent=1) + "\n"

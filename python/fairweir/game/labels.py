@@ -1,9 +1,9 @@
-"""A cache of labelled situations, keyed by everything that they depend on: query, session, tree and build.
+"""A store of labelled situations.
 
-A unit of work is a session with the labels of its situations, or some random situations with theirs. Each is stored
-when it is done, under the SHA-256 of everything that it depends on: the game, the horizon, the session, the tree that
-plays it, and the compiled module. An interrupted synthesis resumes at the unit where it stopped; one with more sessions
-or with other trees labels only what is new.
+A unit of work is the labelled situations of one session, or a batch of labelled random situations. Each unit is stored
+when it is finished. Its key is the SHA-256 of all that it depends on: the game, the horizon, the session, the tree that
+plays the session, and the compiled module. An interrupted synthesis resumes at the unit where it stopped. A synthesis
+with more sessions or other trees computes only the new units.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from fairweir.game.parallel import Progress, in_order
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Labelled, label, sessions, visited
 
-#: Below the directory of a synthesis: the units.
+#: Folder of the stored units, in the synthesis's output directory.
 FOLDER: Final = "labels"
-#: Random situations of a unit.
+#: Number of random situations per unit.
 _UNIT: Final = 100
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of a query, found again or searched for.
+    """The labels of a query, read from the store or computed by search.
 
     Attributes
     ----------
-    store : Store, of the units
-    workers : int, threads
+    store : Store, with the finished units
+    workers : int, number of threads
     """
 
     query: GameQuery
@@ -48,9 +48,9 @@ class Labels:
 
         Parameters
         ----------
-        count : int, sessions
+        count : int, number of sessions
         noise : fraction of random actions
-        tree : who plays; None: the search
+        tree : the tree whose actions are played; None: the search's
         """
         every = self.query.sampling.every
         policy, nodes = None, None
@@ -70,11 +70,11 @@ class Labels:
         return Labelled.join([self._none, *in_order(unit, played, workers=self.workers, progress=progress)])
 
     def of_boxes(self, count: int, seed: int, progress: Progress) -> Labelled:
-        """Return `count` labelled situations from all over the model."""
+        """Return `count` labelled situations, drawn at random from the model's whole state space."""
         states = _core.game_random_states(self.query.core, count, seed)
 
         def unit(start: int) -> Labelled:
-            # Situations do not depend on how many follow.
+            # A unit's situations do not depend on `count`, so the key need not contain it.
             few = states[start : start + _UNIT]
             return self._kept(["boxes", seed, start, len(few)], lambda: few)
 
@@ -86,7 +86,7 @@ class Labels:
         return label(self.query, [])
 
     def _kept(self, what: list[Any], situations: Callable[[], Sequence[_core.GameState]]) -> Labelled:
-        """Return the stored labels of a unit, or search for them and store them."""
+        """Return the stored labels of a unit, or compute and store them."""
         name = fingerprint(_build(), self.query.core.to_json(), self.query.sampling.depth, *what)
         found = self.store.get(name)
         if found is None:
@@ -97,5 +97,5 @@ class Labels:
 
 @cache
 def _build() -> str:
-    """Return the SHA-256 of the compiled module: another search gives other labels."""
+    """Return the SHA-256 of the compiled module, because another build may compute other labels."""
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()

@@ -1,8 +1,8 @@
-"""Properties of the model that proofs of controllers use, proved from its equations.
+"""Properties of the model that the proofs of controllers use, proved from the model's equations.
 
-Claims of leaves (:mod:`fairweir.game.claims`) are about one step at a link of the belief set, of which they use that
-the queue is within the buffer, and what a step loses and leaves waiting. A bound on the queue is a bound on latency.
-And the recursion that all encodings use is the min-plus model that was published.
+Claims about leaves (:mod:`fairweir.game.claims`) concern one step on a link of the belief set. Their proofs use that
+the queue is at most the buffer, and the formulas for a step's loss and queue. Further lemmas show that a bound on the
+queue bounds the latency, and that the recursion in all encodings equals the published min-plus model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairweir.game.state import Point
 if TYPE_CHECKING:
     import z3
 
-#: Steps over which the recursion is held to the min-plus definition.
+#: Number of steps over which the recursion is compared with the min-plus definition.
 UNROLLED: Final = 4
 
 
@@ -39,12 +39,12 @@ class Lemma:
 
 @dataclass(frozen=True)
 class Proved:
-    """Result of a lemma.
+    """The result of a lemma.
 
     Attributes
     ----------
-    certificate : Certificate, if one was wanted and found
-    uncertified : str, why there is none although one was wanted
+    certificate : Certificate, if one was requested and found
+    uncertified : str, why there is no certificate although one was requested
     """
 
     lemma: Lemma
@@ -53,7 +53,7 @@ class Proved:
     uncertified: str = ""
 
     def document(self) -> dict[str, object]:
-        """Return the lemma as JSON has it."""
+        """Return the lemma as a JSON document."""
         return {
             "lemma": self.lemma.name, "statement": self.lemma.statement, "status": self.answer.outcome.value,
             "cpu_s": round(self.answer.cpu_s, 4), "is_certified": self.certificate is not None,
@@ -118,7 +118,7 @@ def _queue_within_buffer(visible: int) -> Question:
 
 
 def _running() -> tuple[z3.ArithRef, z3.ArithRef, z3.ArithRef, z3.ArithRef, list[z3.BoolRef]]:
-    """Return C, B, N and I of a link in any state, and their properties."""
+    """Return C, B, N and I of a link in any state, and the constraints on them."""
     import z3
 
     c, b, accepted, served = (z3.Real(name) for name in ("C", "B", "N_0", "I_0"))

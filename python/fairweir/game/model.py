@@ -1,17 +1,18 @@
-"""The jittery constant-rate link with a finite buffer, as linear constraints for the solvers.
+"""The constant-rate link with jitter and a finite buffer, as linear constraints for the solvers.
 
-The model (thesis section 4.5 on section 2.2's CBR-delay link) in steps of one propagation delay. Cumulative packets
-sent A, lost L and delivered S are observed; the rate C, the buffer B and the served packets I are not. With N = A - L,
-those that the queue accepted:
+The model (thesis section 4.5 on section 2.2's CBR-delay link) in steps of one propagation delay. The cumulative
+numbers of packets sent A, lost L and delivered S are observed; the rate C, the buffer B and the number of packets
+served I are not. N = A - L is the number of packets that the queue accepted:
 
-    N[t] = min(N[t-1] + A[t] - A[t-1], I[t-1] + C + B)      what finds no room is lost
+    N[t] = min(N[t-1] + A[t] - A[t-1], I[t-1] + C + B)      the overflow is lost
     I[t] = min(I[t-1] + C, N[t])                            a rate of C, unless the queue is empty
-    I[t-1] <= S[t] <= I[t]                                  jitter: up to a step later
+    I[t-1] <= S[t] <= I[t]                                  jitter: at most one step later
 
-A loss becomes visible when everything that was accepted before and with it is delivered: L[t] is known if and only if
-S >= N[t]. A[t] is what reached the queue by point t: what was sent a propagation delay before S[t] was read.
+A loss becomes visible when all packets that were accepted up to its point are delivered: L[t] is known if and only if
+S >= N[t]. A[t] counts the packets that had reached the queue by point t, which were sent one propagation delay before
+S[t] was read.
 
-Written from these equations and not from ``crates/game``: what both say of a window can be compared.
+This module implements these equations independently of ``crates/game``, so their bounds for a window can be compared.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from fairweir.errors import SolverError
 if TYPE_CHECKING:
     import z3
 
-#: z3's own measure of work that one bound may cost; a window of six points needs a thousandth of it.
+#: z3's resource limit (rlimit) for one bound; a window of six points needs a thousandth of it.
 BOUND_STEPS: Final = 200_000_000
 
 
@@ -38,11 +39,10 @@ class Window:
 
     Attributes
     ----------
-    sent, delivered : of equal lengths
-    lost : as long; only the first `visible` entries are known
-    visible : int, for how many points the losses are known
+    sent, delivered, lost : lists of equal lengths; only the first `visible` entries of `lost` are known
+    visible : int, number of points whose losses are known
     lost_before : losses that were known before the window
-    sent_next : what reaches the queue by the next point
+    sent_next : packets that reach the queue by the next point
     """
 
     sent: tuple[Fraction, ...]
@@ -54,19 +54,19 @@ class Window:
 
     @classmethod
     def fresh(cls, points: int = POINTS) -> Window:
-        """Return the window of a link that has been idle."""
+        """Return the window of an idle link."""
         zeros = (Fraction(0),) * points
         return cls(zeros, zeros, zeros, points, Fraction(0), Fraction(0))
 
     @property
     def points(self) -> int:
-        """Return how many points there are."""
+        """Return the number of points."""
         return len(self.sent)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """A window as terms of the solver, constants or unknowns; attributes as of :class:`Window`."""
+    """A window as the solver's terms, constants or unknowns, with the attributes of :class:`Window`."""
 
     sent: Sequence[z3.ArithRef]
     delivered: Sequence[z3.ArithRef]
@@ -89,7 +89,9 @@ class Terms:
 
     @classmethod
     def unknown(cls, points: int, visible: int, name: str = "") -> Terms:
-        """Return the terms of any window with this number of points, of which `visible` show their losses."""
+        """Return unknowns for any window with this number of points, of which the first `visible` have visible
+        losses.
+        """
         import z3
 
         def series(letter: str, length: int) -> list[z3.ArithRef]:
@@ -101,7 +103,7 @@ class Terms:
         )  # fmt: skip
 
     def orderly(self) -> list[z3.BoolRef]:
-        """Return the constraints on every window: counts do not fall, and only sent packets are delivered."""
+        """Return the constraints on every window: counts never fall, and only sent packets are delivered."""
         rising = [*zip(self.sent, [*self.sent[1:], self.sent_next], strict=True)]
         rising += itertools.pairwise(self.delivered)
         known = [self.lost_before, *self.lost[: self.visible]]
@@ -112,12 +114,12 @@ class Terms:
 
 @dataclass(frozen=True)
 class Path:
-    """One explanation of a window: the unknowns of the link.
+    """A link's unknowns that explain a window.
 
     Attributes
     ----------
     c, b : rate and buffer
-    accepted, served : N and I, at the window's points and the next one
+    accepted, served : N and I, at the window's points and the next point
     """
 
     c: z3.ArithRef
@@ -127,7 +129,7 @@ class Path:
 
     @classmethod
     def named(cls, name: str, points: int) -> Path:
-        """Return the unknowns of a path through this number of points and the next one."""
+        """Return the unknowns of a path for this number of points and the next point."""
         import z3
 
         return cls(
@@ -144,7 +146,7 @@ class Path:
 
     @property
     def room(self) -> z3.ArithRef:
-        """Return how many packets may be sent next without a loss: C + B - q."""
+        """Return the number of packets that can be sent next without a loss: C + B - q."""
         return self.c + self.b - self.queue
 
 
@@ -157,7 +159,7 @@ def number(value: Fraction | int) -> z3.ArithRef:
 
 
 def is_minimum(value: z3.ArithRef, one: z3.ArithRef, other: z3.ArithRef) -> list[z3.BoolRef]:
-    """Return the constraints of ``value = min(one, other)``, without case distinction where the solver needs none."""
+    """Return constraints equivalent to ``value = min(one, other)``."""
     import z3
 
     return [value <= one, value <= other, z3.Or(value >= one, value >= other)]
@@ -176,7 +178,7 @@ def step(
     ----------
     path_c, path_b : the link's rate and buffer
     before, after : (accepted, served) at both points
-    arriving : packets that reach the queue between them
+    arriving : packets that reach the queue between the two points
     """
     room = before[1] + path_c + path_b
     return [
@@ -186,14 +188,14 @@ def step(
 
 
 def explains(path: Path, window: Terms, links: LinkRange, *, to_next: bool = True) -> list[z3.BoolRef]:
-    """Return the constraints that a path explains a window: it is one of the belief set's (thesis equation 4.5.2).
+    """Return the constraints by which a path explains a window, that is, is in its belief set (thesis equation 4.5.2).
 
-    The set is closed: a loss at a point that is delivered in full may count as not yet seen, so that minima and maxima
-    over the set exist.
+    The set is closed, so that minima and maxima over it exist: a loss at a point whose packets are all delivered may
+    count as not yet visible.
 
     Parameters
     ----------
-    to_next : bool, follow the path to the next point; that constrains only what happens there
+    to_next : bool, extend the path to the next point; this constrains only the unknowns at that point
     """
     points = len(window.sent)
     accepted, served = path.accepted, path.served
@@ -201,7 +203,7 @@ def explains(path: Path, window: Terms, links: LinkRange, *, to_next: bool = Tru
     held = [
         path.c >= number(links.c[0]), path.c <= number(links.c[1]),
         path.b >= number(links.b[0]), path.b <= number(links.b[1]),
-        # Before the first point: I[-1] <= S[0] and I[0] = min(I[-1] + C, N[0]) leave just this of I[0].
+        # I[-1] <= S[0] and I[0] = min(I[-1] + C, N[0]), with I[-1] eliminated.
         served[0] >= window.delivered[0], served[0] <= window.delivered[0] + path.c,
         served[0] <= accepted[0], accepted[0] <= served[0] + path.b,
     ]  # fmt: skip
@@ -228,14 +230,14 @@ def explains(path: Path, window: Terms, links: LinkRange, *, to_next: bool = Tru
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a belief set; packets, and packets per step.
+    """Bounds of a belief set, in packets and packets per step.
 
     Attributes
     ----------
-    c, b : of rate and buffer
-    q : of the queue at the next point
-    safe_rate : the rate that no link of the set loses anything of: min of C + B - q
-    min_c_plus_b : min of C + B
+    c, b : bounds of rate and buffer
+    q : bounds of the queue at the next point
+    safe_rate : the maximum rate at which no link of the set loses packets: the minimum of C + B - q
+    min_c_plus_b : the minimum of C + B
     """
 
     c: tuple[Fraction, Fraction]
@@ -246,11 +248,11 @@ class Bounds:
 
 
 def bounds(window: Window, links: LinkRange | None = None) -> Bounds | None:
-    """Return the exact bounds of a window's belief set, by optimisation over the model; None if nothing explains it.
+    """Return the exact bounds of a window's belief set, by optimization over the model; None if no link explains it.
 
     Raises
     ------
-    SolverError : z3 spent :data:`BOUND_STEPS` without an answer
+    SolverError : z3 gave no answer within :data:`BOUND_STEPS`
     """
     path = Path.named("", window.points)
     held = explains(path, Terms.of(window), links or LinkRange())

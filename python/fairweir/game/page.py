@@ -26,14 +26,14 @@ from fairweir.show.page import render_page
 from fairweir.show.style import colour, marker
 from fairweir.show.word import Word
 
-#: Outcomes of proofs as pages show verdicts.
+#: The verdict that the page shows for each outcome of a proof.
 WORDS: Final = {
     "proved": Word(Standing.HOLDS),
     "refuted": Word(Standing.FAILS),
     "unknown": Word(Standing.UNKNOWN),
     "vacuous": Word(Standing.UNKNOWN),
 }
-#: What labels come from, by the beginning of a source's name.
+#: Descriptions of the sources of labels, by the beginning of the source's name.
 SOURCES: Final = {
     "search": "closed loops of the search with occasional random actions",
     "random": "random situations of the whole model",
@@ -53,7 +53,7 @@ class Score:
 
 @dataclass(frozen=True)
 class LeafRow:
-    """A leaf in the table: each claim with its outcome and why."""
+    """A leaf in the table: each claim with its outcome and the reason."""
 
     node: int
     name: str
@@ -63,7 +63,7 @@ class LeafRow:
 
 
 def write_page(found: Synthesis, path: Path) -> Path:
-    """Write the page, whole or not at all."""
+    """Write the page completely or not at all."""
     write_text(path, render(found, path.parent))
     return path
 
@@ -183,7 +183,7 @@ def _candidate(found: Synthesis, one: Any) -> tuple[str, ...]:
 
 
 def _figure(found: Synthesis) -> Figure:
-    """Draw zero regret and closed loops over the number of leaves: the gain of a larger tree."""
+    """Draw zero regret and closed-loop results over the number of leaves, to show the gain of a larger tree."""
     curves = [("zero regret", [one.free for one in found.candidates])]
     curves += [(f"{key} / search", [getattr(one.closed, key) for one in found.candidates]) for key in _ratios(found)]
     xs = [one.tree.leaves for one in found.candidates]

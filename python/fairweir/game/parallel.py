@@ -1,4 +1,4 @@
-"""Work in threads, results in order: searches release the interpreter, so that threads are enough."""
+"""Runs work in threads and returns results in order; searches release the interpreter lock, so threads suffice."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def in_order(
 ) -> list[Result]:
     """Apply `work` to every item, and return the results in the order of the items.
 
-    An exception, and Ctrl-C, which reaches the calling thread, end what runs first and cancel what has not begun.
+    After an exception or Ctrl-C (which the calling thread receives), running items finish and the others are canceled.
 
     Parameters
     ----------
-    workers : int, threads
-    progress : called with how many of how many are done
+    workers : int, number of threads
+    progress : called with the number of finished items and the number of items
     """
     pool = ThreadPoolExecutor(workers)
     found: list[Result] = []

@@ -1,7 +1,7 @@
-"""A decision tree as an SVG figure: a row for each condition, a leaf's action, share and proofs at its right.
+"""A decision tree as an SVG figure, with a row for each condition; a leaf's action, share and proofs are at its right.
 
-Rows are indented by their depth, so that a deep tree is no wider than a flat one. Lines are as thick as the share of
-decisions that pass. Colours are the page's, which follow its theme; a second, narrow figure is for small screens.
+Rows are indented by their depth. A line's thickness shows the share of decisions that pass along it. Colors follow the
+page's theme. Small screens show a second, narrow figure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BAR: Final = 110.0
 
 @dataclass(frozen=True)
 class Mark:
-    """Results of the claims about a leaf: ``proved``, ``refuted``, ``unknown`` or ``vacuous``, with words."""
+    """The result of the claims about a leaf (``proved``, ``refuted``, ``unknown`` or ``vacuous``), with a text."""
 
     outcome: str
     symbol: str
@@ -38,8 +38,8 @@ class Row:
     Attributes
     ----------
     node, parent : int, indices of nodes; the root's parent is -1
-    text : the condition under which the tree comes here from the parent
-    share : of all decisions
+    text : the condition under which the parent leads to this node
+    share : fraction of all decisions that reach the node
     leaf : the leaf's action, or None
     """
 
@@ -52,11 +52,11 @@ class Row:
 
 
 def rows_of(controller: Controller, visits: Mapping[int, int]) -> list[Row]:
-    """Return the lines of a controller's figure, children behind their parents.
+    """Return the lines of a controller's figure, children after their parents.
 
     Parameters
     ----------
-    visits : how often each leaf was reached, by its node
+    visits : how often each leaf was reached, by the index of its node
     """
     passed = list(map(float, (visits.get(index, 0) for index in range(len(controller.nodes)))))
     for index, node in reversed(list(enumerate(controller.nodes))):
@@ -83,8 +83,8 @@ def tree_figure(rows: Sequence[Row], marks: Mapping[int, Mark], *, is_narrow: bo
     Parameters
     ----------
     rows : as `rows_of` returns them
-    marks : of each leaf, by its node
-    is_narrow : for screens of a phone: actions below their conditions
+    marks : results for each leaf, by the index of its node
+    is_narrow : whether to place actions below their conditions, for phone screens
     """
     names = list(dict.fromkeys(row.leaf.name for row in rows if row.leaf is not None))
     layout = _Layout.narrow(rows) if is_narrow else _Layout.wide(rows, names)
@@ -99,13 +99,13 @@ def tree_figure(rows: Sequence[Row], marks: Mapping[int, Mark], *, is_narrow: bo
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where rows are, CSS pixels.
+    """Positions of the rows, in CSS pixels.
 
     Attributes
     ----------
     places : y of each node's row
     indents : x of each node's elbow
-    columns : x of action, bar, share and mark; empty: they stand below the condition
+    columns : x of action, bar, share and mark; empty: these are below the condition
     """
 
     places: Mapping[int, float]
@@ -152,7 +152,7 @@ class _Layout:
         ]
 
     def line(self, row: Row) -> str:
-        """Return the elbow from a row's parent."""
+        """Return the SVG path from a row's parent to the row."""
         x, y = self.indents[row.parent], self.places[row.node]
         wide = max(1.0, _THICKEST * row.share)
         path = f"M{x:.1f} {self.places[row.parent] + 8:.1f}V{y:.1f}H{self.indents[row.node] + 6:.1f}"

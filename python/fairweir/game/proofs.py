@@ -1,11 +1,11 @@
-"""Proof of a controller, leaf by leaf: does every claim hold at every link of every belief set that reaches the leaf?
+"""Proof of a controller, leaf by leaf: does each claim hold on every link of every belief set that reaches the leaf?
 
-A claim of a leaf is ``proved`` if its negation is unsatisfiable under the conditions of the path, what is known of
-belief sets, and the shield; comparisons may be off by what doubles may be. Before that, two controls must be
-satisfiable: some state reaches the leaf, and some other action violates the claim there; otherwise it is
-``vacuous``. A claim is ``refuted`` only if a window of observations was found whose belief set reaches the leaf, with
-a link of that set on which the claim is broken (:mod:`fairweir.game.realise`); else it is ``unknown``, with the
-features that break it.
+A claim about a leaf is ``proved`` if its negation is unsatisfiable under three groups of constraints: the conditions on
+the path to the leaf, the properties of belief sets, and the shield. Comparisons have a tolerance for rounding of
+doubles. Two controls must also be satisfiable: some state reaches the leaf, and some other action violates the claim
+there. Otherwise the claim is ``vacuous``. A claim is ``refuted`` only if :mod:`fairweir.game.realise` finds a window of
+observations whose belief set reaches the leaf, and a link of that set on which the claim is violated. Otherwise it is
+``unknown``, and the verdict has the features that violate it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from fairweir.game.state import TOLERANCE, State
 if TYPE_CHECKING:
     import z3
 
-#: By how much of M a claim is demanded to be broken in a refutation, the largest first: a replay shows more than a
-#: hair.
+#: Margins, in M, by which a refutation must violate the claim; they are tried in this order, so that the violation is
+#: visible in a replay.
 MARGINS: Final = (Fraction(1, 4), Fraction(1, 20), Fraction(1, 1000))
 NOT_REACHED: Final = "no state reaches this leaf: the conditions on its path contradict each other"
 EDGE: Final = "it can be broken only where a comparison is decided by rounding"
@@ -38,20 +38,20 @@ EDGE: Final = "it can be broken only where a comparison is decided by rounding"
 
 @dataclass(frozen=True)
 class LeafVerdict:
-    """Result of a claim about a leaf.
+    """The result of a claim about a leaf.
 
     Attributes
     ----------
-    leaf : int, the node's index
+    leaf : int, index of the leaf's node
     outcome : ProofOutcome
     cpu_s : float, CPU seconds of all solvers; claims that were proved together share them
-    solver : str, which one answered
-    reason : str, why it is vacuous or unknown
-    features : what breaks the claim, as features in M; empty if it holds
+    solver : str, the solver that answered
+    reason : str, why the claim is vacuous or unknown
+    features : features, in M, that violate the claim; empty if it holds
     refutation : Refutation, in packets
     certificate : Certificate, of a proof
-    question : str, SMT-LIB 2, which the certificate is about
-    uncertified : str, why there is none although one was wanted
+    question : str, the question in SMT-LIB 2 that the certificate answers
+    uncertified : str, why there is no certificate although one was requested
     """
 
     leaf: int
@@ -67,7 +67,7 @@ class LeafVerdict:
     uncertified: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the verdict as JSON has it."""
+        """Return the verdict as a JSON document."""
         found: dict[str, Any] = {
             "claim": self.claim.text, "leaf": self.leaf, "status": self.outcome.value, "cpu_s": round(self.cpu_s, 4),
             "solver": self.solver, "reason": self.reason,
@@ -93,8 +93,8 @@ class Asked:
 
     Attributes
     ----------
-    index : int, the node's
-    path : conditions on the way to it
+    index : int, index of the leaf's node
+    path : conditions on the path to the leaf
     """
 
     controller: Controller
@@ -113,23 +113,27 @@ class Asked:
         return self.state.facts(self.controller)
 
     def reached(self, tolerance: Fraction = Fraction(0)) -> list[z3.BoolRef]:
-        """Return the assertions that a state reaches this leaf."""
+        """Return the assertions under which a state reaches this leaf."""
         return [*self.facts, *on_path(self.state, self.path, tolerance)]
 
     def acted(self, tolerance: Fraction = Fraction(0)) -> tuple[Step, list[z3.BoolRef]]:
-        """Return the step from there, and the assertions that it is what the leaf does behind the shield."""
+        """Return the step from such a state, and the assertions that it is the leaf's action after the shield."""
         action, held = shielded(self.state, self.controller, self.leaf, "", tolerance)
         return Step(self.state.truth, action), [*self.reached(tolerance), *held]
 
     def negated(self, claims: Iterable[Claim]) -> str:
-        """Return the SMT-LIB text that is satisfiable if one of the claims may be broken, doubles considered."""
+        """Return the SMT-LIB text that is satisfiable if one of the claims can be violated, with rounding of
+        doubles.
+        """
         import z3
 
         step, held = self.acted(TOLERANCE)
         return Prepared(held).script([z3.Or(*(z3.Not(claim.over(step, SLACK)) for claim in claims))])
 
     def control(self, claims: Iterable[Claim]) -> Prepared:
-        """Return the question whether some state comes here in which, for each claim, some action breaks it."""
+        """Return the question whether a state reaches this leaf in which, for each claim, some action violates the
+        claim.
+        """
         import z3
 
         held = self.reached()
@@ -142,13 +146,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Prover:
-    """Options of proving leaves.
+    """Options for proofs about leaves.
 
     Attributes
     ----------
     budget : Budget, of each solver for one question
-    with_certificates : bool, find a certificate of each proof, accepted by both checkers
-    realiser : Realiser, finds windows for refutations; None: what is broken stays unknown
+    with_certificates : bool, whether to find a certificate for each proof that both checkers accept
+    realiser : Realiser, finds windows for refutations; None: violated claims stay unknown
     """
 
     budget: Budget = field(default_factory=lambda: Budget(20.0))
@@ -190,7 +194,7 @@ class Prover:
         return [replace(proved, claim=claim) for claim in claims]
 
     def _alone(self, asked: Asked, claim: Claim) -> LeafVerdict:
-        """Judge one claim where the control of all together is not satisfiable."""
+        """Judge a single claim, after the joint control of all claims was not satisfiable."""
         control = self._ask(asked.control([claim]))
         if control.verdict is Satisfiable.UNSAT:
             return LeafVerdict(asked.index, claim, ProofOutcome.VACUOUS, control.cpu_s, control.solver, NO_SENDER)
@@ -209,7 +213,7 @@ class Prover:
         return self._broken(asked, replace(verdict, features=_features(asked, found)))
 
     def _broken(self, asked: Asked, verdict: LeafVerdict) -> LeafVerdict:
-        """Look for a window that shows how a claim is broken."""
+        """Search for a window that refutes a claim."""
         step, held = asked.acted()
         prepared = Prepared(held)
         cpu_s, reason = verdict.cpu_s, EDGE
@@ -251,7 +255,7 @@ def _broken_by(claim: Claim, step: Step, margin: Fraction) -> z3.BoolRef:
 
 
 def _features(asked: Asked, found: Check) -> dict[str, Fraction]:
-    """Return the features of a counterexample, the link, and what is sent; in M."""
+    """Return the features of a counterexample, its link, and the packets sent, in M."""
     names = [*asked.state.features, "C", "B", "queue"]
     last = len(asked.controller.shield)
     names += [f"{what}_{last}" for what in ("message", "rate", "encode")]

@@ -1,4 +1,4 @@
-"""A query of the game: links, actions and objective for the search, and how a tree is distilled from its decisions.
+"""A query of the game: links, actions and objective for the search, and options for distilling its decisions to a tree.
 
 ``crates/game`` reads and checks the tables of the game itself; ``[sampling]`` and ``[tree]`` are read here
 (docs/formal/game.md; ``queries/game/``).
@@ -24,13 +24,13 @@ from fairweir.errors import ConfigError
 from fairweir.units import Duration
 
 _OURS: Final = ("sampling", "tree")
-#: Any of these at the top of a query makes it one of the game.
+#: A query with any of these top-level keys is a query of the game.
 _MARKS: Final = frozenset({"kind", "actions", "objective", *_OURS})
 
 
-#: A query's name is that of a directory, too.
+#: A query's name is also the name of a directory.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-#: The game is handed over as JSON; where in that text an error is says nothing about the file.
+#: Position in the JSON text that is passed to crates/game; it does not correspond to a position in the file.
 _PLACE: Final = re.compile(r" at line \d+ column \d+$")
 _MISSING: Final = re.compile(r"missing field `(\w+)`")
 _HINT: Final = "docs/formal/game.md describes queries; queries/game has examples"
@@ -42,18 +42,18 @@ class _Table(BaseModel):
 
 
 class Sampling(_Table):
-    """Sampling of the search's decisions.
+    """Options for sampling the search's decisions.
 
     Attributes
     ----------
-    sessions : closed loops of the search on random links, with occasional random actions
-    noise : fraction of random actions in them
-    boxes : random situations that no policy led to
-    rounds : of dataset aggregation (DAgger): the tree so far plays, the search says what it would have done
-    sessions_per_round : closed loops of the tree in each round
-    every : one in this number of a session's steps is labelled
+    sessions : number of closed-loop runs of the search on random links, with occasional random actions
+    noise : fraction of random actions in these runs
+    boxes : number of situations drawn at random from the state space
+    rounds : rounds of dataset aggregation (DAgger): the current tree plays, and the search labels its situations
+    sessions_per_round : closed-loop runs of the tree in each round
+    every : one of this number of steps in a session is labelled
     depth : horizon of the labels in steps; default the query's
-    seed : of sessions, situations and what is held out
+    seed : seed of sessions, situations and held-out situations
     """
 
     sessions: int = Field(40, ge=2, le=100_000, examples=["40"])
@@ -66,29 +66,30 @@ class Sampling(_Table):
     seed: int = Field(1, ge=0, le=2**31, examples=["1"])
 
 
-#: A tree of more leaves has more nodes than a controller may have.
+#: A tree with more leaves would exceed a controller's maximum number of nodes.
 Leaves = Annotated[int, Field(ge=2, le=MAX_NODES // 2)]
-#: A wrong decision costs at most 1: beyond that every situation takes the plainest action.
+#: A wrong decision costs at most 1; with a higher price every situation takes the plainest action.
 Price = Annotated[float, Field(ge=0.0, le=1000.0, allow_inf_nan=False)]
 
 
 class Trees(_Table):
-    """The trees that are fitted, and how one is chosen.
+    """Options for fitting trees and choosing one.
 
     Attributes
     ----------
     leaves : maximum numbers of leaves to try
-    min_samples : labelled situations in a leaf, at least
-    preferences : prices of a template's place in the list, over the price of a wrong decision: how strongly ties go to
-        the plainest action
-    decay : what a decision that is worse in a component costs of one that is worse in the component before it
-    base : of a wrong decision's cost, the part that does not depend on how wrong it is
-    leaf_price : merit in closed loop for which a tree may have a leaf more
-    trials : sessions of the closed loop by which the tree is chosen; none of them was sampled
+    min_samples : minimum number of labelled situations in a leaf
+    preferences : prices per place in the list of templates, in units of the cost of a wrong decision; a higher price
+        resolves more ties in favor of the plainest action
+    decay : cost of a decision that is worse in one component, divided by that of one that is worse in the component
+        before
+    base : part of a wrong decision's cost that does not depend on how much worse the decision is
+    leaf_price : merit in closed loop that an additional leaf must gain
+    trials : number of closed-loop sessions by which the tree is chosen; none of them is used for training
     tie : actions of a leaf tie if the fractions of its situations in which they have no regret differ by at most this;
-        closed loops decide between them. 0: ties stay as the labels have them
-    zero_regret : fraction of held-out situations in which its decision is to be as good as the search's; among trees
-        that reach it, the closed loop decides
+        closed loops decide between them. 0: ties are resolved by the labels
+    zero_regret : required fraction of held-out situations in which the tree's decision is as good as the search's;
+        among the trees that reach it, closed-loop runs decide
     """
 
     leaves: list[Leaves] = Field([12, 20, 30, 40], min_length=1, max_length=20, examples=["[12, 20, 30, 40]"])
@@ -103,7 +104,7 @@ class Trees(_Table):
 
 
 class _Tables(BaseModel):
-    """The tables of this side."""
+    """The tables that Python reads."""
 
     model_config = ConfigDict(extra="forbid")
     sampling: Sampling = Sampling()
@@ -112,13 +113,13 @@ class _Tables(BaseModel):
 
 @dataclass(frozen=True)
 class GameQuery:
-    """The subject of a synthesis: a game, and how a tree is fitted to its decisions.
+    """A query: a game, and options for fitting a tree to the search's decisions.
 
     Attributes
     ----------
-    document : the file as it was read, with overrides
-    source : its path
-    sampling, trees : the tables of this side
+    document : the contents of the file, with overrides
+    source : path of the file
+    sampling, trees : the tables that Python reads
     """
 
     document: dict[str, Any]
@@ -133,11 +134,11 @@ class GameQuery:
         Parameters
         ----------
         path : Path of the TOML file
-        document : what it holds, if it was read already
+        document : the contents of the file, if it has been read
 
         Raises
         ------
-        ConfigError : no such file, no TOML, or a value that is wrong; names file, key and value
+        ConfigError : the file does not exist, is not TOML, or has an invalid value; the error names file, key and value
         """
         found = read_document(path) if document is None else document
         ours = {key: found[key] for key in _OURS if key in found}
@@ -168,7 +169,7 @@ class GameQuery:
 
     @property
     def kind(self) -> Kind:
-        """Kind of decisions of its controller."""
+        """The kind of decisions of the controller."""
         return Kind(self.document["kind"])
 
     @cached_property
@@ -185,7 +186,7 @@ class GameQuery:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of everything in it, as hexadecimal digits."""
+        """The SHA-256 of the query's contents, as hexadecimal digits."""
         return hashlib.sha256(json.dumps(self.document, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -195,7 +196,7 @@ class GameQuery:
 
 
 def _such_as(key: str | None) -> str:
-    """Return the hint for a wrong value of ``[sampling]`` or ``[tree]``: one that can be used."""
+    """Return the hint for an invalid value of ``[sampling]`` or ``[tree]``: an example of a valid value."""
     table, _, name = (key or "").partition(".")
     models: dict[str, type[_Table]] = {"sampling": Sampling, "tree": Trees}
     field = models[table].model_fields.get(name.partition(".")[0]) if table in models else None
@@ -205,7 +206,7 @@ def _such_as(key: str | None) -> str:
 
 
 def _of_game(error: ConfigError, source: str) -> ConfigError:
-    """Return an error of the game's reader with the file, without its place in the text that was handed over."""
+    """Return an error of the game's parser with the file's name, and without its position in the JSON text."""
     message, key = _PLACE.sub("", error.message), error.key
     if key == "." and (missing := _MISSING.search(message)):
         message, key = f"{missing[1]} is missing", missing[1]
@@ -213,5 +214,5 @@ def _of_game(error: ConfigError, source: str) -> ConfigError:
 
 
 def is_game(document: dict[str, Any]) -> bool:
-    """Return whether a document is a query of the game rather than of a template of rules."""
+    """Return whether a document is a query of the game, not a query for rules."""
     return "template" not in document and not _MARKS.isdisjoint(document)

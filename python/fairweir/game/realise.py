@@ -1,9 +1,9 @@
-"""Search for a window of observations whose belief set has features that break a claim, and for a link of it.
+"""Search for a window of observations, and a link of its belief set, that violate a claim.
 
-The solver chooses among windows of random links (:mod:`fairweir.game.windows`) and what waits to be sent; then it is
-asked for a link of that window's belief set on which the claim is broken. The result is judged again in exact
-fractions by :mod:`fairweir.game.exact`, which shares nothing with the encoding: bounds, features, the way through the
-tree, the shield, the link.
+The solver chooses one of the windows of random links (:mod:`fairweir.game.windows`), and the waiting batches. It then
+finds a link of that window's belief set on which the claim is violated. :mod:`fairweir.game.exact`, which shares no
+code with the encoding, checks the result in exact fractions: bounds, features, the path through the tree, the shield,
+and the link.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import z3
 
 FORMAT: Final = "fairweir-refutation-1"
-#: How many windows the solver may choose for a claim before it counts as not shown.
+#: Maximum number of windows that are tried for a claim before it stays unknown.
 TRIES: Final = 6
 _RATIONAL: Final = re.compile(r"-?\d{1,300}(/[1-9]\d{0,300})?")
 _STATE: Final = ("max_c", "encoding", "oldest_age", "group_age", "groups")
@@ -42,12 +42,12 @@ _STATE: Final = ("max_c", "encoding", "oldest_age", "group_age", "groups")
 
 @dataclass(frozen=True)
 class Refutation:
-    """A window, a state and a link on which a claim of a leaf is broken; packets and steps.
+    """A window, a state and a link that violate a claim about a leaf, in packets and steps.
 
     Attributes
     ----------
     controller : Controller
-    leaf : int, the node's index
+    leaf : int, index of the leaf's node
     """
 
     controller: Controller
@@ -60,11 +60,11 @@ class Refutation:
 
     @property
     def excess(self) -> Fraction:
-        """Return by how many packets the claim is broken."""
+        """Return the number of packets by which the claim is violated."""
         return excess(self.claim, self.act, self.link, self.played, self.situation.bounds.c[0])
 
     def document(self) -> dict[str, Any]:
-        """Return the refutation for JSON: everything needed to replay it, and the outcome."""
+        """Return the refutation as a JSON document: all inputs of a replay, and the outcome."""
         window, situation = self.situation.window, self.situation
         given = {
             "format": FORMAT, "controller": dict(self.controller.document), "claim": self.claim.text, "leaf": self.leaf,
@@ -86,7 +86,7 @@ class Refutation:
         return {**given, "shown": {name: float(value) for name, value in self.shown().items()}}
 
     def shown(self) -> dict[str, Fraction]:
-        """Return the belief set's bounds, the packets sent, and their fate."""
+        """Return the belief set's bounds, the packets sent, and how many of them are lost and queued."""
         known = self.situation.bounds
         return {
             "min_c": known.c[0], "max_c": known.c[1], "max_q": known.q[1], "safe_rate": known.safe_rate,
@@ -97,7 +97,7 @@ class Refutation:
 
 
 def judge(controller: Controller, leaf: int, claim: Claim, situation: Situation, link: Link) -> Refutation:
-    """Decide and play exactly.
+    """Run the decision and the link's step in exact fractions, and return the refutation.
 
     Raises
     ------
@@ -119,9 +119,10 @@ class Realiser:
 
     Attributes
     ----------
-    links, points : of the controller
-    size : int, how many windows there are to choose from
-    bounds_of : what computes bounds of many windows; those of a refutation are computed by the model here
+    links, points : the controller's links and number of points
+    size : int, number of windows to choose from
+    bounds_of : computes the bounds of many windows; a refutation's bounds are computed again by
+        :mod:`fairweir.game.model`
     """
 
     links: LinkRange
@@ -133,11 +134,11 @@ class Realiser:
 
     @cached_property
     def pool(self) -> list[Example]:
-        """The windows to choose from, made when they are first wanted."""
+        """The windows to choose from, created at first use."""
         return examples(self.size, self.links, self.points, self.seed, self.bounds_of)
 
     def find(self, controller: Controller, index: int, claim: Claim, margin: Fraction) -> Refutation | None:
-        """Return a refutation by at least `margin` (M); None if the windows have none."""
+        """Return a refutation with a violation of at least `margin` (in M); None if no window has one."""
         leaf, path = next((leaf, path) for node, leaf, path in controller.leaves if node == index)
         state = State.unknown()
         action, acted = shielded(state, controller, leaf, "", Fraction(0))
@@ -172,7 +173,7 @@ class Realiser:
         values: Mapping[str, Value],
         margin: Fraction,
     ) -> Refutation | None:
-        """Ask for a link of the window's belief set that breaks the claim, and judge it."""
+        """Ask the solver for a link of the window's belief set that violates the claim, and judge it."""
         exact = bounds(example.window, self.links)
         if exact is None:
             return None
@@ -194,7 +195,7 @@ class Realiser:
         try:
             return judge(controller, index, claim, situation, link)
         except InvariantError:
-            # Bounds of the pool may be computed in doubles, and this window is at an edge of the leaf.
+            # The pool's bounds may be computed in doubles, and this window is at the boundary of the leaf's region.
             return None
 
     def _link(self, window: Window, act: Act, claim: Claim, m: Fraction, margin: Fraction) -> Link | None:
@@ -212,7 +213,7 @@ class Realiser:
 
 
 def _is(state: State, example: Example) -> list[z3.BoolRef]:
-    """Return that a state's belief set is that of an example."""
+    """Return the constraints by which a state's belief set is that of an example."""
     import z3
 
     found = Situation(example.bounds, example.window, max_c=example.bounds.c[1]).features()
@@ -225,7 +226,7 @@ def _is(state: State, example: Example) -> list[z3.BoolRef]:
 
 
 def _batches(values: Mapping[str, Fraction], m: Fraction) -> tuple[Fraction, ...]:
-    """Return sizes of what waits, packets, that have the features' newest, oldest and sum."""
+    """Return sizes of waiting batches, in packets, with the newest, oldest and sum of the features."""
     count = int(values.get("waiting", Fraction(0)))
     newest, oldest, whole = (values.get(name, Fraction(0)) * m for name in ("newest", "oldest", "sum"))
     if count <= 1:
@@ -250,14 +251,14 @@ def load(path: str | Path) -> Refutation:
 
     Raises
     ------
-    ConfigError : it is not a refutation
-    InvariantError : it does not show what it claims
+    ConfigError : the file is not a refutation
+    InvariantError : the replay does not violate the claim
     """
     return parse(parse_json(read(path), str(path)), str(path))
 
 
 def parse(raw: Any, source: str) -> Refutation:
-    """Replay a refutation's document; errors as of :func:`load`."""
+    """Replay a refutation's document; raise the errors of :func:`load`."""
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise ConfigError("not a refutation", source=source, key="format", hint=f"its format is `{FORMAT}`")
     controller = Controller.parse(json.dumps(raw.get("controller")), source)
@@ -298,7 +299,7 @@ class _Reader:
         return value
 
     def number(self, value: Any, key: str) -> Fraction:
-        # Not Fraction's own syntax: `1e999999999` is a text of eleven characters, and a number of a gigabyte.
+        # Fraction also accepts exponents, and `1e999999999` would take a gigabyte.
         if not isinstance(value, str) or not _RATIONAL.fullmatch(value):
             raise ConfigError(
                 f"must be a rational number in quotes: `{str(value)[:60]}`",

@@ -1,8 +1,8 @@
-"""Labelled situations: the features of a belief, and the search's value of each action.
+"""Labelled situations: the features of a belief set, and the value that the search computes for each action.
 
-There are three sources (thesis section 4.5 names imitation of a search's decisions): closed loops of the search with
-occasional random actions, random situations from the whole range of the model, and closed loops of the trees
-themselves (dataset aggregation, Ross et al. 2011), since a tree reaches situations that the search avoids.
+Thesis section 4.5 imitates a search's decisions. Situations here come from three sources: closed-loop runs of the
+search with occasional random actions; random situations from the model's whole state space; and closed-loop runs of the
+fitted trees (dataset aggregation, Ross et al. 2011), because a tree reaches situations that the search avoids.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Values = npt.NDArray[np.int32]
 
 #: Components of a value (``crates/game``: ``MAX_COMPONENTS``).
 COMPONENTS: Final = 8
-#: A value that no link explains.
+#: The value of a situation that no link explains.
 _UNEXPLAINED: Final = np.iinfo(np.int32).max
-#: Seeds of different uses are this far apart.
+#: Distance between the seeds of different uses.
 SEEDS_APART: Final = 1_000_003
 
 Policy = _core.GameController | Callable[[list[float]], int] | None
@@ -47,7 +47,7 @@ class Labelled:
     Attributes
     ----------
     features : (n, features)
-    values : (n, templates, COMPONENTS), int32; smaller is better, compared component by component
+    values : (n, templates, COMPONENTS), int32; compared component by component, smaller is better
     """
 
     features: Floats
@@ -59,12 +59,12 @@ class Labelled:
 
     @cached_property
     def is_converged(self) -> npt.NDArray[np.bool_]:
-        """Per situation: is max C held, so that the converged objective counts?"""
+        """Whether, in each situation, max C is held, so that the objective for convergence applies."""
         held: npt.NDArray[np.bool_] = self.features[:, feature_names().index("converged")] == 1
         return held
 
     def where(self, chosen: npt.NDArray[Any]) -> Labelled:
-        """Return the situations that a mask or indices choose."""
+        """Return the situations selected by a mask or by indices."""
         return Labelled(self.features[chosen], self.values[chosen])
 
     @staticmethod
@@ -76,7 +76,7 @@ class Labelled:
 
 
 def label(query: GameQuery, states: Sequence[_core.GameState]) -> Labelled:
-    """Search the game at every state; states that no link explains are left out."""
+    """Search the game from every state; states that no link explains are omitted."""
     templates = len(query.core.actions)
     rows = np.frombuffer(_core.game_feature_rows(list(states))).reshape(-1, len(feature_names()))
     values = np.frombuffer(_core.game_values(query.labels, list(states), threads=1), np.int32)
@@ -86,7 +86,7 @@ def label(query: GameQuery, states: Sequence[_core.GameState]) -> Labelled:
 
 
 def sessions(query: GameQuery, count: int, seed: int, noise: float = 0.0) -> Iterator[str]:
-    """Return random sessions as JSON; different `seed` share none of them.
+    """Yield random sessions as JSON; different seeds give different sessions.
 
     Parameters
     ----------
@@ -98,18 +98,18 @@ def sessions(query: GameQuery, count: int, seed: int, noise: float = 0.0) -> Ite
 
 
 def visited(query: GameQuery, session: str, policy: Policy) -> list[_core.GameState]:
-    """Play a session (JSON), and return every situation on the way.
+    """Play a session (JSON), and return every situation that occurs.
 
     Parameters
     ----------
-    policy : a controller, a function of the features to a template, or None: the search
+    policy : a controller, or a function from the features to a template; None: the search
     """
     _, rows = _core.game_play(query.labels, session, policy, rows=True)
     return list(rows["state"]) if rows else []
 
 
 def label_store(directory: Path, templates: int) -> Store[Labelled]:
-    """Return a store of labelled situations of a game with that many templates."""
+    """Return a store of labelled situations of a game with `templates` templates."""
 
     def decode(content: bytes) -> Labelled:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:

@@ -1,12 +1,12 @@
-"""Inputs of a controller's decision, as terms of the solvers: belief set, features, and what waits to be sent.
+"""Inputs of a controller's decision as solver terms: the belief set, its features, and the waiting batches.
 
 Amounts are in units of M = min C of the belief set, so that the thresholds of a tree are constants; ``packet`` is 1/M.
-A belief set is described by its features. The set itself is any set of links (C, B, q), q the queue at the
-next point, with those minima and maxima: some link attains each of them (`witnesses`), and no link is beyond them, the
-true one among them. The set of the witnesses alone has these features, so nothing is left out that the features
-determine.
+The encoding describes a belief set by its features, and admits every set of links (C, B, q) with these minima and
+maxima, where q is the queue at the next point. Some link attains each of them (`witnesses`), and no link, including the
+true link, exceeds them. This loses no information that the features have, because the set of the witnesses has the same
+features.
 
-Bounds that the program computes in doubles are off by :data:`TOLERANCE` at most, outwards or inwards.
+Bounds that the program computes in doubles have an error of at most :data:`TOLERANCE`, in either direction.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from fairweir.game.model import number
 if TYPE_CHECKING:
     import z3
 
-#: What bounds and comparisons in doubles may be off by, in M (``EPS`` of crates/game is 1e-6 packets, and M is one at
-#: least).
+#: Maximum error of bounds and comparisons in doubles, in M (``EPS`` of crates/game is 1e-6 packets, and M is at least
+#: one packet).
 TOLERANCE: Final = Fraction(1, 10**6)
-#: Batches that wait at the same time: older ones are dropped (crates/game).
+#: Maximum number of batches that wait at the same time; older batches are dropped (crates/game).
 MAX_WAITING: Final = 4
 
 
@@ -38,7 +38,7 @@ class Point:
     ----------
     c, b : rate and buffer
     q : queue at the next point
-    slack : how far from full the buffer may be when a packet is lost; None: not at all
+    slack : free space in the buffer at which a packet may still be lost; None: losses only occur at a full buffer
     """
 
     c: z3.ArithRef
@@ -55,7 +55,7 @@ class Point:
 
     @property
     def room(self) -> z3.ArithRef:
-        """Return how much may arrive next without a loss."""
+        """Return the amount that may arrive next without a loss."""
         room = self.c + self.b - self.q
         return room if self.slack is None else room - self.slack
 
@@ -66,8 +66,8 @@ class State:
 
     Attributes
     ----------
-    m : M in the unit of the amounts: 1 if that is M itself
-    features : by name; amounts in that unit
+    m : M in the unit of the amounts; 1 if that unit is M
+    features : the features by name, with amounts in that unit
     truth : the true link
     witnesses : links that attain min C, max q, the safe rate and min C + B
     """
@@ -79,7 +79,7 @@ class State:
 
     @classmethod
     def unknown(cls) -> State:
-        """Return any state; amounts in M."""
+        """Return an unknown state, with amounts in M."""
         import z3
 
         free = (
@@ -88,7 +88,7 @@ class State:
         )  # fmt: skip
         terms = {name: z3.Real(name) for name in free}
         one: z3.ArithRef = z3.RealVal(1)
-        # One packet where bursts contradict the fluid model (docs/formal/game.md, "When nothing explains the window").
+        # One packet if bursts contradict the fluid model (docs/formal/game.md, "When nothing explains the window").
         slack = z3.Real("slack")
         witnesses = {name: Point.named(f"_{name}", slack) for name in ("min_c", "max_q", "safe", "c_plus_b")}
         return cls(one, with_differences(terms, one), Point.named("", slack), witnesses)
@@ -99,7 +99,7 @@ class State:
         return total({name: names[name] for name in form}, form)
 
     def compared(self, form: Form) -> z3.ArithRef:
-        """Return a form over features."""
+        """Return the value of a condition's form over features."""
         return total(self.features, form)
 
     def facts(self, controller: Controller) -> list[z3.BoolRef]:
@@ -129,7 +129,7 @@ class State:
         )  # fmt: skip
         for mine, feature in attained:
             held += [mine <= feature + tolerance, mine >= feature - tolerance]
-        # While converged, max C may be older than the belief set (it is held), so it does not bound the true C.
+        # After convergence max C is held and may be older than the belief set, so it does not bound the true C.
         return [*held, f["max_c"] >= 1 - tolerance]
 
     @words_for_enums
@@ -157,7 +157,7 @@ class State:
 
 
 def with_differences(terms: Mapping[str, z3.ArithRef], m: z3.ArithRef) -> dict[str, z3.ArithRef]:
-    """Return the features with those that are differences of others; `m` is M in their unit."""
+    """Return the features, and those that are differences of others; `m` is M in their unit."""
     room = 3 * m - terms["q"]
     return {
         **terms,

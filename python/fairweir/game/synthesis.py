@@ -30,20 +30,21 @@ from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Labelled, label_store, sessions
 from fairweir.game.ties import decide_ties
 
-#: Seeds of what is played apart from training: situations held out, and sessions by which a tree is chosen and judged.
+#: Seeds of held-out situations, and of the sessions by which a tree is chosen and judged.
 HELD_OUT: Final = 501
 CHOOSING: Final = 701
 TYING: Final = 801
 JUDGING: Final = 901
-#: Number of ranges of size whose best trees in closed loop have their ties decided by it: a larger tree has more
-#: leaves in which to do better.
+#: Number of ranges of tree size. The best tree in closed loop of each range has its ties resolved by closed loops: a
+#: larger tree has more leaves that can improve.
 FINALISTS: Final = 3
-#: Margin of zero regret that resolving ties must leave: ties are resolved on other situations than those held out.
+#: Margin by which zero regret must exceed its threshold after ties are resolved, because ties are resolved on
+#: situations other than the held-out ones.
 FREE_MARGIN: Final = 0.002
-#: One in this number of sessions on policy is held out of training.
+#: One of this number of on-policy sessions is not used for training.
 HELD_OUT_PART: Final = 5
 
-#: Quantities measured in a closed loop, with units.
+#: Quantities measured in closed-loop runs, with their descriptions.
 QUANTITIES: Final = {
     "goodput": "goodput over capacity",
     "frames": "batches received in time per step",
@@ -80,12 +81,12 @@ class Synthesis:
     Attributes
     ----------
     candidates : all trees of the last round, in the order in which they were fitted
-    chosen : the one with the highest merit
+    chosen : the candidate with the highest merit
     judged, search : closed loops of the chosen tree and of the search on sessions not used for the choice
     labelled : number of situations by source
     document : the controller file
-    visits : how often the chosen tree came to each leaf in the closed loops that judge, by the leaf's node
-    verdicts : a claim of a leaf each
+    visits : how often the chosen tree reached each leaf in the judging runs, by the index of the leaf's node
+    verdicts : one for each claim about each leaf
     """
 
     query: GameQuery
@@ -100,12 +101,12 @@ class Synthesis:
 
     @property
     def closed(self) -> Comparison:
-        """The chosen tree against the search, on sessions that did not choose it."""
+        """The chosen tree compared with the search, on sessions not used for the choice."""
         return compare(self.judged, self.search)
 
     @cached_property
     def paths(self) -> dict[int, tuple[Condition, ...]]:
-        """The conditions on the way to each leaf, by the leaf's node."""
+        """The conditions on the path to each leaf, by the index of the leaf's node."""
         return {index: path for index, _, path in Controller.parse(controller_text(self.document)).leaves}
 
     @property
@@ -125,11 +126,11 @@ class Workshop:
 
     Attributes
     ----------
-    directory : Path, of labels, controller and report
-    workers : threads of searches and closed loops
-    report : called with what is done, and how much of how much
-    budget : of each solver for one question
-    solvers : in the order in which they are asked
+    directory : Path of the directory for labels, controller and report
+    workers : number of threads for searches and closed loops
+    report : called with the name of the stage, the number of finished items and the number of items
+    budget : budget of each solver for one question
+    solvers : solvers, in the order in which they are asked
     """
 
     query: GameQuery
@@ -144,8 +145,8 @@ class Workshop:
 
         Raises
         ------
-        ConfigError : the directory is another query's
-        KeyboardInterrupt : finished labels are stored
+        ConfigError : the directory belongs to another query
+        KeyboardInterrupt : Ctrl-C was pressed; finished labels are stored
         """
         self._begin()
         query, sampling = self.query, self.query.sampling
@@ -187,7 +188,7 @@ class Workshop:
 
         Raises
         ------
-        ConfigError : it is another query's, or cannot be used
+        ConfigError : the directory belongs to another query, or cannot be used
         """
         head = self.directory / "query.json"
         try:
@@ -208,13 +209,13 @@ class Workshop:
         return self._kept(name, self._labels.of_sessions, count, seed, noise, tree)
 
     def _kept(self, name: str, of: Callable[..., Labelled], *arguments: Any) -> Labelled:
-        """Return labels; they are also written whole, for other tools."""
+        """Return labels, and write them to one file for other tools."""
         found = of(*arguments, lambda done, total: self.report(f"labels, {name}", done, total))
         label_store(self.directory, len(self.query.core.actions)).put(name, found)
         return found
 
     def _quick(self, found: Labelled) -> Tree:
-        """Return the tree that plays the next round: as large as any that is tried."""
+        """Return the tree that plays the next round; it has the maximum number of leaves that is tried."""
         trees = self.query.trees
         return fit(
             found, regrets(found, trees), leaves=max(trees.leaves), min_samples=trees.min_samples,
@@ -246,7 +247,7 @@ class Workshop:
         return list(tried.values())
 
     def _finalists(self, tried: list[Candidate]) -> list[Candidate]:
-        """Return the best candidate of each third of the range of sizes that has one."""
+        """Return the best candidate of each third of the range of sizes; a third without candidates has none."""
         largest = max(candidate.tree.leaves for candidate in tried)
         best: dict[int, Candidate] = {}
         for candidate in sorted(tried, key=self._rank):
@@ -254,11 +255,11 @@ class Workshop:
         return [best[size] for size in sorted(best)]
 
     def _rank(self, candidate: Candidate) -> tuple[bool, float]:
-        """Return what candidates are compared by: is its agreement with the search enough, then its merit."""
+        """Return the sort key of a candidate: whether it agrees with the search often enough, then its merit."""
         return candidate.free >= self.query.trees.zero_regret, candidate.merit
 
     def _without_ties(self, tree: Tree, found: Labelled, regret: Regrets, spare: float, number: int) -> Tree:
-        """Return the tree with its ties decided on sessions that neither choose nor judge."""
+        """Return the tree with its ties resolved on sessions used for neither choosing nor judging."""
         played, search = self._tying
 
         def merit(changed: Tree) -> float:
@@ -273,7 +274,7 @@ class Workshop:
 
     @cached_property
     def _tying(self) -> tuple[list[str], Score]:
-        """The sessions that decide ties, and what the search gets of them."""
+        """The sessions by which ties are resolved, and the search's scores in them."""
         played = list(sessions(self.query, self.query.trees.trials, self.query.sampling.seed + TYING))
         return played, self._score(None, played, "closed loops of the search")
 
@@ -295,7 +296,7 @@ class Workshop:
 
 
 def _silent(done: int, total: int) -> None:
-    """Report nothing: one of many closed loops that take a moment."""
+    """Report no progress, for one of many short closed-loop runs."""
 
 
 def _proof(verdict: LeafVerdict) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Resolve ties between the templates of a leaf by closed loops.
 
-A label compares templates over the search's horizon, against the worst link of the belief. Templates that tie there
-may differ beyond the horizon: two trees that agree with the search equally often may differ by a fifth in goodput.
+A label compares templates over the search's horizon, on the worst link of the belief set. Templates that tie within the
+horizon may differ beyond it: two trees that agree with the search equally often may differ by a fifth in goodput.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from fairweir.game.distil import Tree
 
-#: Smaller gains of merit are noise of the sessions played.
+#: Minimum gain of merit; smaller gains are noise of the sampled sessions.
 WORTH_A_CHANGE: Final = 0.001
-#: Passes over all leaves, at most: what is best in one leaf depends on the others.
+#: Maximum number of passes over all leaves; several are needed because the best template of a leaf depends on the
+#: others.
 PASSES: Final = 3
 
 
@@ -30,17 +31,18 @@ def decide_ties(
     spare: float,
     merit: Callable[[Tree], float],
 ) -> Tree:
-    """Return the tree in which each leaf has, of the templates that tie, the one of highest merit in closed loop.
+    """Return the tree in which each leaf has, of its tied templates, the template with the highest merit in closed
+    loop.
 
-    Leaves are processed by the number of situations that reach them, most first.
+    Leaves are processed in decreasing order of the number of situations that reach them.
 
     Parameters
     ----------
     tree : Tree
     places : (n,), leaf of each labelled situation in the tree
-    is_free : (n, templates), in which situations a template has no regret
+    is_free : (n, templates), whether a template has no regret in a situation
     tie : templates of a leaf tie if the fractions of its situations in which they have no regret differ by at most this
-    spare : by how much the fraction of situations without regret may fall, over all changes
+    spare : maximum decrease of the fraction of situations without regret, over all changes
     merit : merit of a tree in closed loop; larger is better
     """
     leaves = sorted((i for i, node in enumerate(tree.nodes) if node.is_leaf), key=lambda i: -int(np.sum(places == i)))
@@ -61,7 +63,7 @@ def decide_ties(
 
 
 def _tied(is_free: npt.NDArray[np.bool_], template: int, tie: float) -> list[int]:
-    """Return the templates that tie with the leaf's best, without its own."""
+    """Return the templates that tie with the leaf's best template, without the leaf's current template."""
     if not len(is_free):
         return []
     fractions = is_free.mean(axis=0)

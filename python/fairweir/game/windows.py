@@ -1,7 +1,7 @@
-"""Windows that links produce, with their exact bounds: where refutations are looked for.
+"""Windows of observations of random links, with their exact bounds, among which refutations are searched for.
 
-Random links and senders, in exact fractions: steady, bursty, filling the queue up, after an idle time; with no, random,
-alternating or extreme jitter. Everything derives from one seed.
+Links and senders are random, in exact fractions. Senders are steady or bursty, fill the queue, or start after an idle
+time; jitter is absent, random, alternating or extreme. All random numbers derive from one seed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from fractions import Fraction
 from fairweir.ccas.controller_file import LinkRange
 from fairweir.game.model import Bounds, Window, bounds
 
-#: Rates are multiples of this, packets per step, so that they are the same numbers in doubles.
+#: Rates are multiples of this number of packets per step, so that doubles represent them exactly.
 GRAIN = Fraction(1, 8)
 BoundsOf = Callable[[Window, LinkRange], Bounds | None]
 
 
 @dataclass
 class RunningLink:
-    """A link that is fed a step at a time from being idle; packets.
+    """An initially idle link that is advanced step by step; amounts are in packets.
 
     Attributes
     ----------
@@ -41,7 +41,9 @@ class RunningLink:
         return self.accepted[-1] - self.served[-1]
 
     def step(self, rate: Fraction, haste: Fraction) -> None:
-        """Let `rate` packets arrive; of what was served and not delivered, jitter delivers the part `haste`."""
+        """Let `rate` packets arrive, and deliver the fraction `haste` of the packets that are served but not
+        delivered.
+        """
         before = self.served[-1]
         self.sent.append(self.sent[-1] + rate)
         self.accepted.append(min(self.accepted[-1] + rate, before + self.c + self.b))
@@ -50,7 +52,7 @@ class RunningLink:
         self.delivered.append(earliest + (self.served[-1] - earliest) * haste)
 
     def window(self, points: int, arriving: Fraction) -> Window:
-        """Return the sender's observations of the latest points; `arriving` packets are on their way to the queue."""
+        """Return the sender's observations of the latest points; `arriving` packets are in transit to the queue."""
         zero = Fraction(0)
         idle = [zero] * points
 
@@ -61,7 +63,7 @@ class RunningLink:
         seen = sum(accepted <= self.delivered[-1] for accepted in self.accepted)
         visible = min(points, max(0, seen + points - len(self.sent)))
         known = [*idle, *lost]
-        # The point before the window, if its losses are known; else the latest that are.
+        # The point before the window if its losses are known; otherwise the latest point whose losses are known.
         before = known[min(len(known) - points, points + seen) - 1]
         known_lost = latest(lost)[:visible] + (zero,) * (points - visible)
         return Window(latest(self.sent), latest(self.delivered), known_lost, visible, before, self.sent[-1] + arriving)

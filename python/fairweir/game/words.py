@@ -11,7 +11,7 @@ from typing import Final
 from fairweir import _core
 from fairweir.ccas.controller_file import Condition, Form, form_text
 
-#: Features as people read them; their units and meanings are in ``crates/game`` (``fairweir._core.game_features``).
+#: Readable names of the features; ``crates/game`` (``fairweir._core.game_features``) defines their units and meanings.
 NAMES: Final = {
     "converged": "max C held",
     "q": "max queue",
@@ -36,7 +36,7 @@ NAMES: Final = {
     "room_newest": "3 M - max queue - newest batch",
     "room_sum": "3 M - max queue - all batches",
 }
-#: Units of what is counted: thresholds between two numbers are written as the lower one.
+#: Units of counts: a threshold between two integers is written as the lower integer.
 _COUNTS: Final = frozenset({"batches", "frames"})
 _FLAG: Final = "0 or 1"
 
@@ -50,7 +50,7 @@ class Range:
     at_most: float = math.inf
 
     def and_then(self, condition: Condition) -> Range:
-        """Return the range with one condition more on the same form."""
+        """Return the range after one more condition on the same form."""
         bound = float(condition.at_most)
         if condition.is_within:
             return Range(self.form, self.above, min(self.at_most, bound))
@@ -78,7 +78,7 @@ def condition_text(condition: Condition) -> str:
 
 
 def path_texts(path: Sequence[Condition]) -> list[str]:
-    """Return the conditions on the way to a leaf in words, those on the same form as one."""
+    """Return the conditions on the path to a leaf in words; conditions on the same form are merged."""
     found: dict[tuple[tuple[str, float], ...], Range] = {}
     for one in path:
         key = tuple((name, float(factor)) for name, factor in one.feature.items())
@@ -87,7 +87,7 @@ def path_texts(path: Sequence[Condition]) -> list[str]:
 
 
 def _named(form: Form) -> tuple[str, str]:
-    """Return a form in words, and its unit; one of several features is written as it is in the file."""
+    """Return a form in words, and its unit; a form of several features is written as in the controller file."""
     if len(form) == 1:
         ((feature, factor),) = form.items()
         if factor == 1:

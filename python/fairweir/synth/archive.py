@@ -1,7 +1,7 @@
-"""A search on disk: one line for every candidate judged, so that the same command resumes where it stopped.
+"""A search's findings on disk: one line for each judged candidate, so that an interrupted search resumes.
 
-A line is trusted only as far as it can be checked (:mod:`fairweir.documents.sealed`): counterexamples are judged again;
-that a candidate holds is trusted if the line's seal is valid. Other candidates are checked again.
+Lines are verified when they are read (:mod:`fairweir.documents.sealed`). Counterexamples are judged again. A line that
+states that a candidate holds is accepted if its seal is valid. The candidates of all other lines are checked again.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Archive:
     directory: Path | None
 
     def begin(self, verifier: Verifier) -> tuple[list[Finding], list[str]]:
-        """Return the stored and verified findings of a query, in their order; the first time, make the directory.
+        """Return the stored findings of a query that are verified, in order; create the directory if necessary.
 
         Findings that cannot be verified are removed from the file, so that they are checked again.
 
         Returns
         -------
-        findings, and why others are rejected
+        findings, and the reasons why others are rejected
 
         Raises
         ------
@@ -72,7 +72,7 @@ class Archive:
         return _believed(self.directory / FINDINGS, verifier)
 
     def add(self, finding: Finding, verifier: Verifier) -> None:
-        """Store one more finding, sealed."""
+        """Store a finding with a seal."""
         if self.directory is None:
             return
         holds = finding.verdict is Satisfiable.UNSAT
@@ -81,7 +81,7 @@ class Archive:
 
 
 def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]:
-    """Read findings; a last line that was cut off is dropped without a word, since its finding was never complete."""
+    """Read findings. An incomplete last line is dropped without a message: writing it was interrupted."""
     if not path.exists():
         return [], []
     text = path.read_bytes()
@@ -99,11 +99,11 @@ def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]
 
 
 def _finding(line: bytes, verifier: Verifier) -> Finding:
-    """Read a finding, and check it as far as possible.
+    """Parse a finding, and verify it.
 
     Raises
     ------
-    NotBelievedError : it is damaged, not sealed, or a counterexample that does not replay
+    NotBelievedError : the finding is damaged or not sealed, or its counterexample does not replay
     """
     try:
         document = json.loads(line)
@@ -123,7 +123,7 @@ def _finding(line: bytes, verifier: Verifier) -> Finding:
 
 
 def to_document(finding: Finding) -> dict[str, Any]:
-    """Return a finding as JSON holds it."""
+    """Return a finding as a JSON document."""
     return {
         "candidate": list(finding.candidate),
         "verdict": finding.verdict.value,

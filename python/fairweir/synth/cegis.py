@@ -1,8 +1,8 @@
-"""The search: candidates are proposed, refuted by traces that kill others with them, or found to hold (figure 4.1).
+"""The search: candidates are proposed, and then proved or refuted; each counterexample eliminates others (figure 4.1).
 
-It ends when no candidate is left. The examined candidates depend on the order of the answers, and so on
-the number of workers; which classes have a solution does not, nor which member stands for a class: the one with the
-smallest constants that holds.
+The search ends when no candidate is left. Which candidates are examined depends on the order of the answers, and
+therefore on the number of workers. The classes that have a solution do not depend on it, and neither does the
+representative of a class: the member with the smallest constants that holds.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from fairweir.synth.space import Candidate, ClassKey
 from fairweir.synth.survivors import Survivors
 from fairweir.synth.verifier import Finding, Stage, steps_of
 
-#: Where the order of proposals begins.
+#: Seed of the order in which candidates are proposed.
 SEED = 4
-#: Candidates are counted in spaces up to this size; in larger ones a bound is reported.
+#: Maximum size of a space whose remaining candidates are counted; for larger spaces a bound is reported.
 COUNTED_SIZE = 1_000_000
-#: Interval of counting, s.
+#: Minimum time between two counts, s.
 COUNT_EVERY_S = 2.0
 
 
@@ -37,9 +37,9 @@ class Progress:
 
     Attributes
     ----------
-    iterations : candidates judged
-    left : upper bound on the candidates that may still be solutions
-    solutions : classes with a solution
+    iterations : number of candidates judged
+    left : upper bound on the number of candidates that may still be solutions
+    solutions : number of classes with a solution
     """
 
     iterations: int
@@ -49,14 +49,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Solution:
-    """A class of candidates of which at least one keeps the invariant.
+    """A class of candidates of which at least one satisfies the invariant.
 
     Attributes
     ----------
     key : ClassKey
-    candidate : Candidate, the first in the class' order that holds
-    size : members of the class
-    holding : members that hold; None if not all were judged
+    candidate : Candidate, the first member, in the order of the class, that holds
+    size : number of members of the class
+    holding : number of members that hold; None if not all were judged
     """
 
     key: ClassKey
@@ -67,18 +67,18 @@ class Solution:
 
 @dataclass
 class Search:
-    """Result of a search.
+    """The result of a search.
 
     Attributes
     ----------
     query : Query
-    findings : in order, those of earlier runs first
-    solutions : in the order of their classes
+    findings : all findings in order; those of earlier runs are first
+    solutions : the solutions, in the order of their classes
     undecided : candidates on which every solver ran out of budget
-    reused : findings of earlier sittings
-    unchecked : number of them that say that a candidate holds, verified by their seal only
-    doubts : why findings of earlier runs were rejected and checked again
-    control_cpu_s : CPU seconds to see that some sender breaks the invariant
+    reused : number of findings of earlier runs
+    unchecked : number of reused findings that state that a candidate holds, and are verified by their seal only
+    doubts : reasons why findings of earlier runs were rejected and their candidates checked again
+    control_cpu_s : CPU seconds to check that some sender violates the invariant
     """
 
     query: Query
@@ -92,22 +92,24 @@ class Search:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every candidate of the space was refuted, or its class has a solution."""
+        """Whether each candidate of the space is refuted or in a class with a solution."""
         return not self.undecided
 
     @property
     def iterations(self) -> int:
-        """Number of candidates judged until none was left, without those judged to choose a class's representative."""
+        """The number of candidates judged until none was left, without those judged to choose representatives of
+        classes.
+        """
         return sum(finding.stage is Stage.SEARCH for finding in self.findings)
 
     @property
     def counterexamples(self) -> list[Finding]:
-        """The findings with a trace that breaks the invariant; together they refute all but the solutions' classes."""
+        """The findings with a counterexample; together they refute all candidates outside the solutions' classes."""
         return [finding for finding in self.findings if finding.verdict is Satisfiable.SAT]
 
     @property
     def solver_cpu_s(self) -> float:
-        """CPU seconds of solvers over all sittings."""
+        """CPU seconds of the solvers in all runs."""
         return self.control_cpu_s + sum(finding.cpu_s for finding in self.findings)
 
 
@@ -122,22 +124,22 @@ def search(
     every_member: bool = False,
     on_progress: Callable[[Progress], object] | None = None,
 ) -> Search:
-    """Find all classes of candidates that keep a query's invariant.
+    """Find all classes of candidates that satisfy a query's invariant.
 
     Parameters
     ----------
-    archive : Archive; stores each finding, and returns those of earlier runs
-    workers : int, candidates judged at a time
+    archive : Archive, stores each finding, and returns the findings of earlier runs
+    workers : int, number of candidates judged in parallel
     budget : Budget, of each solver for each candidate
     solvers : solvers to try, one after another until one answers
-    every_member : judge every member of the classes that have a solution
+    every_member : whether to judge every member of each class that has a solution
     on_progress : called after each finding
 
     Raises
     ------
-    VacuousError : no sender breaks the invariant, or no trace meets the assumptions
+    VacuousError : no sender violates the invariant, or no trace satisfies the assumptions
     SolverError : a solver is missing, does not understand, or two contradict each other
-    KeyboardInterrupt : Ctrl-C; findings are in the archive
+    KeyboardInterrupt : Ctrl-C was pressed; the archive has all findings
     """
     found = Search(query)
     with checkers(query, workers, budget or Budget(), solvers) as pool:
@@ -171,7 +173,7 @@ class _Loop:
         self.settled: set[ClassKey] = set()
 
     def resume(self, findings: Sequence[Finding]) -> None:
-        """Take over findings of earlier runs; undecided ones are checked again."""
+        """Adopt findings of earlier runs; undecided candidates are checked again."""
         for finding in findings:
             if finding.verdict is not Satisfiable.UNKNOWN:
                 self._apply(finding)
@@ -194,7 +196,7 @@ class _Loop:
             self._judge(self._pool.next(), Stage.SEARCH)
 
     def represent(self, key: ClassKey, *, every_member: bool) -> Solution:
-        """Find the first member of a class that holds, and with `every_member` how many do."""
+        """Find the first member of a class that holds, and, with `every_member`, the number of members that hold."""
         first, holding = None, 0
         for member in self._space.members(key):
             if self._holds(member):
@@ -225,7 +227,7 @@ class _Loop:
             self._on_progress(Progress(len(self._found.findings), self._left(), len(self.settled)))
 
     def _left(self) -> int:
-        """Return a bound on the candidates left, a sharp one from time to time."""
+        """Return an upper bound on the number of candidates left; it is updated to the exact number occasionally."""
         now = time.monotonic()
         if self._space.size <= COUNTED_SIZE and now - self._counted_at > COUNT_EVERY_S:
             self._counted_at = now

@@ -1,4 +1,4 @@
-"""Processes that judge candidates: this one, or several, each with the network encoded once."""
+"""Processes that judge candidates: the current process or several workers, each with the network encoded once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairweir.synth.verifier import Finding, Verifier
 
 
 class Checkers(Protocol):
-    """Accepts candidates and returns findings, in any order."""
+    """Accepts candidates, and returns findings in any order."""
 
     workers: int
 
@@ -31,7 +31,7 @@ class Checkers(Protocol):
         """Wait for a finding."""
 
     def control(self) -> Check:
-        """Check that some sender breaks the invariant (:meth:`Verifier.control`)."""
+        """Check that some sender violates the invariant (:meth:`Verifier.control`)."""
 
     @property
     def verifier(self) -> Verifier:
@@ -41,7 +41,7 @@ class Checkers(Protocol):
 @words_for_enums
 @contextmanager
 def checkers(query: Query, workers: int, budget: Budget, solvers: Sequence[SolverName]) -> Iterator[Checkers]:
-    """Yield that many checkers, ended when the block ends.
+    """Yield `workers` checkers, which end with the ``with`` block.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def checkers(query: Query, workers: int, budget: Budget, solvers: Sequence[Solve
 
 
 class _Here:
-    """In this process, one candidate at a time."""
+    """Judges candidates in this process, one at a time."""
 
     workers = 1
 
@@ -87,7 +87,7 @@ class _Here:
 
 
 class _Processes:
-    """Several processes, one candidate each at a time."""
+    """Judges candidates in several processes, one candidate per process at a time."""
 
     def __init__(self, pool: object, workers: int, verifier: Verifier) -> None:
         self._pool, self.workers, self.verifier = pool, workers, verifier
@@ -117,7 +117,7 @@ _verifier: Verifier | None = None
 
 
 def _become_worker(query: Query, budget: Budget, solvers: Sequence[SolverName]) -> None:
-    """Encode the network; leave Ctrl-C to the parent, which ends its workers."""
+    """Encode the network, and ignore Ctrl-C: the parent handles it and ends its workers."""
     global _verifier  # noqa: PLW0603 - of a worker's process, once
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _verifier = Verifier(query, budget, solvers)

@@ -1,4 +1,4 @@
-"""A query: which template, on which network, for which objectives (thesis section 4.2.1).
+"""A query: a template, a network and objectives (thesis section 4.2.1).
 
 docs/formal/synthesis.md describes the files; ``queries/`` holds one for each row of the thesis' Table 4.1.
 """
@@ -65,7 +65,7 @@ class _Table(BaseModel):
 
 
 class Template(_Table):
-    """The holes and their possible contents."""
+    """The holes of a template and the values that may fill them."""
 
     shape: Shape = Field(examples=['"chain"'])
     rates: int = Field(ge=2, examples=["2"])
@@ -74,13 +74,13 @@ class Template(_Table):
 
 
 class Beliefs(_Table):
-    """The verifier's choices for the beliefs.
+    """Terms under which the beliefs are attached.
 
     Attributes
     ----------
-    start : may they be stale at first?
-    expiry : do they time out at the last point?
-    resolution : how well delays are known, on a CBR-delay link
+    start : whether beliefs may be stale at t = 0
+    expiry : whether beliefs time out at the last point
+    resolution : resolution of observed delays on a CBR-delay link
     """
 
     start: Start = Start.CONSISTENT
@@ -93,10 +93,10 @@ class Objectives(_Table):
 
     Attributes
     ----------
-    utilization : minimum fraction of C that is served
-    queue : C (R + D), in addition to 3 MSS: maximum bytes queued
-    large_loss : when a large loss counts against a candidate although its beliefs shrink
-    large_buffer : C (R + D); from there on a buffer is large. Thesis: 3, published code: 5
+    utilization : minimum utilization, as a fraction of C
+    queue : maximum queue in excess of 3 MSS, in C (R + D)
+    large_loss : when a large loss is a violation even if the beliefs shrink
+    large_buffer : minimum size of a large buffer, in C (R + D). Thesis: 3, published code: 5
     """
 
     utilization: Exact = UTILIZATION
@@ -110,8 +110,8 @@ class Published(_Table):
 
     Attributes
     ----------
-    size : candidates
-    seconds : s, wall time
+    size : number of candidates
+    seconds : wall time, s
     """
 
     solutions: int | None = None
@@ -121,7 +121,7 @@ class Published(_Table):
 
 
 class Query(_Table):
-    """A query file, checked."""
+    """A validated query file."""
 
     name: str = Field(examples=['"my-query"'])
     source: str = ""
@@ -141,14 +141,15 @@ class Query(_Table):
 
         Raises
         ------
-        ConfigError : it cannot be read, is not TOML, is not a query, or its template is too large to search
+        ConfigError : the file cannot be read, is not TOML, is not a query, or has a template that is too large to
+            search
         """
         document = read_document(Path(path), noun="query")
         return cls.from_dict(apply(document, settings or {}), source_name=str(path))
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], *, source_name: str | None = None) -> Self:
-        """Check a document as TOML gives it.
+        """Validate a parsed TOML document.
 
         Raises
         ------
@@ -195,7 +196,7 @@ class Query(_Table):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the question; the published result does not change it."""
+        """A hash of the question, without the published result."""
         asked = self.model_dump(mode="json", exclude={"name", "source", "description", "published"})
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -1,7 +1,7 @@
-"""Check of a counterexample in exact fractions, without a solver: it is a trace, and violates the invariant.
+"""Check in exact fractions, without a solver, that a counterexample is a trace and violates the invariant.
 
-The claim is that of :mod:`fairweir.formal.encoding.invariant`, stated by definition in
-:mod:`fairweir.formal.exact.invariant`; network, beliefs and decisions are judged by :mod:`fairweir.formal.exact`.
+:mod:`fairweir.formal.exact.invariant` defines the invariant, and :mod:`fairweir.formal.encoding.invariant` encodes it
+for solvers. :mod:`fairweir.formal.exact` judges the network, the beliefs and the decisions.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ from fairweir.synth.query import Query
 
 
 def objections(trace: Trace, rule: Rule, query: Query) -> list[str]:
-    """Return why a trace is not a counterexample to a rule; empty if it is one."""
+    """Return the reasons why a trace is not a counterexample to a rule; empty if it is a counterexample."""
     found = [str(violation) for violation in violations(trace, [rule.decide])]
     return [*found, "the invariant holds"] if keeps(trace, query.demands) else found

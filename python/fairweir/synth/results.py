@@ -1,4 +1,4 @@
-"""Results of a search: its solutions as rule files, and one document with everything."""
+"""Results of a search: its solutions as rule files, and a document with all results."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fairweir.ccas.rule import Rule
 from fairweir.documents.atomic_write import write_text
 from fairweir.synth.cegis import Search, Solution
 
-#: Folder of solutions, in the search's directory.
+#: Folder of the solutions in the search's directory.
 SOLUTIONS = "solutions"
-#: Maximum stem of a rule's name: kernel names have 15 characters, and a number follows.
+#: Maximum length of the stem of a rule's name; names in the kernel have at most 15 characters, including a number.
 _STEM = 11
 
 
@@ -32,7 +32,7 @@ def rules(search: Search) -> list[Rule]:
 
 
 def write_rules(search: Search, directory: Path) -> list[Path]:
-    """Write the solutions' rule files, and remove those of an earlier, longer list."""
+    """Write the solutions' rule files, and remove additional files of an earlier run."""
     folder = directory / SOLUTIONS
     if folder.is_symlink():
         folder.unlink()
@@ -48,7 +48,7 @@ def write_rules(search: Search, directory: Path) -> list[Path]:
 
 
 def document(search: Search, directory: Path | None) -> dict[str, Any]:
-    """Return the whole result as JSON holds it."""
+    """Return the whole result as a JSON document."""
     query = search.query
     return {
         "query": query.name,

@@ -1,8 +1,8 @@
-"""The space of a template: every way to fill its holes (thesis section 4.1.1, listing 4.1).
+"""The candidates of a template: all ways to fill its holes (thesis section 4.1.1, listing 4.1).
 
-A template is a tree of conditions with a rate at each leaf; a candidate selects a condition and a rate for each place.
-The space is never enumerated: a candidate is a tuple of indices, its conditions first (from the root, a left branch
-before a right one), then its rates from left to right.
+A template is a tree with a condition at each inner node and a rate at each leaf. A candidate selects a condition or a
+rate for each of them. The space is never enumerated. A candidate is a tuple of indices: first those of the conditions
+(from the root, left branches before right branches), then those of the rates from left to right.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from fairweir.ccas.beliefs import BeliefFamily
 from fairweir.ccas.linear import Atom, LinearForm
 from fairweir.ccas.rule import Branch, Comparison, Condition, Rule
 
-#: Indices of conditions, then of rates; see the module's text.
+#: Indices of conditions, then of rates; see the module's docstring.
 Candidate = tuple[int, ...]
-#: Common properties of a class: the coefficients of beliefs in each condition and rate.
+#: The class of a candidate: an index for the coefficients of beliefs in each condition and rate.
 ClassKey = tuple[int, ...]
 
-#: Atoms that are not beliefs: a class leaves their coefficients open (thesis section 4.2.1, "Templates and solutions").
+#: Atoms that are not beliefs. Members of a class differ only in their coefficients (thesis section 4.2.1, "Templates
+#: and solutions").
 _CONSTANTS = ("alpha", "")
 
 
 @dataclass(frozen=True)
 class Node:
-    """A condition with both branches; None is a leaf.
+    """A condition with two branches; a branch of None is a leaf.
 
     Attributes
     ----------
@@ -53,12 +54,12 @@ class Shape(StrEnum):
     CHAIN = "chain"
     """if, elif, ..., else."""
     TREE = "tree"
-    """A condition in each branch of the first: four rates."""
+    """A second condition in each branch of the first condition: four rates."""
     UNBALANCED = "unbalanced"
-    """A condition in the first branch only: three rates."""
+    """A second condition in the first branch only: three rates."""
 
     def tree(self, rates: int) -> Node:
-        """Return the tree with that many leaves.
+        """Return the tree with `rates` leaves.
 
         Raises
         ------
@@ -84,7 +85,7 @@ class Space:
     ----------
     family : BeliefFamily
     tree : Node
-    conditions : tuple of LinearForm; a condition holds where its form is above 0
+    conditions : tuple of LinearForm; a condition holds if its form is above 0
     rates : tuple of LinearForm
     """
 
@@ -100,7 +101,7 @@ class Space:
 
     @property
     def size(self) -> int:
-        """Number of candidates, with equivalent ones counted separately."""
+        """Number of candidates; equivalent candidates are counted separately."""
         return int(len(self.conditions) ** self.n_conditions * len(self.rates) ** (self.n_conditions + 1))
 
     @property
@@ -110,16 +111,16 @@ class Space:
 
     @cached_property
     def condition_classes(self) -> tuple[int, ...]:
-        """A number for each condition; equal if only coefficients of constants differ."""
+        """A number for each condition; two numbers are equal if only coefficients of constants differ."""
         return _classes(self.conditions)
 
     @cached_property
     def rate_classes(self) -> tuple[int, ...]:
-        """A number for each rate; equal if only coefficients of constants differ."""
+        """A number for each rate; two numbers are equal if only coefficients of constants differ."""
         return _classes(self.rates)
 
     def class_of(self, candidate: Candidate) -> ClassKey:
-        """Return the class of a candidate, which Table 4.1 counts as one solution."""
+        """Return the class of a candidate; Table 4.1 counts a class as one solution."""
         conditions, rates = candidate[: self.n_conditions], candidate[self.n_conditions :]
         return (*(self.condition_classes[c] for c in conditions), *(self.rate_classes[r] for r in rates))
 
@@ -153,8 +154,8 @@ class Space:
     ) -> Iterator[Branch]:
         """Yield branches below a node whose first condition is number `at` and whose first leaf is number `leaf`.
 
-        Branches are tried in order, so that a path needs no negated conditions: those where the condition holds come
-        first.
+        A rule tries its branches in order. The branches where a condition holds come first, so a path needs no negated
+        conditions.
         """
         if node is None:
             yield Branch(path, self.rates[candidate[self.n_conditions + leaf]])
@@ -181,12 +182,12 @@ def combinations(coefficients: Mapping[Atom, Sequence[Fraction]]) -> tuple[Linea
 
 
 def beliefs_part(form: LinearForm) -> tuple[tuple[Atom, Fraction], ...]:
-    """Return the terms that read beliefs, those without constants."""
+    """Return the terms that read beliefs, without the terms in constants."""
     return tuple((atom, factor) for atom, factor in form.terms if atom.name not in _CONSTANTS)
 
 
 def constants_size(form: LinearForm) -> Fraction:
-    """Return the sum of the sizes of the coefficients of constants."""
+    """Return the sum of the absolute values of the coefficients of constants."""
     return sum((abs(factor) for atom, factor in form.terms if atom.name in _CONSTANTS), Fraction(0))
 
 

@@ -1,11 +1,11 @@
-"""Candidates left after some counterexamples: CEGIS' generator, by evaluation instead of a solver.
+"""The candidates left after the counterexamples so far: CEGIS' generator, by evaluation instead of a solver.
 
-A counterexample eliminates every candidate that would have sent as in the trace at every step (thesis equation B.1.4).
-Whether a condition holds at a step, and whether a rate is the one sent, is computed once for each condition and each
-rate of the template, exactly; a trace is then a bit pattern over its steps for each of them. Candidates are composed
-from these tables, one condition at the root at a time: a branch "repeats" a trace if all steps that reach it have the
-rate sent, and a candidate is eliminated if some trace is repeated by both branches. Branches that repeat the same
-traces are merged, so that 10^11 candidates are distinguished by a few thousand bit patterns.
+A counterexample eliminates each candidate that would have sent the trace's rate at every step (thesis equation B.1.4).
+For each condition of the template, a bit pattern has the steps of the trace at which it holds; for each rate, the steps
+at which it equals the rate sent. These patterns are computed once, exactly. Candidates are composed from them, one root
+condition at a time. A branch "repeats" a trace if, at all steps that reach it, its rate equals the rate sent. A
+candidate is eliminated if both of its branches repeat the same trace. Branches that repeat the same traces are merged,
+so a few thousand bit patterns represent 10^11 candidates.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     Bits = NDArray[np.uint32]
     Flags = NDArray[np.bool_]
 
-#: Maximum steps of a trace: the bits of a table's entry.
+#: Maximum number of steps of a trace: the number of bits of a table's entry.
 MAX_STEPS = 32
-#: Maximum ways to fill one branch of the root; the table has one row for each, and a column per counterexample.
+#: Maximum number of ways to fill one branch of the root; a table has one row for each way, and one column for each
+#: counterexample.
 MAX_BRANCH_OPTIONS = 200_000
 
 
@@ -40,7 +41,7 @@ class Step:
     Attributes
     ----------
     quantities : beliefs that the template reads, ``alpha`` and ``R``
-    rate : Fraction, sent
+    rate : Fraction, the rate sent
     """
 
     quantities: Mapping[str, Fraction]
@@ -48,7 +49,7 @@ class Step:
 
 
 class _Table:
-    """Forms of a template with common integer coefficients, to be evaluated exactly and all at once."""
+    """A template's forms with integer coefficients over a common denominator, for exact evaluation all at once."""
 
     def __init__(self, forms: Sequence[LinearForm]) -> None:
         self._atoms = tuple(dict.fromkeys(atom for form in forms for atom, _ in form.terms))
@@ -71,7 +72,7 @@ class _Table:
 
 
 class Survivors:
-    """The candidates that no counterexample has eliminated and that are in no class already settled.
+    """The candidates that no counterexample has eliminated and that are not in a settled class.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ class Survivors:
         return len(self._steps)
 
     def kill(self, trace: Sequence[Step]) -> None:
-        """Drop every candidate that sends as the trace has it.
+        """Eliminate each candidate that sends the trace's rates.
 
         Raises
         ------
@@ -117,11 +118,11 @@ class Survivors:
         self._steps = np.append(self._steps, np.uint32((1 << len(trace)) - 1))
 
     def settle(self, key: ClassKey) -> None:
-        """Drop a class: one of its candidates is a solution."""
+        """Remove a class, because one of its candidates is a solution."""
         self._settled.add(key)
 
     def kills(self, candidate: Candidate) -> int | None:
-        """Return the number of the first counterexample that eliminates a candidate, None if none does."""
+        """Return the number of the first counterexample that eliminates a candidate; None if there is none."""
         n = self._space.n_conditions
         repeats = np.ones(self.traces, dtype=bool)
         for reached, leaf in _leaves(self._space.tree, self._holds, self._steps, candidate[:n]):
@@ -130,20 +131,20 @@ class Survivors:
         return int(found[0]) if len(found) else None
 
     def at_most(self) -> int:
-        """Return a bound on the candidates left, from the roots' conditions when last examined."""
+        """Return an upper bound on the number of candidates left, from the last count for each root condition."""
         return sum(self._at_most)
 
     def count(self) -> int:
-        """Count the remaining candidates, without those of settled classes; slow in large spaces."""
+        """Count the remaining candidates outside settled classes; slow in large spaces."""
         for root in range(len(self._at_most)):
             if self._at_most[root]:
                 self._at_most[root] = _Halves(self, root).alive()
         return self.at_most()
 
     def pick(self, taken: frozenset[Candidate], dice: np.random.Generator) -> Candidate | None:
-        """Return a remaining candidate that is not among those taken, None if there is none.
+        """Return a remaining candidate that is not in `taken`; None if there is none.
 
-        A root's condition is drawn, then two branches that fit together.
+        A root condition is drawn first, and then two branches that repeat no common trace.
         """
         for root in dice.permutation(len(self._at_most)):
             if not self._at_most[root]:
@@ -157,7 +158,7 @@ class Survivors:
 
 
 class _Halves:
-    """Both branches below one condition at the root."""
+    """The two branches below one root condition."""
 
     def __init__(self, survivors: Survivors, root: int) -> None:
         space = survivors._space
@@ -176,7 +177,7 @@ class _Halves:
         return both - sum(self._alive_in(key) for key in self._settled_keys())
 
     def draw(self, taken: frozenset[Candidate], dice: np.random.Generator) -> Candidate | None:
-        """Return a candidate that is left, beginning anywhere."""
+        """Return a remaining candidate; the search starts at a random position."""
         pairs = np.argwhere(self._fit)
         for i in np.roll(np.arange(len(pairs)), -int(dice.integers(len(pairs)))) if len(pairs) else ():
             then, otherwise = pairs[i]
@@ -205,7 +206,7 @@ class _Halves:
         return int(self._fit[np.ix_(self._then.group[left], self._otherwise.group[right])].sum())
 
     def _repeats(self, node: Node | None, reached: Bits) -> Flags:
-        """Return for each way to fill a subtree, and each trace, whether all steps that reach it have the rate sent.
+        """Return, for each way to fill a subtree and each trace, whether the subtree repeats the trace.
 
         Parameters
         ----------
@@ -227,13 +228,13 @@ class _Halves:
 
 
 class _Half:
-    """The ways to fill one branch, grouped by the traces that they repeat.
+    """All ways to fill one branch, grouped by the traces that they repeat.
 
     Attributes
     ----------
     patterns : array [groups, traces]
-    group : array [options], the row of each option
-    counts : array [groups], options in each
+    group : array [options], the group of each option
+    counts : array [groups], number of options in each group
     """
 
     def __init__(self, repeats: Flags) -> None:
@@ -254,7 +255,7 @@ class _Half:
 
 
 class _Side:
-    """Numbering of a branch's options: its conditions and rates as digits, a subtree's in its own order."""
+    """Numbers the options of a branch: the digits of a number are indices of conditions and rates."""
 
     def __init__(self, space: Space, node: Node | None) -> None:
         self._space, self._node = space, node

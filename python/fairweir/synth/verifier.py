@@ -1,4 +1,4 @@
-"""Whether a candidate keeps the invariant on every trace of the network: CEGIS' verifier."""
+"""CEGIS' verifier: checks whether a candidate satisfies the invariant on every trace of the network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fairweir.synth.replay import objections
 from fairweir.synth.space import Candidate
 from fairweir.synth.survivors import Step
 
-#: Answers that decide between cases: a trace in any refutes; without one, all must be known to have none.
+#: Precedence of the cases' answers: a trace in any case refutes; otherwise a case without an answer gives unknown.
 _TELLING = (Satisfiable.SAT, Satisfiable.UNKNOWN, Satisfiable.UNSAT)
 
 
@@ -36,24 +36,24 @@ class Stage(StrEnum):
     """Purpose for which a candidate was judged."""
 
     SEARCH = "search"
-    """To find classes with a solution."""
+    """Search for classes with a solution."""
     MEMBERS = "members"
-    """To find which members of such a class hold."""
+    """Search for the members of such a class that hold."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The solvers' result on a candidate.
+    """The solvers' result for a candidate.
 
     Attributes
     ----------
     candidate : Candidate
-    verdict : unsat if it keeps the invariant, sat if it does not, else unknown
-    trace : Trace, of a counterexample, else None
-    solver : str, who answered
+    verdict : unsat if the candidate satisfies the invariant, sat if it does not, else unknown
+    trace : Trace, the counterexample, or None
+    solver : str, the solver that answered
     cpu_s : float, CPU seconds of the solvers
-    reason : str, why it is unknown
-    stage : its purpose
+    reason : str, why the verdict is unknown
+    stage : the purpose for which the candidate was judged
     """
 
     candidate: Candidate
@@ -97,28 +97,28 @@ class Verifier:
 
     @cached_property
     def _cases(self) -> tuple[Prepared, ...]:
-        """The network and the negated claim, by cases of which one applies to every trace.
+        """The network and the negated claim, split into cases; each trace satisfies one of them.
 
-        Bounds on rates that never time out only ever tighten. On most counterexamples they do not change, as shrinking
-        beliefs count as progress; conditions that read them alone then take one branch throughout, and the solver has
-        far less to try.
+        Bounds on rates that never time out only tighten. They are constant in most counterexamples, because shrinking
+        beliefs count as progress. Conditions that read only these bounds then take the same branch at every step, which
+        simplifies the solver's task.
         """
         broken = [*self.system.assertions(), z3.Not(self.claim)]
         variables = self._variables()
         if self.query.beliefs.expiry is not Expiry.NEVER:
             return (Prepared(broken, variables),)
         own = self.system.flows[0].beliefs
-        # Bounds on rates only ever tighten while they do not time out.
+        # Without time-outs, bounds on rates only tighten.
         bounds = [curve for name, curve in own.items() if QUANTITIES.get(name) is Unit.RATE]
         still = [value == bound[0] for bound in bounds for value in bound[1:]]
         return Prepared([*broken, *still], variables), Prepared([*broken, z3.Not(z3.And(*still))], variables)
 
     def check(self, candidate: Candidate) -> Finding:
-        """Search for a trace on which a candidate violates the invariant; it is judged again, exactly.
+        """Search for a trace on which a candidate violates the invariant, and judge the trace exactly.
 
         Raises
         ------
-        VacuousError : it has no trace at all, and so none that violates the invariant
+        VacuousError : the candidate has no trace at all
         SolverError : a solver is missing, rejects the input, or returned an invalid counterexample
         """
         rule = self.query.space.rule(candidate, "candidate")
@@ -135,12 +135,12 @@ class Verifier:
         return Finding(candidate, check.verdict, trace, check.solver, check.cpu_s, check.reason)
 
     def control(self) -> Check:
-        """Check that some sender breaks the invariant: without one every candidate would be a solution.
+        """Check that some sender violates the invariant; otherwise every candidate would be a solution.
 
         Raises
         ------
         VacuousError : no sender violates it, or the network has no trace at all
-        SolverError : a solver is missing or does not understand; or no answer within the budget
+        SolverError : a solver is missing, rejects the input, or gives no answer within the budget
         """
         check = self._ask_cases([])
         if check.verdict is Satisfiable.UNKNOWN:
@@ -168,21 +168,21 @@ class Verifier:
         return check.cpu_s
 
     def question(self, candidate: Candidate) -> str:
-        """Return the hash of the solvers' questions about a candidate, in all cases."""
+        """Return the hash of the solvers' questions about a candidate, for all cases together."""
         decisions = encode(self.query.space.rule(candidate, "candidate"), self.system)
         texts = (case.script(decisions) for case in self._cases)
         return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
     def doubt(self, finding: Finding, question: str, *, is_sealed: bool) -> str:
-        """Return why a finding of an earlier run is rejected; empty if it is accepted.
+        """Return the reason why a finding of an earlier run is rejected; empty if it is accepted.
 
-        A counterexample is judged again by definition; that none exists is trusted if the seal is valid and the
-        question is the same.
+        A counterexample is judged again by definition. A finding without a counterexample is accepted if its seal is
+        valid and its question is the same.
 
         Parameters
         ----------
-        question : str, the hash stored with it
-        is_sealed : was the finding sealed by this installation, and not changed since?
+        question : str, the hash stored with the finding
+        is_sealed : whether this installation sealed the finding and it is unchanged
         """
         if finding.verdict is Satisfiable.SAT:
             if finding.trace is None:
@@ -197,7 +197,7 @@ class Verifier:
         return "" if question == self.question(finding.candidate) else "it answers another question"
 
     def _ask_cases(self, decisions: Sequence[z3.BoolRef]) -> Check:
-        """Check one case after another until one has a trace; unknown if there is none but a case is unknown."""
+        """Check the cases in order until one has a trace; without a trace, return unknown if any case is unknown."""
         checks: list[Check] = []
         for case in self._cases:
             checks.append(self._ask(case, decisions))
@@ -208,7 +208,9 @@ class Verifier:
         return replace(telling, cpu_s=sum(check.cpu_s for check in checks), reason=reasons)
 
     def _ask(self, prepared: Prepared, further: Sequence[z3.BoolRef]) -> Check:
-        """Try one solver after another until one answers: racing them would cost both their time on every candidate."""
+        """Try the solvers in order until one answers; running them in parallel would double the CPU time per
+        candidate.
+        """
         text = prepared.script(further)
         cpu_s, reasons = 0.0, []
         for solver in self._solvers:
@@ -220,7 +222,7 @@ class Verifier:
         return replace(check, cpu_s=cpu_s, reason="; ".join(reasons))
 
     def _variables(self) -> list[z3.ExprRef]:
-        """Return the variables of a trace, some of which the formulas may not mention."""
+        """Return the variables of a trace, including those that do not occur in the formulas."""
         flow = self.system.flows[0]
         columns = [*flow.beliefs.values(), *flow.delay, flow.rate, flow.past, flow.A, flow.S, self.system.TA]
         return [self.system.alpha, *(term for column in columns for term in column if _is_variable(term))]
