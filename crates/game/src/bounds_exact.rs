@@ -268,8 +268,8 @@ impl<'a> Explorer<'a> {
             self.visible_point(t, regime, busy);
         } else {
             // A hidden point accepted more packets than were delivered by the end. If its queue had been empty, all of
-            // these packets would have been served. If packets served by then were delivered within the window, there
-            // is no such point. Otherwise only the queue depends on it, and the queue is computed separately.
+            // these packets would have been served. If packets served by then were delivered within the window, this
+            // point does not exist. Otherwise only the queue depends on it, and the queue is computed separately.
             regime.served = busy;
             self.served(t, regime);
         }

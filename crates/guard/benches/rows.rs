@@ -1,5 +1,5 @@
-//! Cost of a data packet with its ACK: table lookups, measurement, and a row of features. Budget per core: 1 M data
-//! packets/s with 20 features in full for each, 5 M/s for the service policy's six.
+//! Measures the cost of a data packet with its ACK: table lookups, measurement, and a row of features. Budget per core:
+//! 1 M data packets/s with a complete row of 20 features for each, 5 M packets/s for the service policy's six features.
 //!
 //! ```text
 //! cargo bench -p fairweir-guard
@@ -26,7 +26,8 @@ const MIN_RTT_US: u64 = 20_000;
 /// 1,514 bytes at 25 Mbit/s.
 const GAP_US: u64 = 484;
 
-/// The kinds that CMU-CS-24-129, table 6, finds most important: slow averages of losses and gaps, windows, loss events.
+/// The features that CMU-CS-24-129, table 6, finds most important: slow averages of losses and gaps, windows, and loss
+/// events.
 const TWENTY: [&str; 20] = [
     "min_rtt_us",
     "rtt_ratio.ewma0.01",
@@ -63,7 +64,7 @@ fn named(names: &[&str]) -> Vec<Feature> {
     names.iter().map(|name| name.parse().expect("a feature of the catalogue")).collect()
 }
 
-/// Uniform below `n`.
+/// A random number generator; numbers are uniform below `n`.
 struct Draws(u64);
 
 impl Draws {
@@ -73,8 +74,8 @@ impl Draws {
     }
 }
 
-/// 4 flows of 25 Mbit/s, each arrival answered by an ACK: RTT a saw-tooth of 20 to 36 ms, gaps ± 30 %, bursts of 1 to
-/// 3 losses about every 2,500 packets.
+/// 4 flows of 25 Mbit/s. Each arrival is answered by an ACK. The RTT is a sawtooth of 20 to 36 ms, gaps vary by 30 %,
+/// and bursts of 1 to 3 losses occur about every 2,500 packets.
 fn workload() -> Vec<Packet> {
     let mut draws = Draws(1);
     let mut packets: Vec<Packet> = (0..FLOWS).flat_map(|flow| one_flow(flow, &mut draws)).collect();
@@ -132,7 +133,7 @@ fn run(bencher: Bencher, features: Vec<Feature>, rows: Rows) {
                     Rows::EveryDecision => {}
                 }
             }
-            // The windows without a loss in them know no loss-based rate; everything else must be there.
+            // In windows without a loss, no loss-based rate is known; all other values must be known.
             let known = row.iter().flatten().count();
             assert!(10 * known >= 8 * features.len(), "only {known} of {} known", features.len());
         });

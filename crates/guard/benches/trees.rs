@@ -1,4 +1,5 @@
-//! Cost of a decision: ten rows of twenty features through a forest of the size trained by `fairweir guard train`.
+//! Measures the cost of a decision: ten rows of twenty features through a forest of the size that `fairweir guard
+//! train` produces.
 
 use divan::Bencher;
 use fairweir_guard::Trees;
@@ -7,19 +8,19 @@ use serde_json::{Value, json};
 
 const FEATURES: usize = 20;
 const ROWS: usize = 10;
-/// Decisions before the same rows are repeated, so that branch prediction cannot learn them.
+/// Number of decisions before rows repeat, so that branch prediction cannot learn them.
 const DECISIONS: usize = 100;
 
 fn main() {
     divan::main();
 }
 
-/// Numbers below 1 in a fixed order without pattern.
+/// Pseudorandom numbers below 1 in a fixed order.
 fn noise(i: u64) -> f64 {
     (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f64 / f64::from(1 << 24)
 }
 
-/// A balanced tree of that many leaves: the worst case for branch prediction.
+/// A balanced tree with the given number of leaves, the worst case for branch prediction.
 fn tree(number: u64, leaves: usize) -> Value {
     let nodes = 2 * leaves - 1;
     let is_leaf = |i: usize| i >= leaves - 1;

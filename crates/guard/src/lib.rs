@@ -1,11 +1,11 @@
-//! The receiver's side of rate control, as a pure core: packets in, measurements out.
+//! The receiver's side of rate control, as a library without I/O: packets are its input, measurements its output.
 //!
 //! # The interface
 //!
-//! Every source of packets (a BPF program, a capture, the simulator) describes each by one [`Packet`]: addresses from
-//! the view of the *receiver of the data* (`local` is the managed host, also behind a gateway), the header's fields,
-//! and sizes. A super-packet of GRO is one summary with `segs` above 1. Departing pure ACKs are needed too: their
-//! timestamps give the RTT, and responses to them prove that a peer's address is not spoofed.
+//! Every source of packets (a BPF program, a capture, the simulator) describes each packet by a [`Packet`]: addresses
+//! from the view of the *receiver of the data* (`local` is the managed host, also behind a gateway), the header's
+//! fields, and sizes. A super-packet of GRO is one summary with `segs` above 1. Departing pure ACKs are needed too:
+//! their timestamps give the RTT, and responses to them prove that a peer's address is not spoofed.
 //!
 //! ```
 //! use fairweir_guard::{Limits, Plan, Row, Table};
@@ -26,9 +26,9 @@
 //! }
 //! ```
 //!
-//! [`Table`] finds the flow and tracks its state; [`Monitor`] measures it; a [`Plan`] selects which of the 209
-//! [`Feature`]s are computed, a [`Row`] has their values; a [`policy`] decides the window of each flow, with a reason.
-//! Time, the key of the hash and all limits come in as arguments.
+//! [`Table`] finds the flow and tracks its state. [`Monitor`] measures it. A [`Plan`] selects which of the 209
+//! [`Feature`]s are computed, and a [`Row`] contains their values. A [`policy`] decides the window of each flow, with a
+//! reason. The time, the hash key and all limits are arguments.
 //!
 //! **Source**: Canel et al., "Cooperative Rate Control for the Internet", CMU-CS-24-129; RFC 5348 for loss events.
 #![forbid(unsafe_code)]

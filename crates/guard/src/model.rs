@@ -1,6 +1,6 @@
 //! Throughput of a Reno flow from its loss rate (Mathis et al. 1997; Padhye et al. 1998 as in RFC 5348 §3.1).
 //!
-//! Both are functions of the loss event rate p alone when counted in segments per RTT, without delayed ACKs (b = 1):
+//! In units of segments per RTT and without delayed ACKs (b = 1), both are functions of only the loss event rate p:
 //!
 //! ```text
 //! Mathis  sqrt(3/2) / sqrt(p)
@@ -13,19 +13,19 @@ use std::fmt;
 /// RFC 5348 §3.1 recommends a retransmission timeout of 4 RTTs.
 const RTO_RTTS: f64 = 4.0;
 
-/// A Reno flow's mean rate as a function of loss.
+/// Formula for a Reno flow's mean rate as a function of the loss event rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Model {
-    /// No timeouts; 9 % above Padhye's at 1 % loss.
+    /// Without timeouts; 9 % above Padhye's at 1 % loss.
     #[default]
     Mathis,
-    /// With timeouts, for losses of some percent.
+    /// With timeouts, which matter at losses of several percent.
     Padhye,
 }
 
 impl Model {
-    /// The mean window in segments at loss event rate `p`; unknown without loss.
+    /// Returns the mean window in segments at loss event rate `p`; unknown without loss.
     pub fn segments(self, p: f64) -> Option<f64> {
         (p > 0.0).then(|| match self {
             Model::Mathis => (1.5 / p).sqrt(),
@@ -36,10 +36,11 @@ impl Model {
         })
     }
 
-    /// The loss event rate at which the mean window is `segments`, between 1e-9 and 1.
+    /// Returns the loss event rate at which the mean window is `segments`, between 1e-9 and 1.
     pub fn loss_event_rate(self, segments: f64) -> f64 {
         let (mut low, mut high) = (1e-9, 1.0f64);
-        // The window falls with p; each step halves the interval's logarithm, to well under a thousandth.
+        // The window decreases with p. Each step halves the logarithm of the interval; the result is accurate to well
+        // under a thousandth.
         for _ in 0..20 {
             let middle = (low * high).sqrt();
             if self.segments(middle).is_some_and(|found| found > segments) { low = middle } else { high = middle }
@@ -47,7 +48,7 @@ impl Model {
         high
     }
 
-    /// The mean rate in Mbit/s of payload; unknown without loss or RTT.
+    /// Returns the mean payload rate in Mbit/s; unknown without loss or RTT.
     pub fn mbps(self, mss: u32, rtt_us: Option<f64>, p: f64) -> Option<f64> {
         Some(8.0 * f64::from(mss) * self.segments(p)? / rtt_us?)
     }

@@ -1,29 +1,31 @@
-//! Maximum speed of a window's right edge: enforces rates below two segments per RTT, which a window alone cannot.
+//! Maximum rate at which a window's right edge advances. It enforces rates below two segments per RTT, which a window
+//! alone cannot.
 //!
-//! A token bucket as a virtual clock (GCRA, ITU-T I.371): its only state is the time at which everything promised so
-//! far is paid for at the rate. It lies at most `depth` in the past: more is not saved. With it at `paid` at the
-//! beginning, over a time `t`
+//! The pace is a token bucket as a virtual clock (GCRA, ITU-T I.371). Its only state is `paid`, the time at which the
+//! rate covers all bytes promised so far. `paid` is at most `depth` in the past, so unused credit is bounded. Over a
+//! time `t`
 //!
 //! ```text
 //! promised newly <= rate * (depth + t)
 //! ```
 //!
-//! but for windows rounded up to a unit: less than a unit for each ACK. These are paid for afterwards, as far as they
-//! amount to a quantum at the present rate: a large promise from before the flow was limited is used up in this number
-//! of ACKs that all of it would stop the flow for seconds, and `policy::Budgets` counts what is delivered anyway. The
-//! edge moves by quanta, as every move that no data cause is an ACK of its own, and as fewer than two segments would
-//! wait for the delayed ACK of their receiver.
+//! except for windows rounded up to a unit, by less than a unit for each ACK. These excess bytes are charged
+//! afterwards, up to the time of a quantum at the present rate. A large promise made before the flow was limited takes
+//! few ACKs to use up; charging all of it would stop the flow for seconds, and `policy::Budgets` counts the delivered
+//! bytes anyway. The edge moves in quanta for two reasons: each move that no data triggers needs a separate ACK, and
+//! with fewer than two segments the sender would wait for its receiver's delayed ACK.
 
 use fairweir_units::{Dur, Time};
 
-/// Minimum quantum as time. Shorter ones cost an ACK each, longer ones make longer bursts.
+/// Minimum quantum, as time at the rate. Shorter quanta cost more ACKs; longer quanta make longer bursts.
 const QUANTUM: Dur = Dur::from_millis(2);
-/// Maximum quanta promised at a time: for ACKs that come late on a busy machine; and data after a lost segment shows
-/// the sender that it is lost, where a window of two segments waits for a retransmission timeout.
+/// Maximum number of quanta promised at a time. It allows for ACKs that come late on a busy machine. In addition, data
+/// after a lost segment shows the loss to the sender, which with a window of two segments would wait for a
+/// retransmission timeout.
 const MAX_QUANTA: u64 = 4;
-/// Maximum credit for bursts, in addition to a full window.
+/// Maximum credit for bursts, as time at the rate, in addition to a full window.
 const CREDIT: Dur = Dur::from_millis(10);
-/// Maximum time for which a wait is computed from an earlier rate.
+/// Maximum time for which a wait computed from the present rate is valid.
 const LOOK_EVERY: Dur = Dur::from_millis(250);
 const NANOS: u64 = 1_000_000_000;
 
@@ -37,11 +39,11 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// `mbps` (1e6 bit/s), with a window of `bytes` and two segments of `least` bytes together. `None` for a rate that
-    /// is not a number or above 34 Gbit/s.
+    /// `mbps`: rate in 1e6 bit/s; `bytes`: the window; `least`: two segments, bytes. `None` if the rate is not a number
+    /// or is above 34 Gbit/s.
     pub(crate) fn new(mbps: f64, bytes: u64, least: u64) -> Option<Pace> {
         let bytes_per_s = (mbps * 1e6 / 8.0).max(1.0);
-        // False also for NaN.
+        // This is false also for NaN.
         let is_possible = mbps.is_finite() && bytes_per_s < f64::from(u32::MAX);
         let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         is_possible.then(|| {
@@ -53,56 +55,57 @@ impl Pace {
         })
     }
 
-    /// Bytes per second.
+    /// Returns the rate, bytes per second.
     pub fn bytes_per_s(self) -> u32 {
         self.bytes_per_s
     }
 
-    /// Minimum move of the edge, bytes, unless it reaches the target.
+    /// Returns the minimum move of the edge, bytes, unless the move reaches the target.
     pub fn quantum(self) -> u32 {
         self.quantum
     }
 
-    /// The time that pays for a quantum.
+    /// Returns the time in which the rate covers a quantum.
     pub(crate) fn between_quanta(self) -> Dur {
         self.time_for(u64::from(self.quantum))
     }
 
-    /// Maximum bytes promised at a time.
+    /// Returns the maximum number of bytes promised at a time.
     pub fn room(self) -> u64 {
         u64::from(self.room)
     }
 
-    /// Maximum credit as time.
+    /// Returns the maximum credit, as time.
     pub fn depth(self) -> Dur {
         self.depth
     }
 
-    /// Windows have units of 2^scale bytes; a quantum is at least one unit.
+    /// Returns the quantum for windows in units of 2^scale bytes; it is at least one unit.
     pub(crate) fn quantum_of(self, scale: u8) -> u64 {
         u64::from(self.quantum).max(1 << scale)
     }
 
-    /// The time that pays for `bytes`, rounded up.
+    /// Returns the time in which the rate covers `bytes`, rounded up.
     pub(crate) fn time_for(self, bytes: u64) -> Dur {
         time(bytes, self.bytes_per_s)
     }
 
-    /// Time when the pace has paid for all promised bytes, limited to the range that counts at `now`, if it was due at
-    /// `paid`.
+    /// Returns the time at which the rate covers all promised bytes, starting from `paid`, clamped to the range that is
+    /// valid at `now`.
     pub(crate) fn settled(self, paid: Time, now: Time, scale: u8) -> Time {
         let depth = self.depth.max(self.time_for(2 * self.quantum_of(scale)));
         let horizon = Time::from_nanos(now.as_nanos().saturating_sub(depth.as_nanos()));
         paid.max(horizon).min(now + self.time_for(self.quantum_of(scale)))
     }
 
-    /// Until when a sender waits for `bytes` more, all before being paid for at `paid`; or for another look, as the
-    /// rate may be another one by then.
+    /// Returns the time until which a sender waits for `bytes` more, if earlier bytes are covered at `paid`; or an
+    /// earlier time for the next check, because the rate may have changed by then.
     pub(crate) fn wait_for(self, bytes: u64, paid: Time, now: Time) -> Time {
         (paid + self.time_for(bytes)).min(now + LOOK_EVERY)
     }
 
-    /// How many of `missing` bytes may be promised, all before being paid for until `paid`, which is settled.
+    /// Returns how many of `missing` bytes may be promised, if earlier bytes are covered at `paid`, which must be
+    /// settled.
     pub(crate) fn grant(self, missing: u64, paid: Time, now: Time, scale: u8) -> u64 {
         let earned = now.since(paid).as_nanos() * u64::from(self.bytes_per_s) / NANOS;
         match earned {

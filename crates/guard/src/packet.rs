@@ -1,11 +1,11 @@
-//! The summary of a packet: the core's only input about it.
+//! The summary of a packet, which is the library's only input about it.
 
 use fairweir_tcp::{Direction, Flags, Segment, Timestamps};
 use fairweir_units::Time;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The connection. IPv4 addresses are stored as mapped IPv6 ones.
+/// A connection. IPv4 addresses are stored as mapped IPv6 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     local: Ipv6Addr,
@@ -16,8 +16,8 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The connection between a managed host and a remote one. `scope` distinguishes equal addresses of several
-    /// interfaces, namespaces or VLANs; 0 if there is only one.
+    /// Creates the key of the connection between a managed host and a remote host. `scope` distinguishes equal
+    /// addresses of several interfaces, namespaces or VLANs; use 0 if there is only one.
     pub fn new(local: SocketAddr, remote: SocketAddr, scope: u32) -> FlowKey {
         let mapped = |address: IpAddr| match address {
             IpAddr::V4(v4) => v4.to_ipv6_mapped(),
@@ -31,15 +31,15 @@ impl FlowKey {
             scope,
         }
     }
-    /// The managed host's end.
+    /// Returns the managed host's end.
     pub fn local(&self) -> SocketAddr {
         SocketAddr::new(self.local.to_canonical(), self.local_port)
     }
-    /// The sender's end.
+    /// Returns the sender's end.
     pub fn remote(&self) -> SocketAddr {
         SocketAddr::new(self.remote.to_canonical(), self.remote_port)
     }
-    /// Interface, namespace or VLAN.
+    /// Returns the interface, namespace or VLAN.
     pub fn scope(&self) -> u32 {
         self.scope
     }
@@ -54,7 +54,7 @@ impl Hash for FlowKey {
     }
 }
 
-/// Data of a packet, or of several that GRO merged.
+/// Summary of a packet, or of several packets that GRO merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Time of observation, by a clock that may jump.
@@ -67,7 +67,7 @@ pub struct Packet {
     pub flags: Flags,
     /// Sequence number of the first byte.
     pub seq: u32,
-    /// Next byte that its sender expects; counts with [`Flags::ACK`].
+    /// Next byte that its sender expects; valid with [`Flags::ACK`].
     pub ack: u32,
     /// Advertised window as in the header, not scaled.
     pub window: u16,
@@ -77,15 +77,16 @@ pub struct Packet {
     pub payload: u32,
     /// Length on the link with all headers, bytes.
     pub wire: u32,
-    /// Segments in it; 0 counts as 1.
+    /// Number of segments; 0 counts as 1.
     pub segs: u16,
     /// Window scale, which a SYN may carry (RFC 7323 §2.2).
     pub wscale: Option<u8>,
 }
 
 impl Packet {
-    /// `segment` as a managed host's guard sees it; `None` if neither end is managed. `is_managed` says which addresses
-    /// are; `mss` is the payload of a full segment, bytes: a super-packet counts as several.
+    /// Converts `segment` to the view of a managed host's guard; `None` if neither end is managed. `is_managed` returns
+    /// whether an address is managed. `mss` is the payload of a full segment, bytes; a super-packet counts as several
+    /// segments.
     pub fn of_segment(segment: &Segment, is_managed: impl Fn(IpAddr) -> bool, mss: u32) -> Option<Packet> {
         let (direction, local, remote) = if is_managed(segment.dst.address) {
             (Direction::Incoming, segment.dst, segment.src)
@@ -114,7 +115,7 @@ impl Packet {
     pub fn segments(&self) -> u32 {
         u32::from(self.segs.max(1))
     }
-    /// The sequence number after it; SYN and FIN count one each.
+    /// Returns the sequence number after the packet; SYN and FIN count as one byte each.
     pub fn end(&self) -> u32 {
         self.seq.wrapping_add(self.payload).wrapping_add(self.flags.sequence_numbers())
     }

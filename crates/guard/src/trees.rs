@@ -1,9 +1,11 @@
 //! A forest of boosted decision trees that classifies flows, small enough for a processor's cache.
 //!
-//! Scores are sums of leaves, a sum a class, in the order in which the trees were grown: so they equal those of the
-//! trainer (scikit-learn's `HistGradientBoostingClassifier`) bit for bit. The class is the first of the highest score.
+//! The score of a class is the sum of its trees' leaves, in the order in which the trees were grown. Scores therefore
+//! equal those of the trainer (scikit-learn's `HistGradientBoostingClassifier`) bit for bit. The result is the class
+//! with the highest score, the first of equal ones.
 //!
-//! **Source**: CMU-CS-24-129 §5.2; the published forests (3 × 100 trees of up to 10,000 leaves) are bound by memory.
+//! **Source**: CMU-CS-24-129 §5.2. The published forests (3 × 100 trees of up to 10,000 leaves) are limited by memory
+//! access.
 
 use crate::features::{Feature, ParseError};
 use crate::policy::{Class, Classify};
@@ -18,13 +20,13 @@ const LEAF: u16 = u16::MAX;
 /// Errors of a forest file.
 #[derive(Debug, thiserror::Error)]
 pub enum TreesError {
-    /// Not JSON, or of another shape.
+    /// The text is not JSON, or lacks the required structure.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
     /// An unknown feature.
     #[error("features: {0}")]
     Feature(#[from] ParseError),
-    /// Trees that contradict themselves.
+    /// The trees are inconsistent.
     #[error("trees.{tree}: {reason}")]
     Tree {
         /// Index of the tree, from 0.
@@ -32,7 +34,7 @@ pub enum TreesError {
         /// The error.
         reason: &'static str,
     },
-    /// Another number of classes.
+    /// The number of classes is wrong.
     #[error("baseline must have {CLASSES} numbers")]
     Classes,
 }
@@ -52,8 +54,8 @@ struct File {
     trees: Vec<FileTree>,
 }
 
-/// Columns of a tree's nodes, the root first. Of a leaf `feature` is -1 and `value` its score; of another node `value`
-/// is the threshold, and values not above it go left.
+/// Columns of a tree's nodes, the root first. For a leaf, `feature` is -1 and `value` is its score. For other nodes,
+/// `value` is the threshold; values not above it continue at the left child.
 #[derive(Debug, Deserialize)]
 struct FileTree {
     class: usize,
@@ -111,7 +113,7 @@ impl Trees {
         for i in 0..length {
             let is_leaf = tree.feature[i] < 0;
             let (left, right) = (tree.left[i], tree.right[i]);
-            // Children come after their parents, so that every walk ends.
+            // Children come after their parents, so that every path ends.
             let is_ahead = |child: u32| child as usize > i && (child as usize) < length;
             if !(is_leaf || is_ahead(left) && is_ahead(right)) {
                 return Err("a node's children must come after it");
@@ -155,7 +157,7 @@ impl Trees {
         node.value
     }
 
-    /// Nodes of all trees.
+    /// Returns the number of nodes of all trees.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -171,7 +173,7 @@ impl Classify for Trees {
         self.features.clone()
     }
 
-    /// Tree by tree, so that each is in the cache for all rows.
+    /// Evaluates one tree after the other, so that each is in the cache for all rows.
     fn classify(&self, rows: &[&[Option<f64>]]) -> Vec<Class> {
         let mut scores = vec![self.baseline; rows.len()];
         for &(root, class) in &self.roots {

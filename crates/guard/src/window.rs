@@ -1,28 +1,29 @@
-//! The window that a managed host may advertise, so that a sender's own flow control holds it back.
+//! The window that a managed host may advertise, so that a sender's flow control limits the sender.
 //!
-//! All numbers are in host order. A promise is never withdrawn: the right edge never moves back (RFC 9293 §3.8.6.2.1),
-//! so a window shrinks by no more than has been acknowledged since. Windows come in units of 2^scale bytes, and what is
-//! kept of a promise is rounded up to them. An ACK that acknowledges less than a unit rounds down instead, which moves
-//! the edge back by less than a unit (RFC 7323 §2.4 requires senders to bear that): rounded up, the windows of a sender
-//! whose segments are small would never shrink, for any policy.
+//! All numbers are in host byte order. A promise is never withdrawn: the right edge never moves back (RFC 9293
+//! §3.8.6.2.1), so a window shrinks by at most the bytes acknowledged since. Windows are in units of 2^scale bytes, and
+//! the rest of a promise is rounded up to a unit. For an ACK that acknowledges less than a unit it is rounded down,
+//! which moves the edge back by less than a unit (RFC 7323 §2.4 requires senders to tolerate that). With rounding up,
+//! the windows of a sender with small segments would never shrink under any policy.
 //!
-//! Where two segments an RTT are more than the rate, a window cannot hold it. A [`Pace`] then limits how fast the right
-//! edge moves: a token bucket (as a virtual clock: ITU-T I.371's GCRA) that fills at the rate and is spent by what is
-//! newly promised. An ACK that finds too little in it repeats the edge of the last promise, down to a window of zero,
-//! and says when another one has to follow, as the sender waits for it.
+//! If two segments per RTT exceed the rate, a window cannot enforce it. A [`Pace`] then limits how fast the right edge
+//! advances: a token bucket (as a virtual clock: ITU-T I.371's GCRA) that fills at the rate and is spent by newly
+//! promised bytes. An ACK that finds too few tokens repeats the edge of the last promise, down to a window of zero. It
+//! also returns the time of the next ACK, because the sender waits for it.
 //!
-//! `bpf/guard/window.h` takes the same decisions in the kernel.
+//! `bpf/guard/window.h` makes the same decisions in the kernel.
 
 use crate::pace::Pace;
 use fairweir_tcp::sequence::distance;
 use fairweir_units::{Dur, Time};
 
-/// A sender with less than two segments in flight waits for delayed ACKs, and with less than one for its persist timer.
+/// Minimum window. With less than two segments in flight a sender waits for delayed ACKs, with less than one segment
+/// for its persist timer.
 const MIN_SEGMENTS: u64 = 2;
 /// RFC 7323 §2.3.
 pub(crate) const MAX_SCALE: u8 = 14;
 
-/// Target bytes in flight: at least two segments; and the pace of promises.
+/// Target number of bytes in flight, at least two segments, and the pace of promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowTarget {
     bytes: u64,
@@ -31,17 +32,17 @@ pub struct WindowTarget {
 }
 
 impl WindowTarget {
-    /// Limits to `mbps` (1e6 bit/s) at `rtt`. What is not a number counts as 0.
+    /// Creates a target for `mbps` (1e6 bit/s) at `rtt`. NaN counts as 0.
     pub fn for_rate(mbps: f64, rtt: Dur, mss: u32) -> WindowTarget {
         WindowTarget::from_bytes((mbps * rtt.as_secs_f64() * 1e6 / 8.0) as u64, mss)
     }
-    /// That many bytes, but at least two segments.
+    /// Creates a target of `bytes`, but at least two segments.
     pub fn from_bytes(bytes: u64, mss: u32) -> WindowTarget {
         let least = MIN_SEGMENTS * u64::from(mss);
         WindowTarget { bytes: bytes.max(least), least, pace: None }
     }
 
-    /// Also limits the rate to `mbps` (1e6 bit/s) for any RTT: for callers of [`Promise::advertise_at`].
+    /// Also limits the rate to `mbps` (1e6 bit/s) for any RTT. Use it with [`Promise::advertise_at`].
     #[must_use]
     pub fn paced(self, mbps: f64) -> WindowTarget {
         WindowTarget { pace: Pace::new(mbps, self.bytes, self.least), ..self }
@@ -57,12 +58,13 @@ impl WindowTarget {
         self.least
     }
 
-    /// Maximum speed of the right edge.
+    /// Returns the maximum rate at which the right edge advances.
     pub fn pace(self) -> Option<Pace> {
         self.pace
     }
 
-    /// Maximum bytes promised at a time: with a pace some quanta, which may exceed a short RTT's window.
+    /// Returns the maximum number of bytes promised at a time. With a pace this is several quanta, which may exceed the
+    /// window of a short RTT.
     pub fn room(self) -> u64 {
         self.pace.map_or(self.bytes, Pace::room)
     }
@@ -78,20 +80,20 @@ impl WindowTarget {
 pub struct Advertised {
     /// Not scaled.
     pub window: u16,
-    /// Time at which the sender must receive a larger window, although its silence may cause no ACK.
+    /// Time at which the sender must receive a larger window, even if its silence causes no ACK.
     pub waits_until: Option<Time>,
 }
 
-/// The rest of a promise.
+/// The part of a promise that remains.
 struct Kept {
     edge: u32,
-    /// Bytes up to the edge.
+    /// Number of bytes up to the edge.
     promised: u32,
-    /// The window that keeps it.
+    /// The window that preserves the promise, in units.
     units: u64,
 }
 
-/// Promises made to one direction of a connection.
+/// Promises made in one direction of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Promise {
     scale: u8,
@@ -99,7 +101,7 @@ pub struct Promise {
     edge: Option<u32>,
     /// The highest acknowledgment number so far.
     ack: Option<u32>,
-    /// Time when the flow's pace has paid for all promised bytes.
+    /// Time at which the pace covers all promised bytes.
     paid: Time,
 }
 
@@ -109,15 +111,16 @@ impl Promise {
         Promise { scale: wscale.min(MAX_SCALE), edge: None, ack: None, paid: Time::ZERO }
     }
 
-    /// The window for a departing ACK (neither SYN, whose window has no scale, nor RST) that had `window`: never above
-    /// it, as the host has no more buffer; towards `target` at any pace, or unchanged without a target.
+    /// Returns the window for a departing ACK that had `window`. The result is never above `window`, as the host has no
+    /// more buffer space. It moves towards `target` at any pace, and is `window` without a target. Do not call this for
+    /// a SYN, whose window is not scaled, or for an RST.
     pub fn advertise(&mut self, ack: u32, window: u16, target: Option<WindowTarget>) -> u16 {
         let Kept { edge, units: least, .. } = self.kept(ack, window);
         let units = target.map_or(u64::from(window), |target| target.units(target.bytes, self.scale).max(least));
         self.promise(ack, edge, u16::try_from(units).unwrap_or(u16::MAX).min(window)).0
     }
 
-    /// The same at `now`, no faster than the pace of `target`. Of an edge that is rounded up to a unit, less than a
+    /// Does the same at `now`, with the pace of `target` as a limit. If the edge is rounded up to a unit, less than a
     /// unit is promised in advance.
     pub fn advertise_at(&mut self, ack: u32, window: u16, target: WindowTarget, now: Time) -> Advertised {
         if self.edge.is_none() {
@@ -143,9 +146,9 @@ impl Promise {
         Advertised { window, waits_until: is_short.then(|| pace.wait_for(next, paid, now)) }
     }
 
-    /// The part of the promise that remains after an ACK of `ack`.
+    /// Returns the part of the promise that remains after an ACK of `ack`.
     fn kept(&mut self, ack: u32, window: u16) -> Kept {
-        // Promises before the first ACK seen are unknown: its own window is the minimum.
+        // Promises before the first captured ACK are unknown; the ACK's own window is their minimum.
         let edge = self.edge.unwrap_or(ack.wrapping_add(u32::from(window) << self.scale));
         let promised = distance(ack, edge).max(0) as u32;
         let acked = distance(self.ack.unwrap_or(ack), ack).max(0);
@@ -157,7 +160,7 @@ impl Promise {
         Kept { edge, promised, units: u64::from(units) }
     }
 
-    /// The window, and how far it moves the edge.
+    /// Returns the window, and by how much it moves the edge.
     fn promise(&mut self, ack: u32, edge: u32, window: u16) -> (u16, u32) {
         let reached = ack.wrapping_add(u32::from(window) << self.scale);
         let newly = distance(edge, reached).max(0) as u32;
@@ -180,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_smaller_window_in_host_order() {
-        // In network order 0x0140 is above 0x0200.
+        // In network byte order 0x0140 is above 0x0200.
         assert_eq!(at_once(0, 320, 512, 100), 320);
         assert_eq!(at_once(0, 512, 320, 100), 320);
     }
@@ -237,17 +240,17 @@ mod tests {
         assert_eq!(windows[199], 3);
     }
 
-    /// A sender that immediately sends all that the window allows, over a path of 50 us; each `segment` is
-    /// acknowledged. Bytes that it sends in `seconds`.
+    /// Returns the bytes sent in `seconds` by a sender that immediately uses the whole window, on a path of 50 us. Each
+    /// `segment` is acknowledged.
     fn sent(scale: u8, mbps: f64, seconds: u64, segment: u32) -> u64 {
         const RTT: Dur = Dur::from_micros(50);
         let target = WindowTarget::for_rate(mbps, RTT, MSS).paced(mbps);
         let (mut promise, mut now, mut ack, mut total) = (Promise::new(scale), Time::ZERO, 7u32, 0u64);
-        // The promise of the first ACK was made before.
+        // Bytes up to this window were promised before.
         ack = ack.wrapping_add(u32::from(promise.advertise_at(ack, u16::MAX, target, now).window) << scale);
         let mut advert = promise.advertise_at(ack, u16::MAX, target, now);
         while now < Time::ZERO + Dur::from_secs(seconds) {
-            // No more in an RTT than the window that it begins with.
+            // In one RTT at most the window at its start is sent.
             let mut left = u32::from(advert.window) << scale;
             while left > 0 && advert.window > 0 {
                 let bytes = segment.min(left).min(u32::from(advert.window) << scale);
@@ -256,7 +259,7 @@ mod tests {
             }
             now += RTT;
             if advert.window == 0 {
-                // It would wait permanently without another ACK.
+                // Without another ACK the sender would wait permanently.
                 now = advert.waits_until.expect("a window of zero ends").max(now);
             }
             advert = promise.advertise_at(ack, u16::MAX, target, now);

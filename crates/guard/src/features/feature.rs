@@ -1,9 +1,9 @@
-//! Names of features, as text for files: `rtt_us`, `rtt_us.ewma0.001`, `rtt_us.window8`, `loss_event_rate.intervals8`.
+//! Names of features, as used in files: `rtt_us`, `rtt_us.ewma0.001`, `rtt_us.window8`, `loss_event_rate.intervals8`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Gives an enum its names and the list of its values.
+/// Defines an enum with the names and the list of its values.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$case_doc:meta])* $case:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -28,23 +28,23 @@ named! {
     Raw {
         /// Sequence number since the flow's first, bytes modulo 2^32.
         Sequence = "seq_bytes",
-        /// Since the first data.
+        /// Time since the first data.
         Age = "age_us",
         /// Latest RTT sample.
         Rtt = "rtt_us",
         /// Minimum RTT sample.
         MinRtt = "min_rtt_us",
-        /// RTT over minimum RTT.
+        /// RTT divided by minimum RTT.
         RttRatio = "rtt_ratio",
-        /// Since the arrival before, a segment's share.
+        /// Time since the previous arrival, divided by the number of segments.
         Interarrival = "interarrival_us",
-        /// Bytes on the link over the time since the arrival before.
+        /// Bytes on the link divided by the time since the previous arrival.
         ArrivalRate = "arrival_rate_mbps",
         /// Segments declared lost at this arrival.
         Lost = "lost_pkts",
         /// Lost divided by lost and arrived segments.
         LossRate = "loss_rate",
-        /// Mathis' rate from the loss rate.
+        /// Rate from the loss rate by Mathis' formula.
         Mathis = "mathis_mbps",
         /// Bytes on the link so far.
         WireBytes = "wire_bytes",
@@ -58,15 +58,15 @@ named! {
     Smoothed {
         /// RTT samples.
         Rtt = "rtt_us",
-        /// RTT samples over the minimum.
+        /// RTT samples divided by the minimum RTT.
         RttRatio = "rtt_ratio",
         /// Times between arrivals.
         Interarrival = "interarrival_us",
-        /// Momentary rates.
+        /// Arrival rates of single arrivals.
         ArrivalRate = "arrival_rate_mbps",
         /// Loss rates of single arrivals.
         LossRate = "loss_rate",
-        /// Inverse square roots of them; 1 without loss.
+        /// Inverse square roots of the loss rates; 1 without loss.
         InvSqrtLossRate = "inv_sqrt_loss_rate",
         /// Mathis' rates of arrivals with loss.
         Mathis = "mathis_mbps",
@@ -78,19 +78,19 @@ named! {
     WindowStat {
         /// Mean RTT.
         Rtt = "rtt_us",
-        /// Mean RTT over the minimum RTT.
+        /// Mean RTT divided by the minimum RTT.
         RttRatio = "rtt_ratio",
-        /// Span over segments after the first packet.
+        /// Time span divided by the number of segments after the first packet.
         Interarrival = "interarrival_us",
-        /// The latest segment's bytes over the mean interarrival time.
+        /// Bytes of the latest segment divided by the mean interarrival time.
         ArrivalRate = "arrival_rate_mbps",
-        /// Lost over lost and arrived.
+        /// Lost segments divided by lost and arrived segments.
         LossRate = "loss_rate",
-        /// Its inverse square root; unknown without loss.
+        /// Inverse square root of the loss rate; unknown without loss.
         InvSqrtLossRate = "inv_sqrt_loss_rate",
         /// Mathis' rate from the window's RTT and loss rate.
         Mathis = "mathis_mbps",
-        /// Bytes after the first packet over the span.
+        /// Bytes after the first packet divided by the time span.
         Throughput = "throughput_mbps",
     }
 }
@@ -100,9 +100,9 @@ named! {
     IntervalStat {
         /// Loss event rate (RFC 5348 §5).
         LossEventRate = "loss_event_rate",
-        /// Its inverse square root.
+        /// Inverse square root of the loss event rate.
         InvSqrtLossEventRate = "inv_sqrt_loss_event_rate",
-        /// Mathis' rate from it and the latest RTT.
+        /// Mathis' rate from the loss event rate and the latest RTT.
         Mathis = "mathis_event_mbps",
     }
 }
@@ -119,7 +119,7 @@ const WINDOWS: [u8; 6] = [1, 2, 4, 8, 16, 32];
 const INTERVALS: [u8; 3] = [4, 8, 16];
 
 impl Alpha {
-    /// Between 0 and 1.
+    /// Returns the weight, between 0 and 1.
     pub fn value(self) -> f64 {
         f64::from(self.0) / 1000.0
     }
@@ -128,11 +128,11 @@ impl Alpha {
 /// One of the 209 features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feature {
-    /// As of the latest arrival.
+    /// Value at the latest arrival.
     Raw(Raw),
     /// Moving average.
     Average(Smoothed, Alpha),
-    /// Over this many minimum RTTs.
+    /// Over a window of this many minimum RTTs.
     Window(WindowStat, u8),
     /// Over this many loss intervals.
     Intervals(IntervalStat, u8),

@@ -9,7 +9,7 @@ pub(crate) struct Group {
     pub(crate) alphas: Vec<f64>,
 }
 
-/// A feature, with the place of the state that it is computed from.
+/// A feature, with the index of the state from which it is computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cell {
     Raw(Raw),
@@ -28,7 +28,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A plan for `features`; rows have their order.
+    /// Creates a plan for `features`; rows have the same order.
     pub fn new(features: impl IntoIterator<Item = Feature>) -> Plan {
         let features: Vec<Feature> = features.into_iter().collect();
         let mut windows: Vec<u8> =
@@ -57,11 +57,11 @@ impl Plan {
         Plan { features, cells, windows, averages }
     }
 
-    /// The features, in the order of rows.
+    /// Returns the features, in the order of rows.
     pub fn features(&self) -> &[Feature] {
         &self.features
     }
-    /// Lengths of windows in multiples of the minimum RTT, longest first.
+    /// Returns the lengths of windows in multiples of the minimum RTT, longest first.
     pub fn windows(&self) -> &[u8] {
         &self.windows
     }

@@ -2,7 +2,7 @@
 
 use super::Plan;
 
-/// One optional value per feature of a plan, in its order. Never NaN, never infinite.
+/// One optional value per feature of a plan, in the plan's order. Values are finite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     values: Vec<f64>,
@@ -10,11 +10,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row in which everything is unknown.
+    /// Creates a row in which all values are unknown.
     pub fn for_plan(plan: &Plan) -> Row {
         Row { values: vec![0.0; plan.features().len()], known: vec![false; plan.features().len()] }
     }
-    /// The value at `slot`.
+    /// Returns the value at `slot`.
     ///
     /// # Panics
     /// If the plan has no such feature.
@@ -26,7 +26,7 @@ impl Row {
         self.known[slot] = value.is_some();
         self.values[slot] = value.unwrap_or(0.0);
     }
-    /// All values in the plan's order.
+    /// Returns all values in the plan's order.
     pub fn iter(&self) -> impl Iterator<Item = Option<f64>> + '_ {
         (0..self.values.len()).map(|slot| self.get(slot))
     }

@@ -1,11 +1,11 @@
-//! A monotonic clock, derived from one that may jump.
+//! A monotonic clock, derived from a clock that may jump.
 
 use fairweir_units::{Dur, Time};
 
-/// Further back than this is a jump of the clock; less is disorder between processors.
+/// A clock that goes back further than this has jumped; smaller steps are reordering between processors.
 const DISORDER: Dur = Dur::from_millis(10);
 
-/// Time continues at the last reading where the source jumps back.
+/// A clock that continues from its last reading if its source jumps back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
     last: Time,

@@ -1,8 +1,8 @@
-//! Results of the handshake: the scale of the windows that the managed host advertises (RFC 7323 §2.2: it counts if
-//! both SYNs offer one), and the RTT.
+//! Results of the handshake: the RTT, and the scale of the windows that the managed host advertises. The scale applies
+//! only if both SYNs offer one (RFC 7323 §2.2).
 //!
-//! The host's own segments decide: its SYN-ACK offers a scale only to a peer that has; of several answers to its SYN
-//! that differ, one is forged, and the window of the host's first ACK shows which one it accepted. From then on the
+//! The host's own segments decide. Its SYN-ACK offers a scale only to a peer that has offered one. If answers to the
+//! host's SYN differ, one is forged; the window of the host's first ACK shows which answer it accepted. After that the
 //! scale is fixed until the host sends another SYN.
 
 use crate::packet::Packet;
@@ -20,12 +20,12 @@ enum Answer {
     Contradicted,
 }
 
-/// Our SYN or SYN-ACK.
+/// The managed host's SYN or SYN-ACK.
 #[derive(Clone, Copy, Debug)]
 struct Ours {
     seq: u32,
     scale: Option<u8>,
-    /// Unscaled, as in every SYN.
+    /// The window, not scaled, as in every SYN.
     window: u16,
     at: Time,
     is_repeated: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    /// Returns whether this is a SYN of ours for another connection than this one.
+    /// Returns whether this is a SYN of the managed host for a different connection between the same ends.
     pub(crate) fn is_anew(&self, packet: &Packet) -> bool {
         let is_syn = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::RST);
         is_syn && packet.direction == Direction::Outgoing && self.ours.is_none_or(|ours| ours.seq != packet.seq)
@@ -77,7 +77,7 @@ impl Handshake {
             }
         }
         if packet.flags.has(Flags::ACK) {
-            // It offers a scale only to a peer that has offered one.
+            // The host offers a scale only to a peer that has offered one.
             self.answer = Answer::Seen(packet.wscale.is_some());
             self.agreed = Some(packet.wscale.unwrap_or(0).min(MAX_SCALE));
         }
@@ -88,7 +88,7 @@ impl Handshake {
         if !packet.flags.has(Flags::ACK) || packet.ack != ours.seq.wrapping_add(1) {
             return;
         }
-        // Which of two equal SYNs is answered is unknown (RFC 6298 §3).
+        // If the SYN was repeated, it is unknown which copy is answered (RFC 6298 §3).
         if self.rtt.is_none() && !ours.is_repeated && now > ours.at {
             self.rtt = Some(now.since(ours.at));
         }
@@ -99,7 +99,7 @@ impl Handshake {
         }
     }
 
-    /// The host's first segment after its SYN: its scale is fixed by now.
+    /// Processes the host's first segment after its SYN, when its scale is fixed.
     fn end(&mut self, window: u16) {
         self.is_over = true;
         let Some(ours) = self.ours.filter(|_| self.agreed.is_none()) else { return };
@@ -107,7 +107,8 @@ impl Handshake {
         self.agreed = Some(match self.answer {
             Answer::Seen(true) => scale,
             Answer::Seen(false) => 0,
-            // The window hardly changes from the SYN to the first ACK: is it in units of 2^scale bytes?
+            // The window changes little from the SYN to the first ACK, which shows whether it is in units of 2^scale
+            // bytes.
             Answer::Unseen | Answer::Contradicted => {
                 let (one, scaled) = (f64::from(ours.window), f64::from(ours.window >> scale));
                 if f64::from(window) < (one * scaled.max(1.0)).sqrt() { scale } else { 0 }
@@ -115,12 +116,12 @@ impl Handshake {
         });
     }
 
-    /// Returns the scale, if enough of the handshake was seen.
+    /// Returns the scale, if enough of the handshake was captured.
     pub(crate) fn scale(&self) -> Option<u8> {
         self.agreed
     }
 
-    /// Returns the time from our SYN to its answer.
+    /// Returns the time from the managed host's SYN to the answer.
     pub(crate) fn rtt(&self) -> Option<Dur> {
         self.rtt
     }

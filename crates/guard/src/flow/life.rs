@@ -1,9 +1,10 @@
-//! State of a flow, from the packets that the managed host sends.
+//! State of a flow, determined from the packets that the managed host sends.
 //!
-//! A remote endpoint is unverified until it acknowledges a sequence number of ours, or until the host acknowledges more
-//! of its data than before; then the flow is open. No arriving segment ends an open flow: the host may drop what the
-//! guard sees (checksum, RFC 9293 §3.10.7.4, RFC 5961), so an arriving FIN or RST is a claim. The host's own segments
-//! confirm it: an acknowledgment covers the FIN's sequence number, or nothing is answered after the RST.
+//! A remote endpoint is unverified until it acknowledges a sequence number of the managed host, or until the host
+//! acknowledges more of its data than before. Then the flow is open. No arriving segment ends an open flow, because the
+//! host may drop a segment that the guard sees (checksum, RFC 9293 §3.10.7.4, RFC 5961). An arriving FIN or RST is
+//! therefore a claim, and the host's own segments confirm it: the host's acknowledgment covers the FIN's sequence
+//! number, or the host sends nothing after the RST.
 
 use crate::packet::Packet;
 use fairweir_tcp::{Direction, Flags, sequence::distance};
@@ -15,18 +16,18 @@ const MAX_SENT: u32 = 1 << 30;
 pub(crate) enum Phase {
     /// The peer's address may be forged.
     Unverified,
-    /// The peer has acknowledged a sequence number of ours, or the host has acknowledged the peer's data.
+    /// The peer has acknowledged a sequence number of the host, or the host has acknowledged the peer's data.
     Open,
-    /// The host has reset the connection, or has sent its FIN and acknowledged the peer's.
+    /// The host has reset the connection, or has sent its FIN and acknowledged the peer's FIN.
     Closed,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Life {
     pub(crate) phase: Phase,
-    /// First and last sequence number that we sent.
+    /// First and last sequence number that the host has sent.
     sent: Option<(u32, u32)>,
-    /// RCV.NXT as the host's acknowledgments state it.
+    /// RCV.NXT, as the host's acknowledgments state it.
     acked: Option<u32>,
     /// Highest end of the data that arrived.
     data_end: Option<u32>,
@@ -35,7 +36,7 @@ pub(crate) struct Life {
     fin: Option<u32>,
     /// An RST arrived exactly at RCV.NXT (RFC 5961 §3.2), and the host has sent nothing since.
     is_reset: bool,
-    /// We have no more data: what follows may be the last ACKs of a flow that has already been removed.
+    /// The host has sent its FIN. Later packets may be the last ACKs of a flow that has already been removed.
     is_closing: bool,
 }
 
@@ -64,7 +65,8 @@ impl Life {
         self.phase
     }
 
-    /// Returns whether the sender has no more data, as far as is known: for accounting, not for letting a flow go.
+    /// Returns whether the sender has no more data, as far as is known. Use this for accounting, not for releasing a
+    /// flow.
     pub(crate) fn seems_over(&self) -> bool {
         self.phase == Phase::Closed || self.is_reset || self.has_finished()
     }
@@ -74,7 +76,7 @@ impl Life {
         self.acked
     }
 
-    /// The host has acknowledged the peer's FIN: no byte of data has that sequence number.
+    /// Whether the host has acknowledged the peer's FIN: no data byte has that sequence number.
     fn has_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.acked == Some(fin.wrapping_add(1)))
     }
@@ -100,8 +102,8 @@ impl Life {
         if packet.flags.has(Flags::ACK) {
             self.on_acknowledged(packet.ack);
         }
-        // A packet filter may respond to forged segments by RST in the host's name; a host that continues has sent
-        // none.
+        // A packet filter may respond to forged segments with an RST in the host's name. If the host continues to send,
+        // the RST was not its own.
         let is_over = self.is_closing && self.has_finished();
         self.phase = match self.phase {
             Phase::Open if is_over => Phase::Closed,
@@ -119,7 +121,7 @@ impl Life {
         if self.fin.is_some_and(|fin| distance(fin, ack) > 1) {
             self.fin = None;
         }
-        // Only a connection that is established makes a host acknowledge data.
+        // A host acknowledges data only on an established connection.
         if self.phase == Phase::Unverified && !self.is_closing {
             self.phase = Phase::Open;
         }
@@ -137,7 +139,7 @@ impl Life {
         }
         let end = packet.seq.wrapping_add(packet.payload);
         let acked = self.acked.unwrap_or(packet.seq);
-        // The host drops data that it has acknowledged, or has no room for (RFC 9293 §3.10.7.4).
+        // The host drops data that it has acknowledged or has no space for (RFC 9293 §3.10.7.4).
         if !(0..=MAX_SENT as i32).contains(&distance(acked, end)) {
             return;
         }
@@ -203,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_has_seen_what_we_sent_is_no_stranger() {
-        // The handshake, also where sequence numbers wrap.
+        // The handshake, also with sequence numbers that wrap.
         for first in [1_000, u32::MAX] {
             let syn = sent(Flags::SYN, first, 0);
             let answer = |ack| received(Flags::SYN.and(ACK), 7_000, ack, 0);
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_peer_whose_data_the_host_acknowledges_is_no_stranger() {
-        // All arrivals may be invisible: in fragments, or after more extension headers than are parsed.
+        // The guard may see no arrivals at all: they may be fragments, or have more extension headers than are parsed.
         assert_eq!(after(&[sent(ACK, 1_000, 7_000), sent(ACK, 1_000, 7_000)]), Phase::Unverified);
         assert_eq!(after(&[sent(ACK, 1_000, 7_000), sent(ACK, 1_000, 8_448)]), Phase::Open);
         assert_eq!(after(&[sent(Flags::SYN.and(ACK), 1_000, 7_000), sent(ACK, 1_001, 8_448)]), Phase::Open);
@@ -241,7 +243,7 @@ mod tests {
         assert_eq!(after(&ours), Phase::Open, "we are not closing");
     }
 
-    /// Open: 1,000 bytes from 7,000 on have arrived and are acknowledged.
+    /// An open flow: 1,000 bytes from sequence number 7,000 have arrived and are acknowledged.
     fn open() -> [Packet; 3] {
         [sent(ACK, 1_000, 7_000), received(ACK, 7_000, 1_000, 1_000), sent(ACK, 1_000, 8_000)]
     }
@@ -295,7 +297,7 @@ mod tests {
     }
 
     proptest! {
-        /// As long as the host acknowledges data, other arrivals change nothing.
+        /// As long as the host acknowledges data, no arrival changes the phase.
         #[test]
         fn nothing_that_arrives_ends_a_flow(forged in proptest::collection::vec(
             (any::<u8>(), prop_oneof![7_000u32..40_000, any::<u32>()], any::<u32>(), 0u32..3_000, any::<bool>()), 1..60

@@ -1,10 +1,10 @@
-//! Sources of flows, so that no single source fills the table.
+//! Sources of flows. The table limits the flows of each source, so that a single source cannot fill it.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Prefix in which one sender may have many addresses: of IPv6 a /64 (RFC 4291 §2.5.1).
+/// Length of the prefix in which one sender may have many addresses: a /64 of IPv6 (RFC 4291 §2.5.1).
 const V6_PREFIX: u32 = 64;
 
 /// Returns the source of a remote address.
@@ -15,7 +15,7 @@ pub(super) fn source(remote: IpAddr) -> IpAddr {
     }
 }
 
-/// The slots of each source's flows.
+/// The slots of the flows of each source.
 #[derive(Debug)]
 pub(super) struct Sources<S>(HashMap<IpAddr, Vec<u32>, S>);
 

@@ -1,15 +1,17 @@
-//! All flows, in bounded memory.
+//! The table of all flows, in bounded memory.
 //!
-//! An *unverified* peer (whose address may be forged) costs a few hundred bytes and is not measured; if there is no
-//! room, the oldest unverified peer is removed. A peer that acknowledges a sequence number of ours, or whose data the
-//! host acknowledges, becomes *open* and gets a [`Monitor`]. So forged traffic never displaces a real flow.
+//! An *unverified* peer (whose address may be forged) costs a few hundred bytes and is not measured. If there is no
+//! space, the oldest unverified peer is removed. A peer becomes *open* and gets a [`Monitor`] when it acknowledges a
+//! sequence number of the managed host, or when the host acknowledges the peer's data. Forged traffic therefore never
+//! displaces a verified flow.
 //!
-//! A flow that is idle or ended *rests*: it is not measured and not counted by policies, but stays in the table, and is
-//! open again with its next data. No arriving packet removes a flow from the table.
+//! A flow that is idle or ended *rests*: it is not measured and policies do not count it, but it stays in the table and
+//! becomes open again with its next data. No arriving packet removes a flow from the table.
 //!
-//! A full table makes room for a flow that moves more data than another: resting flows are removed first, then the one
-//! with the least recent data among those examined. One source (an address, of IPv6 a /64) has a limited number of
-//! flows, and makes room among its own. A flow for which there is no room keeps its host's own window, and is counted.
+//! A full table removes a flow for one that moves more data: first resting flows, then, among the flows examined, the
+//! one whose last data is oldest. A source (an IPv4 address or an IPv6 /64) has a limited number of flows; above it,
+//! one of the source's own flows is removed. A flow for which there is no space keeps the host's own window, and is
+//! counted.
 
 use super::clock::Clock;
 use super::handshake::Handshake;
@@ -29,18 +31,18 @@ use std::net::IpAddr;
 /// Limits of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Open and resting flows.
+    /// Maximum number of open and resting flows.
     pub open: usize,
-    /// Of these, flows of one remote address (IPv4) or /64 (IPv6).
+    /// Maximum number of these that have the same remote address (IPv4) or /64 (IPv6).
     pub per_source: usize,
-    /// Unverified peers.
+    /// Maximum number of unverified peers.
     pub unverified: usize,
     /// Time without a packet after which an open flow rests.
     pub idle: Dur,
-    /// Maximum memory of all open flows' measurements; above it the idlest flows are removed.
+    /// Maximum memory of all open flows' measurements. Above it, the flows idle for longest are removed.
     pub budget: Bytes,
-    /// Whether peers must be verified; `false` for captures of one direction and for simulations, where no packets are
-    /// forged.
+    /// Whether peers must be verified. `false` for captures of one direction and for simulations, in which no packets
+    /// are forged.
     pub needs_proof: bool,
 }
 
@@ -59,12 +61,12 @@ impl Default for Limits {
 
 /// Silence after which a flow that seems to have ended rests.
 const LINGER: Dur = Dur::from_millis(500);
-/// Silence after which a flow is removed that the host has closed, or has begun again without response.
+/// Silence after which a flow is removed if the host has closed it, or has started it again without a response.
 const FORGET_CLOSED: Dur = Dur::from_secs(10);
 /// Silence after which a resting flow is removed.
 const FORGET: Dur = Dur::from_secs(3600);
 
-/// Names a measured flow as long as it lives; never another one later.
+/// Identifies a measured flow during its lifetime; it is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId {
     slot: u32,
@@ -81,61 +83,61 @@ pub struct Flow {
     monitor: Monitor,
     usage: Usage,
     is_resting: bool,
-    /// Memory that the table counts for it.
+    /// Memory that the table accounts to the flow.
     bytes: usize,
 }
 
 impl Flow {
-    /// The connection.
+    /// Returns the connection.
     pub fn key(&self) -> &FlowKey {
         &self.key
     }
-    /// Its measurements.
+    /// Returns the flow's measurements.
     pub fn monitor(&self) -> &Monitor {
         &self.monitor
     }
-    /// Time of its last packet, by the table's clock.
+    /// Returns the time of the last packet, by the table's clock.
     pub fn seen(&self) -> Time {
         self.seen
     }
-    /// Whether its sender has finished, or it was reset, as far as known.
+    /// Returns whether, as far as known, the sender has finished or the flow was reset.
     pub fn is_ended(&self) -> bool {
         self.life.seems_over()
     }
-    /// The host begins another connection between the same ends.
+    /// The host starts another connection between the same ends.
     fn begin_anew(&mut self, plan: &Plan) {
         self.life = Life::new();
         self.handshake = Handshake::default();
         self.monitor = Monitor::new(plan);
         self.is_resting = true;
     }
-    /// Called when data moves again.
+    /// Called when data moves again on a resting flow.
     fn wake(&mut self) {
         self.is_resting &= self.life.phase != Phase::Open || self.life.seems_over();
     }
-    /// Records its memory, and returns it.
+    /// Updates the accounted memory, and returns it.
     fn account(&mut self) -> usize {
         self.bytes = size_of::<Flow>() - size_of::<Monitor>() + self.monitor.bytes();
         self.bytes
     }
-    /// Scale of the windows that the managed host advertises, if the handshake was seen.
+    /// Returns the scale of the windows that the managed host advertises, if the handshake was seen.
     pub fn wscale(&self) -> Option<u8> {
         self.handshake.scale()
     }
 }
 
-/// Counts of flows that did not become or stay measured.
+/// Counts of flows that were not measured or whose measurement ended early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Unverified peers removed for others.
+    /// Unverified peers removed in favor of others.
     pub unverified_evicted: u64,
-    /// Flows that went for others that moved more data.
+    /// Flows removed in favor of others that moved more data.
     pub idle_evicted: u64,
-    /// Packets of proven flows that found no room.
+    /// Packets of verified flows for which there was no space.
     pub refused: u64,
-    /// Payload that arrived in them, bytes: not limited by any window.
+    /// Payload that arrived in these packets, bytes; no window limited it.
     pub refused_bytes: u64,
-    /// Open flows that went because all together took too much memory.
+    /// Open flows removed because the memory of all flows exceeded the budget.
     pub budget_evicted: u64,
 }
 
@@ -163,7 +165,7 @@ struct Unverified {
     born: u64,
 }
 
-/// Finds flows, follows their lives, measures them.
+/// Finds flows, tracks their states and measures them.
 #[derive(Debug)]
 pub struct Table {
     limits: Limits,
@@ -171,7 +173,7 @@ pub struct Table {
     clock: Clock,
     now: Time,
     places: HashMap<FlowKey, Place, Keyed>,
-    /// The open flow of the latest packet: an ACK follows its data, and bursts are of one flow.
+    /// The open flow of the latest packet, as a cache: an ACK follows its data, and bursts belong to one flow.
     latest: Option<(FlowKey, u32)>,
     unverified: HashMap<FlowKey, Unverified, Keyed>,
     queue: VecDeque<(FlowKey, u64)>,
@@ -180,16 +182,16 @@ pub struct Table {
     free: Vec<u32>,
     sources: Sources<Keyed>,
     hand: usize,
-    /// Of all open flows.
+    /// Memory accounted to all open flows, bytes.
     bytes: usize,
     counts: Counts,
 }
 
-/// Flows examined to find the least useful one; a full turn takes a few attempts more, each bounded.
+/// Number of flows examined to find the least useful one. A few further attempts examine all flows; each is bounded.
 const MAX_EXAMINED: usize = 32;
 
 impl Table {
-    /// Creates an empty table. `key` should be secret, so that an attacker cannot aim at one bucket.
+    /// Creates an empty table. `key` should be secret, so that an attacker cannot choose flows of the same hash bucket.
     pub fn new(limits: Limits, key: [u8; 16], plan: Plan) -> Table {
         let keyed = || {
             let mut hasher = DefaultHasher::new();
@@ -215,7 +217,7 @@ impl Table {
         }
     }
 
-    /// A packet passes. Returns its flow if data arrived that were measured.
+    /// Processes a packet. Returns its flow if it is an arrival of data that was measured.
     pub fn observe(&mut self, packet: &Packet) -> Option<FlowId> {
         self.now = self.clock.read(packet.at);
         let slot = match self.latest {
@@ -290,7 +292,8 @@ impl Table {
         }
     }
 
-    /// Removes the idlest flows until memory is well within the budget, so that this is rare; `id` stays.
+    /// Removes the flows idle for longest until memory is well below the budget, so that this happens rarely. `id` is
+    /// not removed.
     #[cold]
     fn economise(&mut self, id: FlowId) {
         let mut others: Vec<(Time, FlowId)> =
@@ -315,7 +318,7 @@ impl Table {
                 self.counts.unverified_evicted += 1;
             }
         }
-        // Those that became open are still in the queue.
+        // Peers that became open are still in the queue.
         if self.queue.len() > 2 * self.limits.unverified.max(1) {
             let unverified = &self.unverified;
             self.queue.retain(|(key, born)| unverified.get(key).is_some_and(|peer| peer.born == *born));
@@ -361,7 +364,7 @@ impl Table {
             seen: self.now,
             handshake: peer.handshake,
             monitor: Monitor::new(&self.plan),
-            // The usage is added again with the measurement of this packet.
+            // The usage is added again when this packet is measured.
             usage: Usage::default(),
             is_resting: false,
             bytes: 0,
@@ -376,7 +379,7 @@ impl Table {
         Some(slot)
     }
 
-    /// A slot for a flow from `remote` with this recent usage.
+    /// Returns a slot for a flow from `remote` with this recent usage.
     fn room(&mut self, remote: IpAddr, usage: &Usage) -> Option<u32> {
         let own = self.sources.of(source(remote));
         if own.len() >= self.limits.per_source.max(1) {
@@ -397,7 +400,7 @@ impl Table {
         self.free.pop()
     }
 
-    /// Removes the least useful flow in these slots, if it is less useful than one with `usage`.
+    /// Removes the least useful flow in these slots, if it is less useful than a flow with `usage`.
     fn make_room(&mut self, slots: &[u32], usage: &Usage) -> Option<()> {
         let (now, idle) = (self.now, self.limits.idle);
         let worth = |slot: &u32| {
@@ -407,7 +410,7 @@ impl Table {
             Some((is_live, flow.usage.recent(now), flow.seen, FlowId { slot: *slot, generation: *generation }))
         };
         let (is_live, moved, _, id) = slots.iter().filter_map(worth).min()?;
-        // Twice as much, so that two equal flows do not alternate.
+        // It must have moved twice as much, so that two equal flows do not alternate.
         if is_live && usage.recent(now) <= 2 * moved {
             return None;
         }
@@ -428,7 +431,7 @@ impl Table {
         }
     }
 
-    /// Marks idle and ended flows as resting, and removes those that have rested for long; call it about once per
+    /// Marks idle and ended flows as resting, and removes flows that have rested for long. Call this about once per
     /// second, with the packets' clock.
     pub fn expire(&mut self, at: Time) {
         self.now = self.clock.read(at);
@@ -452,18 +455,18 @@ impl Table {
         }
     }
 
-    /// Whether the table contains this flow, measured, resting or unverified. Its state in the kernel should then be
-    /// preserved.
+    /// Returns whether the table contains this flow (measured, resting or unverified). Its state in the kernel should
+    /// then be preserved.
     pub fn remembers(&self, flow: &FlowKey) -> bool {
         self.places.contains_key(flow)
     }
 
-    /// The flow, if it is measured.
+    /// Returns the flow, if it is measured.
     pub fn get(&self, id: FlowId) -> Option<&Flow> {
         let (generation, flow) = self.slots.get(id.slot as usize)?;
         flow.as_deref().filter(|flow| *generation == id.generation && !flow.is_resting)
     }
-    /// All measured flows.
+    /// Returns all measured flows.
     pub fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
         self.all().filter(|(_, flow)| !flow.is_resting)
     }
@@ -472,7 +475,7 @@ impl Table {
             Some((FlowId { slot: slot as u32, generation: *generation }, flow.as_deref()?))
         })
     }
-    /// Number of resting flows.
+    /// Returns the number of resting flows.
     pub fn resting(&self) -> usize {
         self.all().filter(|(_, flow)| flow.is_resting).count()
     }
@@ -480,11 +483,11 @@ impl Table {
     pub fn fill(&self, id: FlowId, row: &mut Row) -> bool {
         self.get(id).map(|flow| flow.monitor.fill(&self.plan, row)).is_some()
     }
-    /// The table's clock: the time of the latest packet or call of [`Table::expire`]; it never goes back.
+    /// Returns the table's clock: the time of the latest packet or call of [`Table::expire`]. It never goes back.
     pub fn now(&self) -> Time {
         self.now
     }
-    /// Measures for another plan from now on; flows stay, with all but their averages and windows.
+    /// Switches to another plan. Flows stay in the table; their averages and windows are reset.
     pub fn replan(&mut self, plan: Plan) {
         self.plan = plan;
         for (_, flow) in &mut self.slots {
@@ -493,19 +496,19 @@ impl Table {
             }
         }
     }
-    /// The features in rows.
+    /// Returns the plan of the rows.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
-    /// Counts of evictions and rejections.
+    /// Returns the counts of evictions and rejections.
     pub fn counts(&self) -> Counts {
         self.counts
     }
-    /// Memory that the measurements of all open flows take.
+    /// Returns the memory of all open flows' measurements.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.bytes as u64)
     }
-    /// Number of unverified peers in the table.
+    /// Returns the number of unverified peers in the table.
     pub fn unverified(&self) -> usize {
         self.unverified.len()
     }

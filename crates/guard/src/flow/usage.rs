@@ -1,11 +1,11 @@
-//! Recent data of a flow, for choosing among flows when the table is full.
+//! Recent data of a flow, used to choose among flows when the table is full.
 
 use fairweir_units::Time;
 
-/// Data moved 2^30 ns ago, about a second, counts half.
+/// Half-life of the usage: data moved 2^30 ns (about a second) ago counts half.
 const HALF_LIFE_SHIFT: u32 = 30;
 
-/// Payload, halved with every half-life.
+/// Payload bytes, halved after each half-life.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     bytes: u64,
@@ -14,7 +14,7 @@ pub(super) struct Usage {
 
 impl Usage {
     pub(super) fn add(&mut self, payload: u32, now: Time) {
-        // Less than a half-life stays to be counted.
+        // Time less than a half-life remains to be counted.
         if self.halves(now) > 0 {
             (self.bytes, self.at) = (self.recent(now), now);
         }

@@ -1,12 +1,12 @@
 //! Exponentially weighted moving averages: a·new + (1 - a)·old. The first known value is the initial average; unknown
-//! ones change nothing. All averages of a quantity become known at the same time, so they share one flag.
+//! values change nothing. All averages of a quantity become known at the same time, so they share one flag.
 
 use crate::features::{Plan, Smoothed};
 
 /// The averages required by a plan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Averages {
-    /// Per group of the plan: is anything known, and the values.
+    /// For each group of the plan: whether values are known, and the values.
     groups: Vec<(bool, Vec<f64>)>,
 }
 
@@ -15,7 +15,8 @@ impl Averages {
         Averages { groups: plan.averages().iter().map(|group| (false, vec![0.0; group.alphas.len()])).collect() }
     }
 
-    /// Adds the latest arrival's samples; an arrival without a finite sample of a quantity leaves its averages.
+    /// Adds the latest arrival's samples. An arrival without a finite sample of a quantity does not change its
+    /// averages.
     pub(crate) fn update(&mut self, plan: &Plan, sample: impl Fn(Smoothed) -> Option<f64>) {
         for (group, (is_known, values)) in plan.averages().iter().zip(&mut self.groups) {
             let Some(new) = sample(group.of).filter(|v| v.is_finite()) else { continue };

@@ -1,11 +1,11 @@
 //! Loss events and their rate (RFC 5348 §5), at the receiver.
 //!
-//! Losses within one RTT of the first are one event. An interval is the number of segments in sequence space from one
-//! event's first loss to the next's, so retransmissions do not count. Without a loss, the open interval is the only
-//! one.
+//! Losses within one RTT of the first are one event. An interval is the number of segments in sequence space between
+//! the first losses of two consecutive events, so retransmissions do not count. Without a loss, the open interval is
+//! the only interval.
 //!
-//! **Deviation** from the published prototype: weights are those of RFC 5348 §5.4 for any number of intervals (1 for
-//! the younger half, then falling linearly), not 1 - i/n; losses between two batches count.
+//! **Deviation** from the published prototype: for any number of intervals the weights are those of RFC 5348 §5.4 (1
+//! for the more recent half, then decreasing linearly), not 1 - i/n. Losses between two batches count.
 
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
@@ -16,11 +16,11 @@ pub(crate) const MAX_INTERVALS: usize = 16;
 /// The history of loss events.
 #[derive(Clone, Debug, Default)]
 pub struct LossEvents {
-    /// Closed intervals, youngest first, segments.
+    /// Closed intervals, most recent first, segments.
     closed: VecDeque<u64>,
     /// Start times of the events that ended the intervals.
     starts: VecDeque<Time>,
-    /// Start time and place of the current event.
+    /// Start time of the current event, and position of its first loss in sequence space.
     current: Option<(Time, u64)>,
 }
 
@@ -29,8 +29,8 @@ fn weight(i: usize, n: usize) -> f64 {
 }
 
 impl LossEvents {
-    /// The segment at `place` was lost at about `at`; without an RTT every loss is an event of its own. Is it a new
-    /// event?
+    /// Processes the loss of the segment at position `place` at about time `at`; returns whether it starts a new event.
+    /// Without an RTT every loss is a separate event.
     pub fn on_loss(&mut self, at: Time, place: u64, rtt: Option<Dur>) -> bool {
         let (is_new, from) = match self.current {
             None => (true, 0),
@@ -66,7 +66,8 @@ impl LossEvents {
         self.starts.iter().copied()
     }
 
-    /// The rate over the last `n` intervals, when the flow has received `place` segments; unknown before the first.
+    /// Returns the rate over the last `n` intervals after the flow has received `place` segments; unknown before the
+    /// first loss.
     pub fn rate(&self, place: u64, n: usize) -> Option<f64> {
         let open = place.saturating_sub(self.current.map_or(0, |(_, from)| from)) as f64;
         let (mut with_open, mut total) = (open, 1.0);
@@ -103,7 +104,7 @@ mod tests {
         events.on_loss(ms(1021), 200, rtt);
         assert_eq!(events.closed, [100, 100]);
         events.on_loss(ms(2000), 500, rtt);
-        // RFC 5348 §5.4: 300, 100, 100 all weigh 1; the open interval counts once it makes the mean longer.
+        // RFC 5348 §5.4: 300, 100 and 100 all have weight 1. The open interval counts if it makes the mean longer.
         assert_eq!(events.rate(500, 8), Some(3.0 / 500.0));
         assert_eq!(events.rate(1500, 8), Some(4.0 / 1500.0));
     }

@@ -1,4 +1,4 @@
-//! Losses, seen as holes in sequence space.
+//! Losses, detected as holes in sequence space.
 //!
 //! A hole counts as lost when three segments after it have arrived (RFC 5348 §5.1), so small reordering is not a loss.
 //! A hole filled before that is dropped.
@@ -7,26 +7,26 @@ use fairweir_tcp::sequence::distance;
 use fairweir_units::Time;
 use std::collections::VecDeque;
 
-/// Segments after a hole that make it a loss.
+/// Number of segments after a hole that make it a loss.
 const REORDERING: u32 = 3;
-/// Maximum undecided holes; the oldest counts as lost when another appears.
+/// Maximum number of undecided holes. If another one appears, the oldest counts as lost.
 const MAX_HOLES: usize = 8;
-/// A larger step in sequence numbers is another stream or a forgery, not loss: the state is reset.
+/// A larger step in sequence numbers is another stream or a forgery, not a loss; the state is reset.
 const MAX_GAP: u32 = 1 << 28;
 
 /// A hole that counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revealed {
-    /// Segments in it.
+    /// Number of segments in the hole.
     pub segments: u64,
-    /// Place of its first segment in sequence space.
+    /// Position of its first segment in sequence space.
     pub place: u64,
-    /// Arrivals before and after it.
+    /// Times of the arrivals before and after it.
     pub between: (Time, Time),
 }
 
 impl Revealed {
-    /// Expected arrival time of segment `i` of the hole, interpolated between the arrivals around it.
+    /// Returns the expected arrival time of segment `i` of the hole, interpolated between the arrivals around it.
     pub fn at(&self, i: u64) -> Time {
         let (before, after) = self.between;
         before + after.since(before).mul_ratio(i + 1, self.segments + 1)
@@ -41,7 +41,7 @@ struct Hole {
     loss: Revealed,
 }
 
-/// Watches sequence numbers of one direction.
+/// Detects holes in the sequence numbers of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Holes {
     next: Option<u32>,
@@ -52,7 +52,7 @@ pub struct Holes {
 }
 
 impl Holes {
-    /// Processes data; calls back for each hole that now counts. `payload` is above zero.
+    /// Processes data; calls `tell` for each hole that now counts as lost. `payload` is above zero.
     pub fn on_data(&mut self, seq: u32, payload: u32, segs: u32, now: Time, mut tell: impl FnMut(Revealed)) {
         self.mss = self.mss.max(payload.div_ceil(segs));
         let end = seq.wrapping_add(payload);
@@ -113,11 +113,11 @@ impl Holes {
         self.undecided.capacity() * size_of::<Hole>()
     }
 
-    /// Segments up to the highest sequence number, arrived or not.
+    /// Returns the number of segments up to the highest sequence number, arrived or not.
     pub fn place(&self) -> u64 {
         self.place
     }
-    /// Maximum segment so far, bytes of payload.
+    /// Returns the payload of the largest segment so far, bytes.
     pub fn mss(&self) -> u32 {
         self.mss
     }

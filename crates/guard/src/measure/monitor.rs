@@ -1,4 +1,4 @@
-//! One flow's measurements, updated with each arrival.
+//! Measurements of one flow, updated at each arrival.
 
 use super::averages::Averages;
 use super::window::{Ring, Sums};
@@ -7,10 +7,10 @@ use crate::features::Plan;
 use fairweir_tcp::Timestamps;
 use fairweir_units::{Dur, Time};
 
-/// Shorter gaps between arrivals count as this long; clocks and merging make them up.
+/// Minimum gap between arrivals. Shorter gaps are artifacts of clocks and of merging, and count as this long.
 const MIN_GAP: Dur = Dur::from_micros(1);
 
-/// Data that arrive, by the table's clock.
+/// Data that arrives, with the time of the table's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) at: Time,
@@ -21,7 +21,7 @@ pub(crate) struct Arrival {
     pub(crate) timestamps: Option<Timestamps>,
 }
 
-/// The latest arrival, as features see it.
+/// The latest arrival, as the features use it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Latest {
     pub(crate) gap: Option<Dur>,
@@ -47,7 +47,7 @@ pub struct Monitor {
     delivered: Delivered,
 }
 
-/// Acknowledgements of the host: they cannot be forged, and include data that arrives unseen.
+/// The host's acknowledgments. They cannot be forged, and include data whose arrival the guard did not see.
 #[derive(Clone, Copy, Debug, Default)]
 struct Delivered {
     bytes: u64,
@@ -56,10 +56,10 @@ struct Delivered {
     handshake_rtt: Option<Dur>,
 }
 
-/// The RTT assumed for a flow without timestamps and handshake: that of an Internet path. The rate is then limited by
-/// deliveries (`policy::Budgets`).
+/// RTT assumed for a flow without timestamps and handshake: that of an Internet path. Budgets of delivered bytes then
+/// limit the rate (`policy::Budgets`).
 const ASSUMED_RTT: Dur = Dur::from_millis(100);
-/// Time from its first data for which a flow may be without a sample.
+/// Time after the first data for which a flow may lack an RTT sample.
 const MAX_WAIT_FOR_SAMPLE: Dur = Dur::from_millis(200);
 
 impl Monitor {
@@ -79,7 +79,7 @@ impl Monitor {
         }
     }
 
-    /// The host acknowledges `newly` more bytes.
+    /// Processes an acknowledgment by the host of `newly` more bytes.
     pub(crate) fn on_acknowledged(&mut self, newly: u32, now: Time, handshake_rtt: Option<Dur>) {
         if newly > 0 {
             self.delivered.bytes += u64::from(newly);
@@ -105,7 +105,7 @@ impl Monitor {
         let (mut lost, latest_rtt, events) = (0, self.rtt.latest(), &mut self.events);
         self.holes.on_data(arrival.seq, arrival.payload, arrival.segs, now, |hole| {
             lost += hole.segments;
-            // A hole is as many losses as segments; more than one RTT of them make more than one event.
+            // Each segment of a hole is a loss. Holes longer than one RTT are more than one event.
             for i in [0, hole.segments - 1] {
                 events.on_loss(hole.at(i), hole.place + i, latest_rtt);
             }
@@ -136,69 +136,70 @@ impl Monitor {
         self.averages = averages;
     }
 
-    /// Memory in bytes.
+    /// Returns the memory, bytes.
     pub fn bytes(&self) -> usize {
         let heap =
             [self.ring.bytes(), self.rtt.bytes(), self.holes.bytes(), self.events.bytes(), self.averages.bytes()];
         size_of::<Monitor>() + heap.into_iter().sum::<usize>()
     }
 
-    /// Since the first data, up to the latest.
+    /// Returns the time from the first to the latest data.
     pub fn age(&self) -> Dur {
         self.began.map_or(Dur::ZERO, |(began, _)| self.sums.at.since(began))
     }
-    /// Arrival time of the latest data, by the table's clock.
+    /// Returns the arrival time of the latest data, by the table's clock.
     pub fn latest_at(&self) -> Time {
         self.sums.at
     }
-    /// Segments up to the highest sequence number, arrived or not.
+    /// Returns the number of segments up to the highest sequence number, arrived or not.
     pub fn place(&self) -> u64 {
         self.holes.place()
     }
-    /// Mean bytes on the link of a segment; unknown before the first.
+    /// Returns the mean number of bytes of a segment on the link; unknown before the first segment.
     pub fn wire_per_segment(&self) -> Option<f64> {
         (self.sums.segs > 0).then(|| self.sums.wire as f64 / self.sums.segs as f64)
     }
-    /// Its loss events.
+    /// Returns the loss events.
     pub fn events(&self) -> &LossEvents {
         &self.events
     }
-    /// RTT by timestamps.
+    /// Returns the RTT measured by timestamps.
     pub fn rtt(&self) -> &RttMeter {
         &self.rtt
     }
-    /// The RTT for computing windows at `now`: the latest sample; before the first, the handshake's; and without
-    /// samples for long, an assumed one.
+    /// Returns the RTT for computing windows at `now`: the latest sample; before the first sample, the handshake's RTT;
+    /// after a long time without samples, an assumed RTT.
     pub fn window_rtt(&self, now: Time) -> Option<Dur> {
         let is_overdue = self.delivered.since.is_some_and(|since| now.since(since) >= MAX_WAIT_FOR_SAMPLE);
         self.rtt.latest().or(self.delivered.handshake_rtt).or(is_overdue.then_some(ASSUMED_RTT))
     }
-    /// Time when data last arrived, or the host acknowledged data that arrived unseen; `None` before the first.
+    /// Returns the time when data last arrived, or when the host last acknowledged data whose arrival was not seen;
+    /// `None` before the first.
     pub fn active_at(&self) -> Option<Time> {
         let seen = (self.payload > 0).then_some(self.sums.at);
         seen.max(self.delivered.since.map(|_| self.delivered.at))
     }
-    /// Bytes that the host has acknowledged since the flow is measured.
+    /// Returns the number of bytes that the host has acknowledged since measurement began.
     pub fn delivered(&self) -> u64 {
         self.delivered.bytes
     }
-    /// Maximum segment so far, bytes of payload.
+    /// Returns the payload of the largest segment so far, bytes.
     pub fn mss(&self) -> u32 {
         self.holes.mss()
     }
-    /// Payload that has arrived, retransmissions too, bytes.
+    /// Returns the payload that has arrived, including retransmissions, bytes.
     pub fn payload(&self) -> u64 {
         self.payload
     }
-    /// Segments declared lost so far.
+    /// Returns the number of segments declared lost so far.
     pub fn lost(&self) -> u64 {
         self.sums.lost
     }
-    /// Loss event rate over the last `n` intervals.
+    /// Returns the loss event rate over the last `n` intervals.
     pub fn loss_event_rate(&self, n: usize) -> Option<f64> {
         self.events.rate(self.holes.place(), n)
     }
-    /// The plan's window number `index`; unknown until the flow has lived as long.
+    /// Returns the plan's window at `index`; unknown until the flow is at least as old as the window is long.
     pub fn window(&self, plan: &Plan, index: usize) -> Option<Window> {
         let length = self.rtt.min()? * u64::from(plan.windows()[index]);
         if self.age() < length { None } else { self.ring.window(index, &self.sums) }

@@ -1,17 +1,18 @@
-//! The RTT at the receiver, by timestamps, with one definition for every use:
+//! The RTT at the receiver, measured by timestamps, with one definition for all uses.
 //!
-//! the time from the *first* departure with a TSval to the *first* arrival that echoes it. Other departures of the same
-//! tick or other echoes give no sample. So a sample is never below the path's RTT; an idle sender makes it longer,
-//! which does not affect the minimum.
+//! A sample is the time from the *first* departure with a TSval to the *first* arrival that echoes it. Other departures
+//! of the same tick and other echoes give no sample. A sample is therefore never below the path's RTT. An idle sender
+//! makes it longer, which does not affect the minimum.
 //!
-//! **Deviation** from the published prototype: it kept the last departure (too short) and read every later echo of
-//! a tick as a longer RTT.
+//! **Deviation** from the published prototype: the prototype used the last departure (a sample too short) and took
+//! every later echo of a tick as a longer RTT.
 
 use fairweir_tcp::sequence::distance;
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 
-/// Maximum departures that wait for their echo. At the limit, new ones are ignored until old ones are echoed.
+/// Maximum number of departures that wait for their echo. At the limit, new departures are ignored until old ones are
+/// echoed.
 const MAX_WAITING: usize = 256;
 /// Maximum time of an echo: twice the maximum segment lifetime of Linux.
 const MAX_RTT: Dur = Dur::from_secs(120);
@@ -26,7 +27,7 @@ pub struct RttMeter {
 }
 
 impl RttMeter {
-    /// A packet with this TSval leaves.
+    /// Processes a departing packet with this TSval.
     pub fn on_departure(&mut self, tsval: u32, now: Time) {
         if self.newest.is_some_and(|newest| distance(newest, tsval) <= 0) {
             return;
@@ -63,11 +64,11 @@ impl RttMeter {
         self.waiting.capacity() * size_of::<(u32, Time)>()
     }
 
-    /// The last sample.
+    /// Returns the last sample.
     pub fn latest(&self) -> Option<Dur> {
         self.latest
     }
-    /// The minimum sample over the flow's lifetime.
+    /// Returns the minimum sample over the flow's lifetime.
     pub fn min(&self) -> Option<Dur> {
         self.min
     }

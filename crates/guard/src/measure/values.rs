@@ -9,7 +9,7 @@ fn fraction(lost: u64, arrived: u64) -> f64 {
 }
 
 impl Monitor {
-    /// Writes the plan's features as of the latest arrival.
+    /// Writes the plan's features at the latest arrival.
     pub fn fill(&self, plan: &Plan, row: &mut Row) {
         for (slot, cell) in plan.cells().iter().enumerate() {
             let value = match *cell {
@@ -26,7 +26,7 @@ impl Monitor {
     pub(crate) fn sample(&self, of: Smoothed) -> Option<f64> {
         match of {
             Smoothed::Rtt | Smoothed::RttRatio if self.latest.rtt.is_none() => None,
-            // No loss at this packet: the published features take 1, where the formula would be infinite.
+            // Without a loss at this packet, the published features use 1, where the formula would be infinite.
             Smoothed::InvSqrtLossRate => Some(match self.loss_rate() {
                 p if p > 0.0 => 1.0 / p.sqrt(),
                 _ => 1.0,

@@ -1,26 +1,26 @@
-//! Sliding windows of several lengths over one ring of prefix sums, O(1) per packet.
+//! Sliding windows of several lengths over one ring of prefix sums, in O(1) time per packet.
 //!
-//! A window of length d at time t begins with the first kept packet that came at t - d or later; its sums are over the
-//! packets after that one, up to the current. It is unknown if it has fewer than two packets.
+//! A window of length d at time t begins with the first stored packet that arrived at t - d or later. Its sums are over
+//! the packets after that packet, up to the current one. The window is unknown if it has fewer than two packets.
 
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 
-/// Maximum packets stored. At the limit every second one is dropped, and from then on only every second one stored:
-/// windows may then begin one stored packet late, at most 1/1,024 of the longest window, and memory stays bounded. When
-/// few are stored, every one is stored again.
+/// Maximum number of packets stored. At the limit, every second packet is dropped, and from then on only every second
+/// packet is stored. Windows may then begin one stored packet late, at most 1/1,024 of the longest window, and memory
+/// stays bounded. When few packets are stored, every packet is stored again.
 const MAX_KEPT: usize = 2048;
-/// Maximum packets stored while no window has a length.
+/// Maximum number of packets stored while the lengths of windows are unknown.
 const MAX_KEPT_BEFORE: usize = 64;
 
-/// Sums since the flow began.
+/// Sums since the flow began, up to a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub(crate) at: Time,
     pub(crate) wire: u64,
     pub(crate) segs: u64,
     pub(crate) lost: u64,
-    /// ns
+    /// Sum of RTT samples, ns.
     pub(crate) rtt_sum: u64,
     pub(crate) rtts: u64,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Sums {
 /// Content of a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// From its first packet to the current one.
+    /// Time from its first packet to the current one.
     pub span: Dur,
     /// Bytes on the link after the first packet.
     pub wire: u64,
@@ -54,7 +54,7 @@ impl Ring {
         Ring { kept: VecDeque::new(), starts: vec![0; windows], every: 1, seen: 0 }
     }
 
-    /// Adds the current packet. `lengths` are those of the windows, longest first, if they have any yet.
+    /// Adds the current packet. `lengths`: the lengths of the windows, longest first, if they are known.
     pub(crate) fn push(&mut self, sums: Sums, lengths: Option<impl Iterator<Item = Dur>>) {
         let most = if lengths.is_some() { MAX_KEPT } else { MAX_KEPT_BEFORE };
         if self.kept.len() >= most {
@@ -69,7 +69,7 @@ impl Ring {
                 *start += 1;
             }
         }
-        // Packets no longer in any window.
+        // Packets that are no longer in any window.
         let unused = self.starts.first().copied().unwrap_or(self.kept.len());
         if unused > 0 {
             self.kept.drain(..unused);
@@ -90,7 +90,8 @@ impl Ring {
         self.every *= 2;
     }
 
-    /// Stores more of the packets, or frees memory, when few are stored; amortised by the work that it undoes.
+    /// Stores a larger fraction of packets, or frees memory, when few are stored. The cost is amortized over the work
+    /// that it undoes.
     fn relax(&mut self) {
         if self.every > 1 && self.kept.len() < MAX_KEPT / 4 {
             self.every /= 2;
@@ -105,7 +106,7 @@ impl Ring {
         self.kept.capacity() * size_of::<Sums>() + self.starts.capacity() * size_of::<usize>()
     }
 
-    /// The window whose length stood at `index`, ending with the packet of `now`.
+    /// Returns the window whose length was at `index`, ending with the packet of `now`.
     pub(crate) fn window(&self, index: usize, now: &Sums) -> Option<Window> {
         let first = self.kept.get(self.starts[index])?;
         let segs = now.segs - first.segs;
@@ -155,7 +156,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-        /// Time would depend on the machine: the test counts the entries visited.
+        /// Time would depend on the machine, so the test counts the entries visited.
         #[test]
         fn a_packet_costs_no_more_when_there_are_many(
             bursts in proptest::collection::vec((1u64..600, prop_oneof![Just(0u64), 1u64..100, 1_000u64..100_000]), 1..24),

@@ -1,19 +1,19 @@
-//! Enforces a flow's rate for any RTT that its sender claims: the bytes that the host acknowledges are compared with
-//! the rate, and while they exceed it the window shrinks.
+//! Enforces a flow's rate for any RTT that its sender claims. The bytes that the host acknowledges are compared with
+//! the rate; while they exceed it, the window is reduced.
 //!
-//! A window is rate times RTT, and a sender can make the RTT arbitrarily long, by echoing timestamps late. It cannot
-//! make the host acknowledge data that has not arrived. So with a budget that fills at the rate `L` and is spent by
-//! deliveries,
+//! A window is rate times RTT, and a sender can claim an arbitrarily long RTT by echoing timestamps late. It cannot
+//! make the host acknowledge data that has not arrived. The budget therefore fills at the rate `L` and is spent by
+//! deliveries:
 //!
 //! ```text
 //! window = L · RTT · min(1.1, 1 + budget / (L · RECOVERY))
 //! ```
 //!
-//! at least two segments; and a pace of the same share of `L`, at least a tenth (`crate::Pace`), where two segments an
-//! RTT are more. Derivation: budget(T) = budget(0) + L · T - delivered(T), as long as no bound cuts it off. Above, the
-//! credit cuts off only what a flow does not use. Below, the window is at its minimum from -L · RECOVERY on, so that
-//! the budget grows where two segments an RTT are less than L. So over a time T no more is delivered than L · T, the
-//! credit, and what the debt at its end amounts to.
+//! The window is at least two segments. If two segments per RTT exceed `L`, a pace (`crate::Pace`) applies the same
+//! factor to `L`, with a minimum of a tenth. Derivation: budget(T) = budget(0) + L · T - delivered(T), unless a bound
+//! cuts it off. The upper bound (the credit) cuts off only what a flow does not use. Below -L · RECOVERY the window is
+//! at its minimum, so the budget grows if two segments per RTT are less than L. Over a time T, therefore, at most L · T
+//! plus the credit plus the debt at the end is delivered.
 
 use super::{Decision, View, Why};
 use crate::flow::FlowId;
@@ -21,23 +21,23 @@ use crate::window::WindowTarget;
 use fairweir_units::{Dur, Time};
 use std::collections::HashMap;
 
-/// Overdraft of a budget, as time at the rate, from which the window is the minimum.
+/// Debt, as time at the rate, at which the window reaches its minimum.
 const RECOVERY: Dur = Dur::from_millis(500);
 /// Upper bound on the factor by which rounding and delayed ACKs make a flow slower than its window allows.
 const MAX_SHARE: f64 = 1.1;
-/// Minimum share of the rate of a flow with an overdrawn budget.
+/// Minimum pace of a flow with an overdrawn budget, as a fraction of its rate.
 const MIN_PACE: f64 = 0.1;
-/// Credit for bursts, in time at the rate, in addition to one window, as arrivals come by windows. It also makes up for
-/// rounding, delayed ACKs and samples of the RTT that are below its mean.
+/// Maximum credit for bursts, as time at the rate, in addition to one window, because data arrives in windows. It also
+/// compensates for rounding, delayed ACKs and RTT samples below the mean.
 const CREDIT: Dur = Dur::from_millis(100);
-/// More is not remembered, of the rate.
+/// Maximum debt, as time at the rate.
 const MAX_DEBT: Dur = Dur::from_secs(2);
-/// Decisions from the first one on that nothing is counted in: what was promised before is still to come.
+/// Number of initial decisions during which deliveries are not counted, because data promised before is still to come.
 const GRACE: u32 = 4;
-/// Maximum growth of the RTT that windows follow between decisions, and not while the budget is overdrawn.
+/// Maximum growth between decisions of the RTT used for windows. While the budget is overdrawn, this RTT does not grow.
 const GROWTH: (u64, u64) = (5, 4);
 
-/// Budgets of flows that are held to a rate.
+/// Budgets of flows that are limited to a rate.
 #[derive(Debug, Default)]
 pub(crate) struct Budgets {
     flows: HashMap<FlowId, Budget>,
@@ -45,25 +45,25 @@ pub(crate) struct Budgets {
 
 #[derive(Clone, Copy, Debug)]
 struct Budget {
-    /// Bytes; below zero if more was delivered than the rate allows.
+    /// Balance, bytes; negative if more was delivered than the rate allows.
     balance: f64,
     delivered: u64,
     /// Mbit/s
     level: f64,
     rtt: Dur,
-    /// Bytes given last.
+    /// The last window, bytes.
     window: u64,
     at: Time,
     age: u32,
 }
 
-/// Bytes of `mbps` in `span`.
+/// Returns the bytes at rate `mbps` in `span`.
 fn bytes(mbps: f64, span: Dur) -> f64 {
     mbps * span.as_secs_f64() * 1e6 / 8.0
 }
 
 impl Budgets {
-    /// Hold the flow of `view` to `mbps`, for `why`.
+    /// Limit the flow of `view` to `mbps`, with the reason `why`.
     pub(crate) fn hold(&mut self, mbps: f64, view: &View<'_>, now: Time, why: Why) -> Decision {
         let Some(rtt) = view.rtt() else { return Decision::hold(mbps, view, why) };
         let delivered = view.monitor.delivered();
@@ -129,7 +129,8 @@ mod tests {
     use crate::{Limits, Table};
     use proptest::prelude::*;
 
-    /// A sender that uses its whole window, on a path of `rtt`, and claims an RTT of `claims`; Mbit/s for each second.
+    /// A sender that uses its whole window on a path of RTT `rtt`, and claims an RTT of `claims`. Returns its rate in
+    /// Mbit/s for each second.
     fn rates(mbps: f64, rtt: Dur, seconds: u64, mut claims: impl FnMut(Time) -> Dur) -> Vec<f64> {
         let key = FlowKey::new("10.0.0.1:1".parse().unwrap(), "192.0.2.1:443".parse().unwrap(), 0);
         let (labels, every) = (Labels::default(), Dur::from_millis(100));

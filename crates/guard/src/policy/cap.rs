@@ -1,4 +1,4 @@
-//! A rate that a service's flows may not exceed together; capacity left by one of them goes to the others.
+//! A rate that a service's flows together may not exceed. Capacity that one flow does not use goes to the others.
 
 use super::budget::Budgets;
 use super::group::{group_by, named};
@@ -12,10 +12,10 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapRule {
-    /// Which flows share the rate.
+    /// Grouping of the flows that share the rate.
     #[serde(default)]
     pub group: Group,
-    /// Only the service of this name; each service if absent.
+    /// Apply only to the service of this name; to each service if absent.
     pub service: Option<String>,
     /// Maximum rate of payload.
     #[serde(deserialize_with = "super::config::rate")]
@@ -36,7 +36,7 @@ impl Rule for CapRule {
     }
 }
 
-/// Holds services to configured rates.
+/// Limits services to configured rates.
 #[derive(Debug)]
 pub struct Cap {
     rule: CapRule,

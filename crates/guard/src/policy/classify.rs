@@ -1,24 +1,24 @@
-//! Whether a flow takes more or less than its receiver's target.
+//! Classification of a flow by its rate relative to its target.
 
 use crate::features::Feature;
 use std::fmt::Debug;
 
-/// A flow's rate against its target B/N (CMU-CS-24-129, equation 1), the better class first.
+/// A flow's rate relative to its target B/N (CMU-CS-24-129, equation 1), the lowest rate first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Under 0.9 of it.
+    /// Below 0.9 of the target.
     Below,
-    /// Within 10 % of it.
+    /// Within 10 % of the target.
     Near,
-    /// Over 1.1 of it.
+    /// Above 1.1 of the target.
     Above,
 }
 
 /// A trained model, or another classifier.
 pub trait Classify: Debug + Send {
-    /// The features that it needs; rows have this order.
+    /// Returns the features that it needs; rows have this order.
     fn features(&self) -> Vec<Feature>;
 
-    /// A class for each of `rows`, in their order.
+    /// Returns a class for each of `rows`, in the same order.
     fn classify(&self, rows: &[&[Option<f64>]]) -> Vec<Class>;
 }

@@ -1,4 +1,4 @@
-//! Policies in a file: each table is a policy, all of them apply, the minimum window counts.
+//! Policies in a file. Each table is a policy; all of them apply, and the smallest window counts.
 
 use super::{Config, Group};
 use fairweir_units::{Hint, ParseError, Rate};
@@ -14,7 +14,7 @@ use std::fmt;
 pub struct ConfigError {
     /// Counted from 1.
     pub line: usize,
-    /// The table or key with the error, such as `cap[0].rate`, if it is in one.
+    /// The table or key with the error, such as `cap[0].rate`; `None` if the error is outside of tables.
     pub key: Option<String>,
     /// The reason, one line.
     pub reason: String,
@@ -96,7 +96,7 @@ fn factor<'de, D: Deserializer<'de>>(from: D, range: (f64, f64)) -> Result<f64, 
         .ok_or_else(|| D::Error::custom(format!("factor `{factor}` must lie between {low} and {high}")))
 }
 
-/// A ratio of RTTs, 1 included.
+/// A ratio of RTTs, at least 1.
 pub(crate) fn idle<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let ratio = f64::deserialize(from)?;
     (1.0..10.0)
@@ -105,12 +105,12 @@ pub(crate) fn idle<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> 
         .ok_or_else(|| D::Error::custom(format!("ratio `{ratio}` must be from 1 to less than 10")))
 }
 
-/// A factor that makes smaller.
+/// A factor below 1.
 pub(crate) fn decrease<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     factor(from, (0.0, 1.0))
 }
 
-/// A factor that makes larger.
+/// A factor above 1.
 pub(crate) fn increase<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     factor(from, (1.0, 10.0))
 }

@@ -1,5 +1,5 @@
-//! FlowPolicy: a classifier determines which flows take too much; their rate is reduced and increased by factors until
-//! they are near their target (CMU-CS-24-129 §5.3).
+//! FlowPolicy: a classifier determines which flows exceed their target. Their rate is decreased and increased by
+//! factors until they are near the target (CMU-CS-24-129 §5.3).
 //!
 //! ```text
 //! above  target = decrease · throughput      decrease = 0.8
@@ -7,17 +7,18 @@
 //! near   as it is
 //! ```
 //!
-//! On an idle path (no loss in the window, an RTT of less than `idle` = 1.05 times the least) every flow counts as
-//! below: without a queue no flow of any class harms others.
+//! On an idle path (no loss in the window, RTT below `idle` = 1.05 times the minimum) every flow counts as below its
+//! target: without a queue no flow harms others.
 //!
-//! A flow that was never above is never limited. A decision is based on the classes of all rows since the last one (the
-//! most frequent, ties to the worse), and comes once per 8 minimum RTTs and an RTT: what throughput is measured over,
-//! after the window that it follows has had its effect.
+//! A flow that was never above its target is never limited. A decision uses the classes of all rows since the previous
+//! decision: the most frequent class, or the highest of equally frequent ones. Decisions are 8 minimum RTTs plus an RTT
+//! apart: throughput is measured over 8 minimum RTTs, after the previous window has taken effect.
 //!
-//! **Deviations** from the published prototype: steps down of 0.8 for all (there 0.57, and 0.8 for Reno against Cubic),
-//! which cost less of the link; idle paths; growth starts from what arrives, so a target never runs away from a flow
-//! that does not use it, and a flow that leaves half of its window unused for several decisions is released; no
-//! throughput, no decision; at least two segments instead of 2,000 bytes.
+//! **Deviations** from the published prototype: the rate decreases by a factor of 0.8 for all flows (prototype: 0.57,
+//! and 0.8 for Reno against Cubic), which leaves less of the link unused. Idle paths are detected. Increases start from
+//! the measured throughput, so the target of a flow that does not use it does not grow without bound. A flow that
+//! leaves half of its window unused for several decisions is released. Without a measured throughput there is no
+//! decision. A window is at least two segments, not 2,000 bytes.
 
 use super::share::THROUGHPUT;
 use super::{Class, Classify, Decision, Group, ModelError, Policy, Rule, View, Why};
@@ -27,12 +28,12 @@ use fairweir_units::{Dur, Time};
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 
-/// A flow that uses less of its target is not held back by it.
+/// A flow that uses less than this fraction of its target is not limited by it.
 const MIN_USED_SHARE: f64 = 0.5;
-/// Decisions without using it after which a flow is released.
+/// Number of consecutive decisions with an unused target after which a flow is released.
 const MAX_UNUSED_DECISIONS: u32 = 4;
 
-/// A model and the response to its classes.
+/// A model, and the response to its classes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowConfig {
@@ -69,7 +70,7 @@ impl Rule for FlowConfig {
 }
 
 impl FlowConfig {
-    /// The defaults with `model`.
+    /// Returns the default configuration with `model`.
     pub fn with_model(model: &str) -> FlowConfig {
         FlowConfig { model: model.to_owned(), decrease: decrease(), increase: increase(), idle: idle() }
     }
@@ -83,7 +84,7 @@ fn increase() -> f64 {
     1.3
 }
 
-/// At 20 ms the ms ticks of timestamps alone are 1.05.
+/// With an RTT of 20 ms, the 1 ms ticks of timestamps alone cause a ratio of 1.05.
 fn idle() -> f64 {
     1.05
 }
@@ -104,7 +105,7 @@ pub struct FlowPolicy {
 /// State of a flow.
 #[derive(Clone, Debug)]
 struct Held {
-    /// Mbit/s, if it is limited.
+    /// The target, Mbit/s, if the flow is limited.
     target: Option<f64>,
     /// Rows per class since the last decision.
     votes: [u32; 3],
@@ -119,7 +120,7 @@ impl Held {
         Held { target: None, votes: [0; 3], decided: now, class: None, unused: 0 }
     }
 
-    /// The most frequent class; of equally frequent ones the one furthest above the target.
+    /// Returns the most frequent class; of equally frequent classes, the highest above the target.
     fn verdict(&self) -> Option<Class> {
         let classes = [Class::Below, Class::Near, Class::Above];
         let votes = classes.into_iter().zip(self.votes).filter(|(_, votes)| *votes > 0);
@@ -176,7 +177,7 @@ impl FlowPolicy {
         held.decision(view)
     }
 
-    /// A flow without data keeps its last decision, and is judged again when data comes.
+    /// A flow without data keeps its last decision, and is classified again when data arrives.
     fn idle(&mut self, now: Time, view: &View<'_>) -> Decision {
         let held = self.flows.entry(view.id).or_insert_with(|| Held::new(now));
         held.votes = [0; 3];
@@ -193,7 +194,7 @@ impl Policy for FlowPolicy {
     }
 
     fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision> {
-        // The last measurements of an idle flow are outdated, and it takes no share.
+        // An idle flow's last measurements are outdated, and it takes no share.
         let active = || flows.iter().filter(|view| !view.is_idle(now));
         let rows: Vec<&[Option<f64>]> = active().map(|view| &view.values[OWN.len()..]).collect();
         let mut classes = self.classifier.classify(&rows).into_iter().peekable();

@@ -19,9 +19,9 @@ pub enum Group {
     Prefix,
     /// By the sender's port: 443 for all flows from web servers.
     RemotePort,
-    /// By our port: for a host that is uploaded to.
+    /// By the local port: for a host that receives uploads.
     LocalPort,
-    /// By the sender's DNS name; nameless ones by address.
+    /// By the sender's DNS name; flows without a name by address.
     Name,
     /// By control group; flows without one by address.
     Cgroup,
@@ -91,7 +91,7 @@ pub(crate) fn named(group: Group, name: Option<&str>, view: &View<'_>) -> Option
     name.is_none_or(|name| name == service.to_string()).then_some(service)
 }
 
-/// Indices in `flows` of the members of each service; flows without one are excluded.
+/// Returns the indices in `flows` of the members of each service; flows without a service are excluded.
 pub(crate) fn group_by(
     flows: &[View<'_>],
     service: impl Fn(&View<'_>) -> Option<Service>,

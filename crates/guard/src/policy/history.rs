@@ -1,4 +1,4 @@
-//! Decisions about a flow, for display: only changes in kind are stored.
+//! History of the decisions about a flow, for display. Only changes of the kind of decision are stored.
 
 use super::Decision;
 use fairweir_units::Time;
@@ -12,8 +12,8 @@ const REMEMBERED: usize = 20;
 pub struct History(VecDeque<(Time, Decision)>);
 
 impl History {
-    /// Whether this is another kind of decision than the latest: held or not, or for another reason. Of the same kind
-    /// only the latest is stored, with the time of the first.
+    /// Stores a decision and returns whether its kind differs from the latest: limited or not, or another reason. Of
+    /// consecutive decisions of the same kind, only the latest is stored, with the time of the first.
     pub fn remember(&mut self, now: Time, decision: &Decision) -> bool {
         if let Some((_, latest)) = self.0.back_mut()
             && is_alike(latest, decision)
@@ -33,7 +33,7 @@ impl History {
         self.0.back().map(|(_, decision)| decision)
     }
 
-    /// Since when each was in force, the oldest first.
+    /// Returns the decisions, oldest first, with the time from which each was in force.
     pub fn iter(&self) -> impl Iterator<Item = (Time, &Decision)> {
         self.0.iter().map(|(since, decision)| (*since, decision))
     }

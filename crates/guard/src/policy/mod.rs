@@ -1,5 +1,5 @@
-//! A receiver's policies: from measurements to a window for each flow, with a reason. Pure: packets, clock and names of
-//! flows are inputs; the decision is the only output.
+//! A receiver's policies: they compute a window for each flow from its measurements, with a reason. Packets, the clock
+//! and names of flows are inputs; the decisions are the only output.
 //!
 //! ```
 //! use fairweir_guard::policy::{Config, Policies};
@@ -42,9 +42,10 @@ use crate::window::WindowTarget;
 use fairweir_units::{Dur, Time};
 use std::fmt::Debug;
 
-/// Between decisions (CMU-CS-24-129 §3.3.2).
+/// Time between decisions (CMU-CS-24-129 §3.3.2).
 pub const DECIDE_EVERY: Dur = Dur::from_millis(100);
-/// Segments seen so far may have been small writes; two of these must always fit, so that no sender waits for a timer.
+/// Minimum MSS assumed for windows, as the segments so far may have been small writes. Two segments of this size always
+/// fit, so that no sender waits for a timer.
 const ETHERNET_MSS: u32 = 1460;
 
 /// A policy's decision on one flow.
@@ -59,13 +60,13 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// The host's own window applies.
+    /// Creates the decision that the host's own window applies.
     pub fn release(why: Why) -> Decision {
         Decision { window: None, rate_mbps: None, why }
     }
 
-    /// Limits the flow to `rate_mbps` at its present RTT, queues included, as the window limits inflight; the minimum
-    /// RTT would give less than the rate whenever there is a queue.
+    /// Limits the flow to `rate_mbps` at its present RTT, including queueing delay, because the window limits inflight.
+    /// With the minimum RTT, the flow would be slower than the rate whenever there is a queue.
     pub fn hold(rate_mbps: f64, view: &View<'_>, why: Why) -> Decision {
         match view.rtt() {
             Some(rtt) => {
@@ -80,17 +81,17 @@ impl Decision {
 
 /// A receiver's rate policy.
 pub trait Policy: Debug + Send {
-    /// The features that it needs of each flow; [`View::values`] have this order.
+    /// Returns the features that the policy needs of each flow; [`View::values`] have the same order.
     fn features(&self) -> Vec<Feature>;
 
-    /// One decision for each of `flows`, in their order. To be called again every [`DECIDE_EVERY`] or so with a `now`
-    /// that does not decrease; the state of missing flows is dropped.
+    /// Returns one decision for each of `flows`, in the same order. Call this about every [`DECIDE_EVERY`] with a `now`
+    /// that does not decrease. The state of flows that are not in `flows` is dropped.
     fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision>;
 }
 
-/// A table of a policy file: in the file of its policy.
+/// A table of a policy file. It is defined in the file of its policy.
 pub trait Rule: Debug {
-    /// Builds the policy; it takes the `classifier` if it needs one.
+    /// Builds the policy. It takes the `classifier` if it needs one.
     ///
     /// # Errors
     /// [`ModelError::Missing`] if it needs one and there is none.
@@ -99,7 +100,8 @@ pub trait Rule: Debug {
     /// Returns how the policy groups flows into services, if it does.
     fn group(&self) -> Option<Group>;
 
-    /// Whether it needs a classifier; such a policy comes first, so that its reason stands where windows are equal.
+    /// Whether the policy needs a classifier. Such a policy comes first, so that its reason is reported if windows are
+    /// equal.
     fn has_model(&self) -> bool {
         false
     }
@@ -110,7 +112,7 @@ pub trait Rule: Debug {
         Self: Sized;
 }
 
-/// The modules of the listed policies, the file that has their tables, and its rules.
+/// Declares the modules of the listed policies, the configuration file with their tables, and its rules.
 macro_rules! policies {
     ($($(#[$attribute:meta])* $name:ident: $Many:ident<$Rule:ident>;)*) => {
         $($(#[$attribute])* mod $name;)*
@@ -143,7 +145,7 @@ macro_rules! policies {
     };
 }
 
-// To add a policy: a file with its table, which implements `Rule`, and a line here.
+// To add a policy: write a file with its table, which implements `Rule`, and add a line here.
 policies! {
     /// Services as one Reno flow each.
     service: Option<ServiceConfig>;

@@ -1,4 +1,4 @@
-//! rLEDBAT: background flows that step back when a queue builds up, held at the receiver (RFC 9840).
+//! rLEDBAT: background flows that yield when a queue builds up, limited by the receiver (RFC 9840).
 //!
 //! The window is LEDBAT++'s (draft-irtf-iccrg-ledbat-plus-plus), W in segments, q = RTT - minimum RTT, T = 60 ms:
 //!
@@ -8,15 +8,15 @@
 //! q < T, per RTT                 W += GAIN
 //! otherwise, per RTT             W += max(GAIN - W (q/T - 1), -W/2)
 //! loss, once per RTT             W /= 2
-//! slowdown                       W = 2 for 2 RTTs, then slow start to where it was; as often as leaves 9/10 of the
-//! time
+//! slowdown                     W = 2 for 2 RTTs, then slow start up to the earlier W; 1/10 of the time in total
 //! ```
 //!
-//! Arrivals stand for ACKs, whose effect a receiver does not see. Promises are not withdrawn: [`crate::Promise`]
-//! ensures that at each ACK.
+//! Arrivals of data replace ACKs, whose effect a receiver does not see. Promised windows are not withdrawn:
+//! [`crate::Promise`] ensures this at each ACK.
 //!
-//! **Deviations**: decisions come about every 100 ms, not with each segment, and move W by what arrived since; q is
-//! from the mean RTT of the last minimum RTT; the minimum is the flow's, not of the last ten minutes.
+//! **Deviations**: decisions are made about every 100 ms, not for each segment, and change W according to the arrivals
+//! since the previous decision. q is computed from the mean RTT of the last minimum RTT. The minimum RTT is over the
+//! flow's lifetime, not over the last ten minutes.
 
 use super::group::named;
 use super::{Classify, Decision, Group, ModelError, Policy, Rule, View, Why};
@@ -30,9 +30,9 @@ use std::collections::{HashMap, HashSet};
 const TARGET: Dur = Dur::from_millis(60);
 const MAX_GAIN_DIVISOR: f64 = 16.0;
 const MIN_SEGMENTS: f64 = 2.0;
-/// Queueing delay that ends the first slow start, of the target.
+/// Queueing delay that ends the first slow start, as a fraction of the target.
 const EXIT: f64 = 0.75;
-/// RTTs that a slowdown lasts, and its wait after the first slow start.
+/// Duration of a slowdown, and time from the end of the first slow start to the first slowdown, in RTTs.
 const SLOWDOWN_RTTS: u64 = 2;
 /// A slowdown and the ramp after it take a tenth of the time.
 const SLOWDOWN_EVERY: u64 = 9;
@@ -41,9 +41,9 @@ const SLOWDOWN_EVERY: u64 = 9;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RledbatRule {
-    /// Grouping by which they are named.
+    /// Grouping that defines the services' names.
     pub group: Group,
-    /// Only those of this service; all if absent.
+    /// Apply only to flows of this service; to all flows if absent.
     pub service: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl Rule for RledbatRule {
     }
 }
 
-/// Makes background flows yield.
+/// Makes background flows yield to others.
 #[derive(Debug)]
 pub struct Rledbat {
     rule: RledbatRule,
@@ -80,7 +80,7 @@ struct Background {
     /// Segments.
     window: f64,
     phase: Phase,
-    /// Start of the present slowdown or first slow start, and time of the next slowdown.
+    /// Start of the present slowdown or of the first slow start, and time of the next slowdown.
     began: Time,
     next_slowdown: Time,
     place: u64,
@@ -161,7 +161,8 @@ impl Background {
     }
 
     fn avoid(&mut self, arrived: f64, sight: &Sight) {
-        // The share of an RTT's arrivals; more than one window between decisions is one reaction.
+        // The change is the fraction of an RTT's arrivals. Arrivals of more than one window between decisions count as
+        // one RTT.
         let rtts = (arrived / self.window).min(1.0);
         let (gain, over) = (sight.gain(), sight.queue() - 1.0);
         let change = if over < 0.0 { gain } else { (gain - self.window * over).max(-self.window / 2.0) };

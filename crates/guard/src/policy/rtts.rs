@@ -1,8 +1,8 @@
-//! The RTTs to size windows by, across pauses.
+//! RTTs for computing windows, robust against pauses of the sender.
 //!
-//! The first data after a pause echo the timestamp of the last ACK before it, so that the sample contains the pause: a
-//! window of rate times 7 s instead of 40 ms would let a sender that resumes exceed its rate many times. Until there is
-//! another sample, the RTT before the pause is used.
+//! The first data after a pause echoes the timestamp of the last ACK before it, so this RTT sample contains the pause.
+//! With a window of rate times 7 s rather than 40 ms, a sender that resumes could exceed its rate many times. The RTT
+//! before the pause is used until the next sample.
 
 use crate::flow::FlowId;
 use fairweir_units::Dur;
@@ -21,12 +21,12 @@ struct Settled {
 }
 
 impl Rtts {
-    /// The RTT of a flow that is idle, or has been so far.
+    /// Returns the RTT of a flow that is idle or has just resumed.
     pub(crate) fn settled(&self, id: FlowId) -> Option<Dur> {
         self.0.get(&id)?.rtt
     }
 
-    /// Takes the latest sample of a flow; returns the RTT to go by.
+    /// Processes the latest sample of a flow; returns the RTT to use.
     pub(crate) fn read(&mut self, id: FlowId, is_idle: bool, latest: Option<Dur>) -> Option<Dur> {
         let known = self.0.entry(id).or_insert(Settled { rtt: latest, ..Settled::default() });
         if is_idle {

@@ -1,28 +1,29 @@
-//! ServicePolicy: all flows of a service together get what one Reno flow would (CMU-CS-24-129 §4).
+//! ServicePolicy: all flows of a service together are limited to the rate of one Reno flow (CMU-CS-24-129 §4).
 //!
-//! A service is taken as one flow: losses of any of its flows within an RTT are one loss event, counted over the
-//! segments of all. From these follow the inflight of a single flow, W segments, and each flow's window:
+//! A service is treated as one flow: losses of all its flows within an RTT are one loss event, and intervals count the
+//! segments of all flows. These give the inflight of a single flow, W segments, and the window of each flow:
 //!
 //! ```text
 //! reno            W += 1 per RTT,  W /= 2 at a loss event;  after the first one W is what arrived within an RTT
-//! mathis, padhye  W as the model has it for the loss event rate (RFC 5348), whose first interval is set so that W
-//! begins
-//!                 as above (§6.3.1)
-//! flow's window   its share (share.rs) of weight · W · mss / RTT, times its RTT;  RTT = mean over 8 minimum RTTs and
-//! the flows
-//!                 that send
+//! mathis, padhye  W of the model at the loss event rate (RFC 5348); the first interval is set so that W begins
+//!                 as with reno (§6.3.1)
+//! flow's window   its share (share.rs) of weight · W · mss / RTT, times its RTT; RTT: mean over 8 minimum RTTs and
+//!                 over the flows that send
 //! ```
 //!
-//! A flow in slow start has twice in flight of what arrives within an RTT, so halving leaves just that. Reno's window
-//! has its effect an RTT and a decision's time after a loss; further losses until then are of the window before.
+//! In slow start a flow's inflight is twice the data that arrives within an RTT, so halving leaves just the latter.
+//! Reno's window takes effect an RTT plus the time to the next decision after a loss; further losses until then belong
+//! to the previous window.
 //!
-//! With weight w, reno grows by w and falls by W/2w, as w flows do (MulTCP). A service without any loss is not limited.
+//! With weight w, W increases by w per RTT and decreases by W/2w, as the sum of w flows does (MulTCP). A service
+//! without any loss is not limited.
 //!
-//! **Deviations** from the paper: it takes Mathis' model with the least loss event rate of the flows, which for n flows
-//! that see every event is n times too high, and makes up for it by constants fitted to one testbed; it divides the
-//! rate equally, so an application-limited flow's share is lost; it multiplies by the minimum RTT. A rate from a model
-//! alone keeps every service below the rate at which losses occur, so no flow probes, and losses of a newcomer's slow
-//! start decide for minutes (docs/guard.md has numbers): the default is Reno's own rule.
+//! **Deviations** from the paper: The paper uses Mathis' model with the minimum loss event rate of the flows. If all n
+//! flows see every event, this is n times too high; the paper compensates by constants fitted to one testbed. It
+//! divides the rate equally, so the share of an application-limited flow is lost. It multiplies by the minimum RTT. A
+//! rate from a model alone keeps every service below the rate at which losses occur. Flows then do not probe, and the
+//! losses in a newcomer's slow start determine the shares for minutes (docs/guard.md has numbers). The default is
+//! therefore Reno's rule.
 
 use super::group::group_by;
 use super::share::{Demand, Demands, THROUGHPUT, targets};
@@ -43,16 +44,16 @@ const MEAN_RTT: usize = 1;
 /// Reno's minimum window in congestion avoidance.
 const MIN_SEGMENTS: f64 = 2.0;
 
-/// Throughput of a single flow.
+/// Model of a single flow's throughput.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServiceModel {
-    /// Additive increase, multiplicative decrease, loss event by loss event.
+    /// Additive increase and multiplicative decrease at each loss event.
     #[default]
     Reno,
-    /// The mean by [`Model::Mathis`].
+    /// The mean throughput by [`Model::Mathis`].
     Mathis,
-    /// The mean by [`Model::Padhye`].
+    /// The mean throughput by [`Model::Padhye`].
     Padhye,
 }
 
@@ -83,7 +84,7 @@ pub struct ServiceConfig {
     pub group: Group,
     /// The rate of one flow.
     pub model: ServiceModel,
-    /// By a service's name: the number of flows that it may be equivalent to; default 1.
+    /// By a service's name: the number of flows to which it may be equivalent; default 1.
     #[serde(deserialize_with = "super::config::weights")]
     pub weights: BTreeMap<String, f64>,
 }
@@ -102,7 +103,7 @@ impl Rule for ServiceConfig {
     }
 }
 
-/// Holds each service to the rate of one Reno flow.
+/// Limits each service to the rate of one Reno flow.
 #[derive(Debug)]
 pub struct ServicePolicy {
     config: ServiceConfig,
@@ -111,25 +112,25 @@ pub struct ServicePolicy {
     demands: Demands,
 }
 
-/// Data already taken over from one flow.
+/// Data of one flow that has already been added to its service.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     place: u64,
     event: Option<Time>,
 }
 
-/// A service's flows as one flow.
+/// The flows of a service, treated as one flow.
 #[derive(Debug, Default)]
 struct AsOneFlow {
     events: LossEvents,
     /// Segments of all flows, up to `at`.
     place: u64,
     at: Time,
-    /// Its values at earlier decisions, back to one RTT ago.
+    /// Values of `place` at earlier decisions, back to one RTT ago.
     earlier: VecDeque<(Time, u64)>,
     /// Reno's window, segments, since the first loss event.
     window: Option<f64>,
-    /// Time when it takes effect; earlier losses are of the previous window.
+    /// Time when the window takes effect; earlier losses belong to the previous window.
     settled: Time,
 }
 
@@ -140,7 +141,7 @@ struct News {
     /// Start times of its flows' loss events, oldest first.
     losses: Vec<Time>,
     mss: u32,
-    /// Mean.
+    /// Mean RTT of the flows, us.
     rtt_us: Option<f64>,
     /// Maximum of the flows' latest RTTs.
     longest_rtt: Option<Dur>,
@@ -181,7 +182,7 @@ impl AsOneFlow {
         }
     }
 
-    /// Segments that arrived within the last RTT.
+    /// Returns the number of segments that arrived within the last RTT.
     fn per_rtt(&self, news: &News) -> f64 {
         let rtt = news.longest_rtt.unwrap_or(Dur::ZERO).as_secs_f64();
         let all = self.earlier.iter().copied().chain([(self.at, self.place)]);
@@ -192,7 +193,7 @@ impl AsOneFlow {
         (self.place + news.segments - place) as f64 * (rtt / span).min(1.0)
     }
 
-    /// Loss event rate and rate in Mbit/s; none before the first loss.
+    /// Returns the loss event rate and the rate in Mbit/s; `None` before the first loss.
     fn rate(&self, config: &ServiceConfig, weight: f64, news: &News) -> Option<(f64, f64)> {
         let window = self.window?;
         let p = self.events.rate(self.place, INTERVALS)?;
@@ -227,7 +228,7 @@ impl ServicePolicy {
         }
         news.losses.sort_unstable();
         news.mss = flows.iter().map(|view| view.monitor.mss()).max().unwrap_or(0);
-        // The present path: from flows that send, if any does.
+        // RTTs of the present path: from flows that send, if there are any.
         let all_are_idle = flows.iter().all(|view| view.is_idle(now));
         let present = || flows.iter().filter(|view| all_are_idle || !view.is_idle(now));
         news.longest_rtt = present().filter_map(|view| view.rtt()).max();
@@ -235,7 +236,7 @@ impl ServicePolicy {
         news
     }
 
-    /// A target in Mbit/s for each flow of a service, or `None`, with the reason.
+    /// Returns a target in Mbit/s for each flow of a service, or `None`, with the reason.
     fn judge(&mut self, service: &Service, flows: &[&View<'_>], now: Time) -> (Option<Vec<f64>>, Why) {
         let weight = self.config.weights.get(&service.to_string()).copied().unwrap_or(1.0);
         let news = self.news(flows, now);

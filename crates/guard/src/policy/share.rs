@@ -11,9 +11,10 @@
 //!           idle     its part of the rate by weight among all
 //! ```
 //!
-//! A flow that begins to send counts from the next decision on. Until then it may have an equal share: the targets of
-//! greedy flows plus the use of the others never exceed the rate, and neither do the targets of all idle flows
-//! together, for any number of flows that resume at once. The targets of all that count never exceed twice the rate.
+//! A flow that starts to send counts from the next decision on. Until then it may use the share that it was assigned
+//! while idle. The targets of greedy flows plus the use of the others never exceed the rate. Neither do the targets of
+//! all idle flows together, for any number of flows that resume at once. The targets of all counted flows never exceed
+//! twice the rate.
 
 use super::{Decision, View};
 use crate::features::{Feature, WindowStat};
@@ -23,24 +24,25 @@ use crate::window::WindowTarget;
 use fairweir_units::{Dur, Time, mbps as mbps_over};
 use std::collections::HashMap;
 
-/// Quanta of its pace for which a silent flow may only be waiting.
+/// Number of quanta of its pace for which a silent flow is assumed to wait for the next quantum.
 const SILENT_QUANTA: u64 = 2;
-/// A flow that waits longer than this for a quantum is measured over several: decisions may see it between two of them.
+/// A flow that waits longer than this for a quantum is measured over several quanta, because decisions may come between
+/// two of them.
 const SLOW: Dur = Dur::from_millis(50);
-/// Quanta over which the rate of a flow is taken that waits long for each of them.
+/// Number of quanta over which the rate of such a flow is measured.
 const WINDOW: u64 = 6;
-/// A flow that fills this fraction of its window is limited by it: a Reno flow below it has 3/4 of it on average.
+/// A flow that fills at least this fraction of its window is limited by the window: a Reno flow fills 3/4 on average.
 const LIMITED_SHARE: f64 = 0.75;
-/// A flow that does not fill its window may double, so that it is not limited while it grows.
+/// Factor by which a flow that does not fill its window may grow, so that it is not limited meanwhile.
 const GROWTH: f64 = 2.0;
 
-/// The feature that [`Demands`] needs of each flow, first in its policy's features.
+/// The feature that [`Demands`] needs of each flow; it must be the first of its policy's features.
 pub(crate) const THROUGHPUT: Feature = Feature::Window(WindowStat::Throughput, 8);
 
 /// Demand of a flow, or of a service with all its flows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Demand {
-    /// None at present.
+    /// No demand at present.
     Idle,
     /// Up to this rate, Mbit/s.
     Limited(f64),
@@ -71,31 +73,31 @@ impl Demand {
     }
 }
 
-/// Demands of flows, learnt from their use of the windows.
+/// Demands of flows, learned from their use of the windows.
 #[derive(Debug, Default)]
 pub(crate) struct Demands(HashMap<FlowId, Observed>);
 
 /// State of a flow since the latest decision.
 #[derive(Clone, Copy, Debug)]
 struct Observed {
-    /// Bytes, if it was held.
+    /// The window granted, bytes, if the flow was limited.
     granted: Option<u64>,
-    /// Its rate, Mbit/s: the window may have room for more, as it is never below two segments.
+    /// The rate granted, Mbit/s. The window may allow more, because it is never below two segments.
     mbps: f64,
     at: Time,
     payload: u64,
-    /// For a quantum of its pace; zero if it has none.
+    /// Time for a quantum of the flow's pace; zero if it has no pace.
     quantum: Dur,
     is_idle: bool,
     paced: Paced,
 }
 
-/// The rate of a flow over some quanta of its pace.
+/// Rate of a flow, measured over several quanta of its pace.
 #[derive(Clone, Copy, Debug)]
 struct Paced {
     since: Time,
     payload: u64,
-    /// Of the last window that is over, Mbit/s.
+    /// Rate in the last complete measurement, Mbit/s.
     mbps: Option<f64>,
 }
 
@@ -110,9 +112,9 @@ impl Paced {
 }
 
 impl Demands {
-    /// Whether it takes no share. If a quantum of a flow's pace takes seconds because there are many flows, it is
-    /// silent in between; if it counted as idle then, the others would get its share, and the total would exceed the
-    /// rate.
+    /// Whether the flow takes no share. If there are many flows, a quantum of a flow's pace may take seconds, and the
+    /// flow is silent in between. If it counted as idle then, the others would get its share, and the total would
+    /// exceed the rate.
     fn is_idle(&self, view: &View<'_>, now: Time) -> bool {
         let waits = |known: &Observed| {
             let silence = view.monitor.active_at().map(|at| now.since(at));
@@ -133,10 +135,11 @@ impl Demands {
         let Some(rtt) = view.rtt() else { return Demand::Greedy };
         let used = match view.values[0] {
             Some(throughput) => view.faded(throughput, rtt * 8, now),
-            // Too young or too few packets for a throughput: arrivals since then, at most once per RTT.
+            // The flow is too young or has too few packets for a throughput: use the arrivals since then, over at least
+            // an RTT.
             None => mbps_over(view.monitor.payload().saturating_sub(*payload), now.since(*at).max(rtt)),
         };
-        // Between two quanta it seems to use less than it does.
+        // Between two quanta the flow seems to use less than it does.
         let used = match paced.mbps {
             Some(mbps) if *quantum > SLOW => used.max(mbps),
             None if *quantum > SLOW => return Demand::Greedy,
@@ -147,7 +150,7 @@ impl Demands {
         if is_filled { Demand::Greedy } else { Demand::Limited(GROWTH * used) }
     }
 
-    /// Records the decisions for `flows`; all others are removed.
+    /// Records the decisions for `flows`; the state of all other flows is removed.
     pub(crate) fn note(&mut self, now: Time, flows: &[View<'_>], decisions: &[Decision]) {
         let known = |(view, decision): (&View<'_>, &Decision)| {
             let payload = view.monitor.payload();
@@ -169,7 +172,7 @@ impl Demands {
     }
 }
 
-/// The target of each user of `total`, in its unit; users are pairs of weight and demand.
+/// Returns the target of each user of `total`, in the same unit; users are pairs of weight and demand.
 pub(crate) fn targets(total: f64, users: &[(f64, Demand)]) -> Vec<f64> {
     let counted = || users.iter().filter(|(_, demand)| !demand.is_idle());
     let level = max_min(total, counted().map(|(weight, demand)| (*weight, demand.mbps())));
@@ -180,7 +183,7 @@ pub(crate) fn targets(total: f64, users: &[(f64, Demand)]) -> Vec<f64> {
         Demand::Limited(demand) => (weight * level).min(demand.max(total * weight / counted_weights)),
         Demand::Greedy => weight * level,
     };
-    // A single user may have all of it; rounding must not give more.
+    // A single user may have the whole total, and rounding must not give more.
     users.iter().map(|user| target(user).min(total)).collect()
 }
 
@@ -266,7 +269,7 @@ mod tests {
             if users.iter().any(|(_, demand)| *demand == Demand::Greedy) {
                 prop_assert!(used >= total - slack, "nothing is left over: {used} of {total}");
             }
-            // Whether the idle are there or not makes no difference to the others.
+            // Idle users make no difference to the others.
             let counted: Vec<(f64, Demand)> = users.iter().copied().filter(|(_, demand)| !demand.is_idle()).collect();
             let theirs = users.iter().zip(&found).filter(|((_, demand), _)| !demand.is_idle()).map(|(_, target)| *target);
             prop_assert_eq!(theirs.collect::<Vec<_>>(), targets(total, &counted));

@@ -9,7 +9,7 @@ use fairweir_units::Hint;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A configuration and a model that do not belong together.
+/// An inconsistency between a configuration and a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// `[flow]` names a model that was not passed.
@@ -44,7 +44,7 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// The policies that `config` names; `classifier` is the model of its [`Config::flow`].
+    /// Creates the policies that `config` names; `classifier` is the model of [`Config::flow`].
     ///
     /// # Errors If it names a model that is missing, or a model is given without use: an omitted policy would go
     /// unnoticed.
@@ -72,7 +72,7 @@ impl Policies {
         self.parts.last().map_or(0, |(slots, _)| slots.end)
     }
 
-    /// The features that a [`Table`] must compute for them.
+    /// Returns the features that a [`Table`] must compute for the policies.
     pub fn plan(&self) -> Plan {
         Plan::new(self.parts.iter().flat_map(|(_, policy)| policy.features()))
     }

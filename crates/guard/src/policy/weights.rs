@@ -1,4 +1,4 @@
-//! A known capacity divided among services by weight; unused shares go to the others.
+//! A known capacity, divided among services by weight. Shares that a service does not use go to the others.
 
 use super::budget::Budgets;
 use super::group::group_by;
@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightsConfig {
-    /// How flows are grouped.
+    /// Grouping of flows into services.
     #[serde(default)]
     pub group: Group,
-    /// Total of all services, payload: slightly below the link's rate, so that its queue stays empty.
+    /// Total payload rate of all services. It should be slightly below the link's rate, so that the link's queue stays
+    /// empty.
     #[serde(deserialize_with = "super::config::rate")]
     pub capacity: Rate,
-    /// By a service's name; default 1.
+    /// Weights by a service's name; default 1.
     #[serde(default, deserialize_with = "super::config::weights")]
     pub weights: BTreeMap<String, f64>,
 }

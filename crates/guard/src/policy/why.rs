@@ -1,4 +1,4 @@
-//! Reasons of a flow's window.
+//! Reasons for a flow's window.
 
 use super::share::Demand;
 use super::{Class, Service, ServiceModel};
@@ -35,22 +35,22 @@ pub enum Why {
     Unmanaged,
     /// Too few measurements.
     TooYoung,
-    /// No loss: no evidence that it harms others.
+    /// No loss: there is no evidence that the flow harms others.
     NoLoss {
         /// The flows' service.
         service: Service,
     },
-    /// A share of what a model allows its service.
+    /// A share of the rate that a model allows the service.
     Share {
         /// The flows' service.
         service: Service,
         /// The model.
         model: ServiceModel,
-        /// Of the service's flows together.
+        /// Loss event rate of all flows of the service together.
         loss_event_rate: f64,
         /// The service's rate, Mbit/s.
         service_mbps: f64,
-        /// Flows that share it.
+        /// Number of flows that share the rate.
         flows: Sharing,
     },
     /// A share of a configured rate.
@@ -59,17 +59,17 @@ pub enum Why {
         service: Service,
         /// Mbit/s
         service_mbps: f64,
-        /// Flows that share it.
+        /// Number of flows that share the rate.
         flows: Sharing,
     },
-    /// Its class relative to its target.
+    /// The flow's class relative to its target.
     Class {
         /// Its class when the target was last set.
         class: Class,
     },
-    /// It was limited and did not use its window.
+    /// The flow was limited and did not use its window.
     Unused,
-    /// A policy's own words.
+    /// A reason in a policy's own words.
     Other(String),
     /// Background traffic, which yields to a queue.
     Background {
