@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +38,7 @@ def test_a_run_and_its_copy_are_not_two_samples() -> None:
         ("runs", {"seeds": 9}, "seeds has no effect"),
         ("runs", {"workers": 1}, "workers has no effect"),
         ("runs", {"scenario": PAIR}, "scenario has no effect"),
+        ("runs", {"directory": "found"}, "directory has no effect"),
         ("names", {"seeds": "2"}, "seeds must be a whole number, positive: `'2'`"),
         ("names", {"seeds": 2.5}, "seeds must be a whole number"),
         ("names", {"seeds": True}, "seeds must be a whole number"),
@@ -51,6 +53,29 @@ def test_an_argument_that_is_wrong_or_without_effect_is_an_error(
     first, second = (run(1), run(2)) if sides == "runs" else ("reno", "cubic")
     with pytest.raises(ConfigError, match=re.escape(expected)):
         fw.compare(first, second, **({"scenario": PAIR} if sides == "names" else {}) | options)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([], [], "a list of runs to compare is empty"),
+        ("reno", [], "a list of runs to compare is empty"),
+        ([1], [2], "a list to compare has other things than runs: int"),
+    ],
+)
+def test_a_list_is_of_runs_and_not_empty(first: Any, second: Any, expected: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(expected)) as raised:
+        fw.compare(first, second)
+    assert "two lists of runs" in (raised.value.hint or "")
+
+
+def test_finished_runs_are_stored_and_reused(tmp_path: Path) -> None:
+    first = fw.compare("reno", "cubic", scenario=PAIR, seeds=2, directory=tmp_path)
+    files = sorted((tmp_path / "runs").iterdir())
+    times = [file.stat().st_mtime_ns for file in files]
+    assert len(files) == 4
+    assert fw.compare("reno", "cubic", scenario=PAIR, seeds=2, directory=tmp_path) == first
+    assert [file.stat().st_mtime_ns for file in files] == times
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ class InterruptedAuditError(KeyboardInterrupt):
     """An audit was interrupted by Ctrl-C; ``results`` has the finished runs and is marked incomplete."""
 
     def __init__(self, results: AuditResults) -> None:
-        super().__init__("interrupted")
+        super().__init__(f"interrupted; the `results` of this exception have the {results.runs} finished runs")
         self.results = results
 
 

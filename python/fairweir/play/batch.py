@@ -164,11 +164,11 @@ def play_all(
     total = sum(map(_work_s, unique))
     done = 0.0
 
-    def settle(task: Task, outcome: TaskResult) -> None:
+    def settle(task: Task, outcome: TaskResult, *, is_new: bool = True) -> None:
         nonlocal done
         done += _work_s(task)
         outcomes[task.key] = outcome
-        if outcome.summary is not None and not outcome.not_judged:
+        if is_new and outcome.summary is not None and not outcome.not_judged:
             archive.put(task, outcome.summary)
         if on_done is not None:
             on_done(task, outcome, done, total)
@@ -179,7 +179,7 @@ def play_all(
         if kept is None:
             missing.append(task)
         else:
-            settle(task, TaskResult(kept))
+            settle(task, TaskResult(kept), is_new=False)
     simulations = [task for task in missing if task.world == "sim"]
     map_jobs(
         play,

@@ -99,6 +99,8 @@ class Differences:
         return self.table().to_html(len(self.rows))
 
 
+_SIDES = "compare two runs, two lists of runs, two sweeps or two controllers"
+
 Side = Run | Sequence[Run] | Sweep | AnyCca
 
 
@@ -109,6 +111,7 @@ def compare(
     scenario: Scenario | str | Path | Mapping[str, Any] | None = None,
     seeds: int | None = None,
     workers: int | None = None,
+    directory: str | Path | None = None,
 ) -> Differences:
     """Compare two runs, two lists of runs, two sweeps, or two controllers on one scenario.
 
@@ -121,6 +124,8 @@ def compare(
         controller, then the second.
     seeds : int, number of runs of each controller, default 5; the seed also determines the start times
     workers : int, number of processes; default one per core
+    directory : str or Path; gets runs/KEY.json for each finished run, which later comparisons reuse; by default nothing
+        is stored
 
     Returns
     -------
@@ -132,6 +137,7 @@ def compare(
     ConfigError : the sides are of different types or have nothing in common, controllers are given without a scenario,
         a side has two runs with the same seed, or an argument has no effect
     FairweirError : a run of a controller failed
+    KeyboardInterrupt : Ctrl-C; finished runs are stored in `directory`
 
     Examples
     --------
@@ -144,7 +150,7 @@ def compare(
     """
     sides = [_runs(one) for one in (first, second)]
     if any(side is not None for side in sides) or any(isinstance(one, Sweep) for one in (first, second)):
-        for name, given in (("scenario", scenario), ("seeds", seeds), ("workers", workers)):
+        for name, given in (("scenario", scenario), ("seeds", seeds), ("workers", workers), ("directory", directory)):
             if given is not None:
                 raise ConfigError(
                     f"{name} has no effect on finished runs",
@@ -159,7 +165,7 @@ def compare(
     if any(side is not None for side in sides) or any(isinstance(one, Sweep) for one in (first, second)):
         raise ConfigError(
             f"cannot compare {type(first).__name__} and {type(second).__name__}",
-            hint="compare two runs, two lists of runs, two sweeps or two controllers",
+            hint=_SIDES,
         )
     if scenario is None:
         hint = 'such as `compare("bbr", "cubic", scenario=dumbbell(["reno", "reno"]))`'
@@ -167,23 +173,38 @@ def compare(
     if workers is not None:
         count(workers, "workers")
     controllers = text_of(first), text_of(second)
-    return _of_controllers(controllers, Scenario.of(scenario), count(5 if seeds is None else seeds, "seeds"), workers)
+    number = count(5 if seeds is None else seeds, "seeds")
+    archive = Archive(None if directory is None else Path(directory))
+    return _of_controllers(controllers, Scenario.of(scenario), number, workers, archive)
 
 
 def _runs(side: Side) -> list[Run] | None:
     if isinstance(side, Run):
         return [side]
-    if isinstance(side, Sequence) and not isinstance(side, str) and side and all(isinstance(one, Run) for one in side):
-        return list(side)
-    return None
+    if isinstance(side, str) or not isinstance(side, Sequence):
+        return None
+    others = [one for one in side if not isinstance(one, Run)]
+    if others:
+        raise ConfigError(f"a list to compare has other things than runs: {type(others[0]).__name__}", hint=_SIDES)
+    if not side:
+        raise ConfigError("a list of runs to compare is empty", hint=_SIDES)
+    return [one for one in side if isinstance(one, Run)]
 
 
-def _of_controllers(names: tuple[str, str], scenario: Scenario, seeds: int, workers: int | None) -> Differences:
+def _of_controllers(
+    names: tuple[str, str], scenario: Scenario, seeds: int, workers: int | None, archive: Archive
+) -> Differences:
     tasks = [
         [Task(spread_starts(scenario.override({"flow.*.cca": name}), seed)) for seed in range(1, seeds + 1)]
         for name in names
     ]
-    outcomes = play_all([task for side in tasks for task in side], Archive(None), workers=workers)
+    try:
+        outcomes = play_all([task for side in tasks for task in side], archive, workers=workers)
+    except KeyboardInterrupt:
+        stored = "nothing is stored, because no directory was named"
+        if archive.directory is not None:
+            stored = f"finished runs are stored in {archive.directory}/; the same call resumes the comparison"
+        raise KeyboardInterrupt(stored) from None
     sides: list[list[Summary]] = [[], []]
     for side, found in zip(tasks, sides, strict=True):
         for task in side:

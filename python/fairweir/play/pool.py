@@ -7,18 +7,20 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Future, as_completed
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as JobTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import context, resource_tracker
+from multiprocessing import context, forkserver, resource_tracker
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar
 
 from fairweir.ccas import class_objects
 from fairweir.documents.digits import plain
 from fairweir.errors import FairweirError, describe_exception
+from fairweir.play.interrupts import deferred
 from fairweir.play.process import contain_output, describe_exit
 
 Job = TypeVar("Job")
@@ -96,9 +98,10 @@ def map_jobs(
             outcomes[outcome.index] = outcome
             if on_done is not None:
                 on_done(outcome)
-    except KeyboardInterrupt as stop:
+    except KeyboardInterrupt:
         cancelled = (Failed(i, job, "cancelled", "interrupted") for i, job in enumerate(jobs))
-        raise InterruptedJobs([outcomes.get(c.index, c) for c in cancelled]) from stop
+        # Not with the line of this package that Ctrl-C happened to stop.
+        raise InterruptedJobs([outcomes.get(c.index, c) for c in cancelled]) from None
     return [outcomes[i] for i in range(len(jobs))]
 
 
@@ -128,32 +131,45 @@ def iter_jobs(
     jobs = list(jobs)
     if not jobs:
         return
-    _track_resources()
-    server = fork_server() if fn.__module__ != "__main__" else context.ForkServerContext()
-    server.set_forkserver_preload(["fairweir.play.run"])
-    # No worker outlives the jobs: each waits for the end of this pipe, which is closed when the jobs or this process
-    # end.
-    tether, held = server.Pipe(duplex=False)
-    pool = ProcessPool(
-        max_workers=min(workers or default_workers(), len(jobs)),
-        initializer=_become_worker,
-        initargs=(tether, timeout_s is not None, class_objects.parcel()),
-        context=server,
-    )
+    ended: SimpleQueue[Future[Result]] = SimpleQueue()
+    with deferred():
+        # A function of the user's main script is found by running that again.
+        server = _server(context.ForkServerProcess if fn.__module__ == "__main__" else _Worker)
+        # No worker outlives the jobs: each waits for the end of this pipe, which is closed when the jobs or this
+        # process end.
+        tether, held = server.Pipe(duplex=False)
+        pool = ProcessPool(
+            max_workers=min(workers or default_workers(), len(jobs)),
+            initializer=_become_worker,
+            initargs=(tether, timeout_s is not None, class_objects.parcel()),
+            context=server,
+        )
     finished = False
     try:
-        futures: dict[Future[Result], int] = {
-            pool.schedule(fn, args=(job,), timeout=timeout_s): i for i, job in enumerate(jobs)
-        }
-        for future in as_completed(futures):
-            yield _outcome(futures[future], jobs[futures[future]], future, timeout_s)
+        with deferred():
+            futures: dict[Future[Result], int] = {}
+            for i, job in enumerate(jobs):
+                future = pool.schedule(fn, args=(job,), timeout=timeout_s)
+                future.add_done_callback(ended.put)
+                futures[future] = i
+        # A queue in C: as_completed() has locks, in the middle of which Ctrl-C could come.
+        for _ in jobs:
+            done = ended.get()
+            yield _outcome(futures[done], jobs[futures[done]], done, timeout_s)
         finished = True
     finally:
-        with suppress(RuntimeError):
-            pool.close() if finished else pool.stop()
-            pool.join()
-        held.close()
-        tether.close()
+        try:
+            with suppress(RuntimeError):
+                if finished:
+                    pool.close()
+                else:
+                    pool.stop()
+                    server.kill_workers()
+                pool.join()
+        finally:
+            # After a second Ctrl-C too, which ends the wait.
+            held.close()
+            tether.close()
 
 
 class _Worker(context.ForkServerProcess):
@@ -178,12 +194,34 @@ class _ForkServer(context.ForkServerContext):
     The server has none of the parent's threads.
     """
 
-    Process = _Worker
+    def __init__(self, kind: type[context.ForkServerProcess]) -> None:
+        super().__init__()
+        self._kind = kind
+        self._started: list[context.ForkServerProcess] = []
+
+    def Process(self, *args: Any, **options: Any) -> context.ForkServerProcess:  # type: ignore[override]  # noqa: N802
+        worker = self._kind(*args, **options)
+        self._started.append(worker)
+        return worker
+
+    def kill_workers(self) -> None:
+        """End the workers before their locks are removed: one that is starting would print an error about them."""
+        for worker in self._started:
+            with suppress(ValueError, AssertionError):
+                worker.kill()
 
 
 def fork_server() -> context.ForkServerContext:
     """Return the context of worker processes that do not run the user's main script again."""
-    return _ForkServer()
+    return _server(_Worker)
+
+
+def _server(kind: type[context.ForkServerProcess]) -> _ForkServer:
+    _track_resources()
+    forkserver.set_forkserver_preload(["fairweir.play.run"])
+    with deferred():
+        forkserver.ensure_running()
+    return _ForkServer(kind)
 
 
 def _track_resources() -> None:

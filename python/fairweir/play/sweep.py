@@ -22,7 +22,7 @@ from fairweir.documents.store import Store, to_json
 from fairweir.errors import ConfigError
 from fairweir.judging.summary import Summary
 from fairweir.play.axes import MAX_POINTS, parse_axis
-from fairweir.play.pool import Done, Failed, InterruptedJobs, map_jobs
+from fairweir.play.pool import Done, Failed, map_jobs
 from fairweir.play.run import World
 from fairweir.play.simulate import build
 from fairweir.scenario.model import Scenario
@@ -229,9 +229,11 @@ def sweep(
             _play_on_cluster(missing, cluster, keep)
         else:
             map_jobs(play, missing, workers=workers, timeout_s=timeout_s, on_done=keep)
-    except (InterruptedJobs, KeyboardInterrupt):
+    except KeyboardInterrupt:
         _write_tables(directory, points, summaries)
-        raise
+        stored = sum(copies[key] for key in summaries)
+        reason = f"{stored} of {len(points)} points are stored in {directory}/; the same call resumes the sweep"
+        raise KeyboardInterrupt(reason) from None
     _write_tables(directory, points, summaries)
     return Sweep(points, summaries, failures, reused)
 

@@ -7,12 +7,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from fairweir.documents.atomic_write import draft
+from fairweir.documents.atomic_write import write_bytes
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError, MissingExtraError
 
@@ -193,15 +194,16 @@ class Table:
         written = self.to_arrow()
         # Without this, Parquet would interpret names with dots as paths of nested columns.
         deltas = [(name,) for name, values in self._columns.items() if _is_integer(values)]
-        with draft(Path(path)) as file:
-            write_parquet(
-                written,
-                file,
-                compression=COMPRESSION,
-                column_encoding=dict.fromkeys(deltas, "delta_binary_packed"),
-                column_dictionary_enabled=dict.fromkeys(deltas, False),
-            )
-        return Path(path)
+        # In memory first: arro3 panics if the file raises, as on a full disk or at Ctrl-C.
+        content = BytesIO()
+        write_parquet(
+            written,
+            content,
+            compression=COMPRESSION,
+            column_encoding=dict.fromkeys(deltas, "delta_binary_packed"),
+            column_dictionary_enabled=dict.fromkeys(deltas, False),
+        )
+        return write_bytes(Path(path), content.getvalue())
 
     def __repr__(self) -> str:
         """Return one line: the number of rows and the columns with their units."""
