@@ -1,4 +1,4 @@
-"""Runs of a hunt so far, and their cost."""
+"""The runs of a hunt so far, and their cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BudgetSpentError(Exception):
 
 
 class Hunter:
-    """One hunt: evaluates ratios at spots, and counts the cost."""
+    """One hunt: measures throughput ratios at spots, and counts the cost."""
 
     def __init__(self, cca: Cca, space: Space, measure: Measure, bound: float, budget: int, progress: Progress) -> None:
         self.cca, self.space, self.bound, self.budget = cca, space, bound, budget
@@ -34,7 +34,7 @@ class Hunter:
         self.faults: list[str] = []
 
     def measure(self, what: str, spots: Sequence[Spot], seeds: Sequence[int]) -> None:
-        """Run every spot with every seed, unless it was run before; longest first, which pools handle best."""
+        """Run each spot with each seed unless it has been run; the longest runs start first, for an even load."""
         jobs = [(s, seed) for s in dict.fromkeys(spots) for seed in seeds if (s, seed) not in self._seen]
         jobs.sort(key=lambda job: -job[0].packets)
         cost = sum(spot.packets for spot, _ in jobs)
@@ -52,19 +52,19 @@ class Hunter:
         self.packets += cost
 
     def rates(self, spot: Spot, seeds: Sequence[int]) -> list[tuple[float, ...]]:
-        """Throughputs in Mbps of the runs at a spot; runs that were not made or did not end well are left out."""
+        """Return the throughputs, in Mbps, of the runs at a spot; missing and failed runs are omitted."""
         return [rates for seed in seeds if (rates := self._seen.get((spot, seed))) is not None]
 
     def ratios(self, spot: Spot, seeds: Sequence[int]) -> list[float]:
-        """Largest throughput divided by the smallest at a measured spot, one per run."""
+        """Return, for each run at a measured spot, the largest throughput divided by the smallest."""
         return [max_min_ratio(rates) for rates in self.rates(spot, seeds)]
 
     def exceeds(self, spot: Spot, seeds: Sequence[int]) -> bool:
-        """Return whether the ratio is beyond the bound with every seed."""
+        """Return whether the ratio exceeds the bound with every seed."""
         ratios = self.ratios(spot, seeds)
         return bool(ratios) and min(ratios) > self.bound
 
     def interval(self, spot: Spot, seeds: Sequence[int]) -> Interval | None:
-        """Return the ratio over seeds; None if any run failed."""
+        """Return the confidence interval of the ratio over seeds; None if a run failed."""
         ratios = self.ratios(spot, seeds)
         return interval(ratios, Scale.RATIO) if len(ratios) == len(seeds) else None

@@ -32,7 +32,7 @@ class _Model(BaseModel):
 
 
 class GrowthPoint(_Model):
-    """The ratio at one place of a growth curve."""
+    """The ratio at one point of a growth curve."""
 
     x: float
     ratio: Interval
@@ -41,12 +41,12 @@ class GrowthPoint(_Model):
 
 
 class Growth(_Model):
-    """How the ratio moves when only one thing does."""
+    """The ratio as a function of one varied quantity."""
 
     axis: Literal["rate_mbps", "duration_s"]
     points: list[GrowthPoint]
     exponent: float
-    """Slope of ln ratio against ln x."""
+    """Slope of ln(ratio) against ln(x)."""
 
 
 class HuntResult(_Model):
@@ -67,7 +67,7 @@ class HuntResult(_Model):
     buffer: str | None = None
     duration_s: float | None = None
     ratio: Interval | None = None
-    """Over the confirming seeds, which the search had not seen."""
+    """Interval over the confirming seeds, which the search did not use."""
     seeds: list[int] = Field(default_factory=list)
     control: Interval | None = None
     """The same link without jitter."""
@@ -76,20 +76,20 @@ class HuntResult(_Model):
     winner_mbps: float | None = None
     growth: list[Growth] = Field(default_factory=list)
     smallest_d_ms: dict[str, float | None] = Field(default_factory=dict)
-    """Kind -> minimum D whose search runs exceeded the bound, at any rate and buffer; null: none did."""
+    """For each kind, the minimum D at which search runs exceeded the bound, at any rate and buffer; null: none."""
     left_out: list[str] = Field(default_factory=list)
     """Links on which flows differ by over half the bound without jitter within the duration of a run, so that jitter
     cannot be the cause.
     """
     largest_ratio: float | None = None
-    """Largest ratio that the coarse grid saw."""
+    """Largest ratio in the coarse grid."""
     rtprop_ms: float
     flows: int
     searched_rates_mbps: list[float]
     searched_buffers: list[str]
     searched_d_ms: list[float]
     scenario: ScenarioDict | None = None
-    """With the first confirming seed; `save` writes it."""
+    """The scenario with the first confirming seed; `save` writes it."""
     runs: int
     packets: int
     budget_exhausted: bool
@@ -102,7 +102,9 @@ class HuntResult(_Model):
 
     @property
     def verdict(self) -> Outcome:
-        """Of the claim that no jitter on one of the flows starves a flow; a CCA that fails to run fails."""
+        """The verdict on the claim that no jitter on one flow starves a flow; if the CCA's runs fail, it is
+        ``fails``.
+        """
         if self.outcome in ("starvation", "failed"):
             return Outcome.FAILS
         is_open = self.outcome == "bounded-unfairness" or self.budget_exhausted
@@ -127,11 +129,11 @@ class HuntResult(_Model):
 
 
 def save(result: HuntResult, path: Path) -> str:
-    """Write the scenario that shows the result, and give the command that replays it.
+    """Write the scenario that shows the result, and return the command that replays it.
 
     Parameters
     ----------
-    path : of the TOML file; its directory must exist
+    path : path of the TOML file, in an existing directory
 
     Raises
     ------

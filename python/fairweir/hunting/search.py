@@ -1,12 +1,12 @@
 """The starvation hunt: the smallest jitter on one flow that makes throughputs differ by more than a bound.
 
-A coarse grid over kinds of jitter, hold D, link rate and buffer finds where the ratio of the largest to the smallest
-throughput exceeds the bound; bisection on ln D shrinks D; the best candidates are confirmed on new seeds, and on runs
-four times as long, since starvation does not end with time; then rate and duration are reduced while the claim holds.
-The result is followed to higher rates: a ratio that keeps growing is starvation (no finite s suffices, starvation
-paper, definition 3), one that does not is *bounded unfairness*, however large.
+A coarse grid over kinds of jitter, D, link rate and buffer finds where the ratio of the largest to the smallest
+throughput exceeds the bound. Bisection on ln D then reduces D. The best candidates are confirmed with new seeds, and
+with runs four times as long, because starvation is permanent. Finally, rate and duration are reduced while the claim
+holds. The result is followed to higher rates: a ratio that keeps growing is starvation (no finite s suffices,
+starvation paper, definition 3), one that does not is *bounded unfairness*, however large.
 
-The search calls no clock: its budget is counted in packets, so the same question has the same answer on any machine.
+The search's budget is counted in packets, not in time, so the same question has the same answer on every machine.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from fairweir.scenario.dumbbell import Cca, cca_name
 from fairweir.units import Duration
 
 PACKET_BUDGET = 150_000_000
-"""About 15 s on two cores for controllers that the simulator runs at ten million packets per second and core."""
+"""Budget in packets for built-in controllers: about 15 s on two cores at ten million packets per second and core."""
 
 PYTHON_PACKET_BUDGET = 10_000_000
-"""The same for Python classes, which are called for every ACK."""
+"""Budget in packets for Python classes, which are called for every ACK."""
 
 PRECISION = 1.25
-"""Bisection ends when D is known to within this factor: finer differences drown in the seeds'."""
+"""Bisection ends when D is known to within this factor: the differences between seeds hide finer ones."""
 
 GROWTH_EXPONENT = 0.2
 """A ratio that grows with at least this power of the rate counts as unbounded: eight times the rate then increases
@@ -52,12 +52,12 @@ PERSISTENCE = 4.0
 MAX_BISECTED = 8
 MAX_CONFIRMED = 4
 LARGEST_RUN = 8_000_000
-"""Packets of the largest single run that growth is followed to."""
+"""Maximum number of packets of a run that measures growth."""
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A spot that exceeds the bound, and the largest D below it that does not (or was not tried)."""
+    """A spot that exceeds the bound, and the largest smaller D that does not exceed it (or was not tried)."""
 
     spot: Spot
     below: Duration
@@ -72,7 +72,7 @@ def _affordable(space: Space, budget: int) -> tuple[Space, bool]:
 
 
 def _links(space: Space) -> list[Spot]:
-    """Every link without jitter."""
+    """Return every link, without jitter."""
     return [Spot("none", NONE, r, b, space.duration) for r, b in itertools.product(space.rates, space.buffers)]
 
 
@@ -82,13 +82,13 @@ def _grid(space: Space, links: Sequence[Spot]) -> list[Spot]:
 
 
 def _is_calm(hunter: Hunter, link: Spot) -> bool:
-    """Return whether flows share `link` evenly enough for jitter to be blamed where the bound is exceeded."""
+    """Return whether flows without jitter share `link` evenly enough to attribute an excess to jitter."""
     ratios = hunter.ratios(link, SEARCH_SEEDS)
     return bool(ratios) and max(ratios) <= hunter.bound / 2
 
 
 def _crossings(hunter: Hunter, space: Space, links: Sequence[Spot]) -> list[_Candidate]:
-    """For each kind and link the smallest D of the grid beyond the bound; smallest D and largest ratio first."""
+    """Return, for each kind and link, the smallest D of the grid that exceeds the bound; smallest D first."""
     found = []
     for link, kind in itertools.product(links, space.kinds):
         below = space.d[0] / 8
@@ -103,7 +103,7 @@ def _crossings(hunter: Hunter, space: Space, links: Sequence[Spot]) -> list[_Can
 
 
 def _widest_first(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Return the few candidates worth bisecting: one of each kind first, so that no kind crowds out the others."""
+    """Return the candidates to bisect: the best of each kind first, so that every kind is represented."""
     first: dict[str, _Candidate] = {}
     for candidate in candidates:
         first.setdefault(candidate.spot.kind, candidate)
@@ -113,7 +113,7 @@ def _widest_first(candidates: Sequence[_Candidate]) -> list[_Candidate]:
 
 
 def _bisect(hunter: Hunter, candidates: list[_Candidate]) -> list[_Candidate]:
-    """Shrink every candidate's D on a logarithmic scale, all of them at once; smallest D first."""
+    """Reduce the D of all candidates by bisection on a logarithmic scale, in parallel; return the smallest D first."""
     while any(c.spot.d / c.below > PRECISION for c in candidates):
         middles = {
             i: c.spot.at(d=(c.below * math.sqrt(c.spot.d / c.below)).rounded(US))
@@ -148,7 +148,7 @@ def _stands(hunter: Hunter, spot: Spot) -> bool:
 
 
 def _persists(hunter: Hunter, spot: Spot) -> bool:
-    """Return whether runs four times as long show the ratio as well."""
+    """Return whether the ratio also exceeds the bound in runs four times as long."""
     longer = spot.at(duration=spot.duration * PERSISTENCE)
     hunter.measure("waiting longer", [longer], GROWTH_SEEDS)
     return hunter.exceeds(longer, GROWTH_SEEDS)
@@ -157,7 +157,8 @@ def _persists(hunter: Hunter, spot: Spot) -> bool:
 def _first_surviving(hunter: Hunter, spots: Sequence[Spot]) -> Spot | None:
     """Return the first spot whose ratio exceeds the bound with confidence.
 
-    All on new seeds; a ratio that exists without jitter, or not in runs four times as long, does not count.
+    All runs use new seeds. A ratio that also occurs without jitter, or that does not occur in runs four times as long,
+    does not count.
     """
     hunter.measure("confirming", [*spots, *map(_unjittered, spots)], CONFIRM_SEEDS)
     for spot in spots:
@@ -169,7 +170,7 @@ def _first_surviving(hunter: Hunter, spots: Sequence[Spot]) -> Spot | None:
 
 
 def _confirm(hunter: Hunter, candidates: Sequence[_Candidate], largest: Duration) -> _Candidate | None:
-    """Return the first candidate that survives, its D raised a little where the search's seeds were lucky."""
+    """Return the first candidate that is confirmed, with a slightly larger D if the search's seeds were favorable."""
     for candidate in candidates[:MAX_CONFIRMED]:
         raised = [min(candidate.spot.d * PRECISION**i, largest).rounded(US) for i in range(3)]
         ladder = list(dict.fromkeys(raised))
@@ -197,7 +198,7 @@ def _halve(hunter: Hunter, spot: Spot, name: str, *, persists: bool) -> Spot:
 def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
     """Follow the ratio to higher rates and to longer runs.
 
-    As far as packets allow, without points where flows do not converge even without jitter.
+    The packet budget limits the points. Points at which flows do not converge even without jitter are omitted.
     """
     curves: list[Growth] = []
     places: dict[str, Callable[[Spot], float]] = {
@@ -205,7 +206,7 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
         "duration_s": lambda s: s.duration.s,
     }
     for axis, spots in (
-        # The rate that the victim believes stays the same, or the ratio could not grow.
+        # The virtual link's rate stays the same; otherwise the ratio could not grow.
         (
             "rate_mbps",
             [spot.at(rate=spot.rate * f, believed=believed(spot)) for f in RATE_FACTORS],
@@ -225,7 +226,8 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
             and (s.kind == "none" or control.value <= hunter.bound / 2)
         ]
         if len(points) >= 2:
-            # Below the spot a ratio may still be rising towards a bound: if there are points above, only those count.
+            # Below the spot, a ratio may still rise towards a bound, so points above the spot are used if there are
+            # any.
             beyond = [p for p in points if p.x >= places[axis](spot)]
             fitted = beyond if len(beyond) >= 2 else points
             power = exponent([p.x for p in fitted], [p.ratio.value for p in fitted])
@@ -234,7 +236,7 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
 
 
 def _victim(hunter: Hunter, spot: Spot) -> tuple[Victim, float, float]:
-    """The flow that loses over the confirming seeds, and mean throughputs (Mbps) of slowest and fastest flow."""
+    """Return the starved flow in the confirming runs, and mean throughputs (Mbps) of the slowest and fastest flow."""
     runs = hunter.rates(spot, CONFIRM_SEEDS)
     slowest = {min(range(len(rates)), key=rates.__getitem__) for rates in runs}
     victim: Victim = "either" if spot.kind == "none" else "jittered" if slowest == {0} else "others"
@@ -260,10 +262,10 @@ def hunt(
 
     Parameters
     ----------
-    cca : name, path, or table with parameters, as scenarios have it
+    cca : name, path, or table with parameters, in scenario notation
     measure : runs scenarios; default the simulator on all cores
     space : search space
-    bound : on the largest throughput by the smallest; see `BOUND_REASON`
+    bound : bound on the largest throughput divided by the smallest; see `BOUND_REASON`
     packet_budget : data packets that may be simulated; default by kind of CCA
     on_progress : called before each batch
 
@@ -329,7 +331,7 @@ def _result(
     if best is not None:
         modest = _halve(hunter, best.spot, "rate", persists=True)
         growth = _grow(hunter, modest)
-        # Persistence is known by now: the file that shows the ratio may be short.
+        # Persistence has been checked, so the scenario that shows the ratio may be short.
         spot = _halve(hunter, modest, "duration", persists=False)
         outcome = "starvation" if any(g.exponent >= GROWTH_EXPONENT for g in growth) else "bounded-unfairness"
         victim, victim_mbps, winner_mbps = _victim(hunter, spot)

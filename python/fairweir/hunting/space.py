@@ -22,11 +22,11 @@ class Spot:
 
     Attributes
     ----------
-    kind : name of a :class:`Kind`; "none" leaves all flows alike
+    kind : name of a :class:`Kind`; "none": no flow has jitter
     d : maximum hold of a packet
-    rate : of the bottleneck
-    buffer : of the bottleneck, as scenarios write it
-    duration : of the run; its second half is measured
+    rate : rate of the bottleneck
+    buffer : buffer of the bottleneck, in scenario notation
+    duration : duration of the run; its second half is measured
     believed : rate of the link that a "virtual-link" shows to the jittered flow; None: a sixteenth of `rate`
     """
 
@@ -38,12 +38,12 @@ class Spot:
     believed: Rate | None = None
 
     def at(self, **changes: Any) -> Spot:
-        """Return the same with other values."""
+        """Return a copy with these fields replaced."""
         return replace(self, **changes)
 
     @property
     def packets(self) -> int:
-        """Cost of a run in packets."""
+        """Number of packets in a run, as its cost."""
         return packets(self.rate, self.duration)
 
 
@@ -55,7 +55,7 @@ class Kind:
     ----------
     name : as results print it
     text : description of its effect
-    keys : the spot -> the keys it adds to the flow's table
+    keys : function from a spot to the keys that are added to the flow's table
     """
 
     name: str
@@ -66,8 +66,8 @@ class Kind:
 US = Duration.from_us(1)
 
 VIRTUAL_DIVISOR = 16.0
-"""A flow that believes in a link of this fraction of the rate leaves the other fifteen times as much: twice the
-bound of 7.
+"""A flow that observes a link of 1/16 of the rate leaves 15 times its own throughput to the other flow: twice the
+default bound of 7.
 """
 
 
@@ -77,15 +77,15 @@ def believed(spot: Spot) -> Rate:
 
 
 def _held(spot: Spot) -> str:
-    """Return D as scenarios write it, to the microsecond."""
+    """Return D in scenario notation, to the microsecond."""
     return str(spot.d.rounded(US))
 
 
 KINDS: tuple[Kind, ...] = (
     Kind(
         "early-packet",
-        "every packet is held D longer, but for one every 5 s, which releases all held packets: min RTT is D too "
-        "small for the rest (starvation paper, section 5.1)",
+        "every packet is held D longer, except one every 5 s, which releases all held packets: the min RTT is D below "
+        "that of all other packets (starvation paper, section 5.1)",
         lambda spot: {"jitter": {"kind": "early-packet", "offset": _held(spot), "every": "5s"}},
     ),
     Kind(
@@ -96,7 +96,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "uniform",
-        "each packet is held for a random time in [0, D], in order",
+        "each packet is held for a random time in [0, D], without reordering",
         lambda spot: {"jitter": {"kind": "uniform", "max": _held(spot)}},
     ),
     Kind(
@@ -106,7 +106,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "random-aggregation",
-        "ACKs wait for random times of up to D and leave in batches (thesis, appendix B.6)",
+        "ACKs wait for random times of up to D and leave in bursts (thesis, appendix B.6)",
         lambda spot: {"ack_jitter": {"kind": "random-aggregation", "max": _held(spot)}},
     ),
     Kind(
@@ -116,8 +116,8 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "virtual-link",
-        "each packet is held for as long as it would queue on a link of its own, of a sixteenth of the rate, but for "
-        "at most D: the adversary of theorem 1 (docs/derivations.md)",
+        "each packet is held for as long as it would queue on a slower link of its own, at most D: the adversary of "
+        "theorem 1 (docs/derivations.md)",
         lambda spot: {
             "jitter": {
                 "kind": "virtual-link",
@@ -131,19 +131,19 @@ KINDS: tuple[Kind, ...] = (
 
 @dataclass(frozen=True)
 class Space:
-    """Everything the hunt may try.
+    """The values that a hunt may try.
 
     Attributes
     ----------
     kinds : names of :data:`KINDS`
-    rates : of the coarse grid; the growth of the ratio is followed beyond the last one
-    buffers : bottleneck buffers from deep to shallow, in scenario notation; the shallow ones are for CCAs that lose
-        packets even in the deepest, since a buffer too small for a standing queue is a separate question
+    rates : link rates of the coarse grid; the growth of the ratio is followed beyond the highest
+    buffers : bottleneck buffers from deep to shallow, in scenario notation; shallower buffers are tried only for CCAs
+        that lose packets in the deepest one. A buffer too small for a standing queue is a separate question
     d : grid of D, ascending; up to one rtprop, as the network models have it (thesis, section 4.2.3 and appendix
         B.6)
     rtprop : of all flows, before jitter
-    flows : how many share the link; the first is jittered
-    duration : of the coarse grid's runs
+    flows : number of flows that share the link; the first has jitter
+    duration : duration of the coarse grid's runs
     """
 
     kinds: tuple[str, ...] = tuple(kind.name for kind in KINDS)
@@ -155,7 +155,7 @@ class Space:
     duration: Duration = Duration.from_s(60)
 
     def but(self, **changes: Any) -> Space:
-        """Return the same with other values."""
+        """Return a copy with these fields replaced."""
         return replace(self, **changes)
 
 
@@ -164,9 +164,9 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
 
     Parameters
     ----------
-    seed : draws the flows' start times and everything random in the run
+    seed : seed of the flows' start times and of all other random numbers in the run
     """
-    # The claim is on long-run shares; half of the run is left for convergence (FRCC's scripts leave 60 %).
+    # The claim is about long-run shares, so the first half of the run is for convergence (FRCC's scripts use 60 %).
     tables = flows("", [space.rtprop] * space.flows, seed, PHASE_SPREAD)
     for table in tables:
         table["cca"] = as_written(cca)
@@ -175,7 +175,7 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
         kind = next(k for k in KINDS if k.name == spot.kind)
         tables[0].update(kind.keys(spot))
         tables[0]["id"] = "jittered"
-        about += f"; the first suffers {spot.kind} of D = {plain(spot.d.ms, 4)} ms: {kind.text}"
+        about += f"; the first has jitter ({spot.kind}, D = {plain(spot.d.ms, 4)} ms): {kind.text}"
     return dumbbell_document(
         f"{cca_name(cca)}-{spot.kind}",
         about,

@@ -1,13 +1,14 @@
 """The certificate of starvation: two recorded trajectories, and the jitter that makes both possible on one link.
 
-A Parquet file. One row a packet, the slow flow's first, each flow's in the order of sending:
+A certificate is a Parquet file with one row per packet: first the slow flow's, then the fast flow's, each in the order
+of sending.
 
 | column | meaning |
 | --- | --- |
 | ``flow`` | 0: slow, 1: fast |
-| ``sent_ns`` | when it left its sender; 0 is the time from which on the flow had converged (the proof's T_i) |
-| ``arrived_ns`` | when it reached its receiver |
-| ``hold_ns`` | the jitter: how much of that the shared link does not account for |
+| ``sent_ns`` | time at which the packet was sent; at time 0 the flow has converged (the proof's T_i) |
+| ``arrived_ns`` | time at which the packet reached the receiver |
+| ``hold_ns`` | the jitter: the part of the packet's delay that the shared link does not cause |
 
 The schema's metadata has the :class:`Header` as JSON under ``certificate``. `fairweir.starvation.check` defines when a
 file is valid.
@@ -45,9 +46,9 @@ class Alone(_Model):
     link_bytes_per_s: int = Field(gt=0)
     """The proof's C_i."""
     origin_ns: int = Field(ge=0)
-    """The proof's T_i: when the file's clock starts, on the run's."""
+    """The proof's T_i: the time in the run at which the file's clock starts."""
     scenario: dict[str, Any]
-    """Of the run, as TOML has it; a run of it shows the trajectory again."""
+    """The scenario of the run, as a TOML document; running it reproduces the trajectory."""
 
 
 class Header(_Model):
@@ -60,11 +61,11 @@ class Header(_Model):
     ratio: float = Field(ge=1.0)
     """Minimum ratio of the fast flow's throughput to the slow one's."""
     d_ns: int = Field(gt=0)
-    """Maximum delay of a packet by jitter."""
+    """D, the maximum jitter of a packet."""
     span_ns: int = Field(gt=0)
-    """Length of the trajectories: all packets that were sent in it are in the file."""
+    """Length of the trajectories; the file has all packets sent in this time."""
     one_way_ns: int = Field(ge=0)
-    """Propagation from sender to receiver."""
+    """Propagation delay from sender to receiver."""
     packet_bytes: int = Field(gt=0)
     link_bytes_per_s: int = Field(gt=0)
     """Rate of the shared link."""
@@ -101,7 +102,7 @@ def read(path: Path) -> Certificate:
 
     Raises
     ------
-    ConfigError : not such a file, or its header or columns are invalid
+    ConfigError : the file is not a certificate, or its header or columns are invalid
     """
     try:
         table = Table.read(path)

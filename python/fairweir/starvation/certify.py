@@ -1,4 +1,4 @@
-"""From two rates that look alike to a certificate: record each flow alone, merge, claim the merge's properties."""
+"""Creates a certificate for two rates that look alike: records each flow alone, and merges both onto one link."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 CONVERGED = Duration.from_s(20)
 """Time by which a flow that started well has converged, at 40 ms and up to 1 Gbps."""
 BEGINNINGS = (0.0, 0.9, 0.5)
-"""Shares of the BDP to start with, in the order tried. From ten packets on, Vegas takes a minute at 1 Gbps, for it
-grows by a packet an RTT; started with 0.9 BDP, Copa can stay at half the rate for as long."""
+"""Initial windows as fractions of the BDP, in the order tried. From ten packets, Vegas needs a minute at 1 Gbps,
+because it grows by one packet per RTT; from 0.9 BDP, Copa can stay at half the rate for as long."""
 AS_ALONE = 0.01
 """Relative tolerance between a converged flow's throughput and that of the scan."""
 MAX_ROWS = 400_000
@@ -35,7 +35,7 @@ D_STEP_NS = Duration.from_us(1).ns
 
 
 class NoCertificateError(Exception):
-    """The trajectories do not show the claim; the text has the reason."""
+    """The trajectories do not prove the claim; the message has the reason."""
 
 
 def certify(question: Question, pair: Pair, on_progress: Callable[[str, float], object]) -> Certificate:
@@ -73,7 +73,9 @@ def _recorded(
     span: Duration,
     on_progress: Callable[[str, float], object],
 ) -> Trajectory:
-    """Record a flow that has converged: of the beginnings, the first with the scan's throughput, else the closest."""
+    """Record a converged flow, from the first initial window that gives the scan's throughput, else from the
+    closest.
+    """
     duration = Duration.from_s(math.ceil((CONVERGED + span + TAIL).s))
     closest_so_far: tuple[float, Trajectory] | None = None
     for share in BEGINNINGS:

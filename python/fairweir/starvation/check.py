@@ -1,7 +1,7 @@
-"""Checks a certificate of starvation, using only the file's format, none of the code that made it.
+"""Checks a certificate of starvation; shares only the file format with the code that writes certificates.
 
-Integers only: times are multiplied by the link's rate, so that the end of a transmission, a fraction of a nanosecond,
-is exact.
+All arithmetic is in integers: times are multiplied by the link rate, so that the end of a transmission, which may be a
+fraction of a nanosecond, is exact.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROUNDING_NS = 2
-"""Recorded times are whole nanoseconds: a transmission may seem to end early or late by this much."""
+"""Recorded times are whole nanoseconds, so a transmission may appear to end this much too early or too late."""
 
 Packet = tuple[int, int, int]
 """(sent, arrived, held), ns."""
@@ -27,13 +27,13 @@ Packet = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Finding:
-    """One of the things that must be true.
+    """The result of one condition.
 
     Attributes
     ----------
     name : str, the condition
     is_true : bool
-    text : str, the numbers; if it does not hold, the first packet that shows it
+    text : str, the numbers; if the condition is violated, the first packet that violates it
     """
 
     name: str
@@ -42,10 +42,10 @@ class Finding:
 
 
 def check(certificate: Certificate) -> list[Finding]:
-    """Return whether the file proves its claim.
+    """Return, for each condition of the proof, whether the file satisfies it.
 
-    The file cannot prove that the CCA sends as recorded when it observes the recorded delays: its scenarios do, and
-    `fairweir.starvation.replay` runs them.
+    The file alone cannot prove that the CCA sends as recorded when it observes the recorded delays.
+    `fairweir.starvation.replay` shows this by running the file's scenarios.
 
     References
     ----------
@@ -67,7 +67,7 @@ def check(certificate: Certificate) -> list[Finding]:
 
 
 def _in_order(name: str, packets: list[Packet], span_ns: int) -> Finding:
-    """Sent within the span; no packet overtakes another."""
+    """Check that packets are sent within the span, and that none overtakes another."""
     what = f"{name} flow: in order"
     if packets[0][0] < 0 or packets[-1][0] >= span_ns:
         return Finding(what, False, f"sent from {packets[0][0]} to {packets[-1][0]} ns, outside [0, {span_ns}) ns")
@@ -78,7 +78,7 @@ def _in_order(name: str, packets: list[Packet], span_ns: int) -> Finding:
 
 
 def _on_its_link(name: str, packets: list[Packet], alone: Alone, certificate: Certificate) -> Finding:
-    """The delays are those of an ideal private link, from the first packet on."""
+    """Check that the delays are those of an ideal link of the flow's own, from the first packet on."""
     header, rate = certificate.header, alone.link_bytes_per_s
     what = f"{name} flow: delays of a link of {Rate.from_bytes_per_s(rate).mbps:g} Mbit/s of its own"
     transmission = header.packet_bytes * NS_PER_S
@@ -96,7 +96,7 @@ def _on_its_link(name: str, packets: list[Packet], alone: Alone, certificate: Ce
 
 
 def _on_the_shared_link(certificate: Certificate, flows: list[list[Packet]]) -> Iterator[Finding]:
-    """The difference between both flows' delays and those of one link is jitter from 0 to D, as stated in the file."""
+    """Check that the flows' delays minus the shared link's are jitter between 0 and D, as stated in the file."""
     header, rate = certificate.header, certificate.header.link_bytes_per_s
     transmission = header.packet_bytes * NS_PER_S
     free = header.backlog_bytes * NS_PER_S
@@ -120,7 +120,7 @@ def _merged(flows: list[list[Packet]]) -> Iterator[Packet]:
 
 
 def _ratio(certificate: Certificate, slow: list[Packet], fast: list[Packet]) -> Finding:
-    """The ratio of throughputs over the span is at least the claimed one."""
+    """Check that the throughput ratio over the span is at least the claimed ratio."""
     header = certificate.header
     sent = [Bytes(len(packets) * header.packet_bytes) for packets in (slow, fast)]
     mbps = [(data / Duration.from_ns(header.span_ns)).mbps for data in sent]

@@ -1,4 +1,4 @@
-"""The whole construction: scan, pigeonhole, shared link, confirmation over seeds, theorem 2, or a refusal."""
+"""The whole construction: scan, pigeonhole argument, shared link, confirmation over seeds, and theorem 2."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from fairweir.starvation.result import Confirmation, Pair, Point, Starvation, Un
 from fairweir.units import Duration, Rate
 
 LONGER_RUN = 4.0
-"""Links on which the RTT has not settled get a run this many times as long."""
+"""Factor by which runs are longer on links where the RTT has not settled."""
 SLACK = 1.5
-"""D divided by the requirement of converged flows: a flow that starts too fast must observe more delay than after
-convergence, or it never learns that its virtual queue is longer.
+"""D divided by the minimum D of the converged flows. A flow that starts too fast must observe more delay than after
+convergence; otherwise it cannot observe that its virtual queue is longer.
 """
 HEADROOMS = (1.0, 1.1, 1.25, 1.5, 2.0)
 """Rates of the shared link divided by the sum of both flows' own, in the order tried. The proof's case 2 requires a
-link "large enough" that its queue never exceeds a flow's own: at the sum of both, one flow's burst delays the other.
+link "large enough" that its queue never exceeds a flow's own: at the sum of both rates, a burst of one flow delays the
+other.
 """
 UNDERUSED = 10.0
 """Ratio of theorem 2's link rate to the fastest scanned link."""
@@ -51,7 +52,7 @@ def starve(
 
     Parameters
     ----------
-    archive : gets finished runs, which are then not repeated
+    archive : stores finished runs, which are then not repeated
     workers : processes; default one per core
 
     Raises
@@ -87,7 +88,7 @@ def starve(
             if found
             else f"no two rates of the scan have a throughput ratio of {question.ratio:g}"
         )
-        # It bounds its queue, so that the hunt may leave it the path of the scan.
+        # The CCA bounds its queue, so the hunt can use the path of the scan.
         hunted = _hunt(question, (links.BUFFER,), workers, on_progress)
         answer = _by_hunt(hunted, "needs-more-jitter" if found else "not-shown", why)
         answer["scenarios"] |= scenarios
@@ -198,7 +199,7 @@ def _hunt(
 
 
 def _by_hunt(hunted: HuntResult, word: Word, why: str) -> dict[str, Any]:
-    """The construction's result if inconclusive, unless the hunt shows starvation: then that."""
+    """Return the hunt's result if it shows starvation, otherwise the construction's inconclusive result."""
     if hunted.outcome != "starvation" or hunted.scenario is None:
         return {"word": word, "why": why, "scenarios": {}}
     name = f"{hunted.scenario['name']}-hunted"
@@ -242,7 +243,7 @@ def _shared(question: Question, pair: Pair, link: Rate, d: Duration, seed: int) 
 
 
 def _ratio(summary: Summary) -> float:
-    """Throughput of the flow with the fast virtual link divided by the other's."""
+    """Return the throughput of the flow with the fast virtual link divided by that of the other flow."""
     slow, fast = (flow.throughput_mbps for flow in summary.flows[:2])
     return min(fast / slow, RATIO_CEILING) if slow > 0.0 else RATIO_CEILING
 
@@ -265,7 +266,7 @@ def _account(question: Question, pair: Pair, confirmation: Confirmation | None) 
 def _underuse(
     question: Question, points: Sequence[Point], player: Player
 ) -> tuple[Underuse | None, links.Document | None]:
-    """Run theorem 2: the slowest link that jitter within the bound can imitate, on one that is much faster."""
+    """Run theorem 2: a flow on a fast link, with jitter that imitates the slowest link possible within the bound."""
     shown = next((p for p in points if hold(p) <= question.d), None)
     if shown is None:
         return None, None

@@ -1,9 +1,9 @@
-"""The construction's three scenarios: an ideal link, a shared one, and one that a single flow underuses.
+"""The construction's three scenarios: an ideal link, a shared link, and a link that a single flow underuses.
 
-A virtual link is jitter that holds each packet for as long as a private link would: if it needs between 0 and D, the
-flow observes exactly that link, for any CCA (docs/derivations.md). So no state has to be cloned: flows
-converge on their virtual links before the warm-up ends, and D applies only afterwards, as the theorem's flows begin in
-their converged states.
+A virtual link is jitter that holds each packet for as long as a private link would. If the required jitter is between 0
+and D, the flow observes exactly that link, with any CCA (docs/derivations.md). The theorem's flows begin in their
+converged states. Here flows converge on their virtual links during the warm-up, and D applies only afterwards, so no
+state has to be copied.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from fairweir.units import Bytes, Duration, Rate
 Document = dict[str, Any]
 
 SCAN = Duration.from_s(100)
-"""At 40 ms and 1 Gbps all CCAs that converge do so within a third of it."""
+"""Duration of a run. At 40 ms and 1 Gbps all CCAs that converge do so within a third of it."""
 SHARED = Duration.from_s(60)
 WARM_UP_RATES = 10.0
-"""Rate factor of the shared link during the warm-up, so that it has no queue at the end of it: the flows would fill
-the link, and a queue would be permanent.
+"""Factor by which the shared link is faster during the warm-up, so that there is no queue at its end: the flows fill
+the link afterwards, so a queue would be permanent.
 """
 US = Duration.from_us(1)
 MIN_INITIAL_PKTS = 10
@@ -36,13 +36,13 @@ def flow_of(cca: Cca, rtprop: Duration, start: Duration | None = None, **keys: A
 
 
 def _virtual(rate: Rate, d: Duration, rtprop: Duration) -> Document:
-    # Packets in transit when the link is first shared have not met its queue.
+    # Packets that are in transit when sharing begins did not pass the shared link's queue.
     after = SHARED / 2 + rtprop
     return {"kind": "virtual-link", "rate": str(rate), "bound": str(d.rounded(US)), "after": str(after)}
 
 
 def ideal(cca: Cca, rate: Rate, rtprop: Duration, duration: Duration, share: float) -> Document:
-    """One flow alone; the last `share` of the run counts."""
+    """Return the scenario of one flow alone; the last fraction `share` of the run is measured."""
     return dumbbell_document(
         f"{cca_name(cca)}-ideal",
         "one flow on an ideal link",
@@ -56,7 +56,7 @@ def ideal(cca: Cca, rate: Rate, rtprop: Duration, duration: Duration, share: flo
 
 
 def begun(cca: Cca, rate: Rate, rtprop: Duration, duration: Duration, share: float) -> Document:
-    """One flow alone that starts with a share of its BDP in flight, or with ten packets if that is less."""
+    """Return the scenario of one flow that starts with `share` BDP, or at least ten packets, in flight."""
     document = ideal(cca, rate, rtprop, duration, 0.5)
     initial_pkts = int(share * rate * rtprop / PACKET)
     flow = document["flow"][0] | {"initial_cwnd": f"{max(MIN_INITIAL_PKTS, initial_pkts)}pkts"}
@@ -74,16 +74,16 @@ def shared(
     seed: int,
     standing: Duration | None = None,
 ) -> Document:
-    """Theorem 1: both flows on one link, each with its own virtual link by jitter of at most `d`.
+    """Return the scenario of theorem 1: two flows on one link, each with a virtual link by jitter of at most `d`.
 
-    The link is shared from the end of the warm-up on, corresponding to the theorem's times of convergence; until then
-    it is so fast that there is no queue.
+    Sharing begins at the end of the warm-up, which corresponds to the theorem's times of convergence. Before, the link
+    is so fast that there is no queue.
 
     Parameters
     ----------
-    link : rate of the link; the sum of both, or more where bursts of one flow must not delay the other (the proof:
+    link : rate of the link: the sum of both rates, or more if bursts of one flow must not delay the other (the proof:
         "large enough")
-    standing : the initial queue of case 1, as a delay; a third flow causes it
+    standing : the initial queue of case 1, as a delay; a third flow creates it
     """
     starts = start_times(seed, 2, PHASE_SPREAD)
     flows = [
@@ -109,13 +109,13 @@ def shared(
 
 
 def _backlog(size: Bytes) -> Document:
-    """A flow that sends one burst when the link is first shared."""
+    """Return the table of a flow that sends one burst when sharing begins."""
     text = str(size)
     return {**flow("reno", BACKLOG_RTPROP, SHARED / 2), "id": "backlog", "bytes": text, "initial_cwnd": text}
 
 
 def underused(cca: Cca, shown: Rate, link: Rate, d: Duration, rtprop: Duration) -> Document:
-    """Theorem 2: one flow on a fast link, shown a slow one."""
+    """Return the scenario of theorem 2: one flow on a fast link that observes a slow link."""
     return dumbbell_document(
         f"{cca_name(cca)}-underuses",
         f"A flow of {cca_name(cca)} has {link} for itself. Jitter of at most {d.ms:.4g} ms makes it look like a link "

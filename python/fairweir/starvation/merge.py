@@ -1,4 +1,4 @@
-"""Both trajectories on one link: the jitter that this takes, computed from the records alone."""
+"""Merges two trajectories onto one link, and computes the required jitter from the records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairweir.starvation.trajectory import Trajectory
 
 HEADROOMS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
-"""Rates of the shared link by the sum of both flows' own, in the order tried (the proof's case 2: "large enough")."""
+"""Rates of the shared link divided by the sum of the two links' rates, in the order tried (case 2: "large enough")."""
 LOWERINGS = 50
 """Attempts to find the maximum queue that makes no packet late: one suffices if the queue never empties."""
 
@@ -40,17 +40,17 @@ class Merge:
 
     @property
     def min_ns(self) -> float:
-        """Negative if a packet passes the shared link later than its own."""
+        """The minimum jitter; negative if a packet would pass the shared link later than its own link."""
         return float(min(self.slow_holds_ns.min(), self.fast_holds_ns.min()))
 
     @property
     def d_ns(self) -> float:
-        """The jitter bound D that this takes."""
+        """The required jitter bound D."""
         return float(max(self.slow_holds_ns.max(), self.fast_holds_ns.max()))
 
 
 def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_bytes: int) -> Merge:
-    """Send both through one FIFO link.
+    """Send both trajectories through one FIFO link.
 
     References
     ----------
@@ -62,8 +62,8 @@ def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_byt
     order = np.argsort(sent, kind="stable")
     transmission_ns = slow.packet_bytes * NS_PER_S / link_bytes_per_s
     turn = np.arange(len(sent)) * transmission_ns
-    # A packet's transmission begins when it has arrived and all earlier ones are transmitted; each of those adds one
-    # turn.
+    # A packet's transmission begins when it has arrived and all earlier packets are transmitted; each of them takes one
+    # `turn`.
     begins = np.maximum(np.maximum.accumulate(sent[order] - turn), backlog_bytes * NS_PER_S / link_bytes_per_s) + turn
     through = np.empty(len(sent))
     through[order] = begins + transmission_ns
@@ -73,10 +73,10 @@ def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_byt
 
 
 def merges(slow: Trajectory, fast: Trajectory) -> Iterator[Merge]:
-    """Yield the candidate links on which no packet is late, the one with the smallest margin first.
+    """Yield the candidate links on which no packet is late, the link with the smallest margin first.
 
-    A link of both rates with an empty queue; the same with the maximum queue that makes no packet late (case 1 of the
-    proof); faster ones (case 2).
+    The candidates are a link of both rates with an empty queue, the same link with the maximum queue that makes no
+    packet late (case 1 of the proof), and faster links (case 2).
     """
     both = slow.link_bytes_per_s + fast.link_bytes_per_s
     empty = merge(slow, fast, both, 0)
@@ -92,7 +92,7 @@ def merges(slow: Trajectory, fast: Trajectory) -> Iterator[Merge]:
 
 
 def _standing(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int) -> Merge:
-    """The link with the maximum initial queue, in whole packets, that makes no packet late."""
+    """Return the link with the maximum initial queue, in whole packets, that makes no packet late."""
     longest_ns = max(int((t.arrived_ns - t.sent_ns).max()) - t.one_way_ns for t in (slow, fast))
     queued = longest_ns * link_bytes_per_s // (slow.packet_bytes * 10**9)
     for _ in range(LOWERINGS):
@@ -105,5 +105,5 @@ def _standing(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int) -> Merg
 
 
 def closest(slow: Trajectory, fast: Trajectory) -> Merge | None:
-    """Return the link that needs the minimum jitter; None if on every one tried a packet would have to be early."""
+    """Return the link that needs the minimum jitter; None if on each link tried a packet would have to arrive early."""
     return min(merges(slow, fast), key=lambda found: found.d_ns, default=None)

@@ -11,13 +11,14 @@ from fairweir.starvation.result import Pair, Point
 from fairweir.units import Duration, Rate
 
 MIN_EFFICIENCY = 0.9
-"""Rates are spaced as if CCAs had at least this f; a CCA with less gets a pair further apart."""
+"""The efficiency f for which rates are spaced; the pairs of a CCA with a lower f are further apart."""
 
 
 def scanned_rates(lowest: Rate, highest: Rate, ratio: float) -> list[Rate]:
     """Return the rates lambda_i of the scan, ascending: from the highest down in steps of sqrt(s / f).
 
-    The step is the root of the proof's, so that the curve has twice the points; pairs are two steps apart or more.
+    The step is the square root of the proof's, so the curve has twice as many points, and pairs are at least two steps
+    apart.
     """
     step = math.sqrt(ratio / MIN_EFFICIENCY)
     count = int(math.log(highest / lowest) / math.log(step) + 1e-9)
@@ -40,16 +41,16 @@ def pairs(points: Sequence[Point], ratio: float) -> list[Pair]:
 
 
 def _pair(slow: Point, fast: Point) -> Pair:
-    """How two ideal links are merged into one.
+    """Return how two ideal links are merged into one.
 
     Case 2 of the proof, the shared queue is empty: eta_i = dbar_i - Rm lies in [0, D] for D = d_max - Rm of either
     link. Case 1, where neither flow ever observes an empty queue: the shared queue d* moves with the weighted mean of
-    both (equation 5), so it stays within delta_w, the weighted mean of the ranges, of its start. It starts so low that
-    it never exceeds d_min of either link, and D must cover the range from its minimum to the larger d_max.
+    both (equation 5), so it stays within delta_w, the weighted mean of the ranges, of its start. Its initial value is
+    so low that it never exceeds d_min of either link, and D must cover the range from its minimum to the larger d_max.
 
     References
     ----------
-    Starvation paper, appendix A; the packets that a link has begun make d* wrong by one of each flow
+    Starvation paper, appendix A; packets in transmission change d* by one packet of each flow
     (docs/derivations.md, Packets instead of fluid)
     """
     both_mbps = slow.rate_mbps + fast.rate_mbps

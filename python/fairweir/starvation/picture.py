@@ -1,4 +1,4 @@
-"""Rate-delay curves, as the starvation paper's figure 3 has them."""
+"""Rate-delay curves, as in figure 3 of the starvation paper."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rate_delay(curves: Sequence[tuple[str, Sequence[Point]]]) -> Figure:
-    """Draw queueing delay (RTT less rtprop) against link rate: a band from d_min to d_max for each CCA.
+    """Draw queueing delay (RTT minus rtprop) against link rate: a band from d_min to d_max for each CCA.
 
     Parameters
     ----------

@@ -15,12 +15,12 @@ class Question:
 
     Attributes
     ----------
-    cca : name or table, as scenarios have it
-    ratio : float, throughput ratio s to be shown
+    cca : name or table, in scenario notation
+    ratio : float, the required throughput ratio s
     jitter : maximum jitter D; None: one rtprop, as in the network models
-    lowest, highest : rates scanned
-    rtprop : of both flows
-    seeds : of the confirming runs
+    lowest, highest : lowest and highest link rate of the scan
+    rtprop : rtprop of both flows
+    seeds : seeds of the confirming runs
     """
 
     cca: Cca
@@ -33,7 +33,7 @@ class Question:
 
     @property
     def name(self) -> str:
-        """The CCA's."""
+        """The CCA's name."""
         return cca_name(self.cca)
 
     @property

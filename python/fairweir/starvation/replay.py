@@ -1,7 +1,7 @@
-"""Replay of a certificate's flows: shows that the CCA does send as recorded.
+"""Replays a certificate's flows, to show that the CCA sends as recorded.
 
-Each flow is run alone again. A CCA whose sends are a function of its observations and random numbers (the scenario's
-seed) sends the same packets at the same nanoseconds.
+Each flow is run alone again. If a CCA's behavior is a function of its observations and of random numbers (from the
+scenario's seed), it sends the same packets at the same nanoseconds.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 Word = Literal["starves", "needs-more-jitter", "not-delay-convergent", "not-shown"]
 
 SETTLED_SHARE = 0.05
-"""Extremes of the last quarter and of the last half of a run that differ by less of the range are the same
-(docs/derivations.md)."""
+"""The RTT has settled if the extremes of the last quarter and of the last half of a run differ by less than this
+fraction of the range (docs/derivations.md)."""
 SETTLED_RTPROPS = 0.01
-"""The same in rtprops: the extremes of a randomised CCA keep growing by sampling noise."""
+"""The tolerance in rtprops: the extremes of a randomized CCA keep growing because of sampling noise."""
 
 
 class _Model(BaseModel):
@@ -30,7 +30,7 @@ class _Model(BaseModel):
 class Point(_Model):
     """One flow alone on an ideal link.
 
-    RTTs are those of the last half of the run, in ms; the ``late`` ones those of its last quarter.
+    RTTs are those of the last half of the run, in ms; fields with ``late`` are for its last quarter.
     """
 
     rate_mbps: float
@@ -67,18 +67,18 @@ class Pair(_Model):
     slow_mbps: float
     fast_mbps: float
     slow_throughput_mbps: float
-    """Of a flow alone on the slow link."""
+    """Throughput of a flow alone on the slow link."""
     fast_throughput_mbps: float
     case: Literal[1, 2]
-    """Case of the proof: 1 if the shared queue stands, 2 if it is empty."""
+    """Case of the proof: 1 if the shared link has a standing queue, 2 if its queue is empty."""
     standing_ms: float
-    """Its initial queue, as a delay."""
+    """The shared link's initial queue, as a delay."""
     d_ms: float
-    """Jitter that shows either flow its own link."""
+    """Jitter with which each flow observes its own link."""
 
     @property
     def ratio(self) -> float:
-        """Throughput alone on the fast link by that on the slow one."""
+        """Throughput alone on the fast link divided by the throughput alone on the slow link."""
         return self.fast_throughput_mbps / self.slow_throughput_mbps
 
 
@@ -108,7 +108,7 @@ class Certified(_Model):
     """The minimum jitter bound with which both recorded trajectories fit one link."""
     link_mbps: float
     backlog_ms: float
-    """The shared link's queue at first, as a delay."""
+    """The shared link's initial queue, as a delay."""
     ratio: float
 
 
@@ -140,16 +140,16 @@ class Starvation(_Model):
     confirmation: Confirmation | None = None
     certificate: Certified | None = None
     no_certificate: str = ""
-    """Why there is none, if one was tried."""
+    """Why there is no certificate, if one was requested."""
     underuse: Underuse | None = None
     hunt: HuntResult | None = None
     """The search for starving jitter, if the construction does not apply."""
     scenarios: dict[str, dict[str, Any]] = {}
-    """File stem -> scenario that shows it."""
+    """The scenarios that show the result, by file stem."""
 
     @property
     def verdict(self) -> Outcome:
-        """Of the claim that no jitter up to `jitter_ms` starves a flow."""
+        """The verdict on the claim that no jitter up to `jitter_ms` starves a flow."""
         if self.word == "needs-more-jitter" and self.hunt is not None and self.hunt.found:
             return Outcome.UNKNOWN
         return {

@@ -1,10 +1,11 @@
 """Theorem 3: in the strong model, where the link's rate varies at will, no CCA that bounds delay escapes starvation.
 
-A link whose rate varies can put any queueing delay before every packet, the same for both flows, as long as none
+A link with a variable rate can cause any sequence of queueing delays, equal for both flows, as long as no packet
 overtakes another. The adversary records the delay d_1(t) of a flow alone on an ideal link, and runs the CCA against d_2
-= max(0, d_1 - D), d_3 = max(0, d_2 - D), ... until it is zero. There the flow observes no queue and grows as far as the
-link allows; so somewhere the throughputs of two consecutive traces differ by a factor s. Those two are two flows of one
-link: its queue delays both by d_(k+1), and jitter of d_k - d_(k+1), which is in [0, D], delays one of them.
+= max(0, d_1 - D), d_3 = max(0, d_2 - D), ... until it is zero. With no delay, the flow observes no queue and uses the
+whole link, so the throughputs of some two consecutive traces differ by a factor s. These two traces are possible for
+two flows on one link: its queue delays both by d_(k+1), and jitter of d_k - d_(k+1), which is in [0, D], delays one of
+them.
 
 **Source**: starvation paper, section 6 and appendix B.
 
@@ -53,7 +54,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Descent:
-    """The traces run, from the ideal link's delay downwards.
+    """The traces, from the ideal link's delay down to zero.
 
     Attributes
     ----------
@@ -66,7 +67,7 @@ class Descent:
 
     @property
     def ratio(self) -> float:
-        """The largest of two consecutive traces."""
+        """The largest throughput ratio of two consecutive traces."""
         return max(_ratio(*pair) for pair in pairwise(self.traces))
 
 
@@ -85,15 +86,15 @@ def descend(
     rtprop: Duration = Duration.from_ms(40),
     archive: Archive | None = None,
 ) -> Descent:
-    """Run the proof's traces until two differ enough, or the delay is zero.
+    """Run the proof's traces until two of them differ by the factor `ratio`, or the delay is zero.
 
     Parameters
     ----------
     d : the jitter bound D
-    ratio : float, the throughput ratio s to be shown
-    rate : lambda, of the ideal link that d_1 is recorded on
-    ceiling : the fast link by it
-    archive : gets finished runs
+    ratio : float, the required throughput ratio s
+    rate : lambda, the rate of the ideal link on which d_1 is recorded
+    ceiling : rate of the fast link divided by `rate`
+    archive : stores finished runs
 
     Raises
     ------
@@ -142,7 +143,7 @@ def _against(
     link: Rate,
     rtprop: Duration,
 ) -> dict[str, Any]:
-    """One flow on a fast link, with the given delay for every packet."""
+    """Return the scenario of one flow on a fast link, with the given delay for every packet."""
     points = [
         [str(Duration.from_ms(at)), str(Duration.from_ms(delay))]
         for at, delay in zip(times_ms.tolist(), delay_ms.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Trajectories: when one flow alone on an ideal link sent its packets, and when they arrived."""
+"""Trajectories: the send times and arrival times of the packets of one flow alone on an ideal link."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 TAIL = Duration.from_s(2)
-"""Time for which a run continues after the span, for the span's last packets to arrive."""
+"""Time for which a run continues after the span, so that the span's last packets arrive."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Trajectory:
 
     Attributes
     ----------
-    scenario : dict, of the run
+    scenario : dict, the scenario of the run
     link_bytes_per_s : int, the ideal link's rate
     origin_ns : int, the run's time at which the span begins
     span_ns : int
@@ -44,7 +44,7 @@ class Trajectory:
 
     @property
     def throughput(self) -> Rate:
-        """Rate at which data was sent over the span."""
+        """Rate at which data were sent over the span."""
         return Bytes(len(self.sent_ns) * self.packet_bytes) / Duration.from_ns(self.span_ns)
 
 
