@@ -1,8 +1,7 @@
-"""Contracts from action maps: a black box returns its action at a rate and a statistic; its fixed points are where that
-is zero.
+"""Contracts from action maps: functions that return a CCA's action for a rate and a statistic.
 
-An action is positive if the CCA increases its rate, negative if it decreases it. A contract is the line on which it is
-zero (thesis section 5.2.1, figures 5.5 and 5.6, for a learned CCA).
+An action is positive if the CCA increases its rate, negative if it decreases it. The contract is the line on which it
+is zero (thesis section 5.2.1, figures 5.5 and 5.6, for a learned CCA).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Action = Callable[[float, float], float]
 SLOWEST_MBPS = 1e-3
 FASTEST_MBPS = 1e6
 RATES_PER_DECADE = 24
-"""Crossings nearer to one another than this may be missed."""
+"""Zero crossings closer together than this may be missed."""
 
 HeldStatistic = Literal["p50_qdelay_ms", "loss_rate"]
 
@@ -38,7 +37,7 @@ class Held:
     ----------
     statistic : a statistic of `contracts/points.py`
     low, high : ms, or a loss rate; positive
-    count : of values, evenly spaced in their logarithm
+    count : number of values, evenly spaced on a logarithmic scale
     """
 
     statistic: HeldStatistic = "p50_qdelay_ms"
@@ -54,13 +53,13 @@ class Held:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where the action is zero with the statistic held.
+    """The rates at which the action is zero, for a fixed value of the statistic.
 
     Attributes
     ----------
-    statistic : held; ms, or a loss rate
-    rates_mbps : from growth below to decline above; empty if it never turns so
-    repelling_mbps : from decline below to growth above: no flow rests there
+    statistic : the fixed value, in ms or as a loss rate
+    rates_mbps : stable fixed points: the CCA increases its rate below, and decreases it above; may be empty
+    repelling_mbps : unstable fixed points: the CCA decreases its rate below, and increases it above
     """
 
     statistic: float
@@ -69,7 +68,7 @@ class Crossing:
 
 
 def crossings(action: Action, held: Held) -> list[Crossing]:
-    """Return the zero crossings of a map in the rate, for every value that is held.
+    """Return the rates at which a map is zero, for each value of the statistic.
 
     Raises
     ------
@@ -99,7 +98,7 @@ def _crossing(action: Action, statistic: float) -> Crossing:
     for i, j in pairwise(moves):
         if signs[i] == signs[j]:
             continue
-        # A plateau of zeros is a range in which the CCA does nothing: represented by its middle.
+        # In a range of zeros the CCA does not change its rate; the middle of the range represents it.
         if j > i + 1:
             rate = math.sqrt(grid[i + 1] * grid[j - 1])
         else:
@@ -109,7 +108,7 @@ def _crossing(action: Action, statistic: float) -> Crossing:
 
 
 def _bounded(value: float) -> float:
-    """Keep infinite actions out of the search's arithmetic."""
+    """Return the action, limited to a finite value for the search."""
     return max(-1e12, min(value, 1e12))
 
 
@@ -118,7 +117,7 @@ def load_action(name: str) -> Action | None:
 
     Raises
     ------
-    CcaError : no such file, module or function
+    CcaError : the file, module or function does not exist
     """
     where, attribute, module = load_module(name)
     found = getattr(module, attribute, None)

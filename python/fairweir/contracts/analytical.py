@@ -1,7 +1,8 @@
-"""Contracts by algebra: from the condition under which a CCA leaves its window or rate alone (thesis section 5.2.1).
+"""Contracts derived by algebra from a CCA's equilibrium condition (thesis section 5.2.1).
 
-cwnd = rate RTT and RTT = R + q are substituted, and the condition solved for the rate. The costs of each are computed
-for one domain, so that CCAs can be compared (thesis Table 6.2).
+In equilibrium a CCA does not change its window or rate. cwnd = rate RTT and RTT = R + q are substituted, and the
+condition is solved for the rate. The costs of all contracts are computed on one domain, so that CCAs can be compared
+(thesis Table 6.2).
 """
 
 from __future__ import annotations
@@ -15,28 +16,28 @@ import sympy as sp
 from fairweir.contracts.costs import Corner, Curve, Fold, corner, generality, growth, robustness, unfairness
 
 RATE, S, RTPROP = sp.symbols("rate s R", positive=True)
-"""The rate, the statistic (qdelay q, or loss or mark rate), and the propagation delay."""
+"""The rate, the statistic (qdelay q, loss rate or mark rate), and the propagation delay."""
 A, B = sp.symbols("a b", positive=True)
-"""Constants of a CCA."""
+"""Symbols for the constants of a CCA."""
 RTT = RTPROP + S
 WINDOW = RATE * RTT
 
 
 @dataclass(frozen=True)
 class Condition:
-    """The fixed-point condition of a CCA.
+    """The equilibrium condition of a CCA.
 
     Attributes
     ----------
-    ccas : names
-    statistic : in words
-    rests : zero where the window or rate does not change, in :data:`RATE`, :data:`S`, :data:`RTPROP` and constants
-    fold : how the statistic adds up over hops
-    source : of the condition
-    from_rtprop : congestion counts from this many rtprops on; below, the condition does not apply
-    least : minimum value of the statistic that it allows with a full link, ms; None but for the setting's
-    starves : why the flow over several hops gets nothing for any curve; empty if it does not
-    note : a remark; empty if none
+    ccas : names of the CCAs
+    statistic : name of the statistic in words
+    rests : expression that is 0 in equilibrium, in :data:`RATE`, :data:`S`, :data:`RTPROP` and constants
+    fold : how the statistic accumulates over hops
+    source : source of the condition
+    from_rtprop : minimum queueing delay, in rtprops, at which the condition applies
+    least : minimum value of the statistic with a full link, in ms, if above the setting's
+    starves : reason why a flow over several hops gets no throughput; empty if it gets some
+    note : a remark; may be empty
     """
 
     ccas: tuple[str, ...]
@@ -51,12 +52,12 @@ class Condition:
 
     @cached_property
     def rate(self) -> sp.Expr:
-        """The contract: the one positive rate that rests."""
+        """Return the contract: the only positive rate that satisfies the condition."""
         (rate,) = sp.solve(self.rests, RATE)
         return sp.simplify(rate)
 
     def curve(self, s_min: float, s_max: float, rtprop: float, **constants: float) -> Curve:
-        """Return it in numbers, for flows of one `rtprop`."""
+        """Return the contract as a numeric function, for flows with the same `rtprop`."""
         values = {RTPROP: rtprop, A: constants.get("a", 1.0), B: constants.get("b", 1.0)}
         f = sp.lambdify(S, self.rate.subs(values), "math")
         return Curve(lambda s: float(f(s)), s_min, s_max)
@@ -149,15 +150,16 @@ class Costs:
 
 @dataclass(frozen=True)
 class Setting:
-    """Setting in which contracts are compared.
+    """The setting in which contracts are compared.
 
     Attributes
     ----------
-    s_min, s_max, noise : of qdelay, ms; of loss and mark rates, in units of `per_ms`
-    rtprop : ms
-    intercept : where the rate is zero, by s_max, of curves that have an intercept; others decay over s_max / 10
-    hops, flows : of the parking lot, and of the dumbbell
-    per_ms : loss or mark rate that counts as a millisecond
+    s_min, s_max, noise : qdelays in ms; loss and mark rates in units of `per_ms`
+    rtprop : rtprop, in ms
+    intercept : statistic at which the rate is zero, divided by s_max, for curves with an intercept; exponentials have a
+        decay constant of s_max / 10
+    hops, flows : hops of the parking lot, and flows of the dumbbell
+    per_ms : loss or mark rate that is equivalent to 1 ms
     """
 
     s_min: float = 0.5
@@ -171,7 +173,7 @@ class Setting:
 
 
 def costs(condition: Condition, setting: Setting) -> Costs:
-    """Work out a row: four metrics on the setting's domain."""
+    """Return a row of the table: the four metrics on the setting's domain."""
     scale = setting.per_ms if condition.fold is Fold.SURVIVAL else 1.0
     has_intercept = any(name in condition.ccas for name in ("ICC", "Astraea"))
     b = setting.s_max * (setting.intercept if has_intercept else 0.1)
@@ -190,9 +192,9 @@ def costs(condition: Condition, setting: Setting) -> Costs:
 
 
 def alpha_fair(alpha: float, hops: int) -> tuple[float, float]:
-    """Rates of the long and the short flows on a parking lot of links of rate 1 (thesis Table 6.1).
+    """Return the rates of the long and of a short flow on a parking lot of links of rate 1 (thesis Table 6.1).
 
-    The sum of alpha-fair utilities is largest where r_short / r_long = hops^(1/alpha), since r_short + r_long = 1.
+    With r_short + r_long = 1, the sum of alpha-fair utilities is maximal for r_short / r_long = hops^(1/alpha).
     """
     ratio = hops ** (1.0 / alpha)
     return 1.0 / (1.0 + ratio), ratio / (1.0 + ratio)

@@ -1,4 +1,4 @@
-"""Stored runs of a derivation: an interrupted one resumes where it stopped."""
+"""Stores the runs of a derivation, so that an interrupted derivation resumes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fairweir.scenario.model import Scenario
 TRY_TIMEOUT_S = 30.0
 
 OnRun = Callable[[float, float], object]
-"""Called as runs end, with the number of finished runs of the batch, and their total number."""
+"""Called after each run with the number of finished runs of the batch and the batch's size."""
 
 
 @dataclass(frozen=True)
 class _Watched(Task):
-    """A run stored with its turning points, separate from one without."""
+    """A run that is stored with its turning points, separately from runs without."""
 
     @cached_property
     def key(self) -> str:
@@ -34,16 +34,16 @@ class _Watched(Task):
 def cached(
     archive: Archive, *, workers: int | None = None, timeout_s: float = 60.0, on_run: OnRun | None = None
 ) -> Measure:
-    """Measure on all cores, turnings too, with every finished run in `archive`.
+    """Return a function that runs scenarios on all cores, with turning points, and stores finished runs in `archive`.
 
     Parameters
     ----------
-    workers : processes; default one per core
-    timeout_s : s of wall time that a run may take
+    workers : number of processes; default: one per core
+    timeout_s : maximum wall time of a run, s
 
     Raises
     ------
-    ConfigError, CcaError : by the measure: no such CCA, or a parameter that it does not have
+    ConfigError, CcaError : raised by the returned function: the CCA does not exist, or does not have a parameter
     """
     is_tried: list[bool] = []
 
@@ -74,7 +74,7 @@ def cached(
 
 
 def _try(scenario: ScenarioDict) -> None:
-    """Run a moment of a scenario in a child process: an error of its CCA would fail every run."""
+    """Run the start of a scenario in a child process, because an error of its CCA would fail every run."""
     flows = [{key: value for key, value in flow.items() if key != "start"} for flow in scenario["flow"]]
     moment = {**scenario, "duration": "10ms", "warmup": "0s", "flow": flows}
     (outcome,) = map_jobs(play, [moment], workers=1, timeout_s=TRY_TIMEOUT_S)

@@ -1,11 +1,11 @@
-"""Costs of a contract: the four metrics that it determines, for any decreasing function on a closed interval.
+"""Costs of a contract: the four metrics of a decreasing function on a closed interval.
 
 Notation: f the contract, s the statistic in [S_min, S_max], C_max = f(S_min), C_min = f(S_max), ds noise.
 
 References
 ----------
-Thesis section 6.1 (equations 6.1.1 to 6.1.6) and appendix C.1. There the bounds are derived for whole steps of ds and
-whole hops; here they include the necessary rounding: a step function violates C.1.2 as printed.
+Thesis section 6.1 (equations 6.1.1 to 6.1.6) and appendix C.1. The appendix derives the bounds for whole steps of ds
+and whole hops. Here they include rounding, because a step function violates C.1.2 as printed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ GRID_POINTS = 512
 
 
 class Fold(StrEnum):
-    """How a statistic adds up over hops."""
+    """How a statistic accumulates over hops."""
 
     SUM = "sum"
     """Delays."""
     MAX = "max"
-    """The maximum delay of a hop, which the network has to report."""
+    """The maximum delay of a hop, which the network must report."""
     MIN = "min"
     SURVIVAL = "1-prod"
     """Loss and mark rates: 1 - prod(1 - s)."""
@@ -51,8 +51,8 @@ class Curve:
 
     Attributes
     ----------
-    f : s -> rate; strictly decreasing and positive on [s_min, s_max]
-    s_min, s_max : positive; unit of the statistic
+    f : function from s to a rate; strictly decreasing and positive on [s_min, s_max]
+    s_min, s_max : positive, in the unit of the statistic
     """
 
     f: Callable[[float], float]
@@ -79,21 +79,23 @@ class Curve:
 
 
 class Corner(StrEnum):
-    """A corner of the trade-off space: no cost without benefit (thesis section 6.1, appendix C.1)."""
+    """A corner of the trade-off space: no metric can improve without cost (thesis section 6.1, appendix C.1)."""
 
     NOISE = "noise"
-    """The same noise costs the same factor at any rate: an exponential. The steepest curve for that robustness."""
+    """An exponential: noise costs the same factor at every rate. It is the steepest curve for its robustness."""
     HOPS = "hops"
-    """The same hops cost the same factor at any rate: a power. The steepest curve for that unfairness."""
+    """A power: hops cost the same factor at every rate. It is the steepest curve for its unfairness."""
 
 
 EVEN = 1.02
-"""Factors that differ by less over the domain are the same; rates of losses do not quite add up over hops."""
+"""Factors that differ by less over the domain count as equal; loss rates add up only approximately over hops."""
 
 
 @words_for_enums
 def corner(curve: Curve, noise: float, hops: int, fold: Fold) -> Corner | None:
-    """Return the corner of a contract, from its evenness over its domain: C.1's bounds are then equalities."""
+    """Return the corner at which a contract is: there its factor is constant over the domain, and C.1's bounds are
+    equalities.
+    """
     s_last = curve.s_max
     if _is_even(lambda s: curve.f(s) / curve.f(min(s + noise, s_last)), curve.s_min, s_last - noise):
         return Corner.NOISE
@@ -112,12 +114,14 @@ def _is_even(of: Callable[[float], float], low: float, high: float) -> bool:
 
 
 def generality(curve: Curve) -> float:
-    """C_max by C_min: the range of fair shares."""
+    """Return C_max / C_min: the range of fair shares."""
     return curve.c_max / curve.c_min
 
 
 def robustness(curve: Curve, noise: float) -> float:
-    """Largest f(s) / f(s + noise) with both in the domain; infinite if the noise is wider than that."""
+    """Return the maximum f(s) / f(s + noise) with both in the domain; infinite if the noise exceeds the domain's
+    width.
+    """
     if curve.s_min + noise > curve.s_max:
         return math.inf
     return _largest(lambda s: curve.f(s) / curve.f(min(s + noise, curve.s_max)), curve.s_min, curve.s_max - noise)
@@ -125,7 +129,7 @@ def robustness(curve: Curve, noise: float) -> float:
 
 @words_for_enums
 def unfairness(curve: Curve, hops: int, fold: Fold) -> float:
-    """Maximum throughput of a flow over one of `hops` hops divided by that of the flow over all of them.
+    """Return the maximum throughput of a flow over one of `hops` hops, divided by that of a flow over all hops.
 
     The maximum over capacities is the maximum over s, since C = f(s) + f(fold(s)) decreases with s. Infinite if the
     domain contains no such pair.
@@ -137,7 +141,7 @@ def unfairness(curve: Curve, hops: int, fold: Fold) -> float:
 
 
 def _last_folded(curve: Curve, hops: int, fold: Fold) -> float:
-    """Return the maximum s of which `hops` are still in the domain; s_min if none is."""
+    """Return the maximum s whose statistic over `hops` hops is in the domain; s_min if there is none."""
     if fold.over(curve.s_min, hops) >= curve.s_max:
         return curve.s_min
     if fold.over(curve.s_max, hops) <= curve.s_max:
@@ -146,7 +150,7 @@ def _last_folded(curve: Curve, hops: int, fold: Fold) -> float:
 
 
 def growth(curve: Curve, flows: int | float) -> float:
-    """Largest f^-1(C/n) / f^-1(C) with both in the domain; infinite if C_max by C_min is less than n."""
+    """Return the maximum f^-1(C/n) / f^-1(C) with both in the domain; infinite if C_max / C_min is less than n."""
     if curve.c_min * flows > curve.c_max:
         return math.inf
     last = curve.statistic(curve.c_min * flows)
@@ -154,7 +158,7 @@ def growth(curve: Curve, flows: int | float) -> float:
 
 
 def _largest(of: Callable[[float], float], low: float, high: float) -> float:
-    """Return the largest value on [low, high]: the best of a grid, refined between its neighbours."""
+    """Return the maximum on [low, high]: the best point of a grid, refined between its neighbors."""
     if high <= low:
         return of(low)
     grid = np.geomspace(low, high, GRID_POINTS)

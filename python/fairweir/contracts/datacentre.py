@@ -1,10 +1,11 @@
-"""The data centre in which the thesis holds contracts against packets (section 6.5): scenarios and fixed points.
+"""The data center in which the thesis compares contracts with packet simulations (section 6.5): scenarios, fixed
+points.
 
-100 Gbps, rtprop 12 us, packets of 4 KB, unlimited buffers, flows told their rtprop; every contract passes through
-(S_min, C) = (1.2 us, 100 Gbps). A BDP is 37 packets, so the granularity of packets is visible; with packets a sixteenth
-as large, less.
+Links have 100 Gbps, an rtprop of 12 us and unlimited buffers; packets have 4 KB; flows know their rtprop. Each contract
+passes through (S_min, C) = (1.2 us, 100 Gbps). A BDP is only 37 packets, so the rounding to whole packets is visible.
+It is smaller with packets of a sixteenth of the size.
 
-Times are in us and rates in Gbps: a rate times a time is in thousands of bits.
+Times are in us and rates in Gbps, so a rate times a time is in thousands of bits.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ PLACES: dict[Metric, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Follower:
-    """A CCA here, and the contract by which it should share.
+    """A CCA of the comparison, and its contract.
 
     Attributes
     ----------
-    name : as figures have it
-    cca : packet size in bytes -> the flow's ``cca``
-    f : qdelay in us -> Gbps
+    name : name in figures
+    cca : function from the packet size, in bytes, to the flow's ``cca``
+    f : function from the qdelay, in us, to the rate, in Gbps
     slowed : the run is this many times slower, with a rate this many times smaller: the same in packets and round
         trips, for CCAs whose clock is too coarse
     """
@@ -71,7 +72,7 @@ class Follower:
 
 
 def canonical(exponent: float, gain: float = 1.0) -> Follower:
-    """Return a flow of 1/s^exponent with the canonical dynamics (thesis section 6.4) and the given `gain`."""
+    """Return a CCA with the contract 1/s^exponent, the canonical dynamics (thesis section 6.4) and the given `gain`."""
     return Follower(
         f"1/s^{exponent:g}",
         lambda packet: {"name": "contract", "c0": "100Gbps", "s0": "1200ns", "exponent": exponent, "gain": gain},
@@ -107,7 +108,7 @@ def swift() -> Follower:
 
 @dataclass(frozen=True)
 class Place:
-    """A point on a curve: flows of a hop, and their settings.
+    """A point on a curve of a figure: the flows of a hop.
 
     Attributes
     ----------
@@ -121,7 +122,7 @@ class Place:
     crowds: tuple[FlowGroup, ...]
 
     def exact(self, follower: Follower) -> FixedPoint:
-        """Return the fixed point of the flows if the granularity of packets does not matter."""
+        """Return the fixed point of the flows without rounding to whole packets."""
         return fixed_point(follower.f, self.crowds, CAPACITY_GBPS)
 
     def reading(self, follower: Follower) -> Callable[[FixedPoint], float]:
@@ -195,5 +196,5 @@ def _time(us: float, slowed: float = 1.0) -> str:
 
 
 def _alone(follower: Follower) -> float:
-    """Return the qdelay at which one flow rests, us."""
+    """Return the equilibrium qdelay of a single flow, us."""
     return fixed_point(follower.f, (FlowGroup(),), CAPACITY_GBPS).s

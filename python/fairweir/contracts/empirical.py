@@ -1,8 +1,8 @@
-"""The empirical contract: the function of a statistic by which a CCA's flows share a link, or that there is none.
+"""The empirical contract: the function of a statistic by which a CCA's flows share a link, if there is one.
 
 Flows of one CCA run on dumbbells of several capacities, flow counts and rtprops. Shapes are fitted to (statistic,
-rate), and the one that generalises best to an unseen capacity is reported, with its exponent and unusual properties;
-unless flows with equal observations get different rates, for then no function describes the CCA.
+rate). The shape that generalizes best to an unseen capacity is reported, with its exponent and unusual properties. If
+flows with equal observations get different rates, no function describes the CCA, and there is no contract.
 
 References
 ----------
@@ -32,7 +32,7 @@ from fairweir.scenario.dumbbell import Cca, cca_name
 Progress = Callable[[str], object]
 
 QUEUE_GROWTH = 2.0
-"""A CCA fills buffers if its queue grows by more than this when the buffer grows fivefold."""
+"""A CCA fills buffers if its queue grows by more than this factor when the buffer grows by a factor of five."""
 
 
 class _Collector:
@@ -44,7 +44,7 @@ class _Collector:
         self.faults: list[str] = []
 
     def play(self, what: str, settings: Iterable[Setting], seeds: Sequence[int]) -> list[ContractPoint]:
-        """Points of all flows of all runs that ended well, in the order of the settings and seeds."""
+        """Return the points of all flows of all successful runs, in the order of the settings and seeds."""
         plan = self.plan
         jobs = [(s, seed) for s in settings for seed in seeds]
         order = sorted(range(len(jobs)), key=lambda i: -jobs[i][0].packets(plan.duration))
@@ -121,9 +121,10 @@ def _derive(cca: Cca, plan: Plan, measure: Measure, progress: Progress) -> Contr
 
 
 def _pick_buffer(collector: _Collector, plan: Plan) -> str:
-    """Return the deep buffer if it cuts off the delay of few flows; else a shallow or an ample one.
+    """Return the deep buffer if it limits the delay of few flows, and otherwise a shallow or an ample buffer.
 
-    Shallow for CCAs that fill any buffer, ample for those whose queue does not grow with the buffer.
+    The shallow buffer is for CCAs that fill every buffer, the ample one for CCAs whose queue does not grow with the
+    buffer.
     """
     base = plan.rtprops[:1]
     deep = collector.play("deep buffers", plan.corners(base, plan.deep_buffer), plan.seeds[:1])

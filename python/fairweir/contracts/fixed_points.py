@@ -1,5 +1,4 @@
-"""Fixed points of flows that follow a contract: the exact ones of a hop, and how far the granularity of packets may
-shift them.
+"""Fixed points of flows that follow a contract, and the maximum shift of a fixed point by rounding to whole packets.
 
 Notation: f the contract, s the statistic of a hop, C its capacity. A flow that observes s_i sends f(s_i), and the sum
 over the hop is C (thesis equations 6.1.2 to 6.1.4).
@@ -15,18 +14,18 @@ from itertools import product
 from scipy.optimize import brentq
 
 FARTHEST = 1e12
-"""A fixed point is searched up to this many units of the statistic, and down to the inverse."""
+"""Maximum statistic of a fixed point; the minimum is the inverse."""
 
 
 @dataclass(frozen=True)
 class FlowGroup:
-    """Flows at one hop that see the same.
+    """Flows at one hop that observe the same statistic.
 
     Attributes
     ----------
     flows : number of flows
-    hops : hops of a long flow, if all are alike: it observes the hop's statistic this many times
-    noise : additional observation; unit of the statistic
+    hops : number of equal hops of a long flow, which observes the sum of their statistics
+    noise : amount added to the observation, in the unit of the statistic
     """
 
     flows: int = 1
@@ -44,9 +43,9 @@ class Grain:
 
     Attributes
     ----------
-    packet : data in one; unit of the rate times unit of the statistic, which is a delay
-    rtprop : unit of the statistic
-    transmission : of a packet; unit of the statistic
+    packet : size of a packet, in the unit of the rate times the unit of the statistic (a delay)
+    rtprop : rtprop, in the unit of the statistic
+    transmission : transmission time of a packet, in the unit of the statistic
     """
 
     packet: float
@@ -61,7 +60,7 @@ class FixedPoint:
     Attributes
     ----------
     s : statistic of the hop
-    rates : of a flow of each group
+    rates : rate of one flow of each group
     """
 
     s: float
@@ -79,7 +78,7 @@ def fixed_point(f: Callable[[float], float], groups: Sequence[FlowGroup], capaci
     Parameters
     ----------
     f : statistic -> rate; decreasing, from more than `capacity` to less
-    capacity : of the hop; unit of the rate
+    capacity : link rate of the hop, in the unit of the rate
 
     Raises
     ------
@@ -95,10 +94,10 @@ def band(
     grain: Grain,
     reading: Callable[[FixedPoint], float],
 ) -> tuple[float, float]:
-    """Return the smallest and the largest reading of fixed points that whole packets allow.
+    """Return the minimum and maximum of `reading` over the fixed points that are possible with whole packets.
 
-    A flow has up to one packet more or less in flight than its contract requires, since packets and steps are whole;
-    and its observed delay is off by up to the transmission of one, depending on the phase of its packets.
+    Because packets and steps are whole, a flow has up to one packet more or less in flight than its contract requires.
+    Its observed delay may differ by the transmission time of one packet, depending on the phase of its packets.
     """
     slips = list(product((-1.0, 0.0, 1.0), repeat=2))
     readings = []

@@ -1,9 +1,9 @@
-"""Where a flow's window turns: the delay at which it stops growing or shrinking, and its rate then.
+"""Turning points of a flow's window: the delay and the rate at which the window stops growing or shrinking.
 
-A CCA that compares the delay with its contract's delay at its rate turns where the two are equal. With small steps it
-stays there, and its mean delay is equivalent; if it cycles widely about the contract, with different steps up and down,
-or with an empty queue for a part of the cycle, neither mean nor median of the delay is on the contract, but its turning
-points are (thesis section 5.2.1: steady states, limit cycles among them).
+A CCA that compares the delay with its contract's delay at the current rate turns where the two are equal. With small
+steps it stays there, and its mean delay is on the contract. In a wide limit cycle (with different steps up and down, or
+with an empty queue for a part of the cycle), neither the mean nor the median of the delay is on the contract, but the
+turning points are (thesis section 5.2.1, which includes limit cycles in steady states).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from fairweir.scenario.dumbbell import ScenarioDict
 
 SAMPLES_PER_RTPROP = 4
-"""Samples of the window in an rtprop: few CCAs decide more often."""
+"""Samples of the window per rtprop; few CCAs make more decisions."""
 
 MIN_TURNINGS = 10
-"""Of each kind; fewer are not a cycle."""
+"""Minimum number of turning points of each kind; fewer are not a cycle."""
 
 
 def watch(scenario: ScenarioDict) -> Summary:
@@ -45,7 +45,7 @@ def watch(scenario: ScenarioDict) -> Summary:
 
 
 def turning(record: Run, flow: int) -> dict[str, float] | None:
-    """Return where the window of a flow turns in the measured time; None if it rarely does.
+    """Return the turning points of a flow's window in the measured time; None if there are few.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def turning(record: Run, flow: int) -> dict[str, float] | None:
     here = (table["flow"] == flow) & (table["t_ns"] > config["warmup"])
     column = {name: table[name][here].astype(float) for name in COLUMNS}
     qdelay_ms = column["rtt_ms"] - Duration.from_ns(config["flows"][flow]["rtprop"]).ms
-    # Rate that the controller allows: its pacing rate, or its window per RTT, if that is less.
+    # The rate that the controller allows: the smaller of its pacing rate and its window per RTT.
     by_window_mbps = column["cwnd_bytes"] / BYTES_PER_MBPS_MS / column["rtt_ms"]
     rate_mbps = np.fmin(column["pacing_rate_mbps"], by_window_mbps)
     up, down = (turns[(qdelay_ms[turns] > 0.0) & (rate_mbps[turns] > 0.0)] for turns in turns_of(column["cwnd_bytes"]))

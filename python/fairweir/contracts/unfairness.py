@@ -1,4 +1,4 @@
-"""Which runs are unfair, and whether a contract explains it: flows that observe more congestion may get less."""
+"""Finds unfair runs that the contract does not explain; flows that observe more congestion may get a lower rate."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fairweir.judging.metrics import jain, max_min_ratio
 
 UNFAIR_RATIO = 3.0
 UNFAIR_JAIN = 0.8
-"""A run is unfair beyond either. Vegas, which has a contract, holds two to four packets a flow, so that its flows may
-differ 2.5-fold (Jain's index 0.84) when packets are counted whole (docs/derivations.md)."""
+"""A run is unfair if it exceeds either limit. Vegas has a contract, but queues two to four packets per flow, so rates
+of its flows may differ by a factor of 2.5 (Jain's index 0.84) with whole packets (docs/derivations.md)."""
 
 
 def unexplained_unfair(points: Sequence[ContractPoint], contract: tuple[str, str, Fit] | None) -> float:
@@ -34,7 +34,7 @@ def unexplained_unfair(points: Sequence[ContractPoint], contract: tuple[str, str
 
 
 def _by_contract(point: ContractPoint, contract: tuple[str, str, Fit] | None) -> float:
-    """Return the flow's output divided by the contract's; its rate if the contract is undefined there."""
+    """Return the flow's output divided by the contract's; the flow's rate if the contract is undefined there."""
     if contract is None:
         return point.rate_mbps
     statistic, output, fitted = contract
@@ -49,7 +49,9 @@ def _is_unfair(rates: Sequence[float]) -> bool:
 
 
 def repeat_ratio(points: Sequence[ContractPoint]) -> float | None:
-    """Median over settings of the largest ratio between one flow's shares in repeats that differ in their seed only."""
+    """Return the median over settings of the largest ratio of one flow's shares in runs that differ only in their
+    seed.
+    """
     shares: dict[tuple[float, float, int], dict[int, list[float]]] = {}
     for p in points:
         shares.setdefault((p.capacity_mbps, p.rtprop_ms, p.flows), {}).setdefault(p.seed, []).append(p.share)
