@@ -15,7 +15,7 @@ from fairweir.formal.exact import networks
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Machines differ in speed, and everyone should see the same examples.
+# Examples must not depend on the machine's speed.
 settings.register_profile("fairweir", deadline=None, derandomize=True)
 settings.load_profile("fairweir")
 
@@ -25,7 +25,7 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fairweir-tests-state-")
 
 @pytest.fixture(autouse=True)
 def only_shipped_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Forget a user's network models after each test: their names are free for the next one in this process."""
+    """Unregister users' network models after each test, so that the next test in this process can use their names."""
     monkeypatch.setattr(networks, "_DEFINITIONS", dict(networks._DEFINITIONS))
     before = dict(models._ALL)
     yield

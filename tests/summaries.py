@@ -1,4 +1,4 @@
-"""Summaries with known numbers: a test names what it is about, and the rest is filled in."""
+"""Summaries with known numbers: a test sets the keys that it needs, and the others have defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DELAYS = {"rtt_ms", "qdelay_ms", "queue_ms"}
 
 
 def filled(document: Mapping[str, Any]) -> Summary:
-    """Return the summary of a record of which some keys are given."""
+    """Return a summary with some given keys and defaults for the others."""
     parts: dict[str, Any] = dict(document)
     parts["flows"] = [_part(FlowSummary, flow) for flow in document.get("flows", [])]
     parts["links"] = [_part(LinkSummary, link) for link in document.get("links", [])]

@@ -1,4 +1,4 @@
-"""The compiled part of fairweir; units in names, raised errors are those of `fairweir.errors`."""
+"""The compiled part of fairweir. Names contain units; functions raise the errors of `fairweir.errors`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, final
@@ -64,7 +64,7 @@ class Start:
     def initial_cwnd_bytes(self) -> int: ...
     @property
     def oracle_rtprop_ms(self) -> float | None:
-        """Two-way propagation delay; None unless the scenario grants an oracle."""
+        """Round-trip propagation delay; None unless the scenario has `oracle_rtprop`."""
 
     @property
     def seed(self) -> int: ...
@@ -86,11 +86,11 @@ class _Event:
 
     @property
     def inflight(self) -> int:
-        """Packets in the network as far as the sender knows, after the event."""
+        """Packets sent and neither acknowledged nor declared lost, after the event."""
 
     @property
     def delivered(self) -> int:
-        """Packets delivered since the start, each once."""
+        """Packets delivered since the start; each packet counts once."""
 
     @property
     def total_lost(self) -> int:
@@ -111,35 +111,38 @@ class Ack(_Event):
 
     @property
     def acked(self) -> int:
-        """Newly delivered: cumulatively acknowledged or SACKed, each packet once."""
+        """Packets newly acknowledged, cumulatively or by SACK; each packet counts once."""
 
     @property
     def cum_acked(self) -> int: ...
     @property
     def lost(self) -> int:
-        """Newly declared lost."""
+        """Packets newly declared lost."""
 
     @property
     def marked(self) -> int:
-        """Newly delivered with a congestion-experienced mark."""
+        """Packets newly acknowledged with a congestion-experienced mark."""
 
     @property
     def prior_inflight(self) -> int: ...
     @property
     def newest(self) -> int | None:
-        """Number of the newest packet newly acknowledged."""
+        """Number of the newest packet that this ACK newly acknowledges."""
 
     @property
     def rtt_ms(self) -> float | None:
-        """RTT of that packet, None if it was sent more than once."""
+        """RTT of the packet `newest`; None if it was sent more than once."""
 
     @property
     def delivery_rate_mbps(self) -> float | None:
-        """As `net/ipv4/tcp_rate.c` defines it, None without a sample."""
+        """Delivery rate as defined in Linux's `net/ipv4/tcp_rate.c`; None without a sample."""
 
     @property
     def prior_delivered(self) -> int:
-        """`delivered` when the newest packet was sent; a round ends when it passes the last round's `delivered`."""
+        """`delivered` when the packet `newest` was sent.
+
+        A round ends when it exceeds `delivered` at the last round's end.
+        """
 
     @property
     def is_app_limited(self) -> bool: ...
@@ -192,7 +195,7 @@ def parse_time(text: str) -> int:
     """Nanoseconds."""
 
 def student_t_quantile(degrees: float, probability: float) -> float:
-    """Return where Student's t has `probability` below it; ConfigError unless degrees > 0 and it is between 0 and 1."""
+    """Return a quantile of Student's t-distribution; ConfigError unless `degrees` > 0 and 0 < `probability` < 1."""
 
 def parse_rate(text: str) -> int:
     """Bytes per second."""
@@ -201,22 +204,22 @@ def parse_bytes(text: str) -> int:
     """Bytes."""
 
 def parse_size(text: str) -> tuple[Literal["bytes", "packets", "bdp", "infinite"], float]:
-    """Dimension and number."""
+    """Return dimension and number of a size."""
 
 def resolve_size(text: str, packet_bytes: int, bdp_bytes: int) -> int | None:
-    """Bytes; None means no limit."""
+    """Return a size in bytes; None if it is unlimited."""
 
 def format_time(ns: int) -> str: ...
 def format_rate(bytes_per_s: int) -> str: ...
 def format_bytes(n: int) -> str: ...
 def parse_trace(text: str) -> list[int]:
-    """Delivery opportunities of a mahimahi trace, ns since the start."""
+    """Return the delivery opportunities of a mahimahi trace, ns since the start."""
 
 def part_keys() -> list[tuple[str, list[tuple[str, list[str]]]]]:
-    """Kinds of elements, queues and links, each with its keys in base units."""
+    """Return the kinds of elements, queues and links, each with its keys in base units."""
 
 def algorithms() -> list[tuple[str, str, str]]:
-    """Name, summary, default parameters as JSON."""
+    """Return name, summary and default parameters (JSON) of each built-in controller."""
 
 def run(
     config: str,
@@ -227,9 +230,9 @@ def run(
 ) -> tuple[str, tuple[dict[str, bytes], dict[str, bytes]] | None, tuple[dict[str, bytes], dict[str, bytes]] | None]:
     """Run a configuration (JSON).
 
-    Gives the summary as JSON; the columns of flows and links if the configuration has an interval; the columns of data
-    packets and ACKs if `max_packets` says how many data packets may be recorded (ConfigError: there are more).
-    `capture` is a path for a pcap file, and "sender" or "receiver": where it is taken.
+    Returns the summary as JSON; the columns of flows and links, if the configuration has an interval; and the columns
+    of data packets and ACKs, if `max_packets` is given. A run with more data packets than `max_packets` raises a
+    ConfigError. `capture` is the path of a pcap file and the position of the capture, "sender" or "receiver".
     """
 
 def frcc_attractor(
@@ -237,16 +240,17 @@ def frcc_attractor(
 ) -> tuple[str, tuple[list[float], list[float], bytes] | None]:
     """Answer a question (JSON) about FRCC's main update.
 
-    The answer as JSON; borders of the cells' odds and of their N_T, and each cell's rank as native u32. If there is no
-    answer, the reason as text, and None.
+    Returns the answer as JSON, and the borders of the cells' odds and of their N_T with each cell's rank as native u32.
+    If there is no answer, returns the reason as text, and None.
     """
 
 def check_certificate(question: str, certificate: str) -> int:
-    """Check a certificate against its question (docs/formal/certificates.md); return how many steps there are.
+    """Check a certificate against its question (docs/formal/certificates.md); return the number of its steps.
 
     Raises
     ------
-    fairweir.formal.certificates.checker.RejectedError : it does not show that the question is unsatisfiable
+    fairweir.formal.certificates.checker.RejectedError : the certificate does not prove that the question is
+        unsatisfiable
     """
 
 def play_video(config: str, table: str) -> str:
@@ -254,7 +258,7 @@ def play_video(config: str, table: str) -> str:
 
     Raises
     ------
-    ConfigError : a configuration or a table that cannot be used
+    ConfigError : the configuration or the table is invalid
     """
 
 def play_video_live(
@@ -267,29 +271,30 @@ def play_video_live(
     Parameters
     ----------
     config : JSON
-    encode : from a frame, its reference and a size in bytes to its bytes, SSIM and quantiser
-    frozen : from a frame and the older one shown in its place (None: nothing yet) to the SSIM of that
+    encode : function of a frame, its reference and a target size in bytes; returns size in bytes, SSIM and quantizer
+    frozen : function of a frame and of the older frame displayed instead (None if no frame was displayed); returns the
+        SSIM
 
     Raises
     ------
-    ConfigError : a configuration that cannot be used
-    FairweirError : the sender asked for what a live encoder cannot do
+    ConfigError : the configuration is invalid
+    FairweirError : the sender requested an operation that a live encoder does not support
     """
 
 def video_senders() -> list[tuple[str, str]]:
-    """Return name and summary of every sender of video."""
+    """Return name and summary of each video sender."""
 
 def fec_repair(data: list[bytes], total: int) -> list[bytes]:
     """Return the repair packets of a systematic Reed-Solomon code (RFC 5510, GF(256)) of `total` packets.
 
     Parameters
     ----------
-    data : packets of one length, bytes
-    total : data and repair packets, 255 at most
+    data : packets of equal length
+    total : number of data and repair packets, at most 255
 
     Raises
     ------
-    ConfigError : counts that no code has, or packets of different lengths
+    ConfigError : no code has these numbers of packets, or the packets have different lengths
     """
 
 def fec_recover(message: int, total: int, received: dict[int, bytes]) -> list[bytes]:
@@ -297,11 +302,14 @@ def fec_recover(message: int, total: int, received: dict[int, bytes]) -> list[by
 
     Raises
     ------
-    ConfigError : counts that no code has, too few packets, or packets of different lengths
+    ConfigError : no code has these numbers of packets, there are too few packets, or they have different lengths
     """
 
 def explain(path: str, on_progress: Callable[[int], object] | None = None) -> str:
-    """Return the beliefs about the paths of a capture's flows, as JSON; `on_progress` gets the frames read."""
+    """Return the beliefs about the paths of a capture's flows, as JSON;
+
+    `on_progress` is called with the number of frames read.
+    """
 
 def replay_guarded(
     path: str,
@@ -311,20 +319,20 @@ def replay_guarded(
     forest: str | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> str:
-    """Return the decisions that a guard with policies (TOML) would take for a capture, as JSON.
+    """Return the decisions of a guard with policies (TOML) for a capture, as JSON.
 
-    `fairweir.guard.replay` has the shape.
+    `fairweir.guard.replay` describes the document.
 
     Parameters
     ----------
-    managed : addresses of the guarded hosts; none: the one that most payload comes to
+    managed : addresses of the guarded hosts; if empty, the host that receives the most payload
     forest : JSON of ``fairweir guard train``
     on_progress : called with the number of frames read
 
     Raises
     ------
-    ConfigError : a capture that cannot be read
-    ValueError : policies or addresses that cannot be used
+    ConfigError : the capture cannot be read
+    ValueError : policies or addresses are invalid
     """
 
 def run_guarded(
@@ -334,17 +342,17 @@ def run_guarded(
     fair_share: int | None = None,
     forest: str | None = None,
 ) -> str:
-    """Run a configuration with a receiver that obeys policies (TOML), and give the summary, both JSON.
+    """Run a configuration (JSON) with a receiver that applies policies (TOML); return the summary (JSON).
 
     Parameters
     ----------
-    senders : the IPv4 address that each flow's data come from; None where the flow's receiver has no guard
-    fair_share : bytes per second; what the classifier named ``fair-share`` takes the link's rate for
-    forest : JSON of ``fairweir guard train``; the classifier of any other name
+    senders : IPv4 address of each flow's sender; None if the flow's receiver has no guard
+    fair_share : bytes per second; the link's rate for the classifier named ``fair-share``
+    forest : JSON of ``fairweir guard train``; the classifier with any other name
 
     Raises
     ------
-    ValueError : policies or senders that cannot be used
+    ValueError : policies or senders are invalid
     """
 
 @final
@@ -357,7 +365,7 @@ class GameQuery:
 
     Raises
     ------
-    ConfigError : a key that cannot be used, as ``key``
+    ConfigError : the value of a key is invalid; the error's ``key`` names it
     """
 
     def __new__(cls, json: str) -> GameQuery: ...
@@ -365,7 +373,7 @@ class GameQuery:
     def name(self) -> str: ...
     @property
     def actions(self) -> list[str]:
-        """Names of the templates, plainest first; a template is known by its index in this list."""
+        """Names of the action templates, simplest first; the index in this list identifies a template."""
 
     def leaves(self) -> str:
         """Return the templates as leaves of controller files: a JSON list, in the order of `actions`."""
@@ -395,15 +403,15 @@ class GameController:
 
     Raises
     ------
-    ConfigError : a key that cannot be used, as ``key``
+    ConfigError : the value of a key is invalid; the error's ``key`` names it
     """
 
     def __new__(cls, json: str) -> GameController: ...
     def to_json(self) -> str:
-        """Return the file's text; it is read again to the bit."""
+        """Return the file's text; parsing it gives the same numbers, to the last bit."""
 
     def decide(self, state: GameState) -> tuple[int, str, float, float, float]:
-        """Return the index of the leaf's node, and what is done: batches, message, rate, next target (packets)."""
+        """Return the index of the leaf's node and the action: batches, message, rate, next target size (packets)."""
 
     def leaves(self, rows: bytes) -> bytes:
         """Evaluate the tree on rows of features (f64, in the order of `game_features`).
@@ -428,11 +436,14 @@ class GameState:
     def converged(self) -> bool: ...
     @property
     def belief_source(self) -> str:
-        """Basis of belief: ``window``, ``fewer-points``, ``packet-slack``, ``larger-jitter``, ``delivered-rate``."""
+        """Source of the belief:
+
+        ``window``, ``fewer-points``, ``packet-slack``, ``larger-jitter``, ``delivered-rate``.
+        """
 
     @property
     def min_b(self) -> float | None:
-        """The held min B (packets) that the belief rests on; None if none is held."""
+        """The held min B (packets) on which the belief is based; None if no min B is held."""
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -457,7 +468,7 @@ def game_decide(query: GameQuery, state: GameState) -> int | None:
     """Return the index of the action that the search takes; None if no link explains the state."""
 
 def game_explain(query: GameQuery, state: GameState, controller: GameController | None = None) -> str:
-    """Explain a decision.
+    """Explain a decision of the search, and of `controller` if it is given.
 
     Returns
     -------
@@ -473,14 +484,14 @@ def game_play(
     *,
     rows: bool = False,
 ) -> tuple[str, dict[str, list[Any]] | None]:
-    """Play a policy against a link that obeys the model.
+    """Run a policy on a link that satisfies the model.
 
     Parameters
     ----------
     session : JSON of ``{"c", "b", "steps", "jitter": "none|random|extreme|alternating", "seed"}``, optionally
         ``change_at`` (step), ``changed_c``, ``warm_up`` (steps that do not count), ``noise`` (share of random actions),
         ``encoder_noise``
-    policy : None: the search; a controller; or a function of the features that returns the index of an action
+    policy : None for the search, a controller, or a function of the features that returns the index of an action
     rows : also return every step
 
     Returns
@@ -492,15 +503,16 @@ def game_play(
 
     Raises
     ------
-    ConfigError : a session that cannot be played
-    ValueError : the policy chose an action that there is not
+    ConfigError : the session is invalid
+    ValueError : the policy returned an index without an action
     """
 
 def game_random_states(query: GameQuery, n: int, seed: int) -> list[GameState]:
-    """Return states of random senders on random links, with random batches, which no policy would get into."""
+    """Return states of random senders on random links with random batches; no policy would reach most of them."""
 
 def game_bounds(windows: str, model: str = "{}", *, exact: bool = True) -> str:
-    """Compute what observations allow of a jittery link with a finite buffer (thesis 4.5; docs/formal/game.md).
+    """Compute the bounds that observations imply for a link with jitter and a finite buffer (thesis 4.5;
+    docs/formal/game.md).
 
     Parameters
     ----------
@@ -517,11 +529,12 @@ def game_bounds(windows: str, model: str = "{}", *, exact: bool = True) -> str:
 
     Raises
     ------
-    ConfigError : windows or a model that cannot be
+    ConfigError : the windows or the model are invalid
     """
 
 def game_believe(windows: str, model: str = "{}") -> str:
-    """Compute what to believe of the links of windows that no link of the model may explain; shapes as `game_bounds`.
+    """Compute beliefs about the links of windows, even if no link of the model explains a window; formats as
+    `game_bounds`.
 
     Returns
     -------
@@ -529,22 +542,22 @@ def game_believe(windows: str, model: str = "{}") -> str:
 
     Raises
     ------
-    ConfigError : windows or a model that cannot be
+    ConfigError : the windows or the model are invalid
     """
 
 def guard_features() -> list[str]:
-    """The names of the receiver's features, in the order of rows."""
+    """Return the names of the receiver's features, in the order of rows."""
 
 def guard_examples(config: str, from_ns: int, one_in: int, seed: int, *, forest: str | None = None) -> dict[str, bytes]:
-    """Play a configuration (JSON); examples of what its receiver sees.
+    """Run a configuration (JSON); return examples of its receiver's observations.
 
     Columns: values (f64, all features of row after row, NaN where unknown), flow (u32), t_ns (u64), mbps (f64, the
     flow's throughput over 8 minimum RTTs), active (u32, flows that had any). One arrival in `one_in` from `from_ns` on
-    is an example. With a `forest` (JSON) a flow policy holds the flows meanwhile.
+    is an example. If a `forest` (JSON) is given, a flow policy with it limits the flows during the run.
     """
 
 def capture_examples(path: str, receivers: list[str], from_ns: int, one_in: int, seed: int) -> dict[str, bytes]:
-    """Examples of a capture, as `guard_examples` gives them; `receivers` has each flow's address there."""
+    """Return examples of a capture, as `guard_examples` does; `receivers` has the address of each flow's receiver."""
 
 def guard_scores(forest: str, values: bytes) -> tuple[bytes, bytes]:
-    """Three scores (f64) and a class (u8: below, near, above) for each row of `values` (f64), by a forest (JSON)."""
+    """Return a forest's three scores (f64) and class (u8: below, near, above) for each row of `values` (f64)."""

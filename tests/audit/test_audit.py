@@ -1,4 +1,4 @@
-"""Whole audits, small ones: of well-behaved and misbehaving CCAs, and through the command line."""
+"""Small complete audits of well-behaved and misbehaving CCAs, from Python and from the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every family of the battery: its scenarios are valid, and its claims refer to its metrics."""
+"""Each family of the battery has valid scenarios, and its claims refer to its metrics."""
 
 from __future__ import annotations
 
@@ -117,12 +117,12 @@ def test_epochs_of_three_flows() -> None:
 
 
 def test_settling_is_found_where_the_throughputs_meet() -> None:
-    # Two flows, 60 s each way: the second gets nothing for 20 s of the shared minute, then half.
+    # Two flows that start and stop 60 s apart: the second flow gets nothing for 20 s of the common minute, then half.
     times = [float(t) for t in range(1, 181)]
     first = [10.0 if t <= 80 else 5.0 if t <= 120 else 0.0 for t in times]
     second = [0.0 if t <= 80 else 5.0 if t <= 120 else 10.0 for t in times]
     (settled,) = settling_times_s(Series(t_s=times, throughput_mbps=[first, second]), 2)
-    # The window of 10 s must hold mostly even seconds before its index reaches 0.9.
+    # Most seconds of the 10 s window must have equal shares before the window's index reaches 0.9.
     assert 20.0 < settled <= 30.0
 
 

@@ -1,4 +1,4 @@
-"""Verdict rules: the verdict is known only when a whole interval is on one side."""
+"""Rules of verdicts: a verdict is not unknown only if the whole interval is on one side of the bound."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ count = 2
 
 @dataclass
 class Result:
-    """Result of a program call."""
+    """Result of running the program."""
 
     code: int
     out: str
@@ -212,7 +212,7 @@ def test_list_json(call: Call) -> None:
 
 @pytest.mark.parametrize("words", [["list"], ["doctor"]])
 def test_no_markup_is_shown_as_text(call: Call, words: list[str]) -> None:
-    # An extra of the package, as in fairweir[video], is not markup.
+    # The brackets of an extra, such as fairweir[video], must not be interpreted as markup.
     assert not re.search(r"(?<!fairweir)\[/?[a-z]+\]", call(*words).out)
 
 
@@ -267,7 +267,7 @@ def test_ctrl_c_ends_a_run(tmp_path: Path, settings: list[str]) -> None:
 
 
 def _wait_until_it_computes(pid: int) -> None:
-    """Wait for two seconds of CPU time, in the process or in a child of it: start-up takes well under one."""
+    """Wait until the process or one of its children has used 2 s of CPU time; startup takes less than 1 s."""
     while max(map(_cpu_s, [pid, *_children(pid)])) < 2:
         time.sleep(0.05)
 

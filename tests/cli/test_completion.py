@@ -1,4 +1,4 @@
-"""Shells complete commands and options, and a line of theirs gets no error message."""
+"""Shells complete commands and options, and a completion prints no error message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every option has its effect: quantities arrive doubled when doubled; options without effect are rejected."""
+"""Every option has its effect: a doubled quantity is received doubled; options without effect are rejected."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def options(command: Any) -> Iterator[tuple[str, Any]]:
 
 
 class StopError(BaseException):
-    """Ends a command where its work would begin."""
+    """Raised in place of the function in which a command's work begins."""
 
 
 Reader = Callable[[Any], float]
@@ -62,14 +62,14 @@ Reader = Callable[[Any], float]
 
 @dataclass(frozen=True)
 class Effect:
-    """An option whose quantity is doubled.
+    """How to test an option that is a quantity: by doubling the quantity.
 
     Attributes
     ----------
-    call : the words of the command, {} for the value
-    value, double : as they are written
-    where : a function in which the command's work begins; empty: the command ends, and prints JSON
-    read : gives the quantity from that function's (args, keywords), or from the document
+    call : the words of the command; {} stands for the value
+    value, double : the value and its double, as texts
+    where : the function in which the command's work begins; empty if the command runs to its end and prints JSON
+    read : function that returns the quantity from the arguments of `where`, (args, keywords), or from the document
     """
 
     call: str
@@ -80,7 +80,7 @@ class Effect:
 
 
 def first_scenario(caught: Any) -> dict[str, Any]:
-    """Return the first run to be made, in base units, as passed to Rust."""
+    """Return the configuration of the first run, in base units, as passed to Rust."""
     args, keywords = caught
     runs = next(list(a) for a in (*args, *keywords.values()) if isinstance(a, (list, tuple)) or hasattr(a, "__next__"))
     run = runs[0]
@@ -115,7 +115,7 @@ def count(caught: Any) -> float:
 
 
 def argument(position: int, attribute: str = "", unit: str = "") -> Reader:
-    """Read an attribute of the function's argument, in a unit."""
+    """Return a reader of an attribute of the function's argument, in a unit."""
 
     def read(caught: Any) -> float:
         found = caught[0][position]
@@ -134,7 +134,7 @@ def keyword(name: str, attribute: str = "") -> Reader:
 
 
 def field(*keys: str | int) -> Reader:
-    """Read from the JSON document."""
+    """Return a reader of a key of the JSON document."""
 
     def read(document: Any) -> float:
         for key in keys:
@@ -145,7 +145,7 @@ def field(*keys: str | int) -> Reader:
 
 
 def word_after(option: str) -> Reader:
-    """Read a rate handed on to another program."""
+    """Return a reader of a rate that is passed to another program."""
     from fairweir.units import Rate
 
     def read(caught: Any) -> float:
@@ -381,7 +381,7 @@ OTHERS = {
 
 
 def test_every_option_is_a_quantity_with_a_test_or_known_to_be_none() -> None:
-    """A new option belongs into `EFFECTS` if it is a rate, a time, a size or a number of things, else into `OTHERS`."""
+    """Add a new option to `EFFECTS` if it is a rate, a time, a size or a count, else to `OTHERS`."""
     for name, command in commands().items():
         quantities = {option.partition(" ")[0] for option in EFFECTS.get(name, {}) if option.startswith("--")}
         others = set(OTHERS[name].split())
@@ -434,7 +434,7 @@ def test_doubling_an_option_doubles_what_the_record_says(
 
 # ---------------------------------------------------------------------------------------------------------------------
 
-#: Command and rule -> a call of that kind.
+#: Command and rule -> an example of a call.
 KINDS = {
     ("contract open-loop", "of functions alone"): f"{Path(__file__).parent / 'actions.py'}:action",
     ("audit", "for searches alone"): "reno --only contract",
@@ -469,7 +469,7 @@ KINDS = {
 
 
 def example(parameter: Any) -> list[str]:
-    """Give a value that an option takes."""
+    """Return a valid value of an option."""
     if getattr(parameter, "is_flag", False):
         return []
     kind = parameter.type_descriptor.annotation
@@ -509,7 +509,7 @@ def test_rules_are_of_commands_and_parameters_that_there_are() -> None:
 
 
 def functions() -> Iterator[tuple[str, Any]]:
-    """Return the function of every command, as typed."""
+    """Return the functions of all commands, by the words of the command."""
     for name, place in COMMANDS.items():
         module, _, attribute = place.partition(":")
         found = getattr(importlib.import_module(module), attribute)
@@ -521,7 +521,7 @@ def functions() -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize(("name", "function"), [pytest.param(*one, id=one[0]) for one in functions()])
 def test_an_option_that_is_not_read_before_a_command_returns_is_rejected_there(name: str, function: Any) -> None:
-    """A call reads the options in the code before its first return: all else must be rejected by one rule."""
+    """The code before a command's first return reads some options; a rule must reject all others in such a call."""
 
     def names(*nodes: ast.AST) -> set[str]:
         return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}

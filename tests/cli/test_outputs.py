@@ -19,12 +19,12 @@ from fairweir.documents.results import results_folder
 from fairweir.formal.solving.solve import CONTRADICTIONS
 
 ROOT = Path(__file__).parents[2]
-#: A default folder that a command names after its arguments, as its help has it.
+#: Pattern, in help texts, of a default folder that is named after the command's arguments.
 NAMED = re.compile(r"[Dd]efault results/[a-z-]+/[A-Z]+\.$")
 
 
 def _outs() -> Iterator[tuple[str, Any, str]]:
-    """Each command's --out: its default and help."""
+    """Return the default and the help of each command's --out."""
     for name, place in COMMANDS.items():
         module, _, attribute = place.partition(":")
         found = getattr(importlib.import_module(module), attribute)
@@ -52,7 +52,7 @@ def test_commands_that_write_are_found() -> None:
 
 @pytest.mark.parametrize(("command", "default", "text"), OUTS, ids=[name for name, *_ in OUTS])
 def test_help_says_where_results_go(command: str, default: Any, text: str) -> None:
-    # A default that is a path is shown by typer; with another one the help names it, or nothing is kept without --out.
+    # typer shows a default that is a path. If the default is computed, the help names it; or results are not stored.
     if default is None:
         assert NAMED.search(text) or text.startswith(("Write", "Store")), (command, text)
         return

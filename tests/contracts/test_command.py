@@ -86,7 +86,7 @@ def test_a_function_is_asked_for_its_action(tmp_path: Path, capsys: pytest.Captu
 def test_a_window_at_its_floor_is_no_contract(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LEDBAT, with more than its target however little it sends."""
+    """LEDBAT at its minimum window; the delay exceeds its target at any rate."""
     monkeypatch.setenv("COLUMNS", "200")
     held = ["--held", "qdelay=150ms..300ms", "--out", str(tmp_path), "--workers", "1"]
     assert main(["contract", "open-loop", "ledbat", *held]) == 1

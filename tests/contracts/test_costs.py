@@ -56,7 +56,7 @@ def test_an_intercept_costs_more_the_nearer_the_domain_comes() -> None:
 
 @st.composite
 def contracts(draw: st.DrawFn) -> Curve:
-    """Ln f is piecewise linear over [1, s_max]."""
+    """Random contracts f: ln f is piecewise linear over [1, s_max]."""
     s_max = draw(st.floats(3.0, 40.0))
     falls = draw(st.lists(st.floats(0.05, 2.0), min_size=2, max_size=6))
     knots = np.linspace(1.0, s_max, len(falls) + 1)
@@ -75,7 +75,7 @@ def test_robustness_is_paid_in_growth_and_generality(curve: Curve, noise: float,
 @settings(max_examples=20)
 @given(contracts(), st.integers(2, 5))
 def test_fairness_is_paid_in_growth(curve: Curve, hops: int) -> None:
-    """C.1.3: growth(1 + unfairness over k hops) is at least k; infinite where the domain has no room for it."""
+    """C.1.3: growth(1 + unfairness over k hops) is at least k; infinite if the domain is too small."""
     ratio = unfairness(curve, hops, Fold.SUM)
     assert math.isinf(ratio) or growth(curve, 1 + ratio * (1 - 1e-6)) >= hops * (1 - 1e-3)
 

@@ -1,4 +1,4 @@
-"""Designs: closed forms at the corners, refusals by the bounds, and a scenario that rests where it should."""
+"""Designs: closed forms at the corners, designs that the bounds exclude, and a scenario of a design."""
 
 from __future__ import annotations
 

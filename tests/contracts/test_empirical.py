@@ -1,4 +1,4 @@
-"""Contracts derived from worlds with a known law, and from the simulator where theory exists."""
+"""Contracts derived from worlds with a known law, and from the simulator for CCAs with a known contract."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def saw(rate: float, qdelay: float, rtprop: float, loss: float = 0.0, mark: floa
 
 
 def world(law: Law) -> Callable[[Sequence[dict[str, Any]]], list[Measured]]:
-    """Give a measure that answers by `law`, with the scenario's seed as dice."""
+    """Return a measure that computes results by `law`, with random numbers from the scenario's seed."""
 
     def measure(scenarios: Sequence[dict[str, Any]]) -> list[Measured]:
         answers: list[Measured] = []
@@ -54,20 +54,20 @@ def vegas(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[F
 
 
 def reno(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
-    """Take cwnd = sqrt(3 / 2p), with a queue that is three quarters of a BDP deep at any rate."""
+    """Reno's law cwnd = sqrt(3 / 2p), with a queue of three quarters of a BDP at any rate."""
     rtt, rate = 1.75 * rtprop, capacity / n
     window = rate * rtt / 12.0
     return [saw(rate, 0.75 * rtprop, rtprop, 1.5 / window**2 * dice.uniform(0.9, 1.1)) for _ in range(n)]
 
 
 def bbr(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
-    """Limited by cwnd: qdelay = rtprop + 3 packets a flow."""
+    """Limited by cwnd: qdelay = rtprop + 3 packets per flow."""
     rate = capacity / n
     return [saw(rate * dice.uniform(0.99, 1.01), rtprop + 36.0 / rate, rtprop) for _ in range(n)]
 
 
 def frcc(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
-    """Delay counts flows, at any capacity."""
+    """The delay is proportional to the number of flows, at any link rate."""
     return [saw(capacity / n * dice.uniform(0.95, 1.05), 10.0 * n + 5.0, rtprop) for _ in range(n)]
 
 
@@ -79,7 +79,7 @@ def allegro(capacity: float, rtprop: float, n: int, dice: random.Random) -> list
 
 
 def rising(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
-    """Raise the rate with the delay."""
+    """The rate increases with the delay."""
     rate = capacity / n
     return [saw(rate * dice.uniform(0.97, 1.03), rate, rtprop) for _ in range(n)]
 
@@ -140,7 +140,7 @@ def test_unfairness_at_the_same_statistic_is_no_contract() -> None:
 
 
 def test_a_contract_that_needs_the_rtprop_is_found_with_it() -> None:
-    """Latecomers that mistake the standing queue for propagation are unfair; with the rtprop known, they are not."""
+    """Late flows that mistake the standing queue for propagation get unfair shares; with a known rtprop they do not."""
 
     def measure(scenarios: Sequence[dict[str, Any]]) -> list[Measured]:
         fair, unfair = world(vegas)(scenarios), world(allegro)(scenarios)
@@ -156,7 +156,7 @@ def test_a_contract_that_needs_the_rtprop_is_found_with_it() -> None:
 
 
 def test_the_buffer_follows_what_the_cca_does_to_it() -> None:
-    """Lossless in 4 BDP: 4. Filling 4 and 20: 1. Overflowing 4 but not growing with 20: 20."""
+    """The buffer is 4 BDP without losses; 1 BDP if 4 and 20 BDP are filled; 20 BDP if only 4 BDP overflow."""
 
     def answer(per_bdp_ms: float, loss: float) -> str:
         def measure(scenarios: Sequence[dict[str, Any]]) -> list[Measured]:
@@ -182,7 +182,7 @@ def test_a_rate_that_grows_with_congestion_is_no_contract() -> None:
 
 
 def test_unfairness_that_the_statistic_explains_is_a_contract() -> None:
-    """Flows whose delays differ fivefold get rates that differ fivefold, as the contract predicts."""
+    """Flows whose delays differ by a factor of 5 get rates that differ by a factor of 5, as the contract predicts."""
 
     def unlike(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
         parts = [1.0 if i % 2 else 5.0 for i in range(n)]
@@ -231,7 +231,7 @@ def test_marks_are_asked_for_only_with_ecn() -> None:
 
 
 def test_reno_in_the_simulator_follows_the_square_root_law() -> None:
-    """Mathis: cwnd = sqrt(3/2) p^-1/2; in the simulator at rates where a minute holds enough losses."""
+    """Mathis: cwnd = sqrt(3/2) p^-1/2; simulated at rates at which a minute has enough losses."""
     plan = replace(PYTHON_PLAN, flows=(2, 4), duration=Duration.from_s(60), warmup=Duration.from_s(20))
     result = derive("reno", measure=here, plan=plan)
     assert result.has_contract

@@ -56,7 +56,7 @@ def test_exact_points_give_their_shape_back(family: Family) -> None:
     assert fitted.mse < 1e-5
     assert fitted.r_squared > 0.9999
     assert fitted.predict(points.statistic) == pytest.approx(points.rate, rel=0.02)
-    if family.name != "affine-power":  # whose four parameters trade off against one another
+    if family.name != "affine-power":  # Its four parameters are not identifiable separately.
         assert fitted.values == pytest.approx(TRUTHS[family.name], rel=0.02)
 
 
@@ -73,7 +73,7 @@ def test_a_richer_shape_has_to_earn_its_parameters() -> None:
 
 
 def test_every_run_weighs_the_same() -> None:
-    """Eight flows of one run on another line do not outvote two runs of one flow each."""
+    """One run with eight flows on another line does not outweigh two runs with one flow each."""
     s = np.array([1.0, 2.0, *[4.0] * 8])
     rate = np.array([8.0, 4.0, *[2.0, 2.4] * 4])
     points = Points(s, rate, np.array([0, 1, *[2] * 8]), np.full(10, 12.0))
@@ -98,7 +98,7 @@ def test_bootstrap_interval_holds_the_exponent_and_is_reproducible() -> None:
 
 
 def test_predictions_end_where_the_rates_seen_do() -> None:
-    """Beyond an intercept a shape predicts the smallest rate seen, before an asymptote the largest."""
+    """Beyond an intercept a shape predicts the smallest observed rate; below an asymptote, the largest."""
     points = Points(np.array([10.0, 20.0, 60.0]), np.array([8.0, 4.0, 2.0]), np.arange(3), np.array([12.0, 24.0, 48.0]))
     span = (2.0, 8.0)
     linear = log_errors(BY_NAME["linear"], (1.0, 50.0), points, span)
@@ -116,7 +116,7 @@ def test_run_means_are_explained_even_where_flows_of_a_run_differ() -> None:
 
 
 def test_a_shape_at_the_edge_of_its_search_is_not_chosen() -> None:
-    """An affine power that ran into its steepest exponent would win without merit."""
+    """An affine power whose exponent reached the limit of the search would otherwise have the best fit."""
     points = cloud("exponential", noise=0.05)
     exponential = fit(BY_NAME["exponential"], points)
     lucky = replace(fit(AFFINE_POWER, points), bic=exponential.bic - 100.0, capacity_rmse=0.0)

@@ -58,7 +58,7 @@ def test_a_threshold_starves_whatever_its_curve_says() -> None:
 
 
 def test_the_shift_of_bbr_counts_once_a_hop() -> None:
-    """At 0.5 ms above a shift of 40, three hops are 81.5 ms above it: 163 times less."""
+    """At 0.5 ms above a shift of 40 ms, the sum over three hops is 81.5 ms above it: the rate is 163 times smaller."""
     assert BY_NAME["bbr"].unfairness == pytest.approx((3 * 40.5 - 40.0) / 0.5, rel=1e-6)
     assert BY_NAME["bbr"].robustness == pytest.approx(BY_NAME["vegas"].robustness, rel=1e-6)
 

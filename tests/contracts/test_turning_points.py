@@ -1,4 +1,4 @@
-"""Limit cycles: mean delays are off the contract, turning points on it."""
+"""Limit cycles: mean delays do not follow the contract, but turning points do."""
 
 from __future__ import annotations
 

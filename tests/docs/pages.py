@@ -16,7 +16,7 @@ from fairweir.cli.main import app
 from fairweir.cli.modes import RULES
 
 ROOT = Path(__file__).parents[2]
-#: What the tests read; the change log is history, and its commands are of their time.
+#: Pages that the tests read. The change log is excluded, because commands of earlier versions may no longer exist.
 PAGES = [
     "README.md",
     "ARCHITECTURE.md",
@@ -28,7 +28,7 @@ BLOCK = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page; `line` is that of its fence."""
+    """A fenced block of a page; `line` is the line of its opening fence."""
 
     page: str
     line: int
@@ -36,7 +36,7 @@ class Block:
     text: str
 
     def commands(self) -> Iterator[str]:
-        """Yield what a reader is to type: lines after a prompt."""
+        """Yield the commands for readers to type: the lines after a prompt."""
         yield from (line.removeprefix("$ ") for line in self.text.splitlines() if line.startswith("$ "))
 
 

@@ -1,4 +1,4 @@
-"""Each number of docs/derivations.md, computed again from its definitions."""
+"""Compute each number of docs/derivations.md from its definition."""
 
 from __future__ import annotations
 

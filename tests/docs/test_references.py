@@ -9,11 +9,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SUFFIXES = {".md", ".py", ".pyi", ".rs", ".c", ".h", ".toml", ".j2", ".js", ".css", ".sh", ".service", ""}
-#: Top folders of this repository, and those that drafts of it had: a path into one of these is meant to be there.
+#: Top folders of this repository and of its drafts; a path into one of them must exist.
 FOLDERS = "benches bpf crates docs fuzz packaging policies python queries rules scenarios specs tests papers findings"
 PATH = re.compile(rf"(?<![\w./~<>-])(?:{'|'.join(FOLDERS.split())})/[\w./*{{}},<>@-]*[\w}}*>]")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-#: Names that stand for one of the reader's choice.
+#: Placeholders for names that the reader chooses.
 PLACEHOLDER = re.compile(r"[<>{}*]|\bfoo\b|\bmine\b|\bNAME\b|\bID\b|\.\.\.")
 #: What `make docs` writes.
 BUILT = ("docs/_build", "fuzz/target")
@@ -38,7 +38,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 def exists(reference: str, page: Path) -> bool:
-    """Whether a path exists, from the root or next to the text that names it; a placeholder if anything matches it."""
+    """Return whether a path exists, relative to the root or to the text; a placeholder must match some path."""
     if PLACEHOLDER.search(reference):
         pattern = re.sub(r"<[^>]*>|\{[^}]*\}|\bfoo\b|\bmine\b|\bNAME\b|\bID\b|\.\.\.", "*", reference)
         return any(ROOT.glob(pattern))

@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, opens without network, and every page is reachable."""
+"""The documentation builds without warnings, works without network access, and all its pages are reachable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GENERATED = {"genindex", "search", "py-modindex"}
 
 
 class Reader(HTMLParser):
-    """A page's links, anchors, and what it loads."""
+    """Collects a page's links, anchors and loaded resources."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ def pages(site: Path) -> dict[Path, Reader]:
 
 
 def target(page: Path, link: str) -> tuple[Path, str] | None:
-    """Return the file and the anchor that a link of a page leads to; None: to another site."""
+    """Return the file and the anchor of a link's target; None if the target is on another site."""
     path, _, anchor = link.partition("#")
     if "://" in path or path.startswith("mailto:"):
         return None

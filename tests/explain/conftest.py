@@ -1,4 +1,4 @@
-"""``fairweir explain`` on bytes that a test made."""
+"""Run ``fairweir explain`` on the bytes of a test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Shown:
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Shown]:
-    """Explain a file of these bytes, or one that is not there, in an empty folder."""
+    """Return a function that explains a file with given bytes, or a missing file, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
 

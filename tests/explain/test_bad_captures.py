@@ -1,4 +1,4 @@
-"""Damaged captures, and logs of QUIC senders: explained nevertheless, or rejected with a reason."""
+"""Damaged captures and logs of QUIC senders are explained, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Frame:
 
 
 def sent_and_acked() -> list[tuple[int, int]]:
-    """When each packet of a flow over a CBR link was sent and acknowledged, ns."""
+    """Return the times (ns) at which each packet of a flow over a CBR link was sent and acknowledged."""
     service_ns = (PAYLOAD + HEADERS) * 10**9 // RATE_BYTES_PER_S
     free_ns = 0
     out: list[tuple[int, int]] = []
@@ -79,7 +79,7 @@ def pcap(frames: list[Frame], start: int = 0) -> bytes:
 
 
 def super_packets(frames: list[Frame]) -> list[Frame]:
-    """Join each burst, as a sender's card is given it."""
+    """Merge the packets of each burst, as with segmentation offload at the sender."""
     out: list[Frame] = []
     data: list[int] = []
     for frame in frames:

@@ -1,4 +1,4 @@
-"""``fairweir explain`` on captures written here, of a link with known numbers."""
+"""``fairweir explain`` on captures, written by these tests, of a link with known numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RTPROP_NS = 20_000_000
 JITTER_NS = 1_000_000
 PACKETS = 1200
 PAYLOAD = 1448
-#: Of IPv4 and TCP without options, bytes.
+#: Size of the IPv4 and TCP headers without options, bytes.
 HEADERS = 40
 SENDER, RECEIVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 RAW_IP, MAGIC_NS, SYN, PUSH, ACK = 101, 0xA1B23C4D, 2, 8, 16
@@ -61,7 +61,7 @@ def transfer(*, has_acks: bool = True, lost: int | None = None) -> bytes:
         seq = 1 + n * PAYLOAD
         frames.append(frame(sent_ns, SENDER, RECEIVER, seq, 1, PAYLOAD, ACK | PUSH if place == 39 else ACK))
         if n == lost:
-            # the second copy comes a burst later than the first and is the one that arrives
+            # the retransmission is sent a burst after the first copy, which is lost
             frames.append(frame(sent_ns + 1000, SENDER, RECEIVER, seq, 1, PAYLOAD, ACK))
         free_ns = max(free_ns, sent_ns) + service_ns
         acked_ns = max(acked_ns, free_ns + RTPROP_NS + JITTER_NS * (n * 7919 % 101) // 100)
@@ -93,7 +93,7 @@ def test_the_true_path_is_in_the_belief_set_and_a_wrong_one_is_not(call: Any) ->
 def test_retransmitted_packets_count_as_lost(call: Any) -> None:
     (flow,) = json.loads(call(transfer(lost=100), "--json").out)["flows"]
     assert (flow["packets"], flow["lost_packets"]) == (PACKETS + 1, 1)
-    # more had waited when others were not lost: no full buffer lost it
+    # other packets arrived at a longer queue and were not lost, so this loss is not a buffer overflow
     assert flow["cbr_delay"]["buffer_bytes"]["hi"] is None
     assert [model["explains"] for model in flow["models"]] == [False, False, False]
     assert all(model["losses_contradict"] for model in flow["models"])

@@ -40,7 +40,7 @@ def test_at_the_receiver_only_a_lower_bound_is_given(call: Any, tmp_path: Path) 
 
 
 def test_a_path_below_a_millisecond_is_not_taken_for_one_between_the_ends(call: Any) -> None:
-    # all times of a made capture a thousandth: a round trip of 20 us
+    # all times of the capture are divided by 1000: the RTT is 20 us
     frames = [replace(frame, at_ns=frame.at_ns // 1000) for frame in made.transfer()]
     shown = call(made.pcap(frames), "--json")
     (flow,) = json.loads(shown.out)["flows"]
@@ -66,7 +66,7 @@ def test_flows_of_one_link_are_one_link(call: Any, tmp_path: Path) -> None:
 
 
 def test_jitter_is_not_claimed_below_what_propagation_leaves_unknown(call: Any, tmp_path: Path) -> None:
-    """The link is ideal; on which side of its queue a flow's propagation is longer cannot be seen."""
+    """A capture of an ideal link does not show on which side of the queue a flow's propagation delay is longer."""
     data = captured(tmp_path, ccas=["cubic", "cubic"], flows=[{}, {"start": "1.5s", "rtprop": "20ms"}])
     (link,) = json.loads(call(data, "--json").out)["links"]
     assert link["propagation_spread_ns"] == pytest.approx(20e6, abs=1e6)
@@ -97,7 +97,7 @@ def test_addresses_are_never_markup(call: Any) -> None:
 
 
 def many(flows: int) -> bytes:
-    """One packet and its ACK a flow, and one transfer among them."""
+    """Return a capture of many flows with one packet and one ACK each, and of one transfer."""
     big = made.pcap(made.transfer())
     out = [big]
     for n in range(flows):
@@ -146,7 +146,7 @@ def test_grades_are_those_of_the_source() -> None:
 
 
 def test_a_limit_is_not_named_where_a_queue_or_nothing_explains_it(call: Any, tmp_path: Path) -> None:
-    """A full window with a queue standing is not what limits a flow; no limit at all is not "no one thing"."""
+    """With a standing queue a full window is not the limit; without any limit the verdict is not "no single cause"."""
     document = json.loads(call(captured(tmp_path), "--json").out)
     (facts,), (link,) = document["flows"], document["links"]
     for part in link["rates"]:

@@ -14,7 +14,7 @@ BENCHES = Path(__file__).parents[2] / "benches"
 
 @pytest.fixture
 def truth(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The benchmark as a module; it imports its neighbour."""
+    """Import the benchmark as a module, with the module that it imports."""
     monkeypatch.syspath_prepend(str(BENCHES))
     yield importlib.import_module("explain_truth")
     for name in ("explain_truth", "explain_cases"):
@@ -49,7 +49,7 @@ def test_reported_facts_are_true(truth: Any, tmp_path: Path, number: int, kind: 
 
 
 def test_a_false_or_missing_claim_is_seen(truth: Any) -> None:
-    """The judge itself: it must be able to fail."""
+    """The benchmark's judge must report false and missing claims."""
     alone = truth.case("sim", 0)
     rate, end = alone.rates[0][1], alone.duration_s
     right = truth.Said([], [], [(0.0, end, 0.99 * rate, 1.01 * rate)], None)

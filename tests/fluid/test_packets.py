@@ -1,4 +1,4 @@
-"""Packets compared with the fluid: the same link, and what theory says of losses at the same instants."""
+"""Compare packets with the fluid model on the same link, and with the theory of synchronized losses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def test_the_scenario_holds_wbar_packets() -> None:
 def test_losses_at_the_same_instants_give_the_ratio_of_mean_windows(
     scheme: str, expected: float, tmp_path: Path
 ) -> None:
-    # Mean windows of synchronised sawteeth are as A (2 - B)/B: docs/ccas/waimd.md. The fluid says 1 for wcc_md.
+    # Mean windows of synchronized sawteeth are proportional to A (2 - B)/B (docs/ccas/waimd.md). The fluid gives 1 for
+    # wcc_md.
     (found,) = run_packets(
         Link(scheme, (2.0, 1.0), 1.0), [200.0], {"sim": [1.0]}, runs={"sim": 2}, archive=Archive(tmp_path), workers=1
     )

@@ -106,7 +106,7 @@ def test_bad_input_is_reported(words: list[str], message: str, capsys: pytest.Ca
 
 
 def test_a_cycle_that_remembers_is_found_and_fades_as_its_disturbance() -> None:
-    # Just above the threshold something is lost in every delay before the queue fills, so that no matrix is small.
+    # Just above the threshold, data are lost in each delay before the queue fills, so that no matrix is small.
     cycle = limit_cycle(weighted("wcc_ai", [5, 4], 6.1))
     assert not cycle.is_forgetful
     assert cycle.orbit.at(cycle.period)[:-1] == pytest.approx(cycle.start[:-1], rel=1e-7)

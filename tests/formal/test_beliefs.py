@@ -1,4 +1,4 @@
-"""Beliefs by solver: no trace violates them, and slightly stronger ones fail."""
+"""Solvers find no trace that violates beliefs, and find traces that violate slightly stronger beliefs."""
 
 from __future__ import annotations
 

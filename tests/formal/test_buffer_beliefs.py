@@ -1,4 +1,4 @@
-"""Beliefs about the buffer: sound by solver and on random traces, and how tight."""
+"""Beliefs about the buffer: solvers and random traces show that they are sound; tests of how tight they are."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_no_trace_leaves_the_bounds(bound: Bound) -> None:
 
 
 def overflowing(model: str) -> list[Trace]:
-    """Return traces in which losses of steps of the trace itself become known."""
+    """Return traces with losses that the sender learns of within the trace."""
     traces = [make(model, Grid(7), Buffer.ARBITRARY, seed, ALONE) for seed in range(60)]
     return [trace for trace in traces if trace.flows[0].Ld[-1] > trace.flows[0].Ld[1]]
 

@@ -1,4 +1,4 @@
-"""Certificates: found for contradictory questions, accepted by the checker, rejected once anything in them is wrong."""
+"""Certificates: found for unsatisfiable questions, accepted by the checker, and rejected after any wrong change."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_satisfiable_question_has_no_certificate() -> None:
 
 @pytest.fixture(scope="module")
 def narrow_belief() -> tuple[str, Certificate]:
-    """That C_L stays below C on a CCAC link over 4 steps, certified."""
+    """Return the certified question that C_L stays below C on a CCAC link over 4 steps."""
     system = MODELS["ccac"].build(Grid(5), Buffer.INFINITE)
     beliefs.attach(system)
     text = text_of(*system.assertions(), system.flows[0].beliefs["C_L"][4] > 1)
@@ -149,7 +149,7 @@ ATOMS = [p, q, x < 1, x >= y, y == 2 * w - 1, w + x > z3.Q(1, 3), x - y <= w, z3
 
 @st.composite
 def formulas(draw: st.DrawFn) -> list[z3.BoolRef]:
-    """Formulas of all connectives, each built from atoms and from those before it."""
+    """Return formulas with all connectives; each contains atoms and earlier formulas."""
     pool = list(ATOMS)
     for _ in range(draw(st.integers(1, 8))):
         a, b, c = (pool[draw(st.integers(0, len(pool) - 1))] for _ in range(3))

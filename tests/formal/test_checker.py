@@ -1,4 +1,4 @@
-"""The checkers under attack: forbidden contents of questions and certificates."""
+"""Attacks on the checkers: forbidden contents of questions and certificates."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_each_number_and_each_step_is_written_in_one_way(accept: Checker, name: 
         accept(CONTRADICTION, MISSPELT[name])
 
 
-#: Questions with `false` where a solver reads it otherwise, or may.
+#: Questions with `false` at positions where solvers interpret it differently, or may do so.
 REFUSED = {
     "a string": ask('(set-info :source ") (assert false) (set-info :note ")'),
     "a quoted symbol": ask("(set-info :source |) (assert false) (set-info :note |)"),
@@ -225,7 +225,7 @@ def test_the_checker_ends_cleanly_whatever_its_files_are(tmp_path: Path) -> None
         assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
 
 
-#: x0 to x4 in each of these; all that work is spent on: sums, products, quotients, comparisons, choices, large numbers.
+#: Operations that count as work: sums, products, quotients, comparisons, choices, large numbers; all with x0 to x4.
 WORK = {
     "comparisons": "(and (< (+ x0 x1 2) (- x2 x3 x4)) (>= x0 x2 ) (distinct (- x1) 0.25))",
     "products": "(<= (* 2 (+ x0 0.5) 3) (* x1 0 (/ 7 3)))",
@@ -253,11 +253,11 @@ def test_both_checkers_count_the_same_work(name: str) -> None:
 
 
 def test_some_thousand_forgeries_find_nothing() -> None:
-    """Run a part of ``python -m benches.forgery``, which runs a million."""
+    """Run a few thousand of the million attempts of ``python -m benches.forgery``."""
     tally = attack("tests", limit=4000, size=12)
     assert tally.failures == []
     assert tally.attempts == 4000
-    # It would find nothing either if no proof were accepted, or no question could be met.
+    # The attack must accept some proofs and have satisfiable questions; otherwise it could not find failures.
     assert tally.kinds["proved: accepted"] > 50
     assert min(tally.kinds["exhausted: accepted"], tally.kinds["exhausted: rejected"]) > 5
     assert all(tally.kinds[f"{kind}: rejected"] > 100 for kind in ("weakened", "spliced", "forged", "recited", "asked"))

@@ -1,4 +1,4 @@
-"""Claims at sample points, joined claims and invariants with other demands: read, proved, refuted, judged, replayed."""
+"""Claims at sample points, combined claims and invariants: parsed, proved, refuted, judged and replayed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def case(cca: str, claim: str, points: int, *assumed: str, model: str = "ccac", 
 
 
 NEAR = ("C_L>=69/100", "C_U<=3")
-#: Each kind of claim, proved and refuted; the last column: do packets show all that the claim reads?
+#: Each kind of claim, proved and refuted. Last column: whether a replay in packets measures all quantities of the
+#: claim.
 KINDS = [
     (case("cc_qdel", "bq@end <= bq@0 - 1/2", 8, "bq>=7", "C_L>=69/100", "qdel_L>=6"), PROVED, True),
     (case("cc_qdel", "bq@end <= bq@0 - 1/2", 6, "bq>=5", *NEAR), REFUTED, True),
@@ -62,7 +63,7 @@ def test_each_kind_of_claim_is_proved_or_refuted_judged_and_replayed(
     assert found.outcome is outcome, found.answer.reason
     if found.trace is None:
         return
-    # By definition, on the exact trace; then by packets, where they show what the claim reads.
+    # First the exact trace is judged by definition, then the packets, if they measure the quantities of the claim.
     assert asked.claim.holds(found.trace) is False
     assert found.shown
     played = gather(found).played
@@ -72,7 +73,7 @@ def test_each_kind_of_claim_is_proved_or_refuted_judged_and_replayed(
         assert all(abs(float(value - found.shown[name])) < 0.01 for name, value in played.shown.items())
 
 
-#: By hand: consequences of the model or the rule alone, impossible claims, and vacuous ones.
+#: Claims derived by hand: consequences of only the model or the rule, impossible claims, and vacuous claims.
 TRIVIAL = [
     ("cc_qdel", "rate@end <= 2", PROVED),  # it sends 2 C_L or C_L / 2 - alpha, and C_L <= C
     ("cc_qdel", "rate@end <= 1", REFUTED),
@@ -112,11 +113,11 @@ def test_cases_computed_by_hand(cca: str, claim: str, outcome: ProofOutcome, tmp
 
 
 def by_hand(growth: Fraction, rate: Fraction) -> tuple[bool, bool]:
-    """Ask z3 about the rule `2 C_L` on an ideal link, written down without fairweir's encoding.
+    """Ask z3 about the rule `2 C_L` on an ideal link, with a separate encoding.
 
     Returns
     -------
-    Does queue(3) <= queue(0) + growth hold? And: that, or rate(3) <= rate?
+    Whether queue(3) <= queue(0) + growth always holds; and whether this or rate(3) <= rate always holds
     """
     steps = range(1, 4)
     alpha = z3.Real("a")
@@ -191,12 +192,12 @@ def test_a_chain_names_each_flow_and_moves_only_its_ends() -> None:
 def test_delays_as_long_as_the_trace_are_of_any_length(
     claim: str, assumed: tuple[str, ...], outcome: ProofOutcome
 ) -> None:
-    """The model has one number for them, which is not their length: a queue may be of any."""
+    """The model has one number for all delays of at least the trace's length, so the queue may have any length."""
     assert verify(case("aimd", claim, 4, *assumed), Budget(30)).outcome is outcome
 
 
 def test_the_output_names_the_flows_and_the_end_of_the_delays() -> None:
-    """Two flows: a quantity without a number is asked of each. Delays of T steps or more are one number."""
+    """With two flows, a claim without a flow's number is about each flow. Delays of T steps or more have one number."""
     text = "rate@end <= 2 or qdel_L@end <= 3"
     assumed = (parse_assumption("rate<=1"), parse_assumption("bq<=1"), parse_assumption("qdel_L.1>=3"))
     two = Case(find_subject("expo"), "cbr-delay", parse_claim(text), Grid(4), Buffer.INFINITE, 2, assumed)

@@ -28,7 +28,7 @@ MINE = [
 
 
 def bare_system(rule: Rule, per_r: int) -> System:
-    """Return a system whose beliefs are free variables."""
+    """Return a system whose beliefs are unconstrained variables."""
     system = System(MODELS["ccac"], Grid(points=per_r + POINTS, per_r=per_r), Buffer.INFINITE, [Sender.RATE])
     flow = system.flows[0]
     for name in rule.beliefs.names:
@@ -52,7 +52,7 @@ def number(value: Fraction) -> z3.RatNumRef:
 def test_the_constraints_hold_for_the_rates_that_are_decided_and_no_others(rule: Rule, per_r: int) -> None:
     system = bare_system(rule, per_r)
     flow, delay, points = system.flows[0], system.grid.r_steps, system.grid.points
-    # the floor is the system's own constraint
+    # the minimum rate is a constraint of the system
     constraint = z3.And(*attach(rule, system), *(rate >= system.alpha for rate in flow.rate[delay:]))
     rng = random.Random(3)  # noqa: S311
     branches_taken = set()

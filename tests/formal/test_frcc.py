@@ -1,4 +1,4 @@
-"""FRCC's theorems: results of solvers and sympy, compared with exact rounds."""
+"""FRCC's theorems: compare results of solvers and sympy with exact rounds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ VARIANTS = {"proved": PROVED, "stated": STATED, "either": EITHER, "text": AS_THE
 
 
 def draw(jitter: Jitter, dice: random.Random) -> tuple[State, tuple[Bend, Bend]]:
-    """Any state, near the ranges' ends as often as not, and any errors."""
+    """Draw a state, often near the ends of the ranges, and errors."""
     count = dice.choice([Fraction(33, 5), Fraction(2), Fraction(dice.randrange(1010, 40_000), 1000)])
     n_t = dice.choice([Fraction(15, 100), Fraction(33, 10), Fraction(dice.randrange(1, 12_000), 1000)])
     r = jitter.r_below * Fraction(dice.randrange(1, 1000), 1000)
@@ -51,7 +51,7 @@ def draw(jitter: Jitter, dice: random.Random) -> tuple[State, tuple[Bend, Bend]]
 
 
 def rounds(jitter: Jitter, number: int, seed: int) -> list[tuple[State, tuple[Fraction, Fraction], State]]:
-    """Random rounds: before, the factors of the windows, after."""
+    """Return random rounds: state before, factors of the windows, state after."""
     dice = random.Random(seed)  # noqa: S311
     played = []
     for _ in range(number):
@@ -196,7 +196,7 @@ def test_no_run_takes_more_rounds_than_counted() -> None:
             assert rounds_left > 0
             rounds_left -= 1
             state = step(PROVED, state, (any_bend(PROVED, dice), any_bend(PROVED, dice)))
-            # Exact fractions double their digits each round; a rounded state is a state too.
+            # The state is rounded, because the digits of exact fractions double in each round.
             state = State(round(state.share, 9), round(state.n_t, 9), state.r)
 
 

@@ -1,4 +1,4 @@
-"""FRCC in the fluid model: where queues settle, where rounds rest, and the figures made of that."""
+"""FRCC in the fluid model: equilibria of queues and of rounds, and the figures computed from them."""
 
 from __future__ import annotations
 
@@ -126,7 +126,8 @@ def test_maps_do_what_the_figure_shows() -> None:
         assert np.max(np.abs(n_c - 2)) < 1e-9
         assert np.max(np.abs(n_t - 2)) < 1e-9
     assert maps.second_sees_both(PATH, 3.0, 2.0)[0] < 3.0 < maps.first_sees_both(PATH, 3.0, 2.0)[0]
-    # In turn, an update that lengthens the queue is not seen: the same as together.
+    # With updates one after another, a flow does not observe its own lengthening of the queue: the result equals that
+    # of simultaneous updates.
     assert maps.in_turn(PATH, 2.5, 1.0) == pytest.approx(maps.together(PATH, 2.5, 1.0))
     assert maps.in_turn(PATH, 1.5, 3.0) != pytest.approx(maps.together(PATH, 1.5, 3.0))
 
@@ -177,6 +178,6 @@ def spread_ms(start: str, folder: Path) -> float:
 
 
 def test_lemma_c1_with_equal_rtprops_and_fixed_windows_rtts_do_not_vary(tmp_path: Path) -> None:
-    # A packet takes 0.25 ms. Another window in the measured time is what the lemma excludes.
+    # A packet takes 0.25 ms. The lemma excludes another change of the window in the measured time.
     assert spread_ms("100ms", tmp_path) < 0.26
     assert spread_ms("19s", tmp_path) > 10

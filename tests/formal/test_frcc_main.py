@@ -1,4 +1,4 @@
-"""FRCC's main update beyond the paper: attractors, compared with rounds; and controls that must fail."""
+"""FRCC's main update beyond the paper: compare attractors with rounds, and run controls that must fail."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_ERRORS = Errors(Fraction(0), Fraction(1), Fraction(0))
 
 
 def found(case: Case) -> Attractor:
-    """An existing attractor."""
+    """Return an attractor that exists."""
     result = attractor(case)
     assert isinstance(result, Attractor), result
     return result
@@ -38,12 +38,12 @@ def found(case: Case) -> Attractor:
 
 @pytest.fixture(scope="module")
 def coarse() -> Attractor:
-    """Two flows in few cells."""
+    """Return a case with two flows and few cells."""
     return found(COARSE)
 
 
 def dice() -> random.Random:
-    """The same random numbers every time."""
+    """Return a generator with a fixed seed."""
     return random.Random(7)  # noqa: S311
 
 
@@ -75,7 +75,7 @@ def test_runs_reach_the_attractor_and_stay(coarse: Attractor) -> None:
     runs = play(coarse, 6_000, dice(), restart_every=500)
     assert runs.strays == 0
     assert runs.latest < 100
-    # the search is no looser than that
+    # the result of the search is at least as tight
     assert 3 < runs.worst_ratio <= coarse.found.worst_ratio < 6
 
 
@@ -186,7 +186,8 @@ def test_a_suite_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [r.constants for r in again] == [r.constants for r in first]
     assert not searched
     assert [r.kept for r in again].count("not re-checked") == len(ranges) + 1
-    # Edited, another case's, damaged, its cells changed: each is named, and searched again.
+    # A stored file that was edited, is damaged, belongs to another case or has other cells is reported, and the search
+    # is repeated.
     one, other = sorted(path for path in tmp_path.glob("*.json") if "cells" not in path.name)
     cells = one.with_name(f"{one.stem}-cells.json")
     edits = [

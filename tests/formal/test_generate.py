@@ -1,4 +1,4 @@
-"""Kernel C from rules: it decides as the rule does, runs in the simulator, and compiles for BPF."""
+"""Kernel C generated from rules makes the rule's decisions, runs in the simulator, and compiles for BPF."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairweir.scenario.model import Scenario
 BPF = Path(__file__).parents[2] / "bpf"
 FILES = sorted(RULES.glob("*.toml"))
 
-#: What compiles a decision's arguments from numbers: beliefs, then R in us, MSS and alpha R in bytes.
+#: C that builds a decision's arguments from numbers: beliefs, then R in us, MSS and alpha R in bytes.
 WRAPPERS = {
     CCAC: """
 u64 decide_{name}(u64 c_l, u64 c_u, u32 qdel_l_us, u32 rtprop_us, u32 mss, u64 alpha_bytes)
@@ -47,7 +47,7 @@ u64 decide_{name}(u64 c_l_lambda, u64 q_u, u32 unused, u32 rtprop_us, u32 mss, u
 
 
 def random_rule(rng: random.Random, name: str, family: BeliefFamily) -> Rule:
-    """Draw a rule of the template: up to four branches, conditions of rates, times or data."""
+    """Draw a rule of the template: up to four branches, with conditions on rates, times or data."""
     ccac = family is CCAC
     rates = ["C_L", "C_U", "alpha"] if ccac else ["C_L_lambda", "q_U/R", "alpha"]
     others = [["qdel_L", "R"]] if ccac else [["q_U", "MSS", "C_L_lambda R"]]
@@ -95,7 +95,7 @@ def deciders(tmp_path_factory: pytest.TempPathFactory) -> dict[Rule, Callable[..
 
 
 def test_the_c_decides_as_the_rule_does_to_the_byte(deciders: dict[Rule, Callable[..., int]]) -> None:
-    """R and data are such that data over R is a whole number of bytes/s: nothing is rounded but the rate itself."""
+    """R and data are chosen so that data / R is an integer in bytes/s; then only the rate is rounded."""
     rng = random.Random(11)  # noqa: S311
     branches_taken = set()
     for rule, decide in deciders.items():

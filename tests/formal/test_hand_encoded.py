@@ -1,4 +1,4 @@
-"""Hand-encoded algorithms: solvers' traces of the encoding satisfy the definition, and vice versa."""
+"""Hand-encoded algorithms: traces that solvers find with the encoding satisfy the definition, and vice versa."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def alone(cca: HandEncodedCca, model: str = "ccac", buffer: Buffer = Buffer.ARBI
 
 
 def made(system: System, *wanted: z3.BoolRef) -> Trace:
-    """Give a trace in which something is wanted."""
+    """Return a trace that satisfies a given constraint."""
     answer = ask(Question("made", [*system.assertions(), *wanted], z3.BoolVal(False)), Budget(20))
     assert answer.outcome is ProofOutcome.REFUTED, answer.reason
     return Trace.from_values(system, answer.values)

@@ -73,7 +73,7 @@ def test_links_in_a_prepared_folder_are_replaced_and_not_followed(tmp_path: Path
     for name, text in zip(names, ("(check-sat)\n", "r 1 0\n", "{}"), strict=True):
         assert (folder / name).read_text() == text
         assert not (folder / name).is_symlink()
-    # The reader's mode is that of any new file, and no draft is left, also of what cannot be written.
+    # The file has the mode of any new file, and no draft remains, even if the file cannot be written.
     (folder / "plain").write_text("")
     assert (folder / "trace.json").stat().st_mode == (folder / "plain").stat().st_mode
     with pytest.raises(IsADirectoryError):

@@ -1,4 +1,4 @@
-"""Models and beliefs: encodings compared with the evaluator, both ways; possible and impossible behaviours."""
+"""Models and beliefs: compare encodings with the evaluator in both directions; possible and impossible behaviors."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_beliefs_refuse_a_flow_that_may_pause() -> None:
 
 
 def test_service_of_several_flows_is_in_the_order_of_arrival() -> None:
-    """A flow that only begins after the other's bytes have come is served after them."""
+    """A flow that starts after the other flow's bytes have arrived is served after them."""
     system = MODELS["ideal"].build(Grid(POINTS), Buffer.INFINITE, (Sender.WINDOW, Sender.WINDOW))
     first, second = system.flows
     solver = z3.Solver()
@@ -254,7 +254,7 @@ def test_a_delay_is_seen_in_qdel_l_above_the_jitter_only() -> None:
 
 
 def test_the_sampler_makes_losses_queues_jitter_and_waste() -> None:
-    """Random traces are only worth something if they go everywhere."""
+    """Random traces must contain losses, queues, jitter and wasted tokens to be a useful test."""
     traces = [sample("ccac", Grid(POINTS), list(Buffer)[seed % 4], seed) for seed in range(120)]
     assert sum(trace.L[-1] > trace.L[0] for trace in traces) > 20
     assert sum(trace.bottleneck_queue(POINTS - 1) > 1 for trace in traces) > 10

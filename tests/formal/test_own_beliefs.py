@@ -1,4 +1,4 @@
-"""A family of beliefs is its encoding, its definition and the names that rules read: nothing else knows of it."""
+"""A family of beliefs consists of its encoding, its definition and the names for rules; no other code names it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fairweir.formal.verdicts.verify import Case, verify
 
 
 class Peak(Family):
-    """P: the most that was served in a step so far, per R; on a link without jitter it is at most C."""
+    """P: the maximum served in any step so far, per R; without jitter, P is at most C."""
 
     name = "peak"
     names = ("P",)
@@ -61,7 +61,7 @@ class Peak(Family):
 
 
 class ExactPeak(BeliefDefinition):
-    """The same by definition."""
+    """The belief P by definition, for the exact evaluator."""
 
     name = "peak"
     names = ("P",)
@@ -111,7 +111,7 @@ def case(model: str, claim: str, points: int = 5) -> Case:
 
 def test_a_rule_that_reads_it_is_verified_and_its_counterexamples_are_judged() -> None:
     proved = verify(case("ideal", "P@end <= 1"))
-    # No sender makes the link serve more: so says the control.
+    # The control shows that no sender makes the link serve more.
     assert proved.outcome is ProofOutcome.VACUOUS
     refuted = verify(case("ideal", "utilization >= 0.9"))
     assert refuted.outcome is ProofOutcome.REFUTED
@@ -152,7 +152,7 @@ def test_kernel_c_that_cannot_compute_it_is_an_error() -> None:
 
 @pytest.mark.parametrize(("belief", "own"), [("C_L_lambda", "cbr_delay"), ("beta_L", "buffer")])
 def test_a_family_is_named_in_its_own_files_alone(belief: str, own: str) -> None:
-    """Its encoding, its definition and what rules read; besides, in controls that must fail, and in lemmas about it."""
+    """The exceptions are controls that must fail and lemmas about the family."""
     others = [path for path in Path("python/fairweir").rglob("*.py") if path.stem not in {own, "soundness"}]
     named = [path for path in others if f'"{belief}"' in path.read_text() and "lemmas" not in path.parts]
     assert named == []

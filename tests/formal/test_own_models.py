@@ -1,4 +1,4 @@
-"""A network model is one file: a user's own is verified, judged and replayed; a wrong one is one clear error."""
+"""A user's network model is one file; it is verified, judged and replayed. An invalid model gives one clear error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairweir.formal.verdicts.evidence import gather
 from fairweir.formal.verdicts.subjects import find_subject
 from fairweir.formal.verdicts.verify import Case, verify
 
-#: Serves what has come at once: nothing ever waits.
+#: A model that serves arriving bytes at once, so that no byte waits.
 DUMMY = '''
 from fairweir.formal.exact import NETWORK
 from fairweir.formal.models import Model
@@ -73,7 +73,7 @@ def case(model: str, claim: str, points: int = 4, buffer: Buffer = Buffer.INFINI
 def test_a_model_is_one_file(tmp_path: Path) -> None:
     where = write(tmp_path, DUMMY)
     proved = verify(case(where, "queue<=1"))
-    # No byte waits with any sender; the control shows it.
+    # The control shows that no byte waits with any sender.
     assert proved.outcome is ProofOutcome.VACUOUS
     refuted = verify(case(where, "utilization>=1.5"))
     assert refuted.outcome is ProofOutcome.REFUTED
@@ -163,7 +163,7 @@ def test_no_such_model_and_no_such_file(call: Call) -> None:
 
 
 def test_a_judge_that_accepts_less_than_the_encoding_is_an_error_at_the_counterexample(tmp_path: Path) -> None:
-    """The trace on which both are compared when the file is loaded is too short for it to show."""
+    """The comparison of judge and encoding when the file is loaded uses a trace that is too short to show this."""
     late = "        if trace.grid.points > 4:\n            yield from NETWORK.unless(False, 'late', 4, 'no')\n"
     where = write(tmp_path, DUMMY.replace("        for t, served", f"{late}        for t, served"))
     asked = case(where, "utilization>=1.5", points=5)
@@ -226,7 +226,7 @@ def test_code_that_turns_hostile_at_a_verdict_is_one_error(
 
 
 def test_a_models_code_changes_nothing_in_the_process_that_judges(tmp_path: Path) -> None:
-    """Neither what it imports nor what it replaces there; and the model is read again once its file is another."""
+    """Neither imports nor monkeypatching by the model have an effect; and a changed file is loaded again."""
     spoils = "import fairweir.formal.exact.judge as judge\njudge.violations = lambda trace: []\n"
     where = write(tmp_path, spoils + DUMMY)
     first = find_model(where)
@@ -247,7 +247,7 @@ def test_what_a_model_prints_is_no_result(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_judge_that_accepts_all_but_the_impossible_has_a_verdict_of_its_own(call: Call, tmp_path: Path) -> None:
-    """The link may serve nothing: no definition contradicts it, so the verdict names who judged."""
+    """The link may serve nothing, and no definition contradicts this, so the verdict names the judge."""
     text = DUMMY.replace("system.S[t] == system.accepted(t)", "system.S[t] <= system.accepted(t)")
     judge = (
         "            if served > trace.accepted(t):\n                yield from NETWORK.unless(False, 'S', t, 'no')\n"
@@ -280,7 +280,7 @@ def test_the_definitions_of_shipped_models_import_neither_solver_nor_encoding() 
 
 
 def test_no_code_compares_the_name_of_a_model() -> None:
-    """Properties of a model are attributes of it; only suites of lemmas and shipped options name a model."""
+    """Code reads the attributes of a model; only suites of lemmas and shipped options name models."""
     names = "|".join(NETWORKS)
     compared = re.compile(rf"""(==|!=|\bin\b|startswith)\s*\(?["'](?:{names})["']""")
     files = [path for path in Path("python/fairweir").rglob("*.py") if "lemmas" not in path.parts]
@@ -288,7 +288,7 @@ def test_no_code_compares_the_name_of_a_model() -> None:
 
 
 def test_a_trace_that_its_elements_cannot_play_keeps_its_verdict(tmp_path: Path) -> None:
-    """TA may fall: no link of the simulator has a negative rate."""
+    """TA may decrease, but no link of the simulator has a negative rate."""
     text = DUMMY.replace("import Model", "import Model, PacketPath").replace(
         "    has_jitter", "    packets = PacketPath(varies=True, delays=False)\n    has_jitter"
     )

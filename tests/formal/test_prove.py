@@ -135,14 +135,14 @@ def test_aimd_is_proved_and_its_refutations_satisfy_the_definition(tmp_path: Pat
 
 
 def lemma(expects: ProofOutcome = ProofOutcome.PROVED) -> Inquiry:
-    """AIMD's window grows by at most a packet per R; or not at all, which is wrong."""
+    """Return the lemma that AIMD's window grows by at most one packet per R, or the false one that it does not grow."""
     system = aimd.build(4)
     cwnd, packets = system.flows[0].cwnd, 2 if expects is ProofOutcome.PROVED else 0
     return inquire_bound(system, "growth", ANYWHERE, "", cwnd[3] <= cwnd[1] + packets * system.alpha, expects=expects)
 
 
 def asked_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the names of questions that are asked."""
+    """Record the names of questions that solvers receive."""
     asked: list[str] = []
 
     def spy(question: Question, *rest: Any) -> Answer:
@@ -228,11 +228,11 @@ def test_a_stored_trace_is_judged_again(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_trace_of_another_network_refutes_nothing(tmp_path: Path) -> None:
-    """It satisfies the definitions of the network that it names, and violates those of the lemma's own."""
+    """The trace satisfies the definitions of the network that it names, and violates those of the lemma's network."""
 
     def late(jitter: int) -> Inquiry:
         system = MODELS["ccac"].build(Grid(5, jitter=Fraction(jitter)), Buffer.INFINITE)
-        # What has tokens is served a D later at the latest.
+        # Bytes with tokens are served at most D later.
         return Inquiry("late", "", system, (), system.TA[4] - system.S[4] <= 1, about=About.NETWORK)
 
     lemma, other = late(1), late(2)
@@ -285,7 +285,7 @@ def test_a_stored_certificate_is_checked_again(tmp_path: Path, monkeypatch: pyte
         assert "is rejected" in again.note
         proof.write_text(good)
     assert len(asked) == 6
-    # Elsewhere the seal says nothing: the certificate is checked, and the controls are asked.
+    # In another installation the seal is invalid: the certificate is checked, and the controls are solved again.
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     (file,) = (tmp_path / "answers").iterdir()
     file.write_text(file.read_text().replace('"solver": "', '"solver": "\\u001b[2Jnobody '))
@@ -300,7 +300,7 @@ def test_a_stored_certificate_is_checked_again(tmp_path: Path, monkeypatch: pyte
 def test_random_edits_of_a_folder_never_make_a_proof(
     is_sealed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lemma that is wrong stays refuted after any change of its stored answer."""
+    """A false lemma is still refuted after any change of its stored answer."""
     wrong = lemma(ProofOutcome.REFUTED)
     answer(wrong, Request(out=tmp_path))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -1,4 +1,4 @@
-"""Solvers as programs: answers, exact values, budgets, and everything that can go wrong with them."""
+"""Solvers run as programs: answers, exact values, budgets and failures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_contradictory_assumptions_prove_nothing() -> None:
 
 
 def _hard(pigeons: int) -> list[z3.BoolRef]:
-    """Pigeons in one hole fewer: short to write, long to refute."""
+    """Return a pigeonhole problem, which is short but takes long to refute."""
     sits = [[z3.Bool(f"sits_{p}_{h}") for h in range(pigeons - 1)] for p in range(pigeons)]
     some = [z3.Or(row) for row in sits]
     apart = [z3.Or(~sits[p][h], ~sits[q][h]) for h in range(pigeons - 1) for p in range(pigeons) for q in range(p)]
@@ -65,7 +65,7 @@ def test_out_of_budget_is_unknown(solver: SolverName) -> None:
 
 
 def test_a_claim_whose_control_runs_out_of_budget_is_unknown() -> None:
-    # The claim follows at once; whether the assumptions can be met at all cannot be decided in time.
+    # The claim follows immediately, but the satisfiability of the assumptions cannot be decided in time.
     pigeons = _hard(14)
     answer = ask(Question("control", [z3.Or(on, *pigeons[:1]), *pigeons], z3.Or(pigeons[0], on)), Budget(cpu_s=0.5))
     assert answer.outcome is ProofOutcome.UNKNOWN
@@ -93,7 +93,7 @@ def test_products_of_variables_need_their_logic() -> None:
 
 
 def _pose_as(monkeypatch: pytest.MonkeyPatch, folder: Path, scripts: dict[SolverName, str]) -> None:
-    """Put shell scripts in the place of the solvers."""
+    """Replace the solvers by shell scripts."""
     programs = {}
     for solver, script in scripts.items():
         program = folder / solver

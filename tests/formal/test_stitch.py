@@ -1,4 +1,4 @@
-"""Composition of lemmas: a toy flow whose queue drains by 1 per window, and each possible gap in such a proof."""
+"""Composition of lemmas for a simple flow whose queue drains by 1 per window, and all possible gaps in such a proof."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_lemma_whose_end_is_an_earlier_phase() -> None:
 
 
 def test_windows_that_meet_the_objectives_but_undo_progress() -> None:
-    # As published lemmas have it: "... or steady-state objectives", with nothing on what becomes of the measures.
+    # As published lemmas have it: "... or steady-state objectives", without a statement about the measures.
     published = replace(DRAIN, loses_none=False)
     found = stitch(replace(PLAN, phases=(Phase(LONG, published), PLAN.phases[1])))
     advance = next(check for check in found if check.name == "advance")

@@ -143,7 +143,7 @@ def test_cc_probe_slow_stands_above_the_bound_loses_a_constant_and_pays_in_time(
 
 
 def test_the_scenarios_are_the_theorems() -> None:
-    """The link's buffer is below C D, and the gate lets nothing through but its own rate."""
+    """The link's buffer is below C D, and the gate passes only its own rate."""
     task = Prober(alpha=10).task(24)
     config = task.scenario.resolve()
     gate, link = config["links"]

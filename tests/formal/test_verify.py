@@ -35,7 +35,8 @@ def case(cca: str, model: str, claim: str, points: int, buffer: str = "infinite"
     return Case(find_subject(cca), model, parse_claim(claim), Grid(points), Buffer(buffer), flows, assumed)
 
 
-#: Of every model, kind of sender and property; the last column is how far packets may be from the trace.
+#: Cases for each model, kind of sender and property; the last column is the maximum difference of packets from the
+#: trace.
 REFUTED = [
     (case("cc_qdel", "ccac", "utilization>=0.5", 7), 0.005),
     (case("cc_qdel", "ccac", "queue<=2", 6), 0.005),
@@ -125,7 +126,7 @@ def test_contradictory_assumptions_are_vacuous() -> None:
     assert "contradict each other" in found.answer.reason
 
 
-#: Claims that no sender can break there: a rule that sends 4 C_U keeps them too.
+#: Claims that no sender can violate there; a rule that sends at 4 C_U satisfies them, too.
 EMPTY = [
     (Grid(2), "infinite", "utilization>=100", "T - 1 - D = 0 R requires no bytes; use --points 3"),
     (Grid(4, 1, Fraction(3)), "infinite", "utilization>=100", "use --points 5 or more"),

@@ -1,4 +1,4 @@
-"""Public functions in scripts and notebooks: words for enums, wrong types, paths; one error that names the argument."""
+"""Public functions accept words for enums, and reject wrong types and paths with one error that names the argument."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Point = tuple[str, Callable[..., Any]]
 
 
 def _public() -> Iterator[Point]:
-    """Every public function and method that takes a StrEnum."""
+    """Return all public functions and methods with a StrEnum parameter."""
     for found in pkgutil.walk_packages(fairweir.__path__, "fairweir."):
         if found.name.endswith("__main__") or found.name.startswith(NOT_PUBLIC):
             continue
@@ -89,7 +89,7 @@ def _takes(size: Size, others: Sequence[Size] = (), *, maybe: Size | None = None
 
 
 def test_words_become_members_before_they_are_used() -> None:
-    # Identity, not equality: a StrEnum equals its text, which is why texts that were let in went far.
+    # Identity is checked, not equality, because a StrEnum equals its text.
     taken = _takes("small", ["large", Size.SMALL], maybe="large")  # type: ignore[list-item, arg-type]
     assert taken[0] is Size.SMALL
     assert [one is two for one, two in zip(taken[1], Size.__members__.values(), strict=True)] == [False, False]
@@ -107,7 +107,7 @@ def test_an_audit_takes_words() -> None:
     with pytest.raises(ConfigError, match="depth cannot be `quik`") as caught:
         run_audit(["reno"], depth="quik", only=[family])  # type: ignore[arg-type]
     assert caught.value.hint == "did you mean `quick`?"
-    # One name alone is not its letters.
+    # A single name must not be split into its letters.
     found = run_audit("reno", depth="quick", only="finite-flows", seeds=2, workers=1)
     assert (found.depth, [cca.cca for cca in found.ccas]) == ("quick", ["reno"])
 
@@ -226,7 +226,7 @@ def test_a_record_is_shown_in_a_line() -> None:
 def test_a_name_that_is_no_controller(name: str, message: str, hint: str) -> None:
     with pytest.raises(CcaError) as audited:
         run_audit([name], depth="quick", workers=1)
-    # No file, no scenario and no key that the user did not write.
+    # The error must not name a file, a scenario or a key that the user did not write.
     assert (str(audited.value), "frozen" in str(audited.value)) == (message, False)
     assert (audited.value.hint or "").startswith(hint)
     with pytest.raises(ConfigError) as caught:

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and planted links are never followed."""
+"""Files are written completely or not at all, and symbolic links are never followed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from fairweir.video.evaluate import SESSIONS, Kept
 from fairweir.video.play import Session
 
 PACKAGE = Path(fairweir.__file__).parent
-#: Modules that write in other ways, and why that is safe.
+#: Module that writes files in another way -> reason why this is safe.
 EXCEPTIONS = {
     "documents/atomic_write.py": "the writer",
     "show/plots.py": "into a draft",
@@ -130,7 +130,7 @@ class _Task:
 
 
 def _writes(call: ast.Call) -> bool:
-    """Return whether a call of a method opens a file to write, or writes one by its name."""
+    """Return whether a method call opens a file for writing, or writes a file given by name."""
     if not isinstance(call.func, ast.Attribute):
         return False
     if call.func.attr == "open":

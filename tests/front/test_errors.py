@@ -237,7 +237,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"flow.0.cca": {"gain": 2}},
         'error: cca name is missing (x.toml: flow.0.cca.name)\n\nhint: write name = "bbr"',
     ),
-    # what only the whole shows
+    # errors of the whole scenario
     (
         {"link.bottleneck.delay": "30ms"},
         "error: flow rtprop is shorter than the delays on its path: `20ms` (x.toml: flow.0.rtprop)\n\n"
@@ -275,7 +275,7 @@ def test_the_input_of_the_error_cases_is_valid() -> None:
         ),
         ("= 3", "error: not TOML: invalid statement (at line 1, column 1) (x.toml)"),
         ("a = " + "[" * 3000, "error: not TOML: nested too deeply (x.toml)"),
-        # A parser takes quadratic time for the first two, so they are refused before it reads them.
+        # The parser would take quadratic time for the first two, so they are rejected before parsing.
         ("[" + "a." * 100_000 + "a]", TOO_DEEP),
         ("b = {" + "a . 'x'.\t\"y\"." * 90 + "a = 1}", TOO_DEEP),
         ("a = " + "[" * 33 + "]" * 33, TOO_DEEP),
@@ -298,7 +298,9 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="scenario is not a text file"):
         Scenario.load(binary)
-    with pytest.raises(ConfigError, match="larger than 4 MiB"):  # and not read to its end, which does not come
+    with pytest.raises(
+        ConfigError, match="larger than 4 MiB"
+    ):  # the file has no end, so it must not be read to the end
         Scenario.load("/dev/zero")
 
 
@@ -321,7 +323,7 @@ def test_tables_of_flows_are_limited_as_their_counts_are() -> None:
     ],
 )
 def test_a_shallow_document_that_looks_deep_is_read(text: str) -> None:
-    with pytest.raises(ConfigError) as caught:  # it is TOML, and no scenario
+    with pytest.raises(ConfigError) as caught:  # it is TOML but not a scenario
         Scenario.from_toml(text, source="x.toml")
     assert "missing" in caught.value.render()
 

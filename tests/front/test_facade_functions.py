@@ -1,4 +1,4 @@
-"""The functions of ``import fairweir as fw``: what they return, and what misuse says."""
+"""The functions of ``import fairweir as fw``: their results, and their errors if they are misused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any file gives a scenario or a message: never another exception."""
+"""Any file gives a scenario or a ConfigError, never another exception."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def models(annotation: Any) -> list[type]:
 
 
 def tables(*annotations: Any) -> st.SearchStrategy[dict[str, Any]]:
-    """Tables with the keys of some model, good or bad values, and occasionally a stray key."""
+    """Generate tables with the keys of a model, valid or invalid values, and occasionally an unknown key."""
     choices = []
     for model in (model for annotation in annotations for model in models(annotation)):
         fields = model.model_fields  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Scenarios: a file's meaning in base units, and that a round trip to a file is lossless."""
+"""Scenarios are converted to base units correctly, and writing and reading a scenario is lossless."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_scenario_with_every_key_runs(everything: Scenario) -> None:
 
     summary = run(everything).summary.document
     assert [flow["id"] for flow in summary["flows"]] == ["first", "reno-2", "reno-3", "reno-4", "reno-5"]
-    # The finite flows are done before the warm-up is, so they count for nothing after it.
+    # The finite flows end before the warm-up does, so their results after the warm-up are 0.
     assert [flow["completion_s"] is not None for flow in summary["flows"]] == [False, True, True, False, False]
     assert all(flow["throughput_mbps"] > 0 for flow in summary["flows"] if flow["completion_s"] is None)
 
@@ -285,7 +285,7 @@ def test_overrides_reach_into_a_controller_that_is_written_as_text() -> None:
         {"flow.*.cca.beta": 0.3, "flow.0.cca": "bbr"}
     )
     assert [flow.cca.params for flow in changed.flow] == [{}, {"beta": 0.3}, {"c": 0.3, "beta": 0.3}]
-    # In the order in which they are given: the parameter of the later key stays.
+    # Keys are applied in the given order, so the parameter of the later key remains.
     changed = dumbbell("reno").override({"flow.0.cca": "cubic", "flow.0.cca.beta": 0.3})
     assert (changed.flow[0].cca.name, changed.flow[0].cca.params) == ("cubic", {"beta": 0.3})
 

@@ -58,7 +58,7 @@ def test_an_existing_file_takes_precedence_over_a_name_with_a_note(
     shown = capsys.readouterr()
     assert json.loads(shown.out)["scenario"]["duration"] == "1s"
     assert shown.err.count("`policer` refers to the file ./policer") == 1
-    # Said only where there are two: ./policer can mean the file alone.
+    # The message appears only if both exist; ./policer can only be the file.
     assert main(["run", "./policer", "--json"]) == 0
     assert "refers to" not in capsys.readouterr().err
 
@@ -77,7 +77,7 @@ def test_a_text_that_is_no_name_stays_a_path(text: str, tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("kind", ["ccas", "exhibits", "models", "challenges", "suites", *shipped.KINDS])
 def test_everything_that_has_names_can_be_listed(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if kind in {"forests", "game-queries"}:  # named by policies alone; listed among the queries
+    if kind in {"forests", "game-queries"}:  # only policies name it; it is listed with the queries
         return
     assert main(["list", kind, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)[kind]
@@ -91,7 +91,7 @@ def test_suggestions() -> None:
     assert did_you_mean("cubik", ["cubic", "bbr"]) == "did you mean `cubic`?"
     assert did_you_mean("polic", ["policer-shallow", "random"]) == "did you mean `policer-shallow`?"
     assert did_you_mean("CUBIC", ["Cubic"]) == "did you mean `Cubic`?"
-    # One letter in two is not a similarity: `reno` is not `expo` misspelt.
+    # With half of the letters equal, words are not similar: `reno` is not a misspelled `expo`.
     assert did_you_mean("reno", ["aimd", "expo"]) == "known are aimd, expo"
     assert did_you_mean("", ["aimd"]) == "known are aimd"
 
@@ -100,6 +100,6 @@ def test_suggestions_and_shipped_files_have_one_home_each() -> None:
     package = Path(fairweir.__file__).parent
     texts = {str(file.relative_to(package)): file.read_text(encoding="utf-8") for file in package.rglob("*.py")}
     assert [name for name, text in texts.items() if "get_close_matches" in text] == ["documents/suggestions.py"]
-    # Nothing climbs out of the package: what stands above it is there in a clone only.
+    # No path leads out of the package, because the folders above it exist only in a clone.
     climbing = re.compile(r"__file__\)(\.resolve\(\))?\.(parents\[|parent\.parent)")
     assert not [name for name, text in texts.items() if climbing.search(text)]

@@ -1,4 +1,4 @@
-"""Quantities: exact from text and back, combined only where the dimensions agree, and no factor anywhere else."""
+"""Quantities: exact conversion from and to text, operators with consistent dimensions, no factors in other modules."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_wrong_dimensions_are_errors(combine: Callable[[Any, Any], object], left
 
 
 def test_wrong_dimensions_are_type_errors_too() -> None:
-    """Checked by mypy: an ignore that is not needed is an error there."""
+    """The type errors are checked by mypy, which reports an unnecessary ignore as an error."""
     rate, time = Rate.from_mbps(1), Duration.from_ms(1)
     with pytest.raises(TypeError):
         rate + time  # type: ignore[operator]
@@ -98,7 +98,7 @@ def test_a_number_without_a_unit_is_rejected() -> None:
 
 FACTORS = {10.0**n for n in (3, 6, 9, 12, -3, -6, -9, -12)} | {8e-3, 8e-6, 8e-9, 8e3, 8e6, 125.0, 125e3, 0.125, 12e3}
 PACKAGE = Path(fairweir.__file__).parent
-#: Models in units of their own: C = R = 1.
+#: Models whose units are C = R = 1.
 ELSEWHERE = {"formal", "synth"}
 #: Figures of such models.
 FIGURES = {str(Path("papers", "thesis", name)) for name in ("frontier.py", "probes.py")}
@@ -115,7 +115,7 @@ NO_UNIT = {
 
 
 def conversions(tree: ast.AST) -> Iterator[ast.expr]:
-    """Give products and quotients by a power of ten, and factors between bits and bytes wherever they stand."""
+    """Return products and quotients by a power of ten, and all factors between bits and bytes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv):
             sides = [side.value for side in (node.left, node.right) if isinstance(side, ast.Constant)]
@@ -126,7 +126,7 @@ def conversions(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def names(tree: ast.AST) -> Iterator[ast.Name]:
-    """Give names that a module sets and that say a factor: NS_PER_S and the like."""
+    """Return names of factors, such as NS_PER_S, that a module assigns."""
     factor = re.compile(r"_?(NS|US|MS|BITS?|BYTES?)_PER_(US|MS|S|BYTE|MEGABIT|MBPS)")
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and factor.fullmatch(node.id):

@@ -21,7 +21,7 @@ HOLDS, FAILS, UNKNOWN, INFO = Outcome
 
 
 def test_an_outcome_is_one_class() -> None:
-    """Other classes have other names, so that a search for one finds it."""
+    """No other class has this name, so that a search finds only this class."""
     found = [
         f"{path}: {node.name}"
         for path in Path("python/fairweir").rglob("*.py")

@@ -1,4 +1,4 @@
-"""Verdicts about controllers against steps of ``crates/game``; ``python -m benches.controller_attacks`` takes more."""
+"""Compare verdicts on controllers with steps of ``crates/game``; ``python -m benches.controller_attacks`` runs more."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_refutations_replay_and_agree_with_the_program() -> None:
 
 
 def test_steps_that_break_a_claim_are_seen() -> None:
-    """The comparison itself: a false verdict and an encoding of another tree are contradicted."""
+    """Steps contradict a false verdict and an encoding of another tree."""
     harmful = controller([{"leaf": {"send": "newest", "rate": {"M": 3}, "encode": {"M": 1}}}])
     steps = list(closed_loops(game(harmful), _core.GameController(json.dumps(harmful)), 1, steps=500))
     made = Controller.parse(json.dumps(harmful))
@@ -65,7 +65,7 @@ def test_steps_that_break_a_claim_are_seen() -> None:
 
 
 def test_each_without_a_batch_is_not_capped() -> None:
-    """``each`` sends R0 at most, of batches; without one the rate is what the leaf says."""
+    """``each`` sends batches at a rate of at most R0; without a batch, the rate is the leaf's."""
     nodes: list[dict[str, Any]] = [
         {"feature": {"waiting": 1}, "at_most": 0.5, "then": 1, "else": 2},
         {"leaf": {"send": "each", "rate": {"M": 5}, "encode": {"M": 1}}},
@@ -78,7 +78,7 @@ def test_each_without_a_batch_is_not_capped() -> None:
 
 
 def test_a_safe_rate_below_m_is_covered() -> None:
-    """With a packet of slack R0 can be below M: what sends M then may lose a packet."""
+    """With a packet of slack R0 can be below M, and sending at M may then lose a packet."""
     nodes: list[dict[str, Any]] = [
         {"feature": {"r0": 1}, "at_most": 0.99, "then": 1, "else": 2},
         {"leaf": {"rate": {"M": 1}}},

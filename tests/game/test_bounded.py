@@ -1,4 +1,4 @@
-"""Progress of controllers of a rate, unrolled: proved, refuted by a run, and what real runs do is never excluded."""
+"""Progress of rate controllers, unrolled over steps: proved or refuted by a run; no real run is excluded."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from fairweir.game.query import GameQuery
 from fairweir.game.windows import RunningLink
 
 F = Fraction
-#: Three steps' worth while little waits, else what drains the queue.
+#: Sends three steps of M while the queue is short, else drains the queue.
 PROBE: list[dict[str, Any]] = [
     {"feature": {"q": 1}, "at_most": 1.0, "then": 1, "else": 2},
     {"leaf": {"rate": {"M": 3, "Q": -1}}},
     {"leaf": {"rate": {"M": 1, "Q": -1}}},
 ]
-#: What is known to be safe only: finds nothing on a link with a small buffer.
+#: Sends only at the safe rate, which discovers no capacity on a link with a small buffer.
 TIMID: list[dict[str, Any]] = [{"leaf": {"rate": {"R0": 1}}}]
 
 
@@ -67,7 +67,7 @@ def test_too_much_is_refuted() -> None:
 
 @pytest.mark.parametrize("nodes", [PROBE, TIMID], ids=["probe", "timid"])
 def test_no_run_is_excluded_by_the_facts_about_belief_sets(nodes: list[dict[str, Any]]) -> None:
-    """A proof says nothing if its assumptions exclude what a link can do: real runs with exact bounds obey them."""
+    """Real runs with exact bounds satisfy a proof's assumptions; otherwise the proof would not apply to real links."""
     steps, made = 4, controller(nodes)
     _, held = unrolled(made, steps)
     solver = z3.Solver()
@@ -121,7 +121,7 @@ def published() -> Controller:
 
 
 def test_no_run_with_frames_is_excluded() -> None:
-    """Frames and encoder included: what real runs do, with any encoder of the range, obeys the unrolled assertions."""
+    """Real runs with frames, and any encoder in the range, satisfy the unrolled assertions."""
     steps, made = 5, published()
     _, held = unrolled(made, steps)
     solver = z3.Solver()
@@ -154,7 +154,7 @@ def test_no_run_with_frames_is_excluded() -> None:
 
 
 def test_the_published_controller_needs_five_steps() -> None:
-    """Refuted of three steps by a run; the five of ``docs/formal/game.md``, proved there, hold in closed loops here."""
+    """A run refutes the claim with three steps; the claim with five (``docs/formal/game.md``) holds in closed loops."""
     found = check(published(), Progress(3, F(11, 10)))
     assert found.outcome is ProofOutcome.REFUTED
     assert found.run is not None

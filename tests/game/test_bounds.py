@@ -1,4 +1,4 @@
-"""Bounds of ``crates/game`` against the model's equations, written again for z3, and against links played forward."""
+"""Compare bounds of ``crates/game`` with a second implementation of the model for z3, and with simulated links."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_no_explaining_link_is_beyond_a_bound_and_one_is_at_each(model: str) -> 
 
 
 def test_links_played_forward_are_inside() -> None:
-    """``python -m benches.game_bounds grid`` plays more."""
+    """``python -m benches.game_bounds grid`` simulates more links."""
     for case in cases("fluid", 40):
         assert by_grid(case)[1] == [], case
 
 
 def test_a_window_that_no_link_explains_has_no_bounds() -> None:
-    """Two rates within a window contradict each other, for z3 and for the bounds."""
+    """If the rate changes within a window, neither z3 nor the bounds find a link that explains it."""
     model, points = MODELS["fluid"], range(6)
     sent = tuple(Fraction(1000 + 20 * t) for t in points)
     delivered = tuple(Fraction(10 * t + 40 * max(0, t - 2)) for t in points)
@@ -51,7 +51,7 @@ def test_a_window_that_no_link_explains_has_no_bounds() -> None:
 
 
 def test_a_wrong_bound_is_seen() -> None:
-    """The comparison itself: bounds a hundredth of a packet off, either way, are refuted."""
+    """The comparison refutes bounds that are wrong by a hundredth of a packet in either direction."""
     case = next(case for case in cases("fluid", 20) if (case.bounds() or {})["c"][0] > 1)
     bounds = case.bounds()
     assert bounds is not None
@@ -64,7 +64,7 @@ def test_a_wrong_bound_is_seen() -> None:
 
 
 def test_fast_bounds_have_the_same_capacity_and_are_never_wider() -> None:
-    """Corner bounds are for searches; only C's are exact."""
+    """Corner bounds are for searches; only their bounds on C are exact."""
     windows = json.dumps([case.window.document() for case in cases("fluid", 200)])
     exact, fast = (json.loads(_core.game_bounds(windows, exact=exact)) for exact in (True, False))
     for one, two in zip(exact, fast, strict=True):
@@ -89,7 +89,7 @@ def test_fast_bounds_have_the_same_capacity_and_are_never_wider() -> None:
     ],
 )
 def test_windows_that_cannot_be_are_rejected(change: dict[str, Any], key: str) -> None:
-    """One error with the key, for any fault."""
+    """Any invalid window gives one error with the key."""
     for function in (_core.game_bounds, _core.game_believe):
         with pytest.raises(ConfigError) as wrong:
             function(json.dumps([WINDOW | change]))
@@ -99,7 +99,7 @@ def test_windows_that_cannot_be_are_rejected(change: dict[str, Any], key: str) -
 
 @pytest.mark.parametrize(("model", "key"), [({"c": [0, 5]}, "c"), ({"jitter": 0}, "jitter"), ({"slack": -1}, "slack")])
 def test_models_that_cannot_be_are_rejected(model: dict[str, Any], key: str) -> None:
-    """One error with the key."""
+    """Any invalid model gives one error with the key."""
     with pytest.raises(ConfigError) as wrong:
         _core.game_bounds(json.dumps([WINDOW]), json.dumps(model))
     assert wrong.value.key == key

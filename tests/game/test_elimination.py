@@ -14,7 +14,7 @@ from fairweir.game.elimination import disagreements, project, visible_windows
 def test_the_projection_describes_the_exact_bounds(points: int) -> None:
     found, windows = project(points), visible_windows(8, points)
     assert disagreements(found, windows) == 0
-    # A formula that allows any capacity, or none, is noticed.
+    # The test detects a formula that allows any capacity or none.
     for wrong in (z3.BoolVal(True), z3.BoolVal(False)):
         assert disagreements(replace(found, formula=wrong), windows) > 0
 

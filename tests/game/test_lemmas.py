@@ -1,4 +1,4 @@
-"""Lemmas of the model are proved and certified; the belief model itself, held to links that are played."""
+"""Lemmas of the model are proved and certified; simulated links satisfy the belief model."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def test_bounds_are_attained_and_tight() -> None:
 
 
 def test_a_window_that_no_link_explains_has_no_bounds() -> None:
-    # Delivered faster than it was sent.
+    # More is delivered than was sent.
     zeros = (F(0),) * 6
     assert bounds(Window(zeros, (F(0), F(0), F(0), F(0), F(0), F(1)), zeros, 6, F(0), F(0)), LinkRange()) is None

@@ -1,4 +1,4 @@
-"""Proofs in a controller file are of that controller: one that was changed afterwards says so wherever it is used."""
+"""Proofs in a controller file belong to its controller: each use of a file that was changed later reports this."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def document(name: str = "bulk") -> dict[str, Any]:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every value in a document that is not a container."""
+    """Return the places of all values in a document that are not containers."""
     if isinstance(value, dict):
         for key, one in value.items():
             yield from places(one, (*path, key))

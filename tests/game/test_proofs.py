@@ -1,4 +1,4 @@
-"""Proofs of controllers: what is proved, refuted with a replay, vacuous; and attempts to have a falsehood proved."""
+"""Proofs of controllers: claims proved, refuted with a replay, or vacuous; and attempts to prove false claims."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHIELD: list[dict[str, Any]] = [
     {"unless": "message <= R0", "do": "hold"},
     {"cap": "rate", "at": {"M": 3, "Q": -1}},
 ]
-#: The second leaf sends everything at three steps' worth, for any buffer.
+#: The second leaf sends all batches at three steps of M, for any buffer.
 BAD: dict[str, Any] = {
     "format": "fairweir-tree-1", "name": "bad", "kind": "video", "query": "none", "query_sha256": "",
     "version": "0.1.0", "step": "50ms", "points": 6, "model": {"c": [1, 200], "b": [1, 200]},
@@ -73,7 +73,7 @@ def test_a_bad_leaf_is_refuted_and_the_refutation_replays(tmp_path: Path) -> Non
     assert of[2, "decodable"] == "refuted"
     broken = next(one for one in found if (one.leaf, one.claim.text) == (2, "decodable")).refutation
     assert broken is not None
-    # The link itself, played apart from any encoding: more is lost than there is repair.
+    # A simulation of the link, without the encoding, loses more packets than there are repair packets.
     assert broken.played.loss > broken.act.rate - broken.act.message
     assert broken.played.loss == broken.played.queue + broken.act.rate - broken.link.c - broken.link.b
     again = parse(json.loads(json.dumps(broken.document())), "refutation.json")
@@ -113,7 +113,7 @@ def test_with_the_shield_every_leaf_is_proved_and_certified() -> None:
 
 
 def test_frames_are_delivered_in_time_or_that_is_refuted() -> None:
-    """Two steps until they have arrived, two that drain the queue, one of jitter."""
+    """Five steps: two until the frames have arrived, two that drain the queue, one of jitter."""
     leaf = {"leaf": {"send": "newest", "rate": {"M": 3, "Q": -1}, "encode": {"M": 1}}}
     shielded = tree({"nodes": [leaf]}, shield=SHIELD)
     assert outcomes(judged(shielded, "latency<=5", "latency<=6")) == {
@@ -142,7 +142,8 @@ def test_a_leaf_that_no_state_reaches_is_vacuous() -> None:
         (2, "queue<=2"): "vacuous", (2, "decodable"): "vacuous", (3, "queue<=2"): "proved", (3, "decodable"): "proved",
         (4, "queue<=2"): "proved", (4, "decodable"): "proved",
     }  # fmt: skip
-    # The facts about belief sets reach further than the tree's own text: R0 is at least M less a packet, since q <= B.
+    # The facts about belief sets imply more than the tree's conditions: R0 is at least M minus a packet, because q <=
+    # B.
     nodes[0] = {"feature": {"r0": 1, "packet": 1}, "at_most": 0.5, "then": 1, "else": 4}
     found = judged(tree({"nodes": nodes}), "queue<=2")
     assert [one.outcome.value for one in found] == ["vacuous", "vacuous", "proved"]
@@ -154,7 +155,8 @@ def test_a_claim_that_no_action_breaks_is_vacuous() -> None:
     assert {one.outcome for one in judged(small, "queue<=2")} == {ProofOutcome.VACUOUS}
 
 
-#: Attempts to have a false claim proved: trees that do harm on some link, with the claim and the leaf that breaks it.
+#: Attempts to prove a false claim: trees that violate a claim on some link, with the claim and the leaf that violates
+#: it.
 ATTACKS: dict[str, tuple[dict[str, Any], str, int]] = {
     "the shield's cap comes before what raises the rate": (
         tree(shield=[{"cap": "rate", "at": {"M": 3, "Q": -1}}, {"unless": "rate <= M - Q", "do": "newest"}]),

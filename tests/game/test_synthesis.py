@@ -1,4 +1,4 @@
-"""``fairweir synth`` of queries of the game: from a query to a proved tree, interrupted and resumed; bad queries."""
+"""``fairweir synth`` with queries of the game: from a query to a proved tree, interruption, resumption, bad queries."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ sessions_per_round = 2
 leaves = [4, 8]
 trials = 2
 """
-#: Without a shield, and with a single action that no link of less than three times min C carries.
+#: Without a shield, and with a single action whose rate exceeds the rate of each link below three times min C.
 RECKLESS = """
 name = "reckless"
 kind = "rate"
@@ -144,7 +144,7 @@ def contents(out: Path) -> tuple[bytes, bytes]:
 
 
 class Counted:
-    """Labelling that counts its calls; at one of them the process gets the signal of Ctrl-C."""
+    """Labeling that counts its calls; at one of them the process receives SIGINT."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int | None = None) -> None:
         self.calls, self.at, self.real = 0, at, sampling.label
@@ -167,7 +167,7 @@ def test_from_a_query_to_a_proved_tree(query: Path, tmp_path: Path, capsys: pyte
     assert reported == {**json.loads((out / "results.json").read_text()), "directory": str(out)}
     assert reported["labelled"]["random"] <= 120
     assert sum(one["is_chosen"] for one in reported["candidates"]) == 1
-    # The file is read by both readers, and says of itself what was proved.
+    # Both readers accept the file, and it contains the proofs.
     text = (out / "controller.json").read_text()
     found = Controller.parse(text)
     assert json.loads(_core.GameController(text).to_json()) == json.loads(text)
@@ -202,7 +202,7 @@ def test_an_interrupted_synthesis_goes_on_to_the_same_tree(
     said = capsys.readouterr().err
     assert f"finished labels are stored in {out}/; run the same command to resume" in said
     assert not (out / "controller.json").exists()
-    # What runs at that moment is finished and stored; the rest is not begun.
+    # Units that are running at that time are finished and stored; no other unit is started.
     stored = len(list((out / "labels").glob("*.npz")))
     assert at - 1 <= stored < units
     counted = Counted(monkeypatch)
@@ -220,11 +220,11 @@ def test_labels_are_used_again_as_far_as_they_are_the_same(
     assert synth(query, out, "--set", "tree.trials=3") == 0
     # Three sessions of the search, two units of random situations, two sessions held out, and the round's four.
     assert counted.calls == 3 + 2 + 2 + 4
-    # The first four sessions are those of before; what follows from the new one may be another tree.
+    # The first four sessions are unchanged; the tree after the new session may differ.
     counted.calls = 0
     assert synth(query, out, "--set", "sampling.sessions=4", "--set", "sampling.rounds=0") == 0
     assert counted.calls == 1
-    # Another horizon is another game.
+    # A game with another horizon has another key.
     assert synth(query, out, "--set", "sampling.depth=1", "--set", "sampling.rounds=0") == 0
     assert counted.calls == 1 + 3 + 2 + 2
 

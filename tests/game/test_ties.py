@@ -1,4 +1,4 @@
-"""Keys of ``[tree]`` under attack: one clear error for each bad value; odd but valid ones work; ties of odd samples."""
+"""Unusual values of keys of ``[tree]``: one clear error if invalid, else they work; and ties in unusual samples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairweir.game.ties import decide_ties
 SOURCE = Path("mine.toml")
 QUERY = read_document(shipped.find("game-queries", "conference"))
 LISTS = {"leaves", "preferences"}
-#: No value of any key.
+#: Values that are invalid for each key.
 BAD = [
     math.nan, math.inf, -math.inf, -1, -0.1, 1e300, 10**30, 2**63, True, False, "x", "0.5", "", None, {}, {"a": 1}, [],
     [[]], ["8"], [True], [math.nan], [math.inf], [-1], [1e308], [None], b"x", [1] * 50,
@@ -103,7 +103,7 @@ def test_without_situations_nothing_ties() -> None:
 
     empty = np.zeros((0, 3), bool)
     assert decide_ties(TWO, np.zeros(0, np.intp), empty, tie=1.0, spare=1.0, merit=refuse) == TWO
-    # All situations in one leaf: the other one has none to tie in.
+    # All situations are in one leaf, so the other leaf has no ties.
     found = decided([1, 1], [[1, 1], [1, 1]], merit=lambda tree: float(tree.nodes[2].template == 0))
     assert found == TWO
 

@@ -1,4 +1,4 @@
-"""A fitted tree: the numbers a controller file holds decide in Rust as they do where it was fitted."""
+"""A fitted tree: the numbers in the controller file give the same decisions in Rust as in the fitting program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def query() -> GameQuery:
 
 
 def labelled(query: GameQuery, seed: int, count: int = 2000) -> Labelled:
-    """Situations with values that depend on a few features, so that a tree has much to separate."""
+    """Return situations whose values depend on a few features, so that a tree has many splits."""
     random = np.random.default_rng(seed)
     features = random.uniform(0.0, 4.0, (count, len(feature_names())))
     values = np.zeros((count, len(query.core.actions), COMPONENTS), np.int32)
@@ -40,7 +40,7 @@ def fitted(query: GameQuery, found: Labelled) -> Tree:
 
 
 def rows(tree: Tree, seed: int) -> Floats:
-    """Random rows; in a tenth of them a feature lies on a threshold of the tree, or next to it."""
+    """Return random rows; in a tenth of them a feature is at a threshold of the tree or next to it."""
     random = np.random.default_rng(seed)
     found = random.uniform(-1.0, 5.0, (ROWS, len(feature_names())))
     splits = [node for node in tree.nodes if not node.is_leaf]
@@ -74,7 +74,7 @@ def test_ties_are_decided_by_merit_within_what_agreement_has_to_spare(query: Gam
     def merit(changed: Tree) -> float:
         return sum(node.template for node in changed.nodes if node.is_leaf) / 100
 
-    # No change is worth anything here unless it raises a leaf's template, and every change costs agreement.
+    # Here a change has value only if it raises a leaf's template, and every change reduces agreement.
     changed = decide_ties(tree, places, is_free, tie=1.0, spare=0.02, merit=merit)
     after = is_free[np.arange(len(found)), changed.choices(found.features)].mean()
     assert merit(changed) > merit(tree)

@@ -1,4 +1,4 @@
-"""The published challenges: drawn configurations, runs, measurements, stored results, and bad input."""
+"""The published challenges: configurations, runs, measurements, stored results and invalid input."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_a_forest_names_its_training_networks(tmp_path: Path) -> None:
 def test_a_forest_holds_flows(tmp_path: Path) -> None:
     file = tmp_path / "flow.toml"
     file.write_text('[flow]\nmodel = "forest.json"\nidle = 1.0\n')
-    # above, for any behaviour of a flow
+    # a forest whose class is always above
     (tmp_path / "forest.json").write_text('{"features": [], "baseline": [0, 0, 1], "trees": []}')
     case = Case("reno-cubic", 8, 2.0, 40, flows=1, seed=1, duration=Duration.from_s(10))
     without, guarded = play(Play(case)), play(Play(case, Treatment(Policy.read(file))))

@@ -22,7 +22,7 @@ from fairweir.units import Duration
 
 LENGTH = Duration.from_s(8)
 ORIGIN = {"mix": "reno-cubic", "runs": 10, "duration_s": LENGTH.s, "seed": 1}
-#: near, for any behaviour of a flow
+#: A forest whose class is always near.
 NEAR = {"trained_on": ORIGIN, "features": ["rtt_us"], "baseline": [0.0, 1.0, 0.0], "trees": []}
 
 
@@ -65,7 +65,7 @@ def test_runs_on_the_kernel_are_captured_and_late_ones_tried_again(
         )
 
     monkeypatch.setattr(kernel_examples, "run", play)
-    # Simulated captures have one receiver: what it gets is the link's.
+    # Simulated captures have one receiver, which receives all data of the link.
     monkeypatch.setattr(kernel_examples, "receiver_address", lambda i: "10.128.0.1")
     first, second = gather_on_kernel(planned_runs(), 50, Library(tmp_path))
     assert played == [1, 2, 2]

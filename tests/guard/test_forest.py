@@ -1,4 +1,4 @@
-"""The forest: selected features, and that the receiver's side evaluates it as its trainer does, to the last bit."""
+"""The forest: selected features; and the guard evaluates it exactly as the trainer does, to the last bit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = ["rtt_us", "loss_rate.window8", "throughput_mbps.window8", "interarrival
 
 
 def examples(seed: int, n: int = 4000) -> Examples:
-    """Labels by the second and third of four columns, with noise and holes."""
+    """Return examples whose labels depend on the second and third of four columns, with noise and missing values."""
     dice = np.random.default_rng(seed)
     values = dice.lognormal(size=(n, 4))
     share = values[:, 1] / np.maximum(values[:, 2], 0.3) + 0.1 * dice.standard_normal(n)

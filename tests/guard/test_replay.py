@@ -18,7 +18,7 @@ from fairweir.scenario.dumbbell import dumbbell
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Reno and Cubic on 12 Mbit/s, seen by their receiver for 6 s."""
+    """Return a capture of 6 s at the receiver of a Reno and a Cubic flow on 12 Mbit/s."""
     path = tmp_path_factory.mktemp("replay") / "receiver.pcap"
     scenario = dumbbell(["reno", "cubic"], rate="12Mbps", rtprop="40ms", buffer="1bdp", duration="6s")
     run(scenario, capture=Capture(path, "receiver"))

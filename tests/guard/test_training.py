@@ -1,4 +1,4 @@
-"""Training end to end, small: runs, features, forest, examination, command."""
+"""Small training from end to end: runs, features, forest, examination and command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hunt finds the minimum jitter of known response functions, and of the simulator where theory exists."""
+"""The hunt finds the minimum jitter for known response functions, and in the simulator if the theory has a value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairweir.play.worker import play
 from fairweir.units import Duration, Rate
 
 Response = Callable[[str, float, float, float], float]
-"""(kind, D in ms, rate in Mbps, duration in s) -> share of the jittered flow, or any other's for "none"."""
+"""(kind, D in ms, rate in Mbps, duration in s) -> share of the flow with jitter; for kind "none", of any flow."""
 
 SMALL = Space(
     kinds=("offset", "uniform"),
@@ -33,7 +33,7 @@ SMALL = Space(
 
 
 class World:
-    """A measure that answers by a response function, and records its calls."""
+    """A measure that computes results with a response function and records its calls."""
 
     def __init__(self, share: Response, *, loss: float = 0.0) -> None:
         self.share, self.loss = share, loss
@@ -70,7 +70,7 @@ def jitter_of(flow: dict[str, Any]) -> tuple[str, float]:
 
 
 def vegas_like(kind: str, d_ms: float, rate: float, duration: float) -> float:
-    """Hold three packets in the queue; the victim takes an offset for queueing: r_1 (D + 36/r_2) = 36."""
+    """A CCA that keeps three packets in the queue; the victim counts the jitter as queueing: r_1 (D + 36/r_2) = 36."""
     if kind != "offset":
         return 0.5
     low, high = 0.0, 0.5
@@ -93,7 +93,7 @@ def test_the_smallest_d_is_found_to_the_precision_promised() -> None:
     assert result.kind == "offset"
     assert result.d_ms is not None
     assert result.d_below_ms is not None
-    # Every seed has to exceed the bound, the unluckiest by two per cent less.
+    # The ratio must exceed the bound for every seed; the lowest is two percent below the mean.
     exact = smallest_offset_ms(24.0)
     assert exact <= result.d_ms <= 1.05 * PRECISION * exact
     assert result.d_below_ms < result.d_ms <= 1.001 * PRECISION * result.d_below_ms
@@ -237,7 +237,7 @@ def test_every_kind_makes_a_scenario_that_runs(kind: str) -> None:
 
 
 def test_vegas_starves_in_the_simulator_and_the_file_replays(tmp_path: Path) -> None:
-    """Three packets at 24 Mbps are 1.5 ms: to appear seven times slower costs some 10 ms of jitter."""
+    """Three packets at 24 Mbps take 1.5 ms, so about 10 ms of jitter make the link appear seven times slower."""
     space = Space(
         kinds=("virtual-link",),
         rates=(Rate.from_mbps(24),),

@@ -1,4 +1,4 @@
-"""Fixtures of tests of the receiver's daemon: namespaces, or the reason why there are none."""
+"""Fixtures for tests of the receiver's daemon: namespaces, or the reason why they are not available."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.kernel.guard_lab import Lab, missing
 
 @pytest.fixture(scope="session")
 def daemon() -> None:
-    """Without root or the daemon its tests cannot run; the summary says so and why."""
+    """Skip tests of the daemon without root or the daemon; the summary states the reason."""
     if why := missing():
         pytest.skip(f"not run: {why}")
 
 
 @pytest.fixture
 def lab(daemon: None) -> Iterator[Lab]:
-    """Namespaces that go with the test."""
+    """Return namespaces that are removed after the test."""
     made = Lab()
     yield made
     made.close()
@@ -26,7 +26,7 @@ def lab(daemon: None) -> Iterator[Lab]:
 
 @pytest.fixture
 def cap(tmp_path: Path) -> Path:
-    """Policies that hold every sender to a megabit per second."""
+    """Return policies that limit each sender to 1 Mbit/s."""
     path = tmp_path / "cap.toml"
     path.write_text("[[cap]]\nrate = '1Mbps'\n")
     return path

@@ -1,4 +1,4 @@
-"""Network namespaces for the receiver's daemon: a sender, a router, a receiver, and windows as the sender sees them."""
+"""Network namespaces for tests of the receiver's daemon: a sender, a router, a receiver, and the sender's windows."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from fairweir.guard.daemon import find_daemon
 
 T = TypeVar("T")
 CLONE_NEWNET = 0x40000000
-#: How long a window may take to follow; a quiet machine needs a second.
+#: Maximum time until a window follows a change, s; an idle machine needs 1 s.
 TIMEOUT_S = 10.0
 #: The room of a slow pace (crates/guard/src/pace.rs): four quanta of two segments of Ethernet.
 HELD = 4 * 2 * 1460
-#: Flows without a limit are far above.
+#: The windows of flows without a limit are much larger.
 OPEN = 20_000
 
 
 def missing() -> str:
-    """Say what keeps guard from working here, empty if nothing does."""
+    """Return the reason why the guard cannot run on this machine; empty if it can."""
     if os.geteuid() != 0:
         return "no root"
     try:
@@ -56,7 +56,7 @@ while connection.recv(1 << 16):
 
 
 class Namespace:
-    """A network namespace without a name: it ends with this object."""
+    """A network namespace without a name, which is removed with this object."""
 
     def __init__(self) -> None:
         def make() -> int:
@@ -68,7 +68,7 @@ class Namespace:
         self.sh("ip link set lo up")
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run `work` inside; sockets and programs that it starts stay there."""
+        """Run `work` in the namespace; its sockets and programs remain in the namespace."""
 
         def enter() -> T:
             libc = ctypes.CDLL(None, use_errno=True)
@@ -124,7 +124,7 @@ class Lab:
     def guard(
         self, at: Namespace, device: str, *words: str, through: str = "", reads: Path = Path(os.devnull)
     ) -> subprocess.Popen[str]:
-        """Start the daemon, by another program if `through` names one; when this returns, it sees packets."""
+        """Start the daemon, with the program `through` if it is given; return when the daemon observes packets."""
         command = [*through.split(), str(find_daemon()), "run", "--interface", device, *words]
 
         def start() -> subprocess.Popen[str]:
@@ -139,7 +139,7 @@ class Lab:
         return child
 
     def ask(self, at: Namespace, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run the daemon's program to its end."""
+        """Run the daemon's program until it exits."""
         command = [str(find_daemon()), *words]
         return at.within(lambda: subprocess.run(command, capture_output=True, text=True, check=False, timeout=20))
 
@@ -149,7 +149,7 @@ class Lab:
         return reported
 
     def connect(self, host: str, port: int = 5001) -> socket.socket:
-        """A connection from the sender to the receiver, who reads what comes."""
+        """Open a connection from the sender to the receiver, which reads all data."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
         def listen() -> socket.socket:
@@ -162,14 +162,14 @@ class Lab:
         return self.dial(host, port)
 
     def dial(self, host: str, port: int) -> socket.socket:
-        """A connection from the sender to who listens there."""
+        """Open a connection from the sender to an existing listener."""
         connection = self.sender.within(lambda: socket.create_connection((host, port), timeout=5))
         connection.setblocking(False)
         self.sockets.append(connection)
         return connection
 
     def receive_as(self, name: str, host: str, port: int, cgroup: Path | None = None) -> int:
-        """A process of this name, and in this control group, that listens and reads what comes; its number."""
+        """Start a process with this name in this control group that listens and reads all data; return its id."""
         command = [sys.executable, "-c", _RECEIVER, name, host, str(port), str(cgroup or "")]
         child = self.receiver.within(lambda: subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         self.children.append(child)
@@ -199,13 +199,13 @@ def _sink(listener: socket.socket) -> None:
 
 
 def window(connection: socket.socket) -> int:
-    """Return the window that the peer has advertised last, bytes: tcpi_snd_wnd (Linux 5.4)."""
+    """Return the latest window that the peer advertised, bytes: tcpi_snd_wnd (Linux 5.4)."""
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     return int(struct.unpack_from("=I", info, 228)[0])
 
 
 def send_until(is_reached: Callable[[int], bool], *connections: socket.socket) -> list[int]:
-    """Send on all connections until the first one's window is as wanted; give all windows."""
+    """Send on all connections until the first connection's window satisfies a condition; return all windows."""
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         for connection in connections:

@@ -1,6 +1,6 @@
 """A path with a delay between a sender and a guarded receiver, and attackers on it.
 
-Both ends have a TUN device; this program moves packets between them, and so sees, holds and forges what it likes.
+Both ends have a TUN device. This program forwards packets between them, and can observe, delay and forge packets.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ SENDER, RECEIVER = "10.8.0.1", "10.8.0.2"
 #: Behind a router.
 FORWARDED = "10.9.1.2"
 SENDER6, RECEIVER6 = "fd08::1", "fd08::2"
-#: Seconds. A path that was so late, an RTT, has not been the path that a test asked for.
+#: Maximum lateness of the path, s; with a lateness of an RTT, the path is not the path that a test needs.
 LATE_S = 0.02
-#: Measurements, until one was on time.
+#: Maximum number of measurements until one is on time.
 ATTEMPTS = 5
 
 
@@ -99,7 +99,7 @@ class Segment:
         return len(self.packet) - self.at - self.header
 
     def option(self, wanted: int) -> int:
-        """Return where an option begins, 0 if there is none."""
+        """Return the position of an option; 0 if there is none."""
         at, end = self.at + 20, self.at + self.header
         while at < end and self.packet[at]:
             if self.packet[at] == wanted:
@@ -108,7 +108,7 @@ class Segment:
         return 0
 
     def finished(self) -> bytes:
-        """Return the packet with right checksums."""
+        """Return the packet with correct checksums."""
         packet = bytearray(self.packet)
         v6 = packet[0] >> 4 == 6
         if not v6:
@@ -141,12 +141,12 @@ class Segment:
         return bytes(packet)
 
 
-#: What an attacker makes of a packet in transit: what is delivered instead, in order.
+#: An attacker: function of a packet in transit that returns the packets to deliver instead, in order.
 Tamper = Callable[[bytes, float], list[bytes]]
 
 
 def honest(packet: bytes, _: float) -> list[bytes]:
-    """Deliver a packet as it is."""
+    """Deliver a packet unchanged."""
     return [packet]
 
 
@@ -161,16 +161,16 @@ class Lossy:
 
 
 class Edges:
-    """Watch the windows that leave for the sender: how far their edges move back, bytes."""
+    """Measure how far the right edges of windows sent to the sender move back, bytes."""
 
     def __init__(self, tamper: Tamper = honest) -> None:
         self.tamper, self.scale = tamper, 0
         self.ack, self.edge = -1, 0
-        #: The most that a right edge lay below one before.
+        #: Maximum distance of a right edge below an earlier right edge, bytes.
         self.right_back = 0
-        #: The same for ACKs of a unit of the window or more.
+        #: The same maximum for ACKs that acknowledge at least one unit of the window.
         self.right_back_of_units = 0
-        #: ACKs, and those that a newer one has overtaken: their windows are not heeded (RFC 9293 §3.10.7.4).
+        #: Number of ACKs, and of ACKs that a newer ACK has overtaken, whose windows are ignored (RFC 9293 §3.10.7.4).
         self.acks = self.overtaken = 0
 
     def __call__(self, packet: bytes, now: float) -> list[bytes]:
@@ -203,7 +203,7 @@ def _distance(a: int, b: int) -> int:
 
 
 class Every:
-    """Forge a segment behind a data segment periodically, ms."""
+    """Forge a segment after a data segment periodically; period in ms."""
 
     def __init__(self, ms: float, forge: Callable[[Segment], bytes]) -> None:
         self.period, self.forge, self.next = ms / 1e3, forge, 0.0
@@ -221,7 +221,7 @@ class Every:
 class Path:
     """A sender and a receiver with `one_way_s` between them, and a device ``t0`` to guard where the data arrive.
 
-    `tamper` is done to what arrives, `back` to what the receiver sends.
+    `tamper` is applied to packets that arrive, `back` to packets that the receiver sends.
     `guarded` has that device: the receiver, or with `is_forwarded` a router before it; it is at FORWARDED then.
     """
 
@@ -237,7 +237,7 @@ class Path:
         if is_forwarded:
             self.lab.sender.sh(f"ip route add {FORWARDED} via {RECEIVER} dev t0 src {SENDER}")
         self.stop = threading.Event()
-        #: How long a packet has waited for this program beyond its time, at most.
+        #: Maximum lateness of a packet due to this program, s.
         self.late_s = 0.0
         self.error: Exception | None = None
         self.thread = threading.Thread(target=self._move, daemon=True)
@@ -289,12 +289,12 @@ def _is_tcp(packet: bytes) -> bool:
 
 @dataclass
 class Transfer:
-    """A transfer from the sender to the receiver, as long as it is wanted, counted where it is received."""
+    """A transfer from the sender to the receiver, measured at the receiver, until it is closed."""
 
     path: Path
     host: str = RECEIVER
     port: int = 5001
-    #: Bytes of a segment with its options at most; 0: as many as the device takes.
+    #: Maximum size of a segment with its options, bytes; 0 for the device's maximum.
     maxseg: int = 0
     received: int = 0
     sender: socket.socket = field(init=False)
@@ -328,7 +328,7 @@ class Transfer:
                 self.received += len(data)
 
     def mbps(self, seconds: float, after: float = 0.0) -> float:
-        """Measure what arrives in `seconds`, from `after` seconds on."""
+        """Return the throughput at the receiver over `seconds`, after a delay of `after` seconds."""
         time.sleep(after)
         before, start = self.received, time.monotonic()
         time.sleep(seconds)
@@ -361,7 +361,7 @@ def reported(path: Path) -> dict[str, Any]:
 
 
 class OldEchoes:
-    """A sender that echoes timestamps of the receiver `lag_s` late, so that its RTT seems as much longer."""
+    """A sender that echoes the receiver's timestamps `lag_s` late, so that the RTT seems longer by `lag_s`."""
 
     def __init__(self, lag_s: float) -> None:
         self.lag_s = lag_s
@@ -379,7 +379,7 @@ class OldEchoes:
 
 
 def wide_open(packet: bytes, _: float) -> list[bytes]:
-    """Deliver an ACK with the largest window: a sender that ignores the true one."""
+    """Deliver an ACK with the maximum window, for a sender that ignores the true window."""
     segment = Segment(packet)
     if segment.flags & SYN:
         return [packet]
@@ -388,7 +388,7 @@ def wide_open(packet: bytes, _: float) -> list[bytes]:
 
 
 class Behind:
-    """A sender of IPv6 with headers between the IP header and TCP's."""
+    """A sender of IPv6 with extension headers between the IP header and the TCP header."""
 
     def __init__(self, kind: int, headers: bytes) -> None:
         self.kind, self.headers = kind, headers

@@ -1,4 +1,4 @@
-"""The receiver's daemon in network namespaces: windows as the sender's kernel sees them, and nothing left behind."""
+"""The receiver's daemon in network namespaces: the windows at the sender's kernel, and that nothing is left behind."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_sockets_are_clamped_and_freed(lab: Lab, cap: Path, host: str) -> None:
     send_until(is_open, connection)
     child = lab.guard(lab.receiver, "v0", "--config", str(cap), "--clamp")
     send_until(is_held, connection)
-    # Windows in packets are rewritten too until the clamp has taken effect: TCP itself gives no more.
+    # Until the clamp takes effect, windows in packets are rewritten, too; afterwards TCP advertises no larger windows.
     send_until(lambda _: is_held(_max_given(lab)), connection)
     child.send_signal(signal.SIGTERM)
     assert child.wait(10) == 0
@@ -59,7 +59,7 @@ def test_sockets_are_clamped_and_freed(lab: Lab, cap: Path, host: str) -> None:
 
 
 def _max_given(lab: Lab) -> int:
-    """Up to which window the receiver's TCP goes by itself, bytes."""
+    """Return the maximum window that the receiver's TCP advertises, bytes."""
     [limit] = re.findall(r"rcv_ssthresh:(\d+)", lab.receiver.sh("ss -tin state established"))
     return int(limit)
 
@@ -79,7 +79,7 @@ def test_filters_of_a_killed_guard_go_with_the_next_or_by_cleaning(lab: Lab, cap
 
 def test_a_gateway_holds_the_hosts_behind_it_with_right_checksums(lab: Lab, cap: Path) -> None:
     lab.receiver.within(lambda: _finish_checksums("v0"))
-    lab.guard(lab.router, "left", "--config", str(cap))  # sees the handshake, and has no socket
+    lab.guard(lab.router, "left", "--config", str(cap))  # observes the handshake, but has no socket
     connection = lab.connect("10.9.1.2")
     send_until(is_held, connection)
     acked_before = _acked(connection)
@@ -97,7 +97,7 @@ def _acked(connection: socket.socket) -> int:
 
 
 def _finish_checksums(device: str) -> None:
-    """Let TCP finish its checksums itself: ETHTOOL_STXCSUM 0."""
+    """Make TCP compute complete checksums: ETHTOOL_STXCSUM 0."""
     with socket.socket() as any_socket:
         value = ctypes.create_string_buffer(struct.pack("=II", 0x17, 0))
         request = struct.pack("16sP16x", device.encode(), ctypes.addressof(value))

@@ -1,4 +1,4 @@
-"""Attackers that would lift a policy from outside: the receiver's daemon limits a flow to its rate meanwhile."""
+"""Remote attacks on a policy, during which the receiver's daemon must limit a flow to its rate."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ from tests.kernel.guard_path import (
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
 
 CAP_MBPS = 10.0
-#: An attack may gain a tenth. On a busy machine the relay is late, and a flow slower than its cap.
+#: Maximum rate during an attack: a tenth above the cap. Minimum: on a busy machine the relay delays packets, and a flow
+#: is slower than its cap.
 HELD = (0.3 * CAP_MBPS, 1.1 * CAP_MBPS)
-#: Seconds: until a flow is held, and for which it is measured.
+#: Time until a flow is held, and time for which it is measured, s.
 WARMUP_S, MEASURED_S = 1.2, 2.0
 
 MakePath = Callable[..., Path]
@@ -73,11 +74,11 @@ def assert_held(path: Path, transfer: Transfer, warmup_s: float = WARMUP_S) -> N
 
 @pytest.mark.parametrize("host", [RECEIVER, FORWARDED], ids=["own flow", "forwarded flow"])
 def test_a_sender_that_ignores_its_window_is_held(path: MakePath, host: str) -> None:
-    """The host itself believes in its own, large window, and would accept everything."""
+    """The host's TCP has advertised a large window and would accept all data."""
     one = path(back=wide_open, is_forwarded=host == FORWARDED)
     mbps = Transfer(one, host).mbps_on_time(MEASURED_S, WARMUP_S, HELD[1])
     status = reported(one)
-    # It takes the drops for congestion, and may be slower than its cap.
+    # The sender interprets the drops as congestion and may be slower than its cap.
     assert mbps < HELD[1], status
     assert status["kernel"]["beyond"] > 0, status
 
@@ -101,14 +102,14 @@ def test_a_segment_that_the_receiver_drops_lifts_no_policy(path: MakePath, forge
 
 @pytest.mark.parametrize("options", [b"", b"\x03\x03\x0e\x01"], ids=["without a scale", "with the largest scale"])
 def test_a_forged_syn_changes_no_scale_of_a_forwarded_flow(path: MakePath, options: bytes) -> None:
-    """A wrong scale would free the flow, or strangle it."""
+    """With a wrong scale the flow's limit would be far too high or too low."""
     one = path(Every(100, lambda data: data.forge(SYN, skip=5000, options=options)), is_forwarded=True)
     assert_held(one, Transfer(one, FORWARDED))
 
 
 @pytest.fixture
 def many_descriptors() -> Iterator[ExitStack]:
-    """Let this process have some thousands of descriptors; what enters the stack is closed with the test."""
+    """Raise this process's limit of descriptors to some thousands; objects on the stack are closed after the test."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
     with ExitStack() as stack:
@@ -117,7 +118,7 @@ def many_descriptors() -> Iterator[ExitStack]:
 
 
 def test_idle_connections_keep_no_flow_out_of_the_table(path: MakePath, many_descriptors: ExitStack) -> None:
-    """One address has 512 flows at most; one that moves data gets the place of an idle one."""
+    """An address has at most 512 flows in the table; a flow that transfers data replaces an idle flow."""
     one, opened = path(), many_descriptors
     one.receiver.sh("echo 4096 > /proc/sys/net/core/somaxconn; echo 4096 > /proc/sys/net/ipv4/tcp_max_syn_backlog")
     listener = opened.enter_context(
@@ -202,7 +203,7 @@ def test_a_sender_that_reconnects_from_its_port_stays_held(path: MakePath) -> No
                     continue
                 received += len(done) if isinstance(done, bytes) else 0
             time.sleep(0.001)
-        # No FIN: the port is free at once.
+        # Without a FIN the port is free immediately.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.close()
         accepted.close()

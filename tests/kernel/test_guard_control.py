@@ -1,4 +1,4 @@
-"""The control socket of the receiver's daemon: who may ask, who may answer, and who cannot get in the way."""
+"""The control socket of the receiver's daemon: permitted clients, verified servers, and attempts to block it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ NOBODY = 65534
 HOME = Path("/run/fairweir-guard")
 UNPRIVILEGED = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
 
-#: Connects to the socket at a path and to the abstract one of old, as fast as it can; prints how often it has tried.
+#: Connects as fast as possible to the socket at a path and to the former abstract socket; prints the number of
+#: attempts.
 _FLOOD = """
 import socket, sys
 names = [sys.argv[1], "\\0fairweir-guard/" + sys.argv[2]]
@@ -45,7 +46,7 @@ while True:
 
 
 def place(namespace: Namespace, device: str) -> Path:
-    """Where the socket of a guard is."""
+    """Return the path of a guard's socket."""
     number = namespace.within(lambda: Path("/proc/thread-self/ns/net").stat().st_ino)
     return HOME / device / f"{number}.{index(namespace, device)}.sock"
 
@@ -56,7 +57,7 @@ def index(namespace: Namespace, device: str) -> int:
 
 @pytest.fixture
 def flood(lab: Lab) -> Iterator[list[subprocess.Popen[str]]]:
-    """Three processes of another user that connect in a loop."""
+    """Run three processes of another user that connect in a loop."""
     names = [str(place(lab.receiver, "v0")), str(index(lab.receiver, "v0"))]
     words = [*UNPRIVILEGED, sys.executable, "-c", _FLOOD, *names]
 
@@ -145,7 +146,7 @@ def test_a_killed_guards_socket_is_replaced_and_a_living_ones_is_not(lab: Lab, c
 
 
 def test_a_directory_that_others_could_have_made_is_rejected(lab: Lab, cap: Path) -> None:
-    # A name that no other test has: the directory is shared with all who run tests here.
+    # The name is unique, because the directory is shared by all users who run tests on this machine.
     name = f"s{os.getpid()}"
     lab.receiver.sh(f"ip link add {name} type veth peer name {name}p")
     directory = HOME / name

@@ -26,7 +26,7 @@ def test_a_capture_at_the_receivers_teaches() -> None:
     assert found.values.shape == (60, len(names))
     min_rtt_ms = found.values[:, names.index("min_rtt_us")] / 1e3
     assert 39.0 < np.nanmin(min_rtt_ms) <= np.nanmax(min_rtt_ms) < 125.0
-    # all of the link to one flow at most, headers included
+    # at most the whole link for one flow, including headers
     assert np.nanmax(found.values[:, names.index("throughput_mbps.window8")]) < 22.0
 
 

@@ -1,4 +1,4 @@
-"""Names of senders, learned from the DNS answers that pass."""
+"""Names of senders, learned from observed DNS answers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DNS_PORT = 53
 QUERY, REPLY = 0x0100, 0x8180
 A, AAAA, INTERNET = 1, 28, 1
 TTL_S = 300
-#: A flow has its name by the first decision that it is in.
+#: A flow has its name at its first decision.
 SETTLED_S = 0.5
 
 
 def message(number: int, flags: int, name: str, address: str) -> bytes:
-    """A question for the address of a name, and in a reply that address (RFC 1035 section 4)."""
+    """Return a DNS query for the address of a name, or a reply with this address (RFC 1035 section 4)."""
     packed = ipaddress.ip_address(address).packed
     kind = A if len(packed) == 4 else AAAA
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\0"
@@ -35,7 +35,7 @@ def message(number: int, flags: int, name: str, address: str) -> bytes:
 
 
 class Resolver:
-    """A name server at the sender, and its clients, at the receiver."""
+    """A name server at the sender, and its clients at the receiver."""
 
     def __init__(self, lab: Lab, host: str) -> None:
         def bound(namespace: Namespace, to: tuple[str, int]) -> socket.socket:
@@ -51,12 +51,12 @@ class Resolver:
         self.host = host
 
     def answer(self, number: int, name: str, address: str) -> None:
-        """Let the name be asked for and answered."""
+        """Send a query for the name and an answer."""
         self.ask(number, name, address)
         self.forge(number, name, address)
 
     def ask(self, number: int, name: str, address: str) -> None:
-        """Let the name be asked for."""
+        """Send a query for the name."""
         self.asker.sendto(message(number, QUERY, name, address), (self.host, DNS_PORT))
         _, self.who = self.server.recvfrom(1500)
 
@@ -97,7 +97,11 @@ def test_an_answer_to_another_question_teaches_nothing(lab: Lab, tmp_path: Path)
     long = ".".join(["a" * 63] * 3 + ["b" * 61])
     for number, asked, answers in (
         (7, "good.example", ["other.example", "good.exampl", "good.example.x", "good-example", "aaaa"]),
-        (8, "GOOD.eXample", ["\x1bood.example", "good.example\x07", "Good.Example"]),  # the case is the asker's choice
+        (
+            8,
+            "GOOD.eXample",
+            ["\x1bood.example", "good.example\x07", "Good.Example"],
+        ),  # the client chooses upper or lower case
         (9, long, [long[:-1] + "c", long[:-1], long]),
     ):
         resolver.ask(number, asked, "10.9.0.1")

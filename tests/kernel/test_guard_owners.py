@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60)]
 
 @pytest.fixture
 def cgroup(daemon: None) -> Iterator[Path]:
-    """A control group of version 2, to be asked for before the laboratory, whose processes may be in it."""
+    """Return a control group of version 2. Request it before `lab`, whose processes may be in it."""
     mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
     root = next((Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"), None)
     if root is None or not os.access(root, os.W_OK):

@@ -1,4 +1,4 @@
-"""Rates that two segments per RTT exceed: the receiver's daemon holds them by a pace, also where packets are lost."""
+"""Rates below two segments per RTT: the receiver's daemon enforces them by pacing, even if packets are lost."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from tests.kernel.guard_path import (
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(90), pytest.mark.usefixtures("daemon")]
 
-#: Of the packets, in each direction.
+#: Fraction of packets lost in each direction.
 LOSS = 0.003
 #: A flow may miss its cap by a quarter. Two segments an RTT are more than 23 Mbit/s below 1 ms.
 TOLERANCE = 0.25
 WARMUP_S = 1.0
-#: Seconds. A relay, or a daemon, that was so late is not a path below 1 ms.
+#: Maximum lateness of the relay and the daemon, s, for a path below 1 ms.
 LATE_S = 0.1
 
 
 def judge(mbps: list[float], cap: float, paths: list[Path]) -> None:
-    """Compare the median with the cap; too slow a flow on a noisy machine is not judged."""
+    """Compare the median with the cap; on a noisy machine, a flow that is too slow is not judged."""
     median = statistics.median(mbps)
     assert median < (1 + TOLERANCE) * cap, mbps
     if median < (1 - TOLERANCE) * cap:
@@ -55,7 +55,7 @@ def lossy(stack: ExitStack, seed: int, cap: float) -> tuple[Path, Transfer]:
 
 
 def test_a_slow_flow_keeps_its_cap_below_a_millisecond_with_losses() -> None:
-    """Three paths at the same time; before, a cap of 20 Mbit/s left 115 to 215 there."""
+    """Test three paths at the same time. Before pacing, flows with a cap of 20 Mbit/s got 115 to 215 Mbit/s."""
     with ExitStack() as stack:
         flows = [lossy(stack, seed, 20.0) for seed in range(3)]
         time.sleep(WARMUP_S)
@@ -83,7 +83,7 @@ def test_a_fast_flow_keeps_its_cap_below_a_millisecond_with_losses() -> None:
 
 @pytest.mark.parametrize("maxseg", [88, 400])
 def test_small_segments_lift_no_cap(maxseg: int) -> None:
-    """An ACK of less than a window's unit (1 KiB) was rounded up: 277 Mbit/s of a cap of 5 by segments of 388 bytes."""
+    """ACKs below a unit of the window (1 KiB) were rounded up: 277 Mbit/s with a cap of 5 and segments of 388 bytes."""
     with closing(Path(0.0)) as path:
         path.lab.guard(path.guarded, "t0", "--policy", "cap", "--rate", "5Mbps")
         judge([Transfer(path, maxseg=maxseg).mbps(2.0, after=1.5 * WARMUP_S)], 5.0, [path])
@@ -92,7 +92,7 @@ def test_small_segments_lift_no_cap(maxseg: int) -> None:
 @pytest.mark.parametrize("maxseg", [0, 400], ids=["full segments", "small segments"])
 @pytest.mark.parametrize("host", [RECEIVER, RECEIVER6, FORWARDED], ids=["IPv4", "IPv6", "forwarded"])
 def test_no_edge_moves_back(cap: FilePath, maxseg: int, host: str) -> None:
-    """Also where rates change and SYNs are forged; an ACK of less than a unit may do so by less than a unit."""
+    """Rates change and SYNs are forged; only an ACK of less than a unit may move the edge back, by less than a unit."""
     edges = Edges(Lossy(LOSS, 7))
     forger = Every(50, lambda data: data.forge(SYN, skip=5000, options=b"\x03\x03\x0e\x01"))
     cap.write_text("[[cap]]\nrate = '100Mbps'\n")
@@ -112,7 +112,7 @@ def test_no_edge_moves_back(cap: FilePath, maxseg: int, host: str) -> None:
 
 
 def test_many_slow_connections_have_their_cap_together() -> None:
-    """A quantum takes each of them more than a second; as idle ones they left the others 1.2 to 1.5 times the rate."""
+    """Each needs more than 1 s per quantum; when they counted as idle, the others got 1.2 to 1.5 times the rate."""
     with closing(Path(0.0)) as path:
         path.lab.guard(path.guarded, "t0", "--policy", "cap", "--rate", "1Mbps")
         transfers = [Transfer(path, RECEIVER, port) for port in range(5001, 5051)]
@@ -151,7 +151,7 @@ def path() -> Iterator[Path]:
 
 
 def test_many_connections_have_their_cap_together(path: Path) -> None:
-    """Two segments each would be 58 Mbit/s at 20 ms."""
+    """Two segments for each connection would be 58 Mbit/s at 20 ms."""
     path.lab.guard(path.guarded, "t0", "--policy", "cap", "--rate", "10Mbps")
     transfers = [Transfer(path, RECEIVER, port) for port in range(5001, 5051)]
     time.sleep(3.0)

@@ -1,4 +1,4 @@
-"""The receiver's daemon as a service: what it may do once it runs, and its metrics over HTTP."""
+"""The receiver's daemon as a service: its privileges after startup, and its metrics over HTTP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SERVICE = 'fairweir_guard_service_target_bits_per_second{interface="v0",service=
 
 
 def capabilities(pid: int) -> dict[str, set[int]]:
-    """Give each set of capabilities, as every thread of the process has it."""
+    """Return each set of capabilities; it must be equal in all threads of the process."""
     sets: dict[str, set[int]] = {}
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         for name, value in re.findall(r"^Cap(\w+):\s+([0-9a-f]+)$", status.read_text(), re.MULTILINE):
@@ -36,7 +36,7 @@ def capabilities(pid: int) -> dict[str, set[int]]:
 
 
 def works_to_its_end(lab: Lab, child: subprocess.Popen[str], rules: Path) -> None:
-    """See it hold a flow, read its policies again, and undo everything."""
+    """Check that the daemon holds a flow, rereads its policies, and undoes all changes."""
     connection = lab.connect("10.9.1.2")
     send_until(is_held, connection)
     rules.write_text("[service]\n")
@@ -119,7 +119,7 @@ def test_a_user_without_privileges_learns_which_are_missing(lab: Lab) -> None:
 
 
 def scraped(lab: Lab, path: str = "/metrics", method: str = "GET") -> str:
-    """Ask the endpoint in the receiver's namespace: its text, or the status of a refusal."""
+    """Query the endpoint in the receiver's namespace; return its text, or the status if it rejects the request."""
 
     def ask() -> str:
         asking = http.client.HTTPConnection("127.0.0.1", PORT, timeout=10)
@@ -147,7 +147,7 @@ def test_metrics_are_served_whatever_clients_do(lab: Lab, cap: Path, tmp_path: P
         clients[2].sendall(b"GET /metrics HT")
         return clients
 
-    # Decisions continue: a flow that comes now is held, and the socket of `status` answers.
+    # Decisions continue: a new flow is held, and the socket of `status` answers.
     clients = lab.receiver.within(hostile)
     connection = lab.connect("10.9.1.2")
     send_until(is_held, connection)

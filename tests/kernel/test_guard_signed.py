@@ -1,6 +1,6 @@
-"""A live transfer whose headers are signed by TCP-MD5 (RFC 2385) passes a guard untouched.
+"""A guard does not modify a live transfer whose headers are signed by TCP-MD5 (RFC 2385).
 
-TCP-AO needs a kernel with CONFIG_TCP_AO; its option is tested by runs of the BPF program alone, as MD5's is too
+TCP-AO needs a kernel with CONFIG_TCP_AO; runs of only the BPF program test its option, as well as that of MD5
 (crates/guardd/tests/kernel_window.rs).
 """
 
@@ -25,7 +25,7 @@ PART = bytes(range(256)) * 1024
 
 
 def signed(peer: str) -> socket.socket:
-    """Return a socket that signs what it exchanges with a peer: struct tcp_md5sig of linux/tcp.h."""
+    """Return a socket that signs its segments to a peer: struct tcp_md5sig of linux/tcp.h."""
     made = socket.socket()
     key = b"of the receiver's owner"
     address = struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
@@ -38,7 +38,7 @@ def signed(peer: str) -> socket.socket:
 
 
 def test_a_signed_transfer_passes_untouched(lab: Lab, cap: Path) -> None:
-    """The minimum window of the cap would be 3 kB: a single changed header and the sender drops the ACK."""
+    """The cap would reduce the window to 3 kB; the sender drops an ACK if a single header was changed."""
     received: list[bytes] = []
     listener = lab.receiver.within(lambda: signed(SENDER))
     listener.bind((RECEIVER, PORT))

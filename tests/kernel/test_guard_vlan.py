@@ -1,4 +1,4 @@
-"""Packets with VLAN tags: their frames are written and read here, as many kernels have no VLAN devices."""
+"""Packets with VLAN tags: the test writes and reads the frames, because many kernels have no VLAN devices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ETH_P_ALL = 3
 SYN, ACK = 0x02, 0x10
 SCALE = 7
 SEGMENT = 1448
-#: In units of 2^SCALE bytes.
+#: Window scale: windows are in units of 2^SCALE bytes.
 WINDOW = 500
 #: Two segments of Ethernet.
 MIN_UNITS = -(-2 * 1460 // (1 << SCALE))
@@ -32,7 +32,7 @@ MIN_UNITS = -(-2 * 1460 // (1 << SCALE))
 
 @dataclass
 class Wire:
-    """Both ends of a connection over a TAP device: what arrives is written to it, what leaves is read from it."""
+    """Both ends of a connection over a TAP device: arriving frames are written to it, sent frames are read from it."""
 
     tap: int
     device: socket.socket
@@ -42,12 +42,12 @@ class Wire:
     stamp: int = 0
 
     def arrive(self, flags: int, seq: int, ack: int, payload: int = 0) -> None:
-        """A packet of the sender's."""
+        """Send a packet of the sender."""
         options = _options(flags, 0, self.stamp)
         os.write(self.tap, self._frame(self.remote, self.local, (443, 5001), flags, seq, ack, options, bytes(payload)))
 
     def leave(self, flags: int, seq: int, ack: int) -> int:
-        """A packet of the receiver's; the window with which it has left, its checksum being right."""
+        """Send a packet of the receiver; check its checksum and return its window on the wire."""
         self.stamp += 1
         options = _options(flags, self.stamp, 0)
         sent = self._frame(self.local, self.remote, (5001, 443), flags, seq, ack, options, b"")
@@ -87,7 +87,7 @@ class Wire:
 
 
 def _options(flags: int, stamp: int, echo: int) -> bytes:
-    """Timestamps, and the window scale of a SYN."""
+    """Return the options: timestamps, and in a SYN the window scale."""
     stamps = struct.pack("!BBBBII", 1, 1, 8, 10, stamp, echo)
     return stamps + bytes((3, 3, SCALE, 1)) if flags & SYN else stamps
 
@@ -106,7 +106,7 @@ def _checksum(data: bytes) -> int:
 
 @pytest.fixture
 def tap(lab: Lab) -> Iterator[int]:
-    """A TAP device ``tap0`` at the receiver."""
+    """Create a TAP device ``tap0`` at the receiver."""
 
     def make() -> int:
         made = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC)

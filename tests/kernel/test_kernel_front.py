@@ -27,7 +27,7 @@ pytestmark = pytest.mark.kernel
 
 
 def missing() -> str:
-    """Say what keeps the kernel world from working here, empty if nothing does."""
+    """Return the reason why the kernel world is not available on this machine; empty if it is."""
     if os.geteuid() != 0:
         return "no root"
     try:
@@ -39,7 +39,7 @@ def missing() -> str:
 
 @pytest.fixture(autouse=True, scope="module")
 def kernel_world() -> None:
-    """Without root or the helper nothing here can run; the summary says so and why."""
+    """Skip these tests without root or the helper; the summary states the reason."""
     if why := missing():
         pytest.skip(f"not run: {why}")
 
@@ -64,7 +64,8 @@ def test_a_run_has_the_simulators_columns(cca: str) -> None:
 
 
 def test_parameters_reach_the_controller() -> None:
-    # The queue of weighted additive increase does not tell; that of Vegas does: alpha to beta packets.
+    # The queue of weighted additive increase does not show the parameters; the queue of Vegas does: alpha to beta
+    # packets.
     few = run(short("vegas"), on="kernel").summary.document["links"][0]["queue_ms"]["mean"]
     many = run(short("vegas").override({"flow.*.cca": {"name": "vegas", "alpha": 14, "beta": 16}}), on="kernel")
     assert many.summary.document["links"][0]["queue_ms"]["mean"] > few + 5.0
@@ -88,7 +89,7 @@ def test_unsupported_scenarios_are_rejected(changes: dict[str, object], key: str
 
 
 def controllers() -> set[str]:
-    """Give what TCP_CONGESTION takes now, in every network namespace."""
+    """Return the controllers that TCP_CONGESTION currently accepts in all network namespaces."""
     return set(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split())
 
 
@@ -131,7 +132,7 @@ def test_two_runs_at_once_do_not_meet() -> None:
         found = [record.result().summary.document for record in both]
     if not all(summary["emulator"]["judged"] for summary in found):
         pytest.skip("packets left late: two emulators need two cores")
-    # Each has the link to itself.
+    # Each flow has a separate link.
     assert all(summary["flows"][0]["throughput_mbps"] > 0.7 * 12 for summary in found)
 
 

@@ -1,7 +1,8 @@
-"""Rooms of the Python package import only rooms above them in ARCHITECTURE.md; a room is a folder or module at its top.
+"""Rooms (top-level folders and modules of the Python package) import only rooms above them in ARCHITECTURE.md.
 
-Imports in functions count, those for type checkers alone do not. ``python -m tests.package.test_arrows [FOLDER]``
-counts the rooms, arrows and circles of the package in a folder, so that versions can be compared.
+Imports in functions count; imports only for type checkers do not count. ``python -m tests.package.test_arrows
+[FOLDER]`` prints the numbers of rooms, imports (arrows) and import cycles (circles) of the package in a folder, to
+compare versions.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PACKAGE = Path("python/fairweir")
-#: Arrows upward that are known: none.
+#: Known exceptions, which import a room below them; there are none.
 KNOWN: set[tuple[str, str]] = set()
 
 Arrows = Mapping[str, set[str]]
 
 
 def modules(package: Path) -> dict[str, Path]:
-    """Return every module by its dotted name below the package; the package itself is the empty name."""
+    """Return the modules by their dotted names below the package; the package's name is empty."""
     names = {path: path.relative_to(package).with_suffix("").parts for path in package.rglob("*.py")}
     return {".".join(parts[:-1] if parts[-1] == "__init__" else parts): path for path, parts in names.items()}
 
 
 def statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield the imports that run, at any depth."""
+    """Yield all imports that are executed, at any depth."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             yield from statements(ast.Module(node.orelse, []))
@@ -40,7 +41,7 @@ def statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
 
 
 def imported(path: Path, known: Mapping[str, Path]) -> set[str]:
-    """Return the modules that the one at `path` imports; the compiled module and the facade do not count."""
+    """Return the modules that the module at `path` imports, except the compiled module and the facade."""
     found = set()
     for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
         names = [alias.name for alias in node.names]
@@ -52,13 +53,13 @@ def imported(path: Path, known: Mapping[str, Path]) -> set[str]:
 
 
 def arrows(package: Path) -> dict[str, set[str]]:
-    """Return what every module imports."""
+    """Return the imports of each module."""
     known = modules(package)
     return {name: imported(path, known) for name, path in known.items()}
 
 
 def rooms(found: Arrows) -> dict[str, set[str]]:
-    """Return what every room imports from others; the facade, which imports from anywhere, is not a room."""
+    """Return the rooms that each room imports; the facade, which imports from all rooms, is not a room."""
     room = {name: name.partition(".")[0] for name in found}
     joined: dict[str, set[str]] = {one: set() for one in room.values() if one}
     for name, others in found.items():
@@ -68,7 +69,7 @@ def rooms(found: Arrows) -> dict[str, set[str]]:
 
 
 def circles(found: Arrows) -> list[list[str]]:
-    """Return the sets of names that reach each other: each is one circle or several that share a name."""
+    """Return the sets of names that import each other, directly or not: one cycle, or several with a common name."""
     reached: dict[str, set[str]] = {}
     for name in found:
         seen: set[str] = set()
@@ -83,7 +84,7 @@ def circles(found: Arrows) -> list[list[str]]:
 
 
 def upward(order: list[str], found: Arrows) -> set[tuple[str, str]]:
-    """Return the arrows to rooms that are not above theirs in `order`."""
+    """Return the imports of rooms that are not above the importing room in `order`."""
     place = {name: index for index, name in enumerate(order)}
     return {(name, other) for name, others in found.items() for other in others if place[other] >= place[name]}
 

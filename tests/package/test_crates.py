@@ -15,13 +15,13 @@ IMPURE_PACKAGES = {"libc", "nix", "libloading", "libbpf-rs", "libbpf-sys", "sock
 
 
 def listed() -> dict[str, bool]:
-    """Return the crates in the order of ARCHITECTURE.md, and whether each is called pure."""
+    """Return the crates in the order of ARCHITECTURE.md, and whether it calls each of them pure."""
     rows = re.findall(r"^crates/([a-z]+) +(pure: )?", Path("ARCHITECTURE.md").read_text(), re.MULTILINE)
     return {name: bool(pure) for name, pure in rows}
 
 
 def dependencies() -> dict[str, set[str]]:
-    """Return what each crate depends on, development dependencies excepted; our own crates by their short names."""
+    """Return each crate's dependencies except development dependencies; crates of this repository have short names."""
     command = ["cargo", "metadata", "--no-deps", "--format-version=1", "--offline", "--locked"]
     packages = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["packages"]
     return {
@@ -35,7 +35,7 @@ def dependencies() -> dict[str, set[str]]:
 
 
 def upward(order: list[str], arrows: dict[str, set[str]]) -> list[tuple[str, str]]:
-    """Return the dependencies on crates that are not above their dependant in `order`."""
+    """Return the dependencies on crates that are not above the dependent crate in `order`."""
     place = {name: index for index, name in enumerate(order)}
     return [(name, other) for name in order for other in arrows[name] & place.keys() if place[other] >= place[name]]
 

@@ -1,4 +1,4 @@
-"""The core works without its extras, and what needs one says which."""
+"""The core works without its extras; a function that needs an extra names it in an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from fairweir.extras import MODULES, missing
 
 ROOT = Path(__file__).parents[2]
-#: As if only the core were installed.
+#: Simulates an installation of only the core.
 BARE = f"""
 import sys
 sys.modules.update(dict.fromkeys({sorted({module for modules in MODULES.values() for module in modules})!r}))
@@ -60,7 +60,7 @@ def test_the_core_needs_no_extra(words: str, tmp_path: Path) -> None:
     done = bare(words, tmp_path)
     assert done.returncode in {0, 1}, done.stderr
     assert "Traceback" not in done.stderr
-    # a list of everything lists what is there
+    # a list of all entries contains those that are available
     assert ("is not installed" in done.stderr) == words.startswith("list")
     assert not words.startswith("audit") or list(tmp_path.rglob("report.html"))
 

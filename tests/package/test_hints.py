@@ -51,7 +51,7 @@ def _missing_source() -> None:
     _run(flows=config["flows"])
 
 
-#: What raises each of the others.
+#: Other error types -> the function that raises them in Python.
 RAISED: dict[str, Callable[[], object]] = {
     "ParseError": lambda: _core.parse_rate("10"),
     "path::ConfigError": lambda: _run(duration=0),

@@ -1,4 +1,4 @@
-"""A kind is one file and one line, or one file alone: nothing else names it."""
+"""A kind is one file, or one file and one line in a list; no other code names it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairweir.papers.catalogue import computed_entries
 from fairweir.play.batch import Archive
 from fairweir.reproduce.index import Index, items_of_experiments, load_index
 
-# Code outside of tests; the hot path of a hop and its callers may match on kinds that they treat apart.
+# Code except tests. The hot path of a hop and its callers may match on kinds that they handle separately.
 SOURCES = [path for path in Path("crates").glob("*/src/**/*.rs") if "tests" not in path.stem]
 
 
@@ -29,7 +29,7 @@ def code(path: Path) -> str:
 
 
 def places(word: str, own: set[str]) -> list[str]:
-    """Return the lines that have `word`, outside of the files and folders with the stems `own`."""
+    """Return the lines that contain `word`, except in files and folders with the stems `own`."""
     found = []
     for path in SOURCES:
         if path.stem in own or own & set(path.parts):
@@ -45,7 +45,7 @@ def places(word: str, own: set[str]) -> list[str]:
 def test_the_parameters_of_a_part_are_named_in_one_line(file: str) -> None:
     listed = rows(file)
     assert len(listed) >= 4
-    # Parts that others are made of: a scenario in Rust, a private link, a trace file.
+    # Kinds that other kinds use: a scenario in Rust, a private link, a trace file.
     used = {"ConstantConfig", "DroptailConfig", "TraceConfig", "PrivateLinkConfig"}
     for _, module, parameters in listed:
         if parameters not in used:
@@ -63,7 +63,7 @@ def test_a_controller_in_rust_is_named_in_one_line() -> None:
     assert len(names) >= 14
     for name in names:
         assert sum(f"crates/cca/src/lib.rs: {name}," == place for place in places(name, {name})) == 1
-        # Its name as a scenario writes it is in its own file alone.
+        # The name in scenarios is only in the kind's file.
         assert [place for place in places(f'"{name}"', {name}) if place.startswith("crates/cca/")] == [], name
 
 
@@ -99,7 +99,7 @@ def row(found: Index, name: str) -> Any:
     return next(row for row in found.row if row.name == name)
 
 
-#: An item that nothing reproduces, and the reason of the index.
+#: An item that nothing reproduces, and the reason in the index.
 OPEN = "thesis figure 1.1"
 
 

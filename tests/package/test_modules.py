@@ -1,4 +1,4 @@
-"""The modules of each crate import each other in one direction: no circles, neither of files nor of folders."""
+"""The imports between the modules of each crate have no cycles, neither between files nor between folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Arrows = dict[str, set[str]]
 
 
 def modules(src: Path) -> dict[str, Path]:
-    """Return the modules of a crate by their paths, such as ``flow::table``; tests and crate roots are none."""
+    """Return the modules of a crate by path, such as ``flow::table``, except tests and the crate root."""
     found = {}
     for path in sorted(src.rglob("*.rs")):
         parts = path.relative_to(src).with_suffix("").parts
@@ -47,14 +47,14 @@ def expand(path: str) -> Iterator[str]:
 
 
 def exports(text: str) -> dict[str, str]:
-    """Return the paths of the names that a module imports or re-exports, and its submodules see."""
+    """Return the paths of the names that a module imports or re-exports for its submodules."""
     statements = re.findall(r"\buse ([^;]+);", text)
     paths = (path for statement in statements for path in expand(re.sub(r"\s+", " ", statement)))
     return {path.split("::")[-1].strip(): path.strip() for path in paths if " as " not in path}
 
 
 def absolute(path: str, own: list[str]) -> list[str]:
-    """Return the parts of a path below the crate's root; without keyword it is below the module `own`."""
+    """Return the parts of a path relative to the crate's root; a path without a keyword is relative to module `own`."""
     first, *rest = path.split("::")
     start = {"crate": [], "self": own, "super": own[:-1]}.get(first, [*own, first])
     while rest and rest[0] == "super":
@@ -63,7 +63,7 @@ def absolute(path: str, own: list[str]) -> list[str]:
 
 
 class Names:
-    """The modules of a crate, and what they re-export."""
+    """The modules of a crate and their re-exports."""
 
     def __init__(self, src: Path) -> None:
         self.files = modules(src)
@@ -73,7 +73,7 @@ class Names:
         self.exports = {name: exports(text) for name, text in texts.items()}
 
     def module(self, full: list[str], followed: int = 0) -> str | None:
-        """Return the module that has what a path names, through re-exports; None is the root or another crate."""
+        """Return the module that defines the item at a path, through re-exports; None for the root or another crate."""
         for length in range(len(full), 0, -1):
             name, home = "::".join(full[:length]), "::".join(full[: length - 1])
             if name in self.files:
@@ -90,7 +90,7 @@ class Names:
 
 
 def arrows(src: Path) -> Arrows:
-    """Return which modules each module of a crate names by ``crate::``, ``super::`` or ``self::``."""
+    """Return for each module of a crate the modules that it names by ``crate::``, ``super::`` or ``self::``."""
     names = Names(src)
     found: Arrows = {}
     for name, file in names.files.items():
@@ -104,7 +104,7 @@ def arrows(src: Path) -> Arrows:
 
 
 def folders(of_files: Arrows) -> Arrows:
-    """Return the same between the modules directly below the root."""
+    """Return the imports between the modules directly below the root."""
     found: Arrows = {name.split("::")[0]: set() for name in of_files}
     for name, others in of_files.items():
         top = name.split("::")[0]
@@ -113,7 +113,7 @@ def folders(of_files: Arrows) -> Arrows:
 
 
 def reachable(start: str, graph: Arrows) -> set[str]:
-    """Return what `start` imports, directly or not."""
+    """Return the modules that `start` imports, directly or indirectly."""
     seen: set[str] = set()
     waiting = [start]
     while waiting:

@@ -20,11 +20,11 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
-#: Where fairweir's dependencies are; the editable install of fairweir itself is not found through it.
+#: Folder of fairweir's dependencies, through which the editable install of fairweir is not found.
 DEPENDENCIES = Path(sysconfig.get_path("purelib"))
 TOPS = ("scenarios", "rules", "queries", "policies", "controllers", "encoders")
 
-#: Loaded by every process of the fresh environment: a process that reads the clone fails.
+#: Module that every process of the fresh environment loads; it makes a process fail that reads the clone.
 NO_CLONE = f"""
 import sys
 
@@ -38,7 +38,7 @@ sys.addaudithook(_refuse)
 
 #: Exit codes of a verdict: the claim holds, or it fails.
 VERDICT = {0, 1}
-#: One command of each family, the smallest that has all its parts, with the exit codes that say that it worked.
+#: One small command of each family, with the exit codes of success.
 COMMANDS = {
     "list --json": {0},
     "doctor": {0},
@@ -73,7 +73,7 @@ COMMANDS = {
 }
 
 
-#: What works without an extra, with a record that is saved and a report that is written.
+#: Code that must work without extras; it saves a record and writes a report.
 CORE_COMMANDS = {
     "list --json": {0},
     "doctor": {0},
@@ -83,7 +83,7 @@ CORE_COMMANDS = {
     "new cca mine": {0},
     "run mine.toml --set duration=2s --set warmup=0s": {0},
 }
-#: MB (2^20 bytes) that the core and its dependencies may take.
+#: Maximum size of the core and its dependencies, MiB.
 MAX_MB = 250
 
 
@@ -104,7 +104,7 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel as ``maturin build`` makes it from what the build has compiled already."""
+    """Return the wheel that ``maturin build`` makes from the compiled files of the build."""
     if shutil.which("cargo") is None:
         pytest.skip("no cargo")
     out = tmp_path_factory.mktemp("wheel")
@@ -131,7 +131,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
 
 
 def dependencies(packages: Path) -> Iterator[Distribution]:
-    """The distributions that the wheel in `packages` brings, as they are installed here."""
+    """Return the installed distributions on which the wheel in `packages` depends."""
     found: dict[str, Distribution] = {}
     (wheel,) = distributions(name="fairweir", path=[str(packages)])
     open_ends = [(Requirement(text), "") for text in wheel.requires or ()]
@@ -148,7 +148,7 @@ def dependencies(packages: Path) -> Iterator[Distribution]:
 
 @pytest.fixture(scope="module")
 def core(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel without extras: only the dependencies of the core can be imported."""
+    """Install the wheel without extras, so that only the dependencies of the core can be imported."""
     folder = tmp_path_factory.mktemp("core")
     python = folder / "env" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True)

@@ -1,4 +1,4 @@
-"""An audit's results with everything a report can show: fails, unknowns, faults, gaps, hunts, contracts, series."""
+"""An audit's results with all elements of a report: fails, unknowns, faults, gaps, hunts, contracts and series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of page opened in a browser: no script fails, and the figures are drawn."""
+"""Each kind of page is opened in a browser: no script fails, and all figures are drawn."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-#: Milliseconds until a page has drawn its figures, on a machine with other work.
+#: Maximum time until a page has drawn its figures on a busy machine, ms.
 TIMEOUT_MS = 60_000
-#: Pages of a kind are made by a template; what others take parts from is none.
+#: Templates of pages; templates that only provide parts are excluded.
 TEMPLATES = {path.name for path in Path(fairweir.__file__).parent.rglob("templates/*.html.j2")} - {
     "parts.html.j2",
     "layout.html.j2",
 }
-#: Makes a synthesis quick.
+#: Options for a quick synthesis.
 SMALL = {"depth": 2, "sampling": {"sessions": 2, "boxes": 20, "rounds": 0}, "tree": {"leaves": [6, 12], "trials": 2}}
 
 
@@ -80,7 +80,7 @@ def video(folder: Path) -> str:
 
 @dataclass
 class Opened:
-    """A page in the browser, and what its scripts complained of: pages of ours say nothing."""
+    """A page in the browser, and the messages of its scripts; there must be none."""
 
     page: Page
     said: list[str]
@@ -104,7 +104,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[OpenPage]:
-    """Open a document as a file, off line, in a window of this width in CSS pixels."""
+    """Open a document as a file, offline, in a window of this width in CSS pixels."""
     context = browser.new_context(offline=True)
 
     def opened(document: str, width: int = 1200, height: int = 20_000) -> Opened:
@@ -134,7 +134,7 @@ def test_a_page_opens_without_an_error_and_draws_its_figures(
         "video.html.j2": lambda: video(tmp_path),
     }
     shown = opened(make[template]())
-    # those behind tabs and far below are drawn when they come into sight
+    # figures behind tabs and far below are drawn when they become visible
     shown.wait_for(".plot.js-plotly-plot")
     assert ">This figure cannot be drawn" not in shown.page.content()
     assert shown.said == []
@@ -142,7 +142,7 @@ def test_a_page_opens_without_an_error_and_draws_its_figures(
 
 @pytest.mark.parametrize("kind", ["report", "explain", "synthesis"])
 def test_a_page_is_no_wider_than_a_phone(kind: str, opened: OpenPage, results: AuditResults, tmp_path: Path) -> None:
-    # As many sections as a whole battery has, so that the list of them is longer than its place.
+    # As many sections as a whole battery, so that their list is longer than the window.
     shown = results.ccas[0].exhibits[0]
     results.ccas[0].exhibits += [shown.model_copy(update={"family": f"another-{i}"}) for i in range(30)]
     make: dict[str, Callable[[], str]] = {

@@ -1,4 +1,4 @@
-"""The picture of a run: it shows the series' numbers, and is the same every time."""
+"""The figure of a run shows the numbers of its series and is reproducible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page: its content, and that it needs no other files."""
+"""The page of an audit: its content, and that it needs no other files."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from fairweir.audit.results import AuditResults, FamilyResult
 
 BYTES_OF_AN_EMPTY_PAGE = 6_000_000
-"""Plotly is 4.8 MB of it."""
+"""The page's maximum size; plotly takes 4.8 MB."""
 
 
 class Reader(HTMLParser):
-    """Elements, ids, links and scripts of a page."""
+    """Collects the elements, ids, links and scripts of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ def test_every_number_in_a_figure_is_in_the_results(results: AuditResults) -> No
         known |= {number, float(f"{number:.{SERIES_DIGITS}g}")}
     for name, spec in read(results).specs.items():
         if name.startswith(("grid", "fig-coexistence", "fig-hunt-smallest")):
-            continue  # logarithms, and places next to each other, are derived from the numbers
+            continue  # logarithms and horizontal offsets are derived from the numbers
         for drawn in spec["data"]:
             strange = {y for y in drawn["y"] if y is not None} - known
             assert not strange, (name, drawn["name"], strange)

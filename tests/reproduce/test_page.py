@@ -1,4 +1,4 @@
-"""The page of published outcomes and ours."""
+"""The page of published outcomes and our outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any composed scenario runs: its numbers are possible, and a second run is identical."""
+"""All generated scenarios run: their results are possible, and a second run is identical."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_any_scenario_runs(document: dict[str, Any]) -> None:
     try:
         record = run(scenario, interval="100ms")
     except ConfigError as error:
-        # Of what only the simulator can judge, this is all that these scenarios may contain.
+        # These are the only errors that the simulator, and not the validation, may find in these scenarios.
         assert "rate is too low for a byte to pass in 10us" in str(error)
         return
     summary = record.summary.document

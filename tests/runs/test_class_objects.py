@@ -1,4 +1,4 @@
-"""Controllers given as classes: of a file, a module, a function, a script; here, in workers and in the child for C."""
+"""Classes of a file, a module, a function or a script as controllers: in this process, workers and the child for C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINK = {"rate": "12Mbps", "rtprop": "20ms", "duration": "3s"}
 
 
 def paced(mbps: float) -> type[fairweir.Cca]:
-    """A class of a function: no other process can import it."""
+    """Return a class defined in a function, which no other process can import."""
 
     class Paced(fairweir.Cca):
         def __init__(self, start: fairweir.Start, factor: float = 1.0) -> None:
@@ -91,7 +91,7 @@ def test_classes_that_cannot_be_pickled_are_reported(tmp_path: Path) -> None:
     found = sweep(dumbbell(Held, **LINK), {"seed": [1]}, tmp_path, workers=1)  # type: ignore[arg-type]
     (reason,) = found.failures.values()
     assert "Held#1` cannot be sent to another process: TypeError: cannot pickle '_thread.lock' object" in reason
-    # Here it plays.
+    # In this process the class runs.
     assert run(dumbbell(Held, **LINK)).summary.document["packets"] > 0  # type: ignore[arg-type]
 
 

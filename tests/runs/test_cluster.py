@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-#: In a process of its own: Dask leaves threads and timers that warn at the interpreter's end.
+#: Program for a separate process, because Dask leaves threads and timers that print warnings at the interpreter's exit.
 SCRIPT = """
 import sys
 from pathlib import Path

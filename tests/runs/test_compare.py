@@ -1,4 +1,4 @@
-"""Comparisons: a thing compared with itself does not differ, and nothing is compared that cannot be."""
+"""Comparisons: equal sides do not differ, and sides that cannot be compared are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of packets: its columns, its limits, and that every interface supports it."""
+"""The record of packets: its columns, its limits, and all interfaces to it."""
 
 from __future__ import annotations
 

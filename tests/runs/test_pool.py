@@ -59,7 +59,7 @@ def test_misbehaving_jobs_are_typed_failures_and_the_rest_continues(tmp_path: Pa
     names = ["Loops", "Dies", "Raises"]
     jobs = [scenario(f"{tmp_path}/bad.py:{name}") for name in names] + [scenario("ren0"), scenario("reno")]
     reported: list[int] = []
-    # Importing a worker takes a while on a busy machine; the loop never ends.
+    # The time limit allows for the slow start of a worker on a busy machine; the loop never ends.
     outcomes = map_jobs(play, jobs, workers=2, timeout_s=8, on_done=lambda outcome: reported.append(outcome.index))
     assert sorted(reported) == [0, 1, 2, 3, 4]
     kinds = [outcome.kind if isinstance(outcome, Failed) else "done" for outcome in outcomes]
@@ -69,7 +69,7 @@ def test_misbehaving_jobs_are_typed_failures_and_the_rest_continues(tmp_path: Pa
     assert reasons[1] == "its process died (exit code 7)"
     assert "ValueError: as told (bad.py, line 20, in on_ack)" in reasons[2]
     error, config_error = (outcome.error for outcome in outcomes[2:4] if isinstance(outcome, Failed))
-    # The errors keep their facts on the way from the worker.
+    # Errors from a worker have all their attributes.
     assert isinstance(error, ControllerError)
     assert error.flow == "Raises-1"
     assert isinstance(config_error, ConfigError)

@@ -1,4 +1,4 @@
-"""Controllers written in Python: that they control, and that their faults are reported."""
+"""Controllers written in Python: their decisions take effect, and their faults are reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Reno(fairweir.Cca):
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write a file with a class ``Mine`` whose handlers are given, and give its name for scenarios."""
+    """Return a function that writes a class ``Mine`` with given handlers to a file and returns its scenario name."""
 
     def write(body: str) -> str:
         text = "import fairweir\nimport math\nimport pathlib\n\nclass Mine(fairweir.Cca):\n"
@@ -93,7 +93,7 @@ def test_pacing(write: Write) -> None:
     )
     flow = played(name)["flows"][0]
     assert flow["throughput_mbps"] == pytest.approx(3.0, rel=0.01)
-    assert flow["qdelay_ms"]["max"] <= 1.01  # its own transmission only
+    assert flow["qdelay_ms"]["max"] <= 1.01  # only the packet's transmission time
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,8 @@ def test_pacing(write: Write) -> None:
             "def on_ack(self, ack): self.pacing_rate_mbps = 'fast'",
             "pacing_rate_mbps is neither a number nor None: 'fast'",
         ),
-        # The line is the user's: not that of the base class that refuses the name, nor of the library that raised.
+        # The line is that of the user's code, not of the base class that rejects the name or of the library that
+        # raised.
         (
             "def on_ack(self, ack): self.cwnd = 3000",
             "AttributeError: set `cwnd_bytes`, in bytes; there is no `cwnd` (mine.py, line 6, in on_ack)",
@@ -134,7 +135,7 @@ def test_pacing(write: Write) -> None:
 def test_faults_name_the_flow_the_time_and_what_it_did(write: Write, body: str, reason: str) -> None:
     error = fault(write(body))
     assert error.flow == "Mine-1"
-    # The first ACK comes a rtprop and a transmission after the first packet.
+    # The first ACK arrives one rtprop and one transmission time after the first packet is sent.
     assert 0.02 < error.at_s < 0.03
     assert error.reason.startswith(reason), error.reason
     assert str(error).startswith(f"flow `Mine-1` at {error.at_s * 1000:g}ms: ")

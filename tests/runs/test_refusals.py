@@ -1,4 +1,4 @@
-"""Errors of the simulator's own parts have key, value and hint, however they are reached."""
+"""Errors of the simulator's parts have key, value and hint in all interfaces."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def points(*at: int) -> list[dict[str, int]]:
     return [{"at": time, "delay": 0} for time in at]
 
 
-#: A change of a playable configuration, and the key that is refused.
+#: A change of a valid configuration, and the key that is rejected.
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (link("constant", rate=0), "links.0.hop.link.rate"),
     (link("constant", rate=10**14), "links.0.hop.link.rate"),
@@ -114,7 +114,7 @@ def calls(source: str, name: str) -> Iterator[str]:
 
 
 def test_every_hint_of_the_path_is_shown() -> None:
-    # A hint is the last text of a call, or a constant of its file.
+    # A hint is the last string of a call, or a constant in the file.
     text = r'"((?:[^"\\]|\\.)*)"'
     written: set[str] = set()
     for file in Path("crates/path/src").rglob("*.rs"):

@@ -22,13 +22,13 @@ from fairweir.scenario.model import Scenario
 
 
 def noisy(seed: int = 1) -> Scenario:
-    """Two flows whose every random source matters: ties, loss, jitter."""
+    """Return a scenario of two flows that uses all random sources: ties, loss and jitter."""
     flows: list[dict[str, Any]] = [{"loss": "0.1%"}, {"jitter": {"kind": "uniform", "max": "2ms"}}]
     return dumbbell(["reno", "cubic"], rate="24Mbps", rtprop="20ms", duration="10s", seed=seed, flows=flows)
 
 
 def outcome(scenario: Scenario) -> dict[str, Any]:
-    """Everything but the wall time."""
+    """Return a run's results without its real time."""
     record = run(scenario, interval="100ms")
     summary = {key: value for key, value in record.summary.document.items() if key != "wall_s"}
     return {"summary": summary, "series": record.flows.to_dict() | record.links.to_dict()}
@@ -54,7 +54,7 @@ def test_another_seed_gives_another_outcome() -> None:
     assert run(noisy(1), seed=2).summary.document["flows"] == run(noisy(2)).summary.document["flows"]
 
 
-#: An element of the ACKs' way that may stand in `jitter`; what `ack_jitter` has comes after it.
+#: An element of the ACK path that may be in `jitter`; elements of `ack_jitter` come after it.
 HELD_ACKS = {"kind": "ack-aggregation", "hold": "5ms"}
 
 
@@ -114,7 +114,7 @@ def test_series_have_units_and_add_up_to_the_summary() -> None:
 
 def test_a_record_is_saved_whole(tmp_path: Path) -> None:
     record = run(noisy(), interval="1s")
-    for _ in range(2):  # a second time replaces the first
+    for _ in range(2):  # a second save replaces the first
         record.save(tmp_path / "a" / "record")
     saved = tmp_path / "a" / "record"
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["record"]
@@ -198,7 +198,7 @@ def test_fairness(throughputs: list[float], jain: float | None, ratio: float | N
 
 
 def test_without_a_sample_there_is_no_delay(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A flow whose every packet is lost has no RTT; a zero would be a claim."""
+    """A flow that loses all packets has no RTT; 0 would be a false measurement."""
     path = tmp_path / "lost.toml"
     path.write_text(
         'name = "lost"\nduration = "2s"\n[link.bottleneck]\nrate = "8Mbps"\nbuffer = "40KB"\n'

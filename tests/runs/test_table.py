@@ -1,4 +1,4 @@
-"""Tables: what other libraries and other readers see of them."""
+"""Tables as other libraries and other readers receive them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def a_table() -> Table:
 
 
 def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """NaN as None, which equals itself."""
+    """Replace NaN by None, which equals itself."""
 
     def known(value: Any) -> Any:
         return None if isinstance(value, float) and math.isnan(value) else value

@@ -22,11 +22,11 @@ from fairweir.play.worker import play
 from fairweir.scenario.dumbbell import dumbbell
 from fairweir.scenario.model import Scenario
 
-#: A line of the skeleton's `pkts_acked`, and what becomes of it.
+#: A line of the skeleton's `pkts_acked`, which the tests replace.
 WELL = "ca->rtt_us = sample->rtt_us;"
 LOOPS = 'for (;;) asm volatile("");'
 DIVIDES = "ca->rtt_us = sample->rtt_us / (100 - min(100U, tcp_sk(sk)->delivered));"
-#: A divisor that the compiler knows to be 0: it puts in a trap of its own.
+#: A divisor that the compiler knows to be 0, so that it inserts a trap.
 DIVIDES_PLAINLY = "u32 none = 0; ca->rtt_us = sample->rtt_us / none;"
 STRAYS = "*(volatile u32 *)8 = sample->rtt_us;"
 

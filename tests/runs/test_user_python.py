@@ -1,4 +1,4 @@
-"""A user's Python class that exits, prints, forks or takes all memory affects only its own run."""
+"""A user's Python class that exits, prints, forks or exhausts memory affects only its own run."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_an_end_of_its_process_is_an_error_that_names_it(scenario: Path, name: s
 
 @pytest.mark.parametrize("last", ["Exits", "Forks"])
 def test_nothing_outlives_a_sweep_whose_workers_die(scenario: Path, last: str) -> None:
-    """A worker that replaces a dead one while the pool closes would keep the command's output open."""
+    """A worker that replaces a dead worker while the pool closes must not keep the command's output open."""
     words = ["sweep", str(scenario), "--out", str(scenario.parent / "out"), "--workers", "1"]
     for seed in ("1", "2"):
         command = [*words, "--seed", seed, "--grid", f"flow.0.cca=reno,tricks.py:{last}"]
@@ -100,7 +100,7 @@ def test_nothing_outlives_a_sweep_whose_workers_die(scenario: Path, last: str) -
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        # Pipes end when the last process that has them does.
+        # A pipe closes when the last process that has it open ends.
         process.communicate(timeout=60)
         while members(process.pid):
             time.sleep(0.05)
@@ -142,13 +142,13 @@ def test_a_signal_ends_a_sweep_quietly(scenario: Path, signum: signal.Signals) -
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # The tests may be run with hang-ups ignored, as nohup does, and so would the command.
+        # The tests may run with SIGHUP ignored, as with nohup, and the command would inherit that.
         preexec_fn=lambda: signal.signal(signum, signal.SIG_DFL),  # noqa: PLW1509 - one system call
     )
     # Its workers are next to it in the group: then it runs.
     while len(members(process.pid)) < 4:
         time.sleep(0.05)
-    # As `timeout` does: to the whole group.
+    # The signal is sent to the whole group, as by `timeout`.
     os.killpg(process.pid, signum)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + signum, err

@@ -48,7 +48,7 @@ def test_a_certificate_holds_and_survives_its_file(vegas: Certificate, tmp_path:
     assert untrue(again) == set()
     assert all(finding.is_true for finding in replay(again, quietly))
     assert summary(again, path).ratio == pytest.approx(40.0 / 3.0, rel=1e-3)
-    # Four packets queued at 3 Mbit/s, less what stands before both: what the fast flow queues, less a packet.
+    # Four packets queued at 3 Mbit/s, minus the queue before both flows: the fast flow's queue minus one packet.
     assert 16.0 - 1.2 < again.header.d_ns * 1e-6 < 16.0
     check_file(path, replays=False, as_json=False)
 

@@ -1,4 +1,4 @@
-"""Theorem 1 and 2 by construction, and the refusal."""
+"""Theorems 1 and 2 by construction, and CCAs for which the construction is rejected."""
 
 from __future__ import annotations
 

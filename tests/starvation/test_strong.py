@@ -1,4 +1,4 @@
-"""Theorem 3: the descent ends where two traces differ enough, and no delay in it lets packets overtake."""
+"""Theorem 3: the descent ends at two traces that differ enough, and no delay in it reorders packets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_aimd_on_delay_starves_in_the_strong_model() -> None:
     assert descent.ratio >= 10.0
     first, second = descent.traces
     assert first.largest_ms == pytest.approx(second.largest_ms + 8.0)
-    # The delay of a link of 10 Mbit/s alone makes it send at 10 Mbit/s, though the link is a hundred times as fast.
+    # With only the delays of a 10 Mbit/s link, the flow sends at 10 Mbit/s on a link that is a hundred times as fast.
     assert first.throughput_mbps == pytest.approx(10.0, rel=0.05)
 
 

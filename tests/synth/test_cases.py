@@ -1,4 +1,4 @@
-"""Cases of the verifier's question: together they are the question, and an unknown one is not a proof."""
+"""Cases of the verifier's question: together they are equivalent to the question; an unknown case is not a proof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query files: their meaning, and errors of invalid ones."""
+"""Query files: their meaning, and errors of invalid files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole searches on small questions: answers, resumption, workers, and failures of solvers."""
+"""Complete searches on small questions: answers, resumption, workers, and failures of solvers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fairweir.synth.verifier import Stage, Verifier
 
 QUERIES = Path(__file__).parents[2] / "queries"
 
-#: cc_qdel's corner of the template of g1-5: 4 conditions, 4 rates.
+#: A part of the template of g1-5 that contains cc_qdel: 4 conditions, 4 rates.
 CORNER: dict[str, Any] = {
     "template.condition": [{"qdel_L": [-1, 1], "R": [0, 1]}],
     "template.rate": {"C_L": ["1/2", 2], "alpha": [-1, 0]},
@@ -103,7 +103,7 @@ def test_counterexamples_replay_and_a_changed_one_does_not(found: tuple[Search, 
 @pytest.mark.parametrize("name", ["g1-5", "g2", "g5-small", "g6", "g7-any"])
 @pytest.mark.parametrize("start", ["consistent", "any"])
 def test_the_invariant_by_definition_is_the_encoded_one(name: str, start: str) -> None:
-    """On traces that solvers made to keep it, part by part, and to break it."""
+    """The comparison uses traces that solvers found to satisfy each part of the invariant, and to violate it."""
     asked = Query.load(QUERIES / f"{name}.toml", {"points": 4, "beliefs.start": start})
     checker = Verifier(asked)
     system, claim = checker.system, checker.claim
@@ -137,7 +137,7 @@ def test_the_same_command_resumes_where_it_stopped(found: tuple[Search, Path], t
 
 
 def test_findings_that_were_edited_are_asked_again(found: tuple[Search, Path], tmp_path: Path) -> None:
-    """Any change of a line that says something else: it is named, dropped, and the search comes out the same."""
+    """A changed line is reported and dropped, and the search has the same result."""
     result, directory = found
     lines = (directory / FINDINGS).read_text().splitlines()
     documents = [json.loads(line) for line in lines]
@@ -192,7 +192,7 @@ def test_findings_of_another_installation_are_judged_or_asked_again(
 
 
 def test_a_query_that_no_sender_can_fail_is_vacuous(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No query of ours is so; an invariant that asks nothing stands for one."""
+    """No shipped query is vacuous; an invariant without requirements is used instead."""
     monkeypatch.setattr(verifier_module, "invariant", lambda system, _: system.queue(1) >= 0)
     with pytest.raises(VacuousError, match="no sender can violate the invariant"):
         search(query(), Archive(None))
@@ -252,7 +252,7 @@ def test_assumptions_that_contradict_each_other_are_no_success(monkeypatch: pyte
 
 
 def test_candidates_whose_solvers_are_killed_are_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """They are reported, the search is not complete, and nothing is kept that would hide them from the next sitting."""
+    """They are reported, the search is incomplete, and nothing is stored that would hide them from the next search."""
     real = find_program
     dying = tmp_path / "dying"
     first = tmp_path / "asked"

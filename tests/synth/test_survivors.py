@@ -1,4 +1,4 @@
-"""The generator compared with rules' decisions, candidate by candidate."""
+"""Compare the generator with the rules' decisions, candidate by candidate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def of(*values: Fraction | int) -> list[Fraction]:
 
 
 def small_space(shape: Shape, rates: int) -> Space:
-    """A template with 7 conditions, of both unit groups, and 4 rates."""
+    """Return a template with 4 rates and 7 conditions of both unit groups."""
     rate_group = combinations({Atom("C_U", 0): of(-1, 1), Atom("C_L", 0): of(-2, 2), Atom("alpha", 0): of(1)})
     time_group = combinations({Atom("qdel_L", 0): of(1), Atom("", 1): of(-1, 0, 1)})
     forms = combinations({Atom("C_L", 0): of(HALF, 2), Atom("alpha", 0): of(-1, 1)})
@@ -40,7 +40,7 @@ def all_candidates(space: Space) -> list[Candidate]:
 
 
 def random_trace(space: Space, dice: random.Random, steps: int) -> list[Step]:
-    """Beliefs drawn again at each step; sent is what one candidate would send, so that something dies."""
+    """Return a trace with random beliefs and the rates of one candidate, so that some candidates are eliminated."""
     rule = space.rule(dice.choice(all_candidates(space)), "any")
     trace = []
     for _ in range(steps):

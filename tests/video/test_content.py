@@ -1,4 +1,4 @@
-"""Generated content: the same for a seed, and each kind loads an encoder in its own way."""
+"""Generated content: a seed determines it, and the kinds differ in their difficulty for an encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The erasure code with bytes, as Python calls it; crates/video tests it packet by packet."""
+"""The erasure code with bytes, called from Python; crates/video tests it packet by packet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live runs: a real encoder, real bytes through the erasure code and a real decoder, against the run from a table."""
+"""Compare live runs (a real encoder, bytes through the erasure code, a real decoder) with the run from a table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_frame_is_restored_from_the_receivers_copy_of_its_reference() -> None:
         np.testing.assert_array_equal(restore(base, coded.sent), coded.shown())
     assert len(coarse.sent) < len(far.sent) < len(first.sent) / 2
     assert ssim(near.shown(), pictures[1]) > 0.99
-    # With another reference the decoder shows something else.
+    # With another reference the decoder outputs another picture.
     assert ssim(restore(near.shown(), far.sent), pictures[2]) < ssim(far.shown(), pictures[2]) - 0.01
 
 
@@ -68,7 +68,7 @@ def test_sizes_are_met() -> None:
 
 
 def test_a_scene_change_after_a_still_screen_is_coded_as_small_as_the_encoder_can() -> None:
-    """The quantiser is searched from that of the still frames before; frame 63 needs the coarsest one, and misses."""
+    """The search starts at the quantizer of the previous still frames; frame 63 exceeds its target at the coarsest."""
     encoder = LiveEncoder(clip("screen"))
     for frame in (60, 61, 62):
         encoder.encode(frame, frame - 1 if frame > 60 else None, 12_000.0)

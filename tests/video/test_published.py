@@ -1,4 +1,4 @@
-"""Published statements about Syntra's video next to ours: links, comparisons, and what counts as a reason."""
+"""Published statements about Syntra's video, compared with our results: links, comparisons and valid reasons."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def test_statements_are_made_of_every_link_and_sender(tmp_path: Path) -> None:
     assert all(one.value is not None and one.value > -1 for one in reasons)
     far = [one for one in made.numbers if one.claim == "frame rate higher" and (one.value or 0) < -0.5]
     assert all(one.why == "" for one in far)
-    # A constant ceiling is not a reason on a link that varies.
+    # A constant upper limit is not a reason on a link with varying rate.
     quality = of[f"{slow.name}, rules", "median SSIM more than 2 dB higher", "ours less Salsify's, dB"]
     assert quality.why == ""
-    # Finished sessions are stored, and found again.
+    # Finished sessions are stored and reused.
     lines = (tmp_path / "video" / "sessions.jsonl").read_text().splitlines()
     assert len(lines) == 2 * 5 * 3
     again = compare([fixed, slow], Archive(tmp_path))

@@ -1,4 +1,4 @@
-"""Sessions of video from the command line, and the errors of what they are given."""
+"""Video sessions from the command line, and errors of their input."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fairweir.video.senders import Sender, senders
 
 
 def session(name: str, sender: str, seconds: int = 20, **changes: Any) -> Session:
-    """Play a short session with all records."""
+    """Run a short session with all records."""
     scenario = VideoScenario.load(name).override(duration=f"{seconds}s", **changes)
     return play(scenario, Sender.parse(sender), records=True)
 
 
 @pytest.mark.parametrize("name", sorted(set(senders()) - {"search"}))
 def test_every_sender_shows_frames(name: str) -> None:
-    """The four links' scenarios are played by every sender; delays begin at propagation and coding."""
+    """Every sender runs on all four links; delays are at least propagation plus coding."""
     played = session("fixed", name)
     assert played.metrics["fps"] > 20
     assert played.metrics["delay_p50_ms"] >= 35
@@ -40,7 +40,7 @@ def test_the_search_decides_every_frame() -> None:
 
 @pytest.mark.parametrize("name", ["varying", "aggregation", "shallow"])
 def test_rules_run_on_every_link(name: str) -> None:
-    """Frames that were lost, late or skipped have a fate; those shown have times in order."""
+    """Lost, late and skipped frames have a fate; displayed frames have ordered times."""
     played = session(name, "rules")
     for one in played.frames:
         if one["fate"] == "shown":
@@ -51,7 +51,7 @@ def test_rules_run_on_every_link(name: str) -> None:
 
 
 def test_run_prints_a_table_json_and_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``--json`` is the same session; records come with ``--explain`` only; the page holds the decisions."""
+    """``--json`` prints the same session, records only with ``--explain``; the page has the decisions."""
     page = tmp_path / "page.html"
     assert main(["video", "run", "fixed", "--duration", "5s", "--explain", "--report", str(page)]) == 0
     assert "safe" not in capsys.readouterr().out
@@ -67,7 +67,7 @@ def test_run_prints_a_table_json_and_a_page(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_trace_replaces_the_link(tmp_path: Path) -> None:
-    """A mahimahi file is read where the user has it."""
+    """A mahimahi file is read from the user's path."""
     path = tmp_path / "link.up"
     path.write_text("".join(f"{ms}\n" for ms in range(4, 1000, 4)))
     scenario = VideoScenario.load("fixed").override(duration="10s").over_trace(path)
@@ -146,7 +146,7 @@ def test_bad_input_is_one_error(
     ],
 )
 def test_a_scenario_that_cannot_be_played_names_its_file_and_key(line: str, key: str, tmp_path: Path) -> None:
-    """Also where only the simulator finds the mistake, under a key of its own."""
+    """The error is named even if only the simulator finds it, at a key of its configuration."""
     path = tmp_path / "mine.toml"
     head, link = 'duration = "10s"', ['rate = "3Mbps"', 'buffer = "infinite"']
     name = line.split(" =", maxsplit=1)[0]
@@ -160,7 +160,7 @@ def test_a_scenario_that_cannot_be_played_names_its_file_and_key(line: str, key:
 
 
 def test_an_unknown_key_of_a_scenario_is_named(tmp_path: Path) -> None:
-    """As in scenarios of flows."""
+    """The error is the same as for scenarios of flows."""
     path = tmp_path / "mine.toml"
     path.write_text('duration = "10s"\nencodr = "x"\nlink = { rate = "3Mbps" }\n')
     with pytest.raises(ConfigError, match="encodr"):
@@ -168,7 +168,7 @@ def test_an_unknown_key_of_a_scenario_is_named(tmp_path: Path) -> None:
 
 
 def test_evaluate_compares_seed_by_seed_and_reuses_what_is_stored(tmp_path: Path) -> None:
-    """Finished sessions are found again; a line that was cut short is played again."""
+    """Finished sessions are reused; the session of a truncated line is run again."""
     links = [VideoScenario.load("fixed").override(duration="6s")]
     played: list[int] = []
     first = evaluate(links, [Sender("rules")], seeds=2, kept=Kept(tmp_path), on_done=lambda *_: played.append(1))
@@ -187,7 +187,7 @@ def test_evaluate_compares_seed_by_seed_and_reuses_what_is_stored(tmp_path: Path
 
 
 def test_bars_of_traces_are_ratios() -> None:
-    """On a link that is none of the four, GCC's p95 is divided by ours, and frame rates by Salsify's."""
+    """On other links than the four, GCC's p95 is divided by ours, and our frame rate by Salsify's."""
 
     def made(sender: str, p95: float, ssim: float, fps: float, seed: int) -> Session:
         return Session("lte", sender, "x", seed, {"delay_p95_ms": p95, "ssim_p50_db": ssim, "fps": fps}, {})
@@ -206,7 +206,7 @@ def test_bars_of_traces_are_ratios() -> None:
 
 
 def test_evaluate_writes_a_page_and_the_document_of_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``results.json`` is what ``--json`` prints; 3 s of GCC's start miss the bars of a session, which is exit 1."""
+    """``results.json`` equals the output of ``--json``; the first 3 s of GCC miss the bounds, so the exit code is 1."""
     words = ["video", "evaluate", "fixed", "--duration", "3s", "--seeds", "1", "--out", str(tmp_path), "--json"]
     assert main(words) == 1
     printed = json.loads(capsys.readouterr().out)

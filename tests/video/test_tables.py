@@ -1,4 +1,4 @@
-"""Tables of encoders: what is read, what is refused, what they say about codecs; and measuring them."""
+"""Encoder tables: valid and invalid files, properties of the codecs, and their measurement."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ def test_shipped_tables(name: str) -> None:
     text = shipped.by_name("encoders")[name].read_text()
     assert len(text) <= 60_000
     assert table.text == text
-    # Finer quantisers cost more and look better, at every age of the reference; so does a younger reference.
+    # Finer quantizers need more bytes and have higher SSIM at every age of the reference; a younger reference needs
+    # fewer bytes.
     assert (np.diff(table.sizes.mean(axis=2), axis=1) < 0).all()
     assert (np.diff(table.ssim.mean(axis=2), axis=1) < 0).all()
     assert (np.diff(table.sizes[:, :5].mean(axis=(1, 2))) > 0).all()
-    # The older a frozen picture, the less like the scene.
+    # The older a frozen picture is, the lower is its similarity.
     assert table.frozen[0].mean() > table.frozen[5].mean() > table.frozen[11].mean()
 
 

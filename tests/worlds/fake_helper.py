@@ -1,4 +1,4 @@
-"""Stands in for ``fairweir-kernel`` to test its failures: the first parameter of flow 0 selects its behaviour."""
+"""A substitute for ``fairweir-kernel`` that fails on request: the first parameter of flow 0 selects its behavior."""
 
 from __future__ import annotations
 

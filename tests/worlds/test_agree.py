@@ -1,4 +1,4 @@
-"""Agreement of the worlds: criteria, and the treatment of runs that are late or fail."""
+"""Agreement of the worlds: criteria, and the handling of runs that are late or fail."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_chance_that_the_seeds_show_is_no_disagreement_and_is_reported() -> None
     by_chance = compare("bbr", "s", sims, [summary([9.0], [40.0])])
     assert by_chance.standing is Standing.AGREES
     assert by_chance.only_by_seeds
-    # Student's t with two degrees of freedom: 4.30 deviations of 2, by sqrt(1 + 1/3).
+    # Student's t with two degrees of freedom: 4.30 deviations of 2, times sqrt(1 + 1/3).
     assert prediction_half_width([4.0, 6.0, 8.0], 1) == pytest.approx(4.303 * 2 * (4 / 3) ** 0.5, rel=1e-3)
     assert compare("bbr", "s", sims, [summary([16.1], [40.0])]).standing is Standing.DIFFERS
     assert prediction_half_width([4.0], 1) == 0.0
@@ -113,7 +113,7 @@ def test_hosts_stall_together_once_a_second_and_ideal_ones_never() -> None:
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let the simulator stand in for the kernel; scenarios named so are late, fail, or get another flow's share."""
+    """Replace the kernel by the simulator; the scenario's name selects runs that are late, fail or swap shares."""
     played: list[str] = []
 
     def play(task: Task) -> Summary:
@@ -152,7 +152,7 @@ def test_a_matrix_counts_only_what_was_judged(
     kernel: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = matrix(tmp_path, "same", "differs", "late", "fails")
-    # Late runs are played twice.
+    # Late runs are run twice.
     assert len(kernel) == 10
     assert [found.count(standing) for standing in Standing] == [2, 2, 2, 2]
     assert (found.share, found.holds) == (0.5, False)
@@ -174,7 +174,7 @@ def test_finished_runs_are_not_repeated_but_late_and_failed_ones_are(kernel: lis
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two scenarios that agree in a folder."""
+    """Return a folder with two scenarios that agree."""
     for i, name in enumerate(("one", "same")):
         scenario = dumbbell("reno", rate=f"{12 + i}Mbps", rtprop="10ms", duration="4s", warmup="1s", name=name)
         (tmp_path / f"{name}.toml").write_text(scenario.to_toml())

@@ -185,7 +185,7 @@ def test_a_computed_figure_from_name_to_verdict(tmp_path: Path, capsys: pytest.C
     assert document["counts"] == {"holds": len(document["findings"]), "fails": 0, "unknown": 0, "unexplained": 0}
     assert {finding["world"] for finding in document["findings"]} == {"computed"}
     assert (tmp_path / "drawn" / "thesis-7.12.png").stat().st_size > 10_000
-    # There is nothing of it to play on the kernel.
+    # No case of the experiment runs on the kernel.
     assert main([*words, "--on", "kernel"]) == 2
 
 
@@ -299,7 +299,7 @@ def test_the_whole_interval_decides() -> None:
     outcome, value = verdict([2.1, 1.9, 2.0], within=0.2, published=2.0)
     assert outcome is Outcome.HOLDS
     assert value == pytest.approx(0.999, abs=1e-3)
-    # A single run has no interval: its value decides.
+    # A single run has no interval, so its value determines the outcome.
     assert verdict([1.9], at_most=2.0) == (Outcome.HOLDS, 1.9)
 
 

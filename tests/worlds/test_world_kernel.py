@@ -23,7 +23,7 @@ FAKE = Path(__file__).with_name("fake_helper.py")
 
 @pytest.fixture(autouse=True)
 def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a helper that acts by the scenario, and pretend to be root."""
+    """Install a helper whose behavior the scenario selects, and simulate root."""
     program = tmp_path / "helper"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE} "$@"\n')
     program.chmod(0o755)

@@ -1,8 +1,8 @@
 """Coverage of all figures, tables and theorems of the papers: read and validate ``index.toml``.
 
 A row contains the commands that reproduce the item (``fairweir prove frcc``), or the reason why nothing reproduces it.
-Experiments and computed entries name the items that they reproduce. The verdict of such an item is ``runs``, whatever
-its row contains.
+Experiments and computed entries name the items that they reproduce. The verdict of such an item is ``runs``, regardless
+of its row.
 """
 
 from __future__ import annotations
