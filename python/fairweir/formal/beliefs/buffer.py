@@ -1,9 +1,9 @@
-"""Bounds on the buffer: beta_L and beta_U, bytes in C R (thesis section 4.1.1 names beta_L, without a formula).
+"""Bounds on the buffer's size: beta_L and beta_U, in C R (thesis section 4.1.1 names beta_L, without a formula).
 
-Losses are known after R, so the data that waited R ago, q = A - L - S, is known now. Of it at most beta waits for
-capacity and at most C D for the jitter: beta >= q - C_U D. A byte that waited for qdel_L at the bottleneck had C qdel_L
-before it: beta >= C_L qdel_L. Where bytes were lost the buffer was full: beta <= q. Without jitter both meet at the
-first loss.
+Losses are known after R, so the data that waited R ago, q = A - L - S, are known now. Of these data, at most beta wait
+in the buffer and at most C D because of jitter, so beta >= q - C_U D. A byte that waited for qdel_L at the bottleneck
+had C qdel_L of data before it, so beta >= C_L qdel_L. When bytes are lost, the buffer is full, so beta <= q. Without
+jitter both bounds are equal after the first loss.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) ->
 
 
 def known_queue(system: System, t: int, flow: int = 0) -> z3.ArithRef:
-    """Return A - L - S of R ago, which is known at t >= R: L(t - R) is Ld(t).
+    """Return A - L - S one R before t. It is known at t >= R, because L(t - R) = Ld(t).
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def known_queue(system: System, t: int, flow: int = 0) -> z3.ArithRef:
 
 
 def shows_overflow(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether the loss of a step of the trace becomes known at t; the times of older losses are unknown.
+    """Return whether a loss in a step of the trace becomes known at t; the times of losses before the trace are
+    unknown.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def shows_overflow(system: System, t: int, flow: int = 0) -> Bit:
 
 
 def _held(system: System, flow: int, t: int) -> list[Sample]:
-    """Return a lower bound on the buffer's content, from the delay at t and from the queue of R ago."""
+    """Return samples of lower bounds on beta: from the delay at t, and from the queue one R ago."""
     own, grid = system.flows[flow], system.grid
     out: list[Sample] = [
         (own.delay[t][k], own.beliefs["C_L"][t] * ((k - grid.d_steps) * grid.step))

@@ -1,9 +1,9 @@
-"""Beliefs of a sender that knows its link to be CBR-delay: C_L_lambda and q_U (thesis section 4.2.2.1).
+"""Beliefs of a sender that assumes a CBR-delay link: C_L_lambda and q_U (thesis section 4.2.2.1).
 
 Data sent in an interval of length T* = R without delays above D or losses is at most C T* + C D and C T* + beta
-(equations 4.2.2, 4.2.3): the thesis divides by T* + D, which is 2, and probes at twice the bound. In the published code
-a grid shows a delay to one step only, divides by T* + D + 1 step, which is 3, and so probes at three times it.
-docs/formal/models.md has the results for each.
+(equations 4.2.2, 4.2.3). The thesis divides by T* + D = 2 R and probes at twice the bound. The published code knows
+delays only to one step, divides by T* + D + 1 step = 3 R, and probes at three times the bound. docs/formal/models.md
+has the results for both.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ LARGEST_FALL = Fraction(1, 2)
 
 @words_for_enums
 def reach(grid: Grid, resolution: Resolution) -> Fraction:
-    """Return T* + D, or a step more, in R: a quiet T* has room for C_L_lambda times this, and a probe exceeds it.
+    """Return T* + D, or one step more, in R. C_L_lambda times this is certain to fit into T*; a probe sends more.
 
     Parameters
     ----------
     grid : Grid
-    resolution : Resolution, of the flow's delays; a step more if they are known to one step only
+    resolution : Resolution of the flow's delays; if they are known to one step, the result is one step more
     """
     return 1 + grid.jitter + (grid.step if resolution is Resolution.STEP else 0)
 
@@ -60,8 +60,8 @@ def attach(
     system : System
     flow : int, its index; it sends by rate
     start : Start, what the bounds may be at t = 0
-    expiry : Expiry, when they are recomputed at the last point
-    resolution : Resolution, of the flow's delays
+    expiry : Expiry, when the beliefs are recomputed at the last point
+    resolution : Resolution of the flow's delays
     """
     needs_rate(system.flows[flow].sender)
     stem = flow if len(system.flows) > 1 else None
@@ -97,7 +97,7 @@ def attach(
 
 
 def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether C and beta are among those that C_L_lambda(t) allows.
+    """Return whether C_L_lambda(t) admits C and beta.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def consistent_queue(system: System, t: int, flow: int = 0) -> Bit:
 
 
 def _quiet_steps(system: System, flow: int) -> list[Bit]:
-    """Return per point whether the step before it showed neither a delay above the jitter of the bound nor a loss."""
+    """Return, for each point, whether the step before it showed no loss and no delay above the bound's jitter."""
     own = system.flows[flow]
     blur = 1 if own.attached["cbr-delay"].resolution is Resolution.STEP else 0
     long = system.grid.d_steps + blur + 1
@@ -133,10 +133,10 @@ def _quiet_steps(system: System, flow: int) -> list[Bit]:
 
 
 def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction) -> list[Sample]:
-    """Return the intervals that end by t minus its delay, with the condition under which each counts, and its rate.
+    """Return samples of the rate bound: for each interval that ends by t minus its delay, its condition and its rate.
 
-    All losses in the interval must be known, which takes R. With one step per R they are also known at its end itself:
-    if all data sent by then is served, the queue is empty, and no data was lost in that step.
+    All losses in the interval must be known, which takes R. With one step per R, they are already known at the
+    interval's end if all data sent by then are served: the queue is empty, so no data were lost in that step.
     """
     own, length = system.flows[flow], system.grid.r_steps
     out = []
@@ -162,7 +162,8 @@ def _is_queue_bound(system: System, flow: int, t: int) -> list[z3.BoolRef]:
 def _ends(system: System, flow: int, room: Fraction) -> Bit:
     """Return whether C_L_lambda times out at the last point.
 
-    Reasons: a large loss; a probe, then two quiet R and more than 2 alpha still in flight; probes fewer than 3 R apart.
+    The reasons are a large loss; a probe followed by two R without a probe and an inflight above 2 alpha; or probes
+    less than 3 R apart.
     """
     own, grid = system.flows[flow], system.grid
     last, spacing = grid.last, 3 * grid.r_steps
@@ -192,7 +193,7 @@ def contradicted(system: System, flow: int = 0) -> Bit:
 
     Raises
     ------
-    ConfigError : the grid has other steps than of R = D
+    ConfigError : the steps of the grid are not R = D
     """
     own, grid = system.flows[flow], system.grid
     if (grid.r_steps, grid.d_steps) != (1, 1):
@@ -210,7 +211,7 @@ def contradicted(system: System, flow: int = 0) -> Bit:
 
 
 class CbrDelay(Family):
-    """A lower bound on a constant rate, and an upper one on its queue: C_L_lambda and q_U."""
+    """A lower bound on a constant link rate, and an upper bound on the queue: C_L_lambda and q_U."""
 
     name = "cbr-delay"
     names = ("C_L_lambda", "q_U")
@@ -230,25 +231,25 @@ class CbrDelay(Family):
         return model.has_constant_rate
 
     def consistent(self, system: System, t: int, flow: int = 0) -> list[Bit]:
-        """Return the conditions that C, beta and the bottleneck's queue are among those that the bounds admit."""
+        """Return the conditions under which the bounds admit C, beta and the bottleneck's queue."""
         return [consistent_rate(system, t, flow), consistent_queue(system, t, flow)]
 
     def may_end(self, system: System) -> list[Bit]:
-        """Return the conditions that the last bounds are possible ones."""
+        """Return the conditions under which the bounds at the last point are possible."""
         own, last = system.flows[0].beliefs, system.grid.last
         return [own["C_L_lambda"][last] >= system.alpha, own["q_U"][last] >= 0]
 
     def gains(self, system: System) -> Bit:
-        """Return whether the bound on the rate is higher than at first."""
+        """Return whether C_L_lambda is higher at the last point than at the first."""
         lower = system.flows[0].beliefs["C_L_lambda"]
         return lower[system.grid.last] > lower[0]
 
     def loses_nothing(self, system: System) -> Bit:
-        """Return whether it is not lower."""
+        """Return whether C_L_lambda is at the last point at least its first value."""
         lower = system.flows[0].beliefs["C_L_lambda"]
         return lower[system.grid.last] >= lower[0]
 
     def unless_stale(self, system: System, claim: Bit, harmless: Bit, improves: Bit) -> Bit:
-        """Require that a bound above C falls, becomes invalid, or does no harm."""
+        """Return the condition that C_L_lambda, if it is above C, falls, becomes invalid, or violates no objective."""
         lower, last = system.flows[0].beliefs["C_L_lambda"], system.grid.last
         return z3.If(lower[0] > 1, z3.Or(lower[last] < lower[0], lower[last] < system.alpha, harmless), claim)

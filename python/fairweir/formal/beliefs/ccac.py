@@ -1,7 +1,7 @@
 """Bounds on the link rate from acknowledgements: C_L and C_U (equation 4.1.2, section A.2.2).
 
-Sound on every model whose service stays within D of a rate-C server. C_U needs intervals over which the link was
-certainly busy: delays above D, or losses.
+The bounds are sound on every model whose service stays within D of a server of rate C. C_U needs intervals in which the
+link was certainly busy, as delays above D or losses show.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def consistent_rates(lower: z3.ArithRef, upper: z3.ArithRef) -> Bit:
 
 
 def busy_steps(system: System, flow: int) -> list[Bit]:
-    """Return per point whether the flow sees that the link was busy in the step before it.
+    """Return, for each point, whether the flow observes that the link was busy in the step before the point.
 
-    I.e. a delay above D (and the flow always sends), or a loss. An ideal link's sender knows of a loss at once.
+    A delay above D (of a flow that always sends) or a loss shows it. On an ideal link, senders know of a loss at once.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def busy_steps(system: System, flow: int) -> list[Bit]:
 
 
 def busy_runs(system: System, flow: int) -> list[list[Bit]]:
-    """Return per point t and s < t whether all steps from s to t were busy.
+    """Return, for each t and s < t, whether all steps from s to t were busy.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _is_upper(
 
 
 def _time_outs(system: System, flow: int, kept_lower: z3.ArithRef, kept_upper: z3.ArithRef) -> list[z3.BoolRef]:
-    """Define the bounds at the last point: the previous ones, or from the trace alone (published code)."""
+    """Define the bounds at the last point: unchanged, or computed from this trace only (published code)."""
     lower, upper = system.flows[flow].beliefs["C_L"], system.flows[flow].beliefs["C_U"]
     last = system.grid.last
     near = kept_upper <= FAR_APART * kept_lower
@@ -140,7 +140,7 @@ def _fresh_lower(system: System, flow: int) -> list[z3.ArithRef]:
 
 
 def consistent(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether the network is among those that the flow believes possible at t."""
+    """Return whether the flow's beliefs at t admit the network."""
     own: dict[str, Curve] = system.flows[flow].beliefs
     return consistent_rates(own["C_L"][t], own["C_U"][t])
 
@@ -169,15 +169,17 @@ class Ccac(Family):
         return [consistent(system, t, flow)]
 
     def gains(self, system: System) -> Bit:
-        """Return whether the bounds are nearer to each other than at first."""
+        """Return whether C_U - C_L is smaller at the last point than at the first."""
         return _width(system, system.grid.last) < _width(system, 0)
 
     def loses_nothing(self, system: System) -> Bit:
-        """Return whether they are at most as far apart."""
+        """Return whether C_U - C_L is at the last point at most its first value."""
         return _width(system, system.grid.last) <= _width(system, 0)
 
     def unless_stale(self, system: System, claim: Bit, harmless: Bit, improves: Bit) -> Bit:
-        """Require that a bound on the wrong side of C moves towards it, becomes invalid, or does no harm."""
+        """Return the condition that a bound on the wrong side of C moves towards C, becomes invalid, or violates no
+        objective.
+        """
         own, last = system.flows[0].beliefs, system.grid.last
         lower, upper = own["C_L"], own["C_U"]
         excuses = z3.Or(lower[last] > upper[last], harmless, improves)

@@ -1,4 +1,4 @@
-"""The verifier's choices for a flow's beliefs at the start of a trace, and their time-outs at the end."""
+"""Options for a flow's beliefs: their values at the start of a trace, and their time-outs at the end."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ class Start(StrEnum):
     """Beliefs at t = 0."""
 
     CONSISTENT = "consistent"
-    """The network is among those the flow believes possible."""
+    """The beliefs admit the network."""
     ANY = "any"
     """They may be stale: the link has changed since (thesis section 4.1.1.2)."""
 
@@ -23,27 +23,28 @@ class Expiry(StrEnum):
     NEVER = "never"
     """Beliefs only ever shrink."""
     AT_END = "at-end"
-    """At the last point beliefs are recomputed from the trace alone where the rules of time-outs say so."""
+    """At the last point, beliefs that time out are recomputed from this trace only."""
     ON_CONTRADICTION = "on-contradiction"
-    """The same, if and only if the trace shows that no link is left; ours, for the CBR-delay family."""
+    """Beliefs time out only if the trace contradicts them; fairweir's rule, for the CBR-delay family."""
 
 
 class Resolution(StrEnum):
     """Resolution of a CBR-delay flow's delays."""
 
     STEP = "step"
-    """To one step, as sample points show them: the bound is for a jitter of D + 1 step (published code)."""
+    """Delays are known to one step, as sample points show them: the bound assumes a jitter of D + 1 step (published
+    code)."""
     EXACT = "byte"
-    """To the byte: the bound is for a jitter of D (thesis, equation 4.2.2)."""
+    """Delays are known for each byte: the bound assumes a jitter of D (thesis, equation 4.2.2)."""
 
 
 @words_for_enums
 def needs_rate(sender: Sender) -> None:
-    """Raise an error for a sender that may pause: then a delay or loss does not imply that the link was busy.
+    """Reject a sender that may pause, because a delay or a loss then does not imply that the link was busy.
 
     Raises
     ------
-    ConfigError : its arrivals are bounded by a window
+    ConfigError : a window limits the sender
     """
     if sender is not Sender.RATE:
         raise ConfigError(
@@ -55,7 +56,7 @@ def needs_rate(sender: Sender) -> None:
 
 @dataclass(frozen=True)
 class Terms:
-    """How a family was attached to a flow."""
+    """The options with which a family is attached to a flow."""
 
     start: Start = Start.CONSISTENT
     expiry: Expiry = Expiry.NEVER

@@ -1,4 +1,4 @@
-"""A family of beliefs for solvers: how it is attached to a flow, where it is sound, what it claims."""
+"""A family of beliefs for solvers: its encoding, its claims, and the models on which they are sound."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from fairweir.formal.models.model import Model
 
 
-#: Beliefs admit the network at first and never time out.
+#: Beliefs admit the network at t = 0 and never time out.
 USUAL = Terms()
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Terms under which a family's bounds are checked, and their words in the name of the check."""
+    """Terms under which a family's bounds are checked, and the text for them in the check's name."""
 
     terms: Terms = USUAL
     words: str = ""
@@ -39,10 +39,10 @@ class Family(ABC):
     Attributes
     ----------
     name : str
-    names : its beliefs, in ``flow.beliefs``
-    needs : families that must be attached before
-    variants : under which its bounds are checked
-    claims : for each bound, in words, that it admits the network at a point
+    names : names of the family's beliefs in ``flow.beliefs``
+    needs : families that must be attached before this one
+    variants : terms under which the bounds are checked
+    claims : for each bound, by its text, a function that returns whether it admits the network at a point
     """
 
     name: str
@@ -78,7 +78,7 @@ class Family(ABC):
 
     @abstractmethod
     def consistent(self, system: System, t: int, flow: int = 0) -> list[Bit]:
-        """Return the conditions that the beliefs admit the network at t.
+        """Return the conditions under which the beliefs admit the network at t.
 
         Parameters
         ----------
@@ -92,20 +92,20 @@ class Family(ABC):
         return []
 
     def gains(self, system: System) -> Bit:
-        """Return whether flow 0 believes fewer networks possible at the last point than at first."""
+        """Return whether flow 0's beliefs admit fewer networks at the last point than at the first."""
         return z3.BoolVal(False)
 
     def loses_nothing(self, system: System) -> Bit:
-        """Return whether flow 0 believes no more networks possible at the last point than at first."""
+        """Return whether flow 0's beliefs admit at most as many networks at the last point as at the first."""
         return z3.BoolVal(True)
 
     def unless_stale(self, system: System, claim: Bit, harmless: Bit, improves: Bit) -> Bit:
-        """Return the synthesis invariant where the first values may be stale.
+        """Return the synthesis invariant for beliefs that may be stale at t = 0.
 
         Parameters
         ----------
-        claim : the invariant for values that are not
-        harmless : all objectives hold
-        improves : fewer networks are believed possible than at first
+        claim : the invariant for beliefs that are not stale
+        harmless : whether all objectives hold
+        improves : whether the beliefs shrink
         """
         return claim

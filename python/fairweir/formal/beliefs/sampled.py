@@ -1,8 +1,8 @@
-"""Whether proofs at points R apart hold for a finer grid: beliefs of R-sampled traces of a finer grid.
+"""Checks whether beliefs stay sound if a flow samples a finer grid once per R.
 
-A link that is resolved to half or a quarter of R can waste capacity, lose bytes and drain within an R in ways that no
-trace of the coarse grid shows; a flow that reads its beliefs once per R sees every second or fourth point. Each bound
-claims that its beliefs then still admit the network.
+On a grid with steps of R/2 or R/4, a link can waste capacity, lose bytes and drain within one R in ways that no trace
+of the coarse grid shows. A flow that reads its beliefs once per R observes every second or fourth point. Each bound
+claims that the beliefs still admit the network.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Bit, Curve, System
 from fairweir.formal.models import MODELS
 
-#: Buffers known to distinguish cases: no losses, rare ones, frequent ones.
+#: Buffers without losses, with rare losses and with frequent losses.
 BUFFERS = (Buffer.INFINITE, Buffer.LARGE, Buffer.ARBITRARY)
 
 

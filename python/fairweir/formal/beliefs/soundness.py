@@ -1,8 +1,7 @@
-"""Soundness of beliefs: for every bound the question "does a trace of the model violate it?", and controls that must
-fail.
+"""Soundness of beliefs: for each bound, the question whether a trace of the model violates it.
 
-As in the thesis (sections 4.1.1.1 and A.2): the flow sends arbitrarily, its beliefs admit the network at first, and the
-claim is that they still do at the last point.
+As in the thesis (sections 4.1.1.1 and A.2), the flow sends arbitrarily, and its beliefs admit the network at t = 0. The
+claim is that they still admit it at the last point. Controls are claims that must be refuted.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def bounds_of(name: str, grid: Grid) -> Iterator[Bound]:
 
 
 def controls(grid: Grid) -> Iterator[Bound]:
-    """Yield bounds that are a little too strong, or claimed where they do not hold; each must be refuted."""
+    """Yield controls: bounds that are slightly too strong, or claimed for a model on which they do not hold."""
     last, step, jitter = grid.last, grid.step, grid.d_steps
 
     def control(name: str, claim: str, system: System, holds: Bit) -> Bound:

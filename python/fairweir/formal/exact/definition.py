@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Definition(ABC):
-    """The behavior of a link for the bytes that its queue accepts. Losses, delays and the order of flows follow from it.
+    """The behavior of a link for bytes that its queue accepts. Losses, delays and the order of flows follow from it.
 
     Attributes
     ----------

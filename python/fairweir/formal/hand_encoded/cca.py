@@ -1,4 +1,4 @@
-"""Interface of a hand-encoded congestion control algorithm: constraints for solvers, and the same by definition."""
+"""Interface of a hand-encoded congestion control algorithm: constraints for solvers, and an independent definition."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ class HandEncodedCca(Protocol):
         """Constraint on its arrivals."""
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Bind a flow's window or rate from t = R on, add that to the system, and give it.
+        """Add the constraints on a flow's window or rate from t = R on to the system, and return them.
 
-        Its state becomes columns of ``flow.beliefs``; at the start it is any that some past may lead to.
+        The algorithm's state becomes columns of ``flow.beliefs``. Its initial state is any state that some past may
+        lead to.
 
         Parameters
         ----------
@@ -75,7 +76,7 @@ def remember(system: System, flow: int, *names: str) -> list[Curve]:
 
 
 def bind(system: System, flow: int, cca: HandEncodedCca, constraints: list[z3.BoolRef]) -> list[z3.BoolRef]:
-    """Add an algorithm's constraints to the system, and give them.
+    """Add an algorithm's constraints to the system, and return them.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def bind(system: System, flow: int, cca: HandEncodedCca, constraints: list[z3.Bo
 
 
 def need_whole_steps(system: System, name: str, jitter: int | None = None) -> None:
-    """Refuse grids that an encoding does not exist for.
+    """Reject grids for which there is no encoding.
 
     Parameters
     ----------

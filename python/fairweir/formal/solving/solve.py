@@ -49,11 +49,11 @@ class ProofOutcome(StrEnum):
     REFUTED = "refuted"
     UNKNOWN = "unknown"
     VACUOUS = "vacuous"
-    """It holds, but is empty: no sender can violate it, or the assumptions contradict each other."""
+    """The claim holds trivially: no sender can violate it, or the assumptions contradict each other."""
 
     @property
     def verdict(self) -> Outcome:
-        """Of the claim; one that is empty says nothing."""
+        """The verdict on the claim; a vacuous claim gives unknown."""
         return {"proved": Outcome.HOLDS, "refuted": Outcome.FAILS}.get(self.value, Outcome.UNKNOWN)
 
 
@@ -102,11 +102,11 @@ class Answer:
     ----------
     outcome : ProofOutcome
     values : dict from constant to exact value, of a refutation; else empty
-    solver : str, who answered, with version
-    cpu_s : float, CPU seconds of all solvers together, control included
-    reason : str, why it is unknown or vacuous; or a problem besides an answer, such as a solver that was killed
-    fingerprint : str, of the question's text
-    control_cpu_s : float, the part that the controls took
+    solver : str, name and version of the solver that answered
+    cpu_s : float, CPU seconds of all solvers together, including the controls
+    reason : str, why the claim is unknown or vacuous, or a problem in addition to an answer, such as a killed solver
+    fingerprint : str, fingerprint of the question's text
+    control_cpu_s : float, CPU seconds of the controls
     """
 
     outcome: ProofOutcome

@@ -136,7 +136,7 @@ def version(solver: SolverName) -> str:
 
 @dataclass
 class _Runner:
-    """A solver at work on a file, its answer going to another."""
+    """A solver's process, which reads a query file and writes its answer to another file."""
 
     solver: SolverName
     query: Path
@@ -165,13 +165,13 @@ class _Runner:
         return self.query.with_suffix(f".{self.solver}.out")
 
     def stop(self) -> Reply:
-        """End it, if it has not ended, and return its output and cost."""
+        """End the process if it is still running, and return its output and cost."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         return self.collect(is_stopped=True)
 
     def collect(self, *, is_stopped: bool = False) -> Reply:
-        """Return its output and cost."""
+        """Return the output and the cost of the process."""
         _, status, usage = os.wait4(self.process.pid, 0)
         os.close(self.pidfd)
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -203,9 +203,9 @@ class Race(StrEnum):
     """When a race ends."""
 
     FIRST = "first"
-    """The first answer ends it."""
+    """The first answer ends the race."""
     ALL = "all"
-    """Everyone finishes or runs out of budget, and answers are compared."""
+    """All solvers finish or exhaust their budgets, and their answers are compared."""
 
 
 @words_for_enums

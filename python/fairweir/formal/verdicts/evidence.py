@@ -1,4 +1,4 @@
-"""Evidence stored for a verdict: the question, the trace, its scenario, the run, a figure; and how packets agree.
+"""Evidence for a verdict: the question, the trace, its scenario, the run in packets, and a figure.
 
 Files in the folder of a case::
 
@@ -101,7 +101,7 @@ class Evidence:
     unplayed: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON holds it; exact numbers as "p/q"."""
+        """Return the evidence as a JSON document; exact numbers have the form "p/q"."""
         found, case = self.found, self.found.case
         document: dict[str, Any] = {
             "cca": case.subject.name,
@@ -146,9 +146,9 @@ class Evidence:
 
 
 def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int | None = None) -> Evidence:
-    """Run a refutation, certify a proof.
+    """Run a refutation in packets, or certify a proof.
 
-    A proof without certificate remains a proof; the evidence has the reason.
+    If no certificate is found, the proof remains valid, and the evidence has the reason.
 
     Parameters
     ----------

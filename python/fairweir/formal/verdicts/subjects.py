@@ -1,4 +1,4 @@
-"""The subject of a question: a CCA as constraints on a flow of a system, and as judge of its traces."""
+"""The subject of a question: a CCA, as constraints on a flow, and as a definition that judges traces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Subject:
     ----------
     name, summary : str
     sender : constraint on its arrivals
-    encode : makes a flow of a system behave so, beliefs included
+    encode : adds the CCA's constraints, including its beliefs, to a flow of a system
     violations : returns where a flow of a trace does not behave as the CCA, by definition and without the encoding
     assumes : str, assumptions on its state at the start of a trace
     """

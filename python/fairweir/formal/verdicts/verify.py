@@ -1,8 +1,8 @@
 """From a CCA, a model and a claim to a verdict with its evidence (``fairweir verify``).
 
-A refutation is a trace: it is judged again by :mod:`fairweir.formal.exact`, which shares nothing with the encoding, and
-then run packet by packet in the simulator (:mod:`fairweir.formal.replay.packets`). If the claim can be violated by a
-margin, such a trace is shown, so that the packet size does not obscure the violation.
+A refutation is a trace. :mod:`fairweir.formal.exact`, which shares no code with the encoding, judges it again, and the
+simulator then runs it packet by packet (:mod:`fairweir.formal.replay.packets`). If some trace violates the claim by a
+margin, that trace is shown, so that the packet size does not obscure the violation.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from fairweir.formal.solving.solve import Answer, ProofOutcome, Question, Vacuou
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Race, SolverName
 from fairweir.formal.verdicts.subjects import Subject
 
-#: By which parts of its bound a claim is tried to be broken, the largest first.
+#: Margins, as fractions of the bound, by which a trace should violate the claim; tried in this order.
 MARGINS = (Fraction(1, 2), Fraction(1, 5), Fraction(1, 20))
-#: CPU seconds for each such trial: the claim is refuted already.
+#: CPU seconds for each margin; the claim is already refuted.
 MARGIN_BUDGET_S = 10.0
 
 
