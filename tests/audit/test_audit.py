@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ def test_a_cca_that_misbehaves_fails_its_exhibits_and_the_rest_continues(
 def test_a_cca_that_loops_is_given_up(python_cca: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairweir.audit.runner.CALIBRATION_TIMEOUT_S", 1.0)
     quick = battery.BUDGETS[Depth.QUICK]
-    impatient = battery.Budget(quick.seeds, quick.refine_to, quick.refine_packets, quick.patience, timeout_s=1.0)
+    impatient = dataclasses.replace(quick, timeout_s=1.0)
     monkeypatch.setattr("fairweir.audit.runner.BUDGETS", {**battery.BUDGETS, Depth.QUICK: impatient})
     results = run_audit([f"{python_cca}:Loops"], depth=Depth.QUICK, only=ONE_EXHIBIT)
     (family,) = results.ccas[0].families

@@ -1,10 +1,19 @@
-"""Compare an audit with a baseline: what worsened and what improved beyond its interval."""
+"""Baselines: audits stored by name, and the comparison with an audit that has no runs to confirm differences.
+
+A baseline written by ``audit --save-baseline`` has runs with new seeds at every point, and an audit is compared with it
+as with any reference (`fairweir.audit.relative`). Any other ``results.json`` has only claims with intervals; then
+`compare` lists what worsened and what improved beyond its interval.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fairweir.audit.results import Change, Comparison, Estimate
+from fairweir.documents.filenames import slug
+from fairweir.documents.results import RESULTS
+from fairweir.errors import ConfigError
 from fairweir.judging.outcome import Direction, Outcome
 
 if TYPE_CHECKING:
@@ -18,6 +27,58 @@ RESOLUTION = 0.02
 Deterministic exhibits have intervals of zero width; without this tolerance, a change in the third digit would count
 as a regression.
 """
+
+
+FOLDER = RESULTS / "baselines"
+
+
+def baseline_file(name: str) -> Path:
+    """Return the file of the baseline called `name`.
+
+    Raises
+    ------
+    ConfigError : characters that a file's name should not have
+    """
+    if not name or slug(name) != name or name.startswith("."):
+        raise ConfigError(
+            f"not a name for a baseline: `{name}`",
+            key="--save-baseline",
+            hint="use letters, digits and .-_ such as `main` or `v1.2`",
+        )
+    return FOLDER / f"{name}.json"
+
+
+def find_baseline(name: str) -> Path:
+    """Return the file that ``--baseline`` names: a stored baseline, or a path.
+
+    Raises
+    ------
+    ConfigError : neither exists
+    """
+    path = Path(name)
+    if path.suffix == ".json" or len(path.parts) != 1 or path.is_file():
+        return path
+    stored = baseline_file(name)
+    if not stored.is_file():
+        known = sorted(file.stem for file in FOLDER.glob("*.json"))
+        hint = f"{FOLDER} has {', '.join(known)}" if known else f"store one with `audit CCA --save-baseline {name}`"
+        raise ConfigError(f"no baseline called `{name}`", key="--baseline", hint=hint)
+    return stored
+
+
+def save_baseline_file(results: AuditResults, path: Path) -> None:
+    """Store an audit as a baseline, without time series."""
+    ccas = [
+        cca.model_copy(
+            update={
+                "families": [family.model_copy(update={"traces": []}) for family in cca.families],
+                "hunt_trace": None,
+            }
+        )
+        for cca in results.ccas
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    results.model_copy(update={"ccas": ccas, "relative": [], "comparison": None}).save(path)
 
 
 def compare(baseline: AuditResults, results: AuditResults, source: str = "") -> Comparison:

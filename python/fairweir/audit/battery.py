@@ -23,6 +23,7 @@ class Budget:
     seeds : runs of each point
     refine_to : total runs of each point that is undecided after `seeds` runs
     refine_packets : maximum data packets of the additional runs, times the number of CCAs
+    new_seeds : runs that confirm a difference from a reference
     patience : factor by which all durations of scenarios are multiplied
     timeout_s : s; maximum real time of a run
     """
@@ -30,12 +31,17 @@ class Budget:
     seeds: int
     refine_to: int
     refine_packets: int
+    new_seeds: int
     patience: float
     timeout_s: float
 
 
 BUDGETS: Mapping[Depth, Budget] = {
-    Depth.QUICK: Budget(seeds=3, refine_to=5, refine_packets=30_000_000, patience=0.5, timeout_s=60.0),
-    Depth.DEFAULT: Budget(seeds=3, refine_to=7, refine_packets=150_000_000, patience=1.0, timeout_s=120.0),
-    Depth.DEEP: Budget(seeds=10, refine_to=20, refine_packets=2_000_000_000, patience=2.0, timeout_s=900.0),
+    Depth.QUICK: Budget(seeds=3, refine_to=5, refine_packets=30_000_000, new_seeds=12, patience=0.5, timeout_s=60.0),
+    Depth.DEFAULT: Budget(
+        seeds=3, refine_to=7, refine_packets=150_000_000, new_seeds=12, patience=1.0, timeout_s=120.0
+    ),
+    Depth.DEEP: Budget(
+        seeds=10, refine_to=20, refine_packets=2_000_000_000, new_seeds=16, patience=2.0, timeout_s=900.0
+    ),
 }

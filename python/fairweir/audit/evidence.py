@@ -1,37 +1,68 @@
-"""Write the scenario of each failing exhibit to a file, with the command that replays it."""
+"""Scenarios as files, with the commands that replay them: of failing exhibits, and of metrics that are worse."""
 
 from __future__ import annotations
 
 import itertools
+import shlex
 from typing import TYPE_CHECKING
 
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.filenames import slug
+from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fairweir.audit.results import AuditResults, CcaResults, ClaimResult
+    from fairweir.audit.standings import Relative, Side, Standing
 
 FOLDER = "failing"
+WORSE = "worse"
 
 
 def write_evidence(results: AuditResults, out: Path) -> None:
-    """Write ``failing/<cca>-<exhibit>.toml`` for each failing exhibit, and record its path and command in `results`.
+    """Write ``failing/<cca>-<exhibit>.toml`` for every failing exhibit, and ``worse/<cca>-<metric>-candidate.toml`` and
+    ``-reference.toml`` for all that is worse than the reference; note paths and commands in `results`.
 
     Files of an earlier audit in the same directory are removed, so that all files belong to these results.
     """
-    folder = out / FOLDER
-    if folder.is_symlink():
-        folder.unlink()
-    elif folder.is_dir():
-        for old in folder.glob("*.toml"):
-            old.unlink()
+    for folder in (out / FOLDER, out / WORSE):
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.is_dir():
+            for old in folder.glob("*.toml"):
+                old.unlink()
     for cca in results.ccas:
         for exhibit in cca.exhibits:
             if exhibit.verdict is Outcome.FAILS and exhibit.scenario_toml is not None:
                 _write(cca, exhibit, out)
+    for relative in results.relative:
+        for standing in relative.of(Relation.WORSE):
+            for side, role in zip(standing.shown_by, ROLES, strict=False):
+                _write_side(relative, standing, side, role, out)
+
+
+ROLES = ("candidate", "reference")
+
+
+def _write_side(relative: Relative, standing: Standing, side: Side, role: str, out: Path) -> None:
+    if side.scenario_toml is None:
+        return
+    name = _unused(out, f"{WORSE}/{slug(relative.cca)}-{slug(standing.name)}-{role}")
+    side.scenario = name
+    side.replay = f"fairweir run {shlex.quote(str(out / name))}"
+    value = "" if side.value is None else f"\n# mean over pairs: {side.value:.4g} {standing.unit}".rstrip()
+    header = (
+        f"# {one_line(relative.cca)} is worse than {one_line(relative.reference)}: {standing.name} at {standing.at},"
+        f" {standing.change}\n# the {role}: {one_line(side.cca)}{value}\n# replay: {side.replay}\n\n"
+    )
+    write_text(out / name, header + side.scenario_toml)
+
+
+def one_line(text: str) -> str:
+    """Return a text of a user without line ends, which would end a comment."""
+    return " ".join(text.split())
 
 
 def _write(cca: CcaResults, exhibit: ClaimResult, out: Path) -> None:

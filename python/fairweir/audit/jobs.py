@@ -39,7 +39,9 @@ class Job:
 
     def scenario_dict(self) -> ScenarioDict:
         """Return the scenario as a TOML document."""
-        return FAMILIES[self.family].scenario(self.subject, self.place(), self.seed, self.patience)
+        return FAMILIES[self.family].scenario(
+            self.subject, self.place(), self.seed + self.subject.seed_shift, self.patience
+        )
 
     def scenario(self) -> Scenario:
         """Return the scenario, validated."""

@@ -22,8 +22,14 @@ Samples = Mapping[int, Mapping[int, Mapping[str, float]]]
 
 
 @words_for_enums
-def curves(family: Family, depth: Depth, cca: str, samples: Samples) -> list[Curve]:
-    """Return the curve of each metric of `family` along the axis, with the theoretical values for `cca`."""
+def curves(family: Family, depth: Depth, cca: str, samples: Samples, new: Samples | None = None) -> list[Curve]:
+    """Return the curve of each metric of `family` along the axis, with the theoretical values for `cca`.
+
+    Parameters
+    ----------
+    samples : of the runs that claims are judged by
+    new : of the runs that confirm differences from a reference
+    """
     laws = family.laws(cca)
     found = []
     for metric in family.metrics:
@@ -33,6 +39,8 @@ def curves(family: Family, depth: Depth, cca: str, samples: Samples) -> list[Cur
             at_place = samples.get(index, {})
             seeds = sorted(seed for seed, values in at_place.items() if metric.name in values)
             values = [at_place[seed][metric.name] for seed in seeds]
+            confirming = new.get(index, {}) if new else {}
+            new_seeds = sorted(seed for seed, at_seed in confirming.items() if metric.name in at_seed)
             estimate = interval(values, metric.scale) if values else None
             points.append(
                 Point(
@@ -43,6 +51,8 @@ def curves(family: Family, depth: Depth, cca: str, samples: Samples) -> list[Cur
                     hi=_finite(estimate.hi) if estimate else None,
                     samples=values,
                     seeds=seeds,
+                    new_samples=[confirming[seed][metric.name] for seed in new_seeds],
+                    new_seeds=new_seeds,
                     theory=law.value(place.x) if law else None,
                 )
             )

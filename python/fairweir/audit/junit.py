@@ -6,12 +6,14 @@ import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 from fairweir.documents.atomic_write import write_bytes
+from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fairweir.audit.results import AuditResults, ClaimResult, Comparison
+    from fairweir.audit.standings import Relative
 
 
 def write_junit(results: AuditResults, path: Path) -> None:
@@ -19,10 +21,13 @@ def write_junit(results: AuditResults, path: Path) -> None:
 
     A claim that fails is a failure, and an unknown claim is skipped; both have their reason. With a baseline, only a
     claim that worsened is a failure, as for the exit status; all other claims pass. A passed test case lists the
-    claim's details in its output.
+    claim's details in its output. With a reference, the test cases are the metrics of the comparison, and a failure is
+    a metric that is worse.
     """
     root = ET.Element("testsuites", name="fairweir audit")
-    for cca in results.ccas:
+    for relative in results.relative:
+        _add_relative(root, relative)
+    for cca in [] if results.relative else results.ccas:
         outcomes = [_judged(exhibit, cca.cca, results.comparison) for exhibit in cca.exhibits]
         suite = ET.SubElement(
             root,
@@ -37,6 +42,26 @@ def write_junit(results: AuditResults, path: Path) -> None:
             _add_case(suite, cca.cca, exhibit, outcome, results.comparison)
     ET.indent(root)
     write_bytes(path, ET.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def _add_relative(root: ET.Element, relative: Relative) -> None:
+    suite = ET.SubElement(
+        root,
+        "testsuite",
+        name=_printable(f"{relative.cca} against {relative.reference}"),
+        tests=str(len(relative.standings)),
+        failures=str(len(relative.of(Relation.WORSE))),
+        skipped="0",
+        errors="0",
+    )
+    for standing in relative.standings:
+        case = ET.SubElement(suite, "testcase", classname=_printable(relative.cca), name=_printable(standing.name))
+        words = f"{standing.relation}: {standing.values} ({standing.change or 'no difference'}) at {standing.at}"
+        lines = [words, standing.why, *(f"replay: {side.replay}" for side in standing.shown_by if side.replay)]
+        if standing.relation is Relation.WORSE:
+            ET.SubElement(case, "failure", message=_printable(words)).text = _printable("\n".join(lines))
+        else:
+            ET.SubElement(case, "system-out").text = _printable("\n".join(lines))
 
 
 def _judged(exhibit: ClaimResult, cca: str, comparison: Comparison | None) -> Outcome:

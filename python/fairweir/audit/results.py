@@ -10,9 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from fairweir.audit.axis import Axis
+from fairweir.audit.standings import Relative
 from fairweir.documents.atomic_write import write_text
 from fairweir.judging.outcome import Outcome, Threshold, combine
 from fairweir.show import formats
@@ -35,11 +36,20 @@ class Point(_Model):
     """Mean over seeds (geometric for ratios); None if every run failed."""
     lo: float | None = None
     hi: float | None = None
-    samples: list[float] = Field(default_factory=list)
+    samples: list[FiniteFloat] = Field(default_factory=list)
     """One value per seed, in the order of `seeds`."""
     seeds: list[int] = Field(default_factory=list)
+    new_samples: list[FiniteFloat] = Field(default_factory=list)
+    """Values of the runs that confirm differences from a reference (`fairweir.audit.relative`); no claim reads them."""
+    new_seeds: list[int] = Field(default_factory=list)
     theory: float | None = None
     """Theoretical value for this CCA, if known."""
+
+    @model_validator(mode="after")
+    def _one_sample_per_seed(self) -> Point:
+        if len(self.samples) != len(self.seeds) or len(self.new_samples) != len(self.new_seeds):
+            raise ValueError("a point needs one sample per seed")
+        return self
 
 
 class Curve(_Model):
@@ -147,6 +157,10 @@ class CcaResults(_Model):
 
     cca: str
     verdict: Outcome
+    buffer: str = ""
+    """Bottleneck buffer where a family does not vary it."""
+    scenarios: dict[str, str] = Field(default_factory=dict)
+    """Family -> fingerprint of its scenarios without the CCA's name; results are comparable if it is the same."""
     exhibits: list[ClaimResult] = Field(default_factory=list)
     families: list[FamilyResult] = Field(default_factory=list)
     hunt: dict[str, Any] | None = None
@@ -245,6 +259,8 @@ class AuditResults(_Model):
     depth: str
     command: str = ""
     seeds: list[int]
+    source: str = Field(default="", exclude=True)
+    """File or name that a baseline was loaded from; not stored."""
     complete: bool = False
     """False while the audit runs and after an interruption; the document then covers the finished runs."""
     wall_s: float = 0.0
@@ -254,7 +270,17 @@ class AuditResults(_Model):
     environment: dict[str, str] = Field(default_factory=dict)
     ccas: list[CcaResults] = Field(default_factory=list)
     comparison: Comparison | None = None
-    """Comparison with the baseline, if a baseline was given."""
+    """Comparison with the baseline, if a baseline without runs that confirm differences was given."""
+    new_seeds: list[int] = Field(default_factory=list)
+    """Seeds of the runs that confirm differences from a reference."""
+    relative: list[Relative] = Field(default_factory=list)
+    """Each candidate compared with the reference, where one was given; the reference is the last of `ccas`, unless it
+    comes from a baseline."""
+
+    @property
+    def is_worse(self) -> bool:
+        """Return whether a candidate is worse than the reference in anything."""
+        return any(one.is_worse for one in self.relative)
 
     @property
     def verdict(self) -> Outcome:

@@ -7,24 +7,34 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from fairweir import _core, extras
+from fairweir.audit.axis import Axis
 from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
-from fairweir.audit.exhibits.family import Depth, Place, Subject
+from fairweir.audit.contest import Contest, scenarios_of
+from fairweir.audit.exhibits.family import OTHER_SEEDS, Depth, Place, Subject
 from fairweir.audit.exhibits.registry import CONTRACT, FAMILIES, HUNT, select
 from fairweir.audit.jobs import CALIBRATION, Job, Measured, TraceRequest, fills_buffers, measure, show, whole_path
 from fairweir.audit.judge import curves, judge, undecided
+from fairweir.audit.relative import Suspect, nearest_seed, relate, suspects, undecided_points
 from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
+from fairweir.audit.standings import Relative, Side, Standing
 from fairweir.ccas.cca_spec import AnyCca, require, text_of
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
-from fairweir.errors import CcaError, ConfigError, ControllerError
+from fairweir.errors import CcaError, ConfigError, ControllerError, FairweirError
+from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome, combine
 from fairweir.play import pool
 
+NEW_SEEDS_FROM = 10_000
+"""Seeds that confirm differences begin here, counted from the first seed."""
+SHIFT = 1_000_000
+"""Added to the seeds of one side where a CCA is compared with itself: the same seeds would have no difference."""
+FAULTLESS = FamilyResult(name="", title="", question="", setup="", axis=Axis(name=""))
 MAX_TIMEOUTS = 3
 """Maximum number of runs of one CCA that may exceed their time limit before its remaining runs are skipped.
 
@@ -55,6 +65,10 @@ class _Case:
         default_factory=lambda: defaultdict(lambda: defaultdict(dict))
     )
     faults: dict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
+    new: dict[str, dict[int, dict[int, dict[str, float]]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
+    )
+    """Samples of the runs that confirm differences."""
     traces: dict[str, list[Trace]] = field(default_factory=lambda: defaultdict(list))
     planned: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -68,11 +82,16 @@ class _Case:
 class _Conductor:
     """The state of an audit, from which its results are computed."""
 
-    def __init__(self, subjects: Sequence[Subject], depth: Depth, budget: Budget, names: Sequence[str]) -> None:
+    def __init__(
+        self, subjects: Sequence[Subject], depth: Depth, budget: Budget, names: Sequence[str], first_seed: int = 1
+    ) -> None:
         self.cases = {subject.name: _Case(subject) for subject in subjects}
         self.depth, self.budget, self.names = depth, budget, names
-        self.seeds = list(range(1, budget.seeds + 1))
+        self.seeds = list(range(first_seed, first_seed + budget.seeds))
+        self.new_seeds = [first_seed + NEW_SEEDS_FROM + i for i in range(budget.new_seeds)]
         self.runs = self.packets = 0
+        self.contest: Contest | None = None
+        self.suspected: dict[str, list[Suspect]] = {}
 
     def jobs(self) -> list[Job]:
         """Return all runs of the battery, longest first."""
@@ -115,9 +134,70 @@ class _Conductor:
                     for index in undecided(claim, metrics[claim.metric], by_metric[claim.metric])
                 }
                 for index in sorted(places):
-                    for seed in range(self.budget.seeds + 1, self.budget.refine_to + 1):
+                    for seed in range(self.seeds[-1] + 1, self.seeds[0] + self.budget.refine_to):
                         wanted[Job(case.subject, name, self.depth, index, seed, self.budget.patience)] = None
         return self._affordable(list(wanted))
+
+    def confirmations(self, *, everywhere: bool = False) -> list[Job]:
+        """Return runs with new seeds: at every point where the first seeds suggest a difference from the reference, and
+        at the cheapest of those where they could not exclude one, as many as cost what the first runs did.
+
+        Parameters
+        ----------
+        everywhere : at every point of every CCA, for a baseline
+        """
+        if everywhere:
+            return self._with_new_seeds(self.points())
+        if self.contest is None:
+            return []
+        suspected: dict[tuple[str, str, str], None] = {}
+        open_points: dict[tuple[str, str, str], None] = {}
+        for name, reference in self.contest.pairs(lambda cca: self._judged(self.cases[cca])):
+            candidate = self._judged(self.cases[name])
+            self.suspected[name] = suspects(reference, candidate)
+            sides = [side for side in (name, reference.cca) if side in self.cases]
+            suspected.update(((side, s.family, s.label), None) for s in self.suspected[name] for side in sides)
+            undecided_ones = undecided_points(reference, candidate)
+            open_points.update(((side, *point), None) for point in undecided_ones for side in sides)
+        certain = self._with_new_seeds(suspected)
+        others = self._with_new_seeds([point for point in open_points if point not in suspected])
+        return certain + self._within(others, sum(_weight(job) for job in self.jobs()))
+
+    def points(self) -> list[tuple[str, str, str]]:
+        """Return every point of every CCA that had runs: (CCA, family, label)."""
+        return [
+            (case.subject.name, name, FAMILIES[name].place(self.depth, index).label)
+            for case in self.cases.values()
+            for name, samples in case.samples.items()
+            for index in samples
+        ]
+
+    def _with_new_seeds(self, points: Iterable[tuple[str, str, str]]) -> list[Job]:
+        found = []
+        for cca, name, label in points:
+            subject, places = self.cases[cca].subject, FAMILIES[name].places[self.depth]
+            index = next(i for i, place in enumerate(places) if place.label == label)
+            if ":" in subject.cca and label in self.cases[cca].left_out[name]:
+                continue
+            found += [Job(subject, name, self.depth, index, seed, self.budget.patience) for seed in self.new_seeds]
+        for job in found:
+            self.cases[job.subject.name].planned[job.family] += 1
+        return sorted(found, key=lambda job: -job.packets())
+
+    def _within(self, jobs: list[Job], weight: float) -> list[Job]:
+        """Select the cheapest places within `weight`, each with all seeds and on both sides."""
+        places: dict[tuple[str, int], list[Job]] = defaultdict(list)
+        for job in jobs:
+            places[job.family, job.index].append(job)
+        kept: list[Job] = []
+        for group in sorted(places.values(), key=lambda group: sum(map(_weight, group))):
+            weight -= sum(map(_weight, group))
+            if weight >= 0.0:
+                kept += group
+            else:
+                for job in group:
+                    self.cases[job.subject.name].planned[job.family] -= 1
+        return sorted(kept, key=lambda job: -job.packets())
 
     def _affordable(self, jobs: list[Job]) -> list[Job]:
         """Select points within the budget.
@@ -174,7 +254,8 @@ class _Conductor:
         if outcome.ok:
             self.runs += 1
             self.packets += outcome.value.packets
-            case.samples[job.family][job.index][job.seed] = outcome.value.values
+            samples = case.new if job.seed in self.new_seeds else case.samples
+            samples[job.family][job.index][job.seed] = outcome.value.values
             if outcome.value.trace is not None:
                 case.traces[job.family].append(outcome.value.trace)
             return False
@@ -219,7 +300,49 @@ class _Conductor:
                 "system": platform.system(),
             },
             ccas=[self._judged(case) for case in self.cases.values()],
+            new_seeds=self.new_seeds if any(runs for case in self.cases.values() for runs in case.new.values()) else [],
+            relative=self._relatives(),
         )
+
+    def _relatives(self) -> list[Relative]:
+        """Return each candidate compared with the reference, with a pair of runs for each metric that is worse."""
+        if self.contest is None:
+            return []
+        comparisons = sum(map(len, self.suspected.values()))
+        found = []
+        for name, reference in self.contest.pairs(lambda cca: self._judged(self.cases[cca])):
+            candidate = self._judged(self.cases[name])
+            relative = relate(reference, candidate, self.suspected.get(name, []), comparisons)
+            relative.baseline, relative.version = self.contest.source, self.contest.version or _core.__version__
+            relative.notes = self.contest.notes()
+            for standing in relative.of(Relation.WORSE):
+                self._show(standing, reference, candidate)
+            found.append(relative)
+        return found
+
+    def _show(self, standing: Standing, reference: CcaResults, candidate: CcaResults) -> None:
+        """Add the scenarios of both sides to a metric that is worse."""
+        if standing.family not in FAMILIES:
+            return
+        seed = nearest_seed(standing, reference, candidate)
+        places = FAMILIES[standing.family].places[self.depth]
+        index = next((i for i, place in enumerate(places) if place.label == standing.at), None)
+        if index is None:
+            return
+        if seed is None:
+            faults = [f for f in (candidate.family(standing.family) or FAULTLESS).faults if f.label == standing.at]
+            seed = faults[0].seed if faults else self.seeds[0]
+        sides = (candidate.cca, standing.candidate), (reference.cca, standing.reference)
+        standing.shown_by = []
+        for name, value in sides:
+            subject = self.cases[name].subject if name in self.cases else _subject(name, reference.buffer)
+            job = Job(subject, standing.family, self.depth, index, seed, self.budget.patience)
+            try:
+                text = job.scenario().to_toml()
+            except FairweirError:
+                # The reference of a baseline may be a file that is gone.
+                text = None
+            standing.shown_by.append(Side(cca=name, value=value, scenario_toml=text))
 
     def _judged(self, case: _Case) -> CcaResults:
         families, exhibits = [], []
@@ -233,10 +356,10 @@ class _Conductor:
                 question=family.question,
                 setup=family.setup,
                 axis=family.axis,
-                curves=curves(family, self.depth, case.subject.stem, case.samples[name]),
+                curves=curves(family, self.depth, case.subject.stem, case.samples[name], case.new[name]),
                 traces=sorted(case.traces[name], key=lambda t: (t.x, t.seed)),
                 faults=sorted(case.faults[name], key=lambda f: (f.label, f.seed)),
-                runs=sum(len(seeds) for seeds in case.samples[name].values()),
+                runs=sum(len(seeds) for runs in (case.samples, case.new) for seeds in runs[name].values()),
                 planned=case.planned[name],
                 left_out=case.left_out[name],
             )
@@ -251,6 +374,8 @@ class _Conductor:
         return CcaResults(
             cca=case.subject.name,
             verdict=combine(e.verdict for e in exhibits),
+            buffer=case.subject.buffer,
+            scenarios={family.name: scenarios_of(family.name, self.depth, case.subject.buffer) for family in families},
             exhibits=exhibits,
             families=families,
             hunt=case.hunt,
@@ -282,6 +407,9 @@ def run_audit(
     depth: Depth | Literal["quick", "default", "deep"] = Depth.DEFAULT,
     seeds: int | None = None,
     only: Iterable[str] | None = None,
+    against: AnyCca | AuditResults | None = None,
+    first_seed: int = 1,
+    is_baseline: bool = False,
     workers: int | None = None,
     command: str = "",
     on_progress: Progress | None = None,
@@ -295,6 +423,11 @@ def run_audit(
     seeds : runs per point, at least 2; default the depth's number
     only : exhibits to run, as names or the first part of names; default all, but without the searches if `depth` is
         "quick"
+    against : the reference, a CCA that is audited too, or the results of an audit with `is_baseline`. All CCAs run the
+        reference's scenarios with the same seeds, and ``relative`` of the results has the differences. A CCA against
+        itself runs with other seeds on one side
+    first_seed : seeds are consecutive numbers from here on; those of a baseline are used with a baseline
+    is_baseline : run the seeds that confirm differences at every point, so that later audits can be compared
     workers : number of processes; default one per core
     command : the command line, for the record
     on_progress : called with a description and the completed fraction
@@ -305,7 +438,7 @@ def run_audit(
 
     Raises
     ------
-    ConfigError : no such exhibit, or too few seeds for an interval
+    ConfigError : no such exhibit, too few seeds for an interval, or a baseline without runs that confirm differences
     CcaError : an unknown CCA, or one that cannot be loaded
     InterruptedAuditError : Ctrl-C; the exception has the finished part
     """
@@ -317,8 +450,23 @@ def run_audit(
     budget = _with_seeds(BUDGETS[depth], seeds)
     report = on_progress or (lambda what, part: None)
     report("calibrating", 0.0)
-    subjects = _subjects(list(dict.fromkeys(chosen)), workers)
-    conductor = _Conductor(subjects, depth, budget, names)
+    contest = None
+    if isinstance(against, AuditResults):
+        contest = Contest.with_baseline(against, depth, chosen)
+        first_seed, budget = (
+            against.seeds[0],
+            replace(budget, seeds=len(against.seeds), new_seeds=len(against.new_seeds)),
+        )
+        subjects = [
+            replace(subject, buffer=contest.of(subject.name).buffer)
+            for subject in _subjects(list(dict.fromkeys(chosen)), workers)
+        ]
+    elif against is not None:
+        contest, subjects = _with_reference(list(dict.fromkeys(chosen)), text_of(against), workers)
+    else:
+        subjects = _subjects(list(dict.fromkeys(chosen)), workers)
+    conductor = _Conductor(subjects, depth, budget, names, first_seed)
+    conductor.contest = contest
 
     def document(*, complete: bool) -> AuditResults:
         return conductor.document(complete=complete, wall_s=time.perf_counter() - started, command=command)
@@ -331,6 +479,9 @@ def run_audit(
         more = conductor.refinements()
         meter.add(more)
         conductor.play(more, workers, meter.did)
+        confirming = conductor.confirmations(everywhere=is_baseline)
+        meter.add(confirming)
+        conductor.play(confirming, workers, meter.did)
         for case, name in searches:
             _search(case, name, budget, workers, meter)
     except KeyboardInterrupt:
@@ -344,7 +495,26 @@ def _with_seeds(budget: Budget, seeds: int | None) -> Budget:
         return budget
     if seeds < 2:
         raise ConfigError(f"an interval needs at least two seeds: `{seeds}`", key="--seeds", hint="use --seeds 3")
-    return Budget(seeds, max(seeds, budget.refine_to), budget.refine_packets, budget.patience, budget.timeout_s)
+    return replace(budget, seeds=seeds, refine_to=max(seeds, budget.refine_to), new_seeds=max(seeds, budget.new_seeds))
+
+
+def _with_reference(ccas: Sequence[str], against: str, workers: int | None) -> tuple[Contest, list[Subject]]:
+    """Return the subjects of an audit with a reference: the candidates in the reference's buffers, then the reference.
+
+    The reference is not a candidate, unless it is the only one; then it runs with other seeds.
+    """
+    candidates = [cca for cca in ccas if cca != against]
+    is_alone = not candidates
+    *found, reference = _subjects([*(candidates or [against]), against], workers)
+    if is_alone:
+        reference = replace(reference, name=f"{against}{OTHER_SEEDS}", seed_shift=SHIFT)
+    subjects = [replace(subject, buffer=reference.buffer) for subject in found]
+    return Contest(reference.name, tuple(subject.name for subject in subjects)), [*subjects, reference]
+
+
+def _subject(name: str, buffer: str) -> Subject:
+    """Return a CCA of a baseline, which is not run again."""
+    return Subject(name, whole_path(name.removesuffix(OTHER_SEEDS)), buffer)
 
 
 def _subjects(ccas: Sequence[str], workers: int | None) -> list[Subject]:

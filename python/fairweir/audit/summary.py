@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweir.audit.evidence import one_line
 from fairweir.audit.table import estimate, tally
 from fairweir.documents.atomic_write import write_text
+from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -13,7 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fairweir.audit.results import AuditResults, CcaResults, Comparison
+    from fairweir.audit.standings import Relative
 
+REPLAYS = 6
+"""Commands in a summary: those of three metrics."""
 #: Escapes of the characters that are markup in Markdown or would end a table cell.
 _MARKUP = str.maketrans({character: f"\\{character}" for character in "\\`*_|<>[]"} | {"\n": " "})
 
@@ -27,15 +32,51 @@ def _lines(results: AuditResults) -> Iterator[str]:
     yield f"# Audit of {', '.join(_plain(cca.cca) for cca in results.ccas)}"
     if not results.complete:
         yield from ("", "**Incomplete**: the audit was interrupted; this summary covers the runs that had finished.")
+    for relative in results.relative:
+        yield from _relative(relative)
     if results.comparison is not None:
         yield from _compared(results.comparison)
+    if results.relative:
+        yield from ("", "<details><summary>Absolute claims</summary>")
     for cca in results.ccas:
         yield from _verdicts(cca)
+    if results.relative:
+        yield from ("", "</details>")
     yield ""
     yield (
         f"{results.runs} runs, {results.packets / 1e6:.0f} million packets, {len(results.seeds)} seeds,"
         f" {results.depth} battery, fairweir {results.version}."
     )
+
+
+def _relative(relative: Relative) -> Iterator[str]:
+    mark = "❌" if relative.is_worse else "✅"
+    source = f", baseline {_plain(relative.baseline)}" if relative.baseline else ""
+    yield from (
+        "",
+        f"## {mark} {_plain(relative.cca)} against {_plain(relative.reference)}{source}: {relative.headline}",
+    )
+    shown = [*relative.of(Relation.WORSE), *relative.of(Relation.BETTER)]
+    if shown:
+        yield from ("", "| | metric | at | reference → candidate | difference |", "| --- | --- | --- | --- | --- |")
+    for standing in shown:
+        cells = (
+            f"{standing.relation.symbol} {standing.relation}",
+            standing.name,
+            standing.at,
+            standing.values,
+            standing.change,
+        )
+        yield f"| {' | '.join(_plain(cell) for cell in cells)} |"
+    replays = [side.replay for s in relative.of(Relation.WORSE) for side in s.shown_by if side.replay]
+    if replays:
+        yield from ("", "Replay what is worse, candidate and reference:", "", "```console")
+        yield from (f"$ {one_line(replay)}" for replay in replays[:REPLAYS])
+        yield "```"
+    for note in relative.notes:
+        yield from ("", f"Note: {_plain(note)}.")
+    if relative.not_compared:
+        yield from ("", f"Not compared: {_plain('; '.join(relative.not_compared))}.")
 
 
 def _compared(comparison: Comparison) -> Iterator[str]:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome
 from fairweir.show import formats
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, Comparison
+    from fairweir.audit.standings import Relative
 
 STYLES = {Outcome.HOLDS: "green", Outcome.FAILS: "bold red", Outcome.UNKNOWN: "yellow", Outcome.INFO: "dim"}
 WORDS_WIDTH = 100
@@ -38,6 +40,64 @@ def show(results: AuditResults, console: Console) -> None:
     console.print()
     for cca in results.ccas:
         console.print(_closing(cca), soft_wrap=True)
+
+
+RELATION_STYLES = {
+    Relation.WORSE: "bold red",
+    Relation.BETTER: "green",
+    Relation.SAME: "dim",
+    Relation.UNDECIDED: "yellow",
+}
+
+
+def show_relative(relative: Relative, console: Console) -> None:
+    """Print what is worse and what is better than the reference, and count the rest."""
+    source = f" of the baseline {relative.baseline}" if relative.baseline else ""
+    table = Table(
+        title=f"{relative.cca} against {relative.reference}{source}",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        header_style="bold",
+        pad_edge=False,
+    )
+    has_room = console.width >= WORDS_WIDTH
+    table.add_column("", no_wrap=True)
+    table.add_column("metric", no_wrap=True)
+    table.add_column("at", no_wrap=True)
+    if has_room:
+        table.add_column("reference → candidate", justify="right", no_wrap=True)
+    table.add_column("difference", justify="right", no_wrap=True)
+    if console.width >= REASONS_WIDTH:
+        table.add_column("why", overflow="ellipsis", no_wrap=True)
+    shown = [*relative.of(Relation.WORSE), *relative.of(Relation.BETTER)]
+    for standing in shown:
+        word = f"{standing.relation.symbol} {standing.relation}"
+        cells = [
+            Text(word if has_room else word[:1], style=RELATION_STYLES[standing.relation]),
+            Text(standing.name),
+            Text(standing.at),
+            *([Text(standing.values)] if has_room else []),
+            Text(standing.change),
+            *([Text(standing.why)] if console.width >= REASONS_WIDTH else []),
+        ]
+        table.add_row(*cells)
+    if shown:
+        console.print(table)
+    else:
+        console.print(table.title, style="bold", soft_wrap=True)
+    for note in relative.notes:
+        console.print(f"note: {note}", style="yellow", soft_wrap=True)
+    style = RELATION_STYLES[Relation.WORSE] if relative.is_worse else ""
+    console.print(f"{relative.headline} ({len(relative.standings)} metrics)", style=style, soft_wrap=True)
+    if relative.not_compared:
+        console.print(f"not compared: {'; '.join(relative.not_compared)}", soft_wrap=True)
+    replayed = next((s for s in relative.of(Relation.WORSE) if any(side.replay for side in s.shown_by)), None)
+    if replayed is not None:
+        console.print(f"replay both sides of {replayed.name}:", soft_wrap=True)
+        for side in replayed.shown_by:
+            if side.replay:
+                console.print(f"  {side.replay}", soft_wrap=True)
 
 
 def show_comparison(comparison: Comparison, console: Console) -> None:

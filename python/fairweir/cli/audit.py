@@ -10,17 +10,18 @@ from typing import Annotated
 
 import typer
 
-from fairweir.audit.baseline import compare
+from fairweir.audit.baseline import baseline_file, compare, find_baseline, save_baseline_file
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.folder import write_files
 from fairweir.audit.results import AuditResults
 from fairweir.audit.runner import InterruptedAuditError, run_audit
-from fairweir.audit.table import show, show_comparison
+from fairweir.audit.table import show, show_comparison, show_relative
 from fairweir.ccas.cca_spec import require
 from fairweir.cli import output
 from fairweir.cli.progress import meter
 from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
+from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome
 
 CLAIM_FAILS = 1
@@ -49,10 +50,26 @@ def audit(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Output directory; default results/audit/CCAS.")
     ] = None,
-    baseline: Annotated[
-        Path | None,
+    against: Annotated[
+        str | None,
         typer.Option(
-            "--baseline", metavar="FILE", help="Compare with an earlier results.json; exit 1 only if a claim worsened."
+            "--against",
+            metavar="CCA",
+            help="The reference: audit it too, and report differences from it; exit 1 if anything is worse.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="NAME|FILE",
+            help="Compare with a stored audit, or with an earlier results.json; exit 1 if anything is worse.",
+        ),
+    ] = None,
+    save_baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--save-baseline", metavar="NAME", help="Store this audit for --baseline; takes five times the runs."
         ),
     ] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default one per core.")] = None,
@@ -60,16 +77,20 @@ def audit(
 ) -> None:
     """Audit congestion controllers: a verdict for each claim, with evidence that can be replayed.
 
-    Exit 0: no claim fails.
-    Exit 1: a claim fails (with --baseline: a claim worsened).
+    Exit 0: no claim fails (with --against or --baseline: nothing is worse than the reference).
+    Exit 1: a claim fails (with --against or --baseline: something is worse than the reference).
     Exit 2: bad input, or the command could not run.
     Exit 130: interrupted; finished runs are stored.
     """
     if quick and deep:
         raise ConfigError("--quick and --deep exclude each other", hint="leave out one of them")
     depth = Depth.QUICK if quick else Depth.DEEP if deep else Depth.DEFAULT
-    before = _baseline(baseline, depth, ccas) if baseline is not None else None
-    for cca in ccas:
+    if against is not None and baseline is not None:
+        raise ConfigError("--against and --baseline exclude each other", hint="an audit has one reference")
+    store = baseline_file(save_baseline) if save_baseline is not None else None
+    before = _baseline(baseline, depth, ccas, seeds) if baseline is not None else None
+    is_gate = before is not None and not before.new_seeds
+    for cca in (*ccas, *([against] if against is not None else [])):
         require(cca)
     folder = out or results_folder("audit", *ccas)
     _make(folder)
@@ -80,6 +101,8 @@ def audit(
                 depth=depth,
                 seeds=seeds,
                 only=only,
+                against=before if before is not None and not is_gate else against,
+                is_baseline=store is not None,
                 workers=workers,
                 command=_command(),
                 on_progress=report,
@@ -88,38 +111,72 @@ def audit(
         write_files(stop.results, folder)
         output.stderr.print(f"stopped: {stop.results.runs} runs had finished; stored in {folder}/", soft_wrap=True)
         raise KeyboardInterrupt from None
-    comparison = None
-    if before is not None:
-        comparison = compare(before, results, str(baseline))
-        results = results.model_copy(update={"comparison": comparison})
+    if before is not None and is_gate:
+        results = results.model_copy(update={"comparison": compare(before, results, str(baseline))})
     write_files(results, folder)
+    if store is not None:
+        save_baseline_file(results, store)
     if as_json:
         sys.stdout.write(results.for_stdout())
     else:
-        show(results, output.stdout)
-        if comparison is not None:
-            show_comparison(comparison, output.stdout)
-        _show_where(results, folder)
-    if comparison is not None and not comparison.compared:
-        raise ConfigError(
-            "the baseline has no claim in common with this audit",
-            source=str(baseline),
-            hint="compare the same CCAs, with the same --only",
-        )
-    is_bad = bool(comparison.worsened) if comparison is not None else results.verdict is Outcome.FAILS
-    if is_bad:
+        _show(results, folder)
+        if store is not None:
+            output.stdout.print(f"baseline stored in {store}", soft_wrap=True)
+    if _is_bad(results):
         raise typer.Exit(CLAIM_FAILS)
 
 
-def _baseline(path: Path, depth: Depth, ccas: list[str]) -> AuditResults:
+def _show(results: AuditResults, folder: Path) -> None:
+    for relative in results.relative:
+        show_relative(relative, output.stdout)
+        output.stdout.print()
+    show(results, output.stdout)
+    if results.comparison is not None:
+        show_comparison(results.comparison, output.stdout)
+    _show_where(results, folder)
+
+
+def _is_bad(results: AuditResults) -> bool:
+    """Return whether the command should exit with 1; with a reference, absolute claims do not count.
+
+    Raises
+    ------
+    ConfigError : there is a reference, but nothing to compare with it
+    """
+    comparison = results.comparison
+    if comparison is not None:
+        if not comparison.compared:
+            raise ConfigError(
+                "the baseline has no claim in common with this audit",
+                source=comparison.baseline,
+                hint="compare the same CCAs, with the same --only",
+            )
+        return bool(comparison.worsened)
+    for relative in results.relative:
+        if relative.is_empty:
+            reasons = [*relative.not_compared, *(standing.why for standing in relative.standings)]
+            raise ConfigError(
+                f"nothing could be compared: `{relative.cca}` with `{relative.reference}`",
+                hint="; ".join(reasons[:3]) or "use the same --only",
+            )
+    return results.is_worse if results.relative else results.verdict is Outcome.FAILS
+
+
+def _baseline(name: str, depth: Depth, ccas: list[str], seeds: int | None) -> AuditResults:
+    """Load a baseline, and check that it can be compared with this audit."""
+    path = find_baseline(name)
     before = AuditResults.load(path)
+    before.source = name
     if before.depth != depth:
         raise ConfigError(
             f"the baseline is an audit of depth `{before.depth}`, and this audit has depth `{depth}`",
             source=str(path),
             hint="use the same option as the baseline: --quick, --deep or neither",
         )
-    if not any(before.cca(cca) for cca in ccas):
+    if before.new_seeds:
+        if seeds is not None:
+            raise ConfigError("the seeds are those of the baseline", key="--seeds", hint="leave out --seeds")
+    elif not any(before.cca(cca) for cca in ccas):
         raise ConfigError(
             "the baseline contains none of the CCAs of this audit",
             source=str(path),
@@ -144,13 +201,15 @@ def _command() -> str:
 
 def _show_where(results: AuditResults, folder: Path) -> None:
     failing = [(c.cca, e) for c in results.ccas for e in c.exhibits if e.verdict is Outcome.FAILS]
-    if failing:
+    if failing and not results.relative:
         replays = [e.replay for _, e in failing if e.replay]
         if replays:
             output.stdout.print(f"replay a failure: {replays[0]}", soft_wrap=True)
+    worse = sum(len(relative.of(Relation.WORSE)) for relative in results.relative)
     output.stdout.print(
         f"{results.runs} runs, {results.packets / 1e6:.0f} million packets, {results.wall_s:.0f} s; "
         f"{folder}/report.html, results.json, junit.xml, summary.md"
-        + (f", failing/ ({len(failing)})" if failing else ""),
+        + (f", failing/ ({len(failing)})" if failing else "")
+        + (f", worse/ ({worse})" if worse else ""),
         soft_wrap=True,
     )

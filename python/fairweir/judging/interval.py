@@ -37,20 +37,21 @@ class Scale(StrEnum):
     REAL = "real"
 
 
-def student_t(degrees: int) -> float:
-    """Return the two-sided 95 % quantile of Student's t-distribution."""
-    return student_t_quantile(degrees, 0.5 + CONFIDENCE / 2)
+def student_t(degrees: int, confidence: float = CONFIDENCE) -> float:
+    """Return the two-sided quantile of Student's t-distribution; of 95 % by default."""
+    return student_t_quantile(degrees, 0.5 + confidence / 2)
 
 
 @words_for_enums
-def interval(samples: Sequence[float], scale: Scale) -> Interval:
-    """Return the mean over seeds and its 95 % t-interval.
+def interval(samples: Sequence[float], scale: Scale, *, confidence: float = CONFIDENCE) -> Interval:
+    """Return the mean over seeds and its t-interval, of 95 % by default.
 
     Parameters
     ----------
     samples : one finite value per seed, at least one
     scale : determines whether the mean is geometric (ratios and factors), and the range to which the interval is
         limited
+    confidence : probability that the interval covers the mean, between 0 and 1
 
     Returns
     -------
@@ -63,10 +64,10 @@ def interval(samples: Sequence[float], scale: Scale) -> Interval:
     if not samples or not all(math.isfinite(s) for s in samples):
         raise ValueError(f"an interval needs finite samples: {list(samples)}")
     if scale in (Scale.RATIO, Scale.FACTOR):
-        mid, half = _mean_and_half_width([math.log(s) for s in samples])
+        mid, half = _mean_and_half_width([math.log(s) for s in samples], confidence)
         least = 1.0 if scale is Scale.RATIO else 1 / RATIO_CEILING
         return Interval(value=math.exp(mid), lo=max(least, math.exp(mid - half)), hi=_ratio_end(mid + half))
-    mid, half = _mean_and_half_width(samples)
+    mid, half = _mean_and_half_width(samples, confidence)
     lo, hi = mid - half, mid + half
     if scale in (Scale.FRACTION, Scale.POSITIVE):
         lo = max(0.0, lo)
@@ -75,13 +76,13 @@ def interval(samples: Sequence[float], scale: Scale) -> Interval:
     return Interval(value=mid, lo=min(lo, mid), hi=max(hi, mid))
 
 
-def _mean_and_half_width(samples: Sequence[float]) -> tuple[float, float]:
+def _mean_and_half_width(samples: Sequence[float], confidence: float) -> tuple[float, float]:
     n = len(samples)
     mean = math.fsum(samples) / n
     if n == 1:
         return mean, math.inf
     deviation = math.sqrt(math.fsum((s - mean) ** 2 for s in samples) / (n - 1))
-    return mean, student_t(n - 1) * deviation / math.sqrt(n)
+    return mean, student_t(n - 1, confidence) * deviation / math.sqrt(n)
 
 
 def _ratio_end(logarithm: float) -> float:

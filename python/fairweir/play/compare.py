@@ -13,7 +13,8 @@ from fairweir.ccas.cca_spec import AnyCca, text_of
 from fairweir.documents.arguments import count
 from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError, FairweirError
-from fairweir.judging.interval import Scale, interval
+from fairweir.judging.difference import paired, unpaired
+from fairweir.judging.interval import Scale
 from fairweir.judging.summary import FlowSummary, LinkSummary, Summary
 from fairweir.play.batch import Archive, Task, play_all, spread_starts
 from fairweir.play.run import Run
@@ -275,13 +276,11 @@ def _difference(
     at: str, of: str, quantity: str, unit: str, first: list[float], second: list[float], *, is_paired: bool
 ) -> Difference:
     means = [math.fsum(side) / len(side) for side in (first, second)]
-    change = means[1] - means[0]
     lo = hi = None
     if is_paired and len(first) > 1:
-        found = interval([b - a for a, b in zip(first, second, strict=True)], Scale.REAL)
+        found = paired(first, second, Scale.REAL)
         lo, hi = found.lo, found.hi
     elif len(first) > 1 and len(second) > 1:
-        # The means are independent: the squares of their half widths add up.
-        half = math.hypot(*((one.hi - one.lo) / 2 for one in (interval(side, Scale.REAL) for side in (first, second))))
-        lo, hi = change - half, change + half
-    return Difference(at, of, quantity, unit, means[0], means[1], change, lo, hi)
+        found = unpaired(first, second)
+        lo, hi = found.lo, found.hi
+    return Difference(at, of, quantity, unit, means[0], means[1], means[1] - means[0], lo, hi)

@@ -10,6 +10,7 @@ from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading
 from fairweir.audit.exhibits.setting import places
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
+from fairweir.judging.outcome import Direction
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
@@ -100,8 +101,24 @@ ARRIVALS = Family(
     places=places("flows", quick=[2], default=[4], deep=[2, 4, 8]),
     scenario=_scenario,
     metrics=(
-        Metric("settling_s", "s", Scale.POSITIVE, _settling, label="time to settle (s)"),
-        Metric("late_jain", "", Scale.FRACTION, _late_jain, label="Jain's index, end of each epoch", view=View.UNIT),
+        Metric(
+            "settling_s",
+            "s",
+            Scale.POSITIVE,
+            _settling,
+            label="time to settle (s)",
+            better=Direction.AT_MOST,
+            relevant=0.5,
+        ),
+        Metric(
+            "late_jain",
+            "",
+            Scale.FRACTION,
+            _late_jain,
+            label="Jain's index, end of each epoch",
+            view=View.UNIT,
+            better=Direction.AT_LEAST,
+        ),
         readings.UTILIZATION,
     ),
     claims=(

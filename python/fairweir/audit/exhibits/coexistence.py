@@ -10,6 +10,7 @@ from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, 
 from fairweir.audit.exhibits.setting import categories
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
+from fairweir.judging.outcome import Direction
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
@@ -87,8 +88,24 @@ COEXISTENCE = Family(
             view=View.EVEN,
             is_grid=True,
         ),
-        Metric("harm_done", "", Scale.RATIO, _harm_done, label="harm done, new by incumbent", view=View.EVEN),
-        Metric("harm_taken", "", Scale.RATIO, _harm_taken, label="harm taken, incumbent by new", view=View.EVEN),
+        Metric(
+            "harm_done",
+            "",
+            Scale.RATIO,
+            _harm_done,
+            label="harm done, new by incumbent",
+            view=View.EVEN,
+            better=Direction.AT_MOST,
+        ),
+        Metric(
+            "harm_taken",
+            "",
+            Scale.RATIO,
+            _harm_taken,
+            label="harm taken, incumbent by new",
+            view=View.EVEN,
+            better=Direction.AT_MOST,
+        ),
         readings.JAIN,
         readings.UTILIZATION,
         readings.QUEUE,

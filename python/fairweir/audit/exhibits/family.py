@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fairweir.audit.axis import Axis
     from fairweir.judging.interval import Scale
-    from fairweir.judging.outcome import Threshold
+    from fairweir.judging.outcome import Direction, Threshold
     from fairweir.scenario.dumbbell import ScenarioDict
 
 
@@ -24,6 +24,10 @@ class Depth(StrEnum):
     QUICK = "quick"
     DEFAULT = "default"
     DEEP = "deep"
+
+
+OTHER_SEEDS = " (other seeds)"
+"""After the name of a CCA that is the reference of its own comparison."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,13 @@ class Subject:
 
     3 BDP for CCAs that fill any buffer; otherwise a buffer that never overflows.
     """
+    seed_shift: int = 0
+    """Added to the seeds of its scenarios: a CCA compared with itself needs other seeds on one side."""
 
     @property
     def stem(self) -> str:
         """The name without directories and suffixes, with ``-`` for ``:``; laws and file names use it."""
-        name = self.name.replace("\\", "/").rsplit("/", 1)[-1]
+        name = self.name.removesuffix(OTHER_SEEDS).replace("\\", "/").rsplit("/", 1)[-1]
         for suffix in (".bpf.c", ".py", ".toml"):
             name = name.replace(suffix, "")
         return name.replace(":", "-")
@@ -115,6 +121,11 @@ class Metric:
     view: View = View.SPREAD
     references: tuple[Reference, ...] = ()
     """Curves of definitions of fairness, over the axis of the family that has the metric."""
+    better: Direction | None = None
+    """Which values are better, for comparisons with a reference; None where neither smaller nor larger ones are."""
+    relevant: float | None = None
+    """Smallest relevant difference, in `unit`, where the scale's is too coarse or too fine; see
+    :func:`fairweir.judging.difference.smallest_relevant`."""
     is_grid: bool = False
     """Drawn as a grid of CCAs and categories, with a color scale that is symmetric around 1 (an even split)."""
 

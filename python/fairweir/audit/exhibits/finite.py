@@ -91,8 +91,24 @@ FINITE = Family(
     places=places("packets", quick=[100], default=[10, 100, 1000, 10000], deep=[10, 30, 100, 300, 1000, 3000, 10000]),
     scenario=_scenario,
     metrics=(
-        Metric("slowdown", "", Scale.POSITIVE, _slowdown, label="completion time / ideal"),
-        Metric("completion_ms", "ms", Scale.POSITIVE, _completion, label="completion time (ms)"),
+        Metric(
+            "slowdown",
+            "",
+            Scale.POSITIVE,
+            _slowdown,
+            label="completion time / ideal",
+            better=Direction.AT_MOST,
+            relevant=0.02,
+        ),
+        Metric(
+            "completion_ms",
+            "ms",
+            Scale.POSITIVE,
+            _completion,
+            label="completion time (ms)",
+            better=Direction.AT_MOST,
+            relevant=1.0,
+        ),
     ),
     claims=(
         Claim(

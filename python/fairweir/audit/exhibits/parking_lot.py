@@ -91,7 +91,14 @@ PARKING_LOT = Family(
             label="throughput, short flows / long flow",
             references=(SQRT_HOPS, HOPS, HOPS_SQUARED),
         ),
-        Metric("short_by_long_by_square", "", Scale.POSITIVE, _by_square, label="short / long / hops²"),
+        Metric(
+            "short_by_long_by_square",
+            "",
+            Scale.POSITIVE,
+            _by_square,
+            label="short / long / hops²",
+            better=Direction.AT_MOST,
+        ),
         readings.UTILIZATION,
     ),
     claims=(

@@ -60,7 +60,16 @@ POLICER = Family(
     places=places("BDP", quick=[1], default=[1, 4], deep=[0.125, 0.25, 0.5, 1, 2, 4]),
     scenario=_scenario,
     metrics=(
-        Metric("policed_use", "", Scale.POSITIVE, _use, label="utilization of the policed rate", view=View.UNIT),
+        Metric(
+            "policed_use",
+            "",
+            Scale.POSITIVE,
+            _use,
+            label="utilization of the policed rate",
+            view=View.UNIT,
+            better=Direction.AT_LEAST,
+            relevant=0.02,
+        ),
         readings.LOSS,
         readings.RTT,
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fairweir.audit.axis import Axis
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
@@ -72,8 +74,17 @@ HEAVY_LOSS = Family(
     places=places("%", quick=[50], default=[30, 50], deep=[10, 20, 30, 40, 50, 70]),
     scenario=_lossy,
     metrics=(
-        Metric("sent_by_link", "", Scale.POSITIVE, _sent_by_link, label="sending rate / link rate"),
-        readings.UTILIZATION,
+        Metric(
+            "sent_by_link",
+            "",
+            Scale.POSITIVE,
+            _sent_by_link,
+            label="sending rate / link rate",
+            better=Direction.AT_MOST,
+            relevant=0.02,
+        ),
+        # A sender should back off here, so less use of the link is not worse.
+        replace(readings.UTILIZATION, better=None),
     ),
     claims=(
         Claim(
@@ -99,7 +110,15 @@ DEEP_BUFFER = Family(
     places=places("BDP", quick=[8], default=[1, 4, 16], deep=[1, 2, 4, 8, 16, 32]),
     scenario=_deep,
     metrics=(
-        Metric("queue_by_rtprop", "rtprops", Scale.POSITIVE, _queue_by_rtprop, label="queueing delay / rtprop"),
+        Metric(
+            "queue_by_rtprop",
+            "rtprops",
+            Scale.POSITIVE,
+            _queue_by_rtprop,
+            label="queueing delay / rtprop",
+            better=Direction.AT_MOST,
+            relevant=0.02,
+        ),
         readings.UTILIZATION,
         readings.QUEUE,
         readings.QUEUE_P95,

@@ -7,6 +7,7 @@ from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, Subject
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
+from fairweir.judging.outcome import Direction
 from fairweir.scenario.dumbbell import ScenarioDict, dumbbell_document, flow, start_times
 from fairweir.units import Duration, Rate
 
@@ -91,7 +92,15 @@ def _family(rate: Rate, rtprop: Duration) -> Family:
             readings.QUEUE,
             readings.QUEUE_P95,
             readings.LOSS,
-            Metric("lost_per_rtprop", "packets", Scale.POSITIVE, lost_per_rtprop, label="packets lost per rtprop"),
+            Metric(
+                "lost_per_rtprop",
+                "packets",
+                Scale.POSITIVE,
+                lost_per_rtprop,
+                label="packets lost per rtprop",
+                better=Direction.AT_MOST,
+                relevant=0.1,
+            ),
         ),
         claims=(
             Claim(

@@ -94,7 +94,15 @@ STEPS = Family(
     places=categories(quick=["doubling"], default=list(RATES), deep=list(RATES)),
     scenario=_scenario,
     metrics=(
-        Metric("adaptation_s", "s", Scale.POSITIVE, _adaptation, label="time to adapt (s)"),
+        Metric(
+            "adaptation_s",
+            "s",
+            Scale.POSITIVE,
+            _adaptation,
+            label="time to adapt (s)",
+            better=Direction.AT_MOST,
+            relevant=0.2,
+        ),
         readings.UTILIZATION,
         readings.QUEUE,
         readings.QUEUE_P95,

@@ -8,6 +8,7 @@ from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Metric, Reading, View
 from fairweir.judging import metrics
 from fairweir.judging.interval import Scale
+from fairweir.judging.outcome import Direction
 
 
 def disturbed_gain(reading: Reading) -> float | None:
@@ -37,5 +38,11 @@ DISTURBED_GAIN = Metric(
 )
 PAIR_RATIO = replace(readings.RATIO, read=paired_ratio)
 SOLO_UTILIZATION = Metric(
-    "solo_utilization", "", Scale.FRACTION, solo_utilization, label="link utilization, flow alone", view=View.UNIT
+    "solo_utilization",
+    "",
+    Scale.FRACTION,
+    solo_utilization,
+    label="link utilization, flow alone",
+    view=View.UNIT,
+    better=Direction.AT_LEAST,
 )
