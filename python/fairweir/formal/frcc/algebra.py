@@ -1,8 +1,8 @@
 """The ideal link's algebra, derived from the update rule by sympy: theorem 7.5.1, its lemmas, and colliding probes.
 
-Nothing here is copied from the paper except the statements that are checked. With x = 1/N_C, a flow's share, and C = 1,
-a flow has the window x (R + theta N_T); the result of a round is affine in x for both updates, so the sum over any
-number of flows whose shares add up to 1 is known without writing it out.
+Only the statements that are checked are taken from the paper. With x = 1/N_C, a flow's share, and C = 1, a flow has the
+window x (R + theta N_T). For both updates, the result of a round is affine in x. The sum over flows therefore depends
+only on their number, because their shares add up to 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SOLVER: Final = f"sympy {sp.__version__}"
 POINTS: Final = 25
 
 Update = Callable[[Any, Any], Any]
-"""From the estimates of N_C and N_T to target cwnd by cwnd."""
+"""Function from the estimates of N_C and N_T to the target cwnd divided by cwnd."""
 
 
 def main_update(n_c: Any, n_t: Any) -> Any:
@@ -59,7 +59,7 @@ class Transition:
 
 @functools.cache
 def transition(update: Update) -> Transition:
-    """Derive the round of N_G flows that all measure exactly and update together."""
+    """Derive the round of N_G flows that measure without errors and update at the same time."""
     window = X * (R + THETA * N_T)
     after = sp.expand(sp.simplify(window * (1 - ALPHA + ALPHA * update(1 / X, N_T))))
     slope, level = sp.Poly(after, X).all_coeffs()
@@ -79,7 +79,9 @@ class Identity:
     note: str = ""
 
     def check(self) -> LemmaResult:
-        """Simplify the difference, and evaluate both sides on fractions: both ways must agree on the verdict."""
+        """Return whether the identity holds. Simplification and evaluation on random fractions must give the same
+        result.
+        """
         began_s = time.process_time()
         is_zero = sp.simplify(self.left - self.right) == 0
         agrees = all(self._agrees_at(random.Random(seed)) for seed in range(POINTS))  # noqa: S311
@@ -105,7 +107,7 @@ class Identity:
 
 
 def main_identities() -> list[Identity]:
-    """Theorem 7.5.1's round, and how fast it converges: main update."""
+    """Yield the identities of theorem 7.5.1's round and its convergence, for the main update."""
     to = transition(main_update)
     base = R + THETA * (1 - ALPHA) * N_T
     shrinks = base / (base + ALPHA * THETA * N_G)
@@ -132,7 +134,7 @@ def main_identities() -> list[Identity]:
 
 
 def alternate_identities() -> list[Identity]:
-    """The same for the alternate update, which theorem 7.5.2 is about."""
+    """Yield the identities for the alternate update, which theorem 7.5.2 concerns."""
     to = transition(alternate_update)
     n_c = 1 / X
     left = (1 - ALPHA) * N_T
@@ -203,11 +205,12 @@ def collision_identities() -> list[Identity]:
 def fluid_identities() -> list[Identity]:
     """Fixed points of flows with different rtprops (thesis sections 7.5.5 and D.4, without closed form).
 
-    At the fixed point N_C = N_T, and N_C = N_T gamma D/excess delay, so each probe's excess delay is gamma D. It solves
+    At the fixed point N_C = N_T, and N_C = N_T gamma D/excess delay, so each probe's excess delay is gamma D. The rates
+    solve
 
         sum over j of w_j/(RTT_j + gamma D) + E_i/(RTT_i + gamma D) = C,   w_j = rate_j RTT_j, E_i = N_T rate_i gamma D:
 
-    the first sum is the same for all flows, so rate_i/(RTT_i + gamma D) is, and rates adding up to C give N_T = N_G.
+    The first sum is equal for all flows, so rate_i/(RTT_i + gamma D) is too. The rates add up to C, so N_T = N_G.
     """
     found = []
     for flows in (2, 3, 4):

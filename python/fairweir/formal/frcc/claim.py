@@ -1,4 +1,4 @@
-"""One question about FRCC for the solvers, and the expected result."""
+"""A question about FRCC for the solvers, with its expected result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairweir.formal.solving.solve import Question
 
 @dataclass(frozen=True)
 class Claim:
-    """A step of a proof that the solvers settle.
+    """A step of a proof that the solvers decide.
 
     Attributes
     ----------

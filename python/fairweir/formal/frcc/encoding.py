@@ -1,14 +1,14 @@
 """All outcomes of a round of two FRCC flows on a jittery link, as polynomial constraints.
 
-Written in shares rather than in N_C, and without the estimates themselves: each flow's factor s (new cwnd divided by
-old) may be anywhere between the two for the extreme errors,
+The constraints use shares instead of N_C, and do not contain the estimates: each flow's factor s (new cwnd divided by
+old cwnd) may have any value between those for the extreme errors,
 
     1/s in [rate_low N_T share - e/gamma, rate_high (N_T + delay_error) share + e/gamma],   e = excess_error,
 
 and 1/s is at most N_T + delay_error, since an estimate of N_C is at least 1; all of it clamped. With this, five
 variables and products of three suffice, and a published lemma takes a solver fractions of a second.
 
-The same rules are evaluated on fractions (``seen``), so that a lemma means one thing to solvers and to replays.
+``seen`` evaluates the same rules on fractions, so that a lemma has the same meaning for solvers and for replays.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Round:
-    """A round, before and after; numbers are fractions or z3's reals, conditions are Booleans of the same kind.
+    """The state before and after a round. Numbers are fractions or z3 reals; conditions are Python's or z3's Booleans.
 
     Attributes
     ----------
-    shares : of the link, before
+    shares : the flows' shares of the link before the round
     n_t : N_T before
     r : R/theta
-    factors : of the flows' windows
+    factors : the factors of the flows' windows
     """
 
     shares: tuple[Any, Any]
@@ -41,7 +41,7 @@ class Round:
 
     @property
     def growth(self) -> Any:
-        """All windows after by all windows before."""
+        """The sum of all windows after the round divided by their sum before."""
         return self.factors[0] * self.shares[0] + self.factors[1] * self.shares[1]
 
     @property
@@ -50,19 +50,19 @@ class Round:
         return (self.r + self.n_t) * self.growth - self.r
 
     def n_c_at_most(self, flow: int, bound: Any) -> Any:
-        """Return the constraint that N_C of a flow is at most this, before."""
+        """Return the constraint that N_C of a flow is at most `bound` before the round."""
         return self.shares[flow] * bound >= 1
 
     def n_c_after_at_most(self, flow: int, bound: Any) -> Any:
-        """Return the constraint that N_C of a flow is at most this, after (eq. C.11)."""
+        """Return the constraint that N_C of a flow is at most `bound` after the round (eq. C.11)."""
         return self.growth <= bound * self.factors[flow] * self.shares[flow]
 
     def n_c_after_at_least(self, flow: int, bound: Any) -> Any:
-        """Return the constraint that N_C of a flow is at least this, after."""
+        """Return the constraint that N_C of a flow is at least `bound` after the round."""
         return self.growth >= bound * self.factors[flow] * self.shares[flow]
 
     def n_c_falls(self, flow: int, by: Any) -> Any:
-        """Return the constraint that N_C of a flow decreases to at most one `by`-th."""
+        """Return the constraint that N_C of a flow decreases at least by the factor `by`."""
         return by * self.growth <= self.factors[flow]
 
 
@@ -71,7 +71,7 @@ def possible(jitter: Jitter, seen: Round, *, any_sender: bool = False) -> list[A
 
     Parameters
     ----------
-    any_sender : flows change their windows by any positive factor, instead of FRCC's
+    any_sender : whether flows change their windows by an arbitrary positive factor instead of FRCC's
     """
     conditions = [seen.shares[0] > 0, seen.shares[1] > 0, seen.n_t > 0, seen.r > 0, seen.r < jitter.r_below]
     if any_sender:
@@ -103,7 +103,7 @@ def factor_rule(jitter: Jitter, share: Any, n_t: Any, factor: Any) -> list[Any]:
 
 
 def unknowns() -> Round:
-    """Return a round whose numbers are the solver's choice."""
+    """Return a round whose numbers are unknowns."""
     import z3
 
     share, n_t, r, first, second = (z3.Real(name) for name in ("share", "n_t", "r", "factor1", "factor2"))

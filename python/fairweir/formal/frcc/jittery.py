@@ -1,7 +1,7 @@
-"""A round of two FRCC flows on a jittery link, exactly: Algorithm 1 on estimates that the network may bend.
+"""An exact round of two FRCC flows on a link with jitter: Algorithm 1 with errors of the estimates.
 
-States and windows are fractions, without solvers. The encoding (``encoding.py``) defines which outcomes are possible,
-this module how one arises, so that they can be compared.
+States and windows are fractions; no solver is used. The encoding (``encoding.py``) defines which outcomes of a round
+are possible; this module computes the outcome for given errors, so the two can be compared.
 
 The paper has R, theta and Delta_R separately; only R/theta and Delta_R/theta matter, so theta = 1 here, and C = 1.
 """
@@ -24,9 +24,9 @@ class Jitter:
     gamma : size of a probe
     decrease, increase : maximum factors of cwnd per round, 1/delta_L and delta_H
     rate_low, rate_high : measured divided by true throughput
-    delay_error : largest error of N_T, that is Delta_R/(2 theta)
-    excess_error : Delta_R/D; the excess delay of a probe is off by at most this times D
-    r_below : R/theta is less than this; N_G = 2 with the published theta N_G > R
+    delay_error : maximum error of N_T, Delta_R/(2 theta)
+    excess_error : Delta_R/D; the error of a probe's excess delay is at most this times D
+    r_below : upper bound on R/theta; it is N_G = 2 under the published condition theta N_G > R
     """
 
     gamma: Fraction = Fraction(4)
@@ -44,7 +44,7 @@ PROVED: Final = Jitter()
 STATED: Final = Jitter(rate_low=Fraction(1, 2), rate_high=Fraction(1))
 """Assumption 7 as written: jitter makes RTTs longer, so throughputs are under-estimated."""
 EITHER: Final = Jitter(rate_low=Fraction(1, 2), rate_high=Fraction(2))
-"""Throughputs off in both directions."""
+"""Throughputs may be over- and under-estimated."""
 AS_THE_TEXT_HAS_IT: Final = Jitter(delay_error=Fraction(1))
 """theta > Delta_R/2, as in the theorem's conditions."""
 KERNEL: Final = Jitter(decrease=Fraction(196, 256), increase=Fraction(332, 256))
@@ -53,12 +53,12 @@ KERNEL: Final = Jitter(decrease=Fraction(196, 256), increase=Fraction(332, 256))
 
 @dataclass(frozen=True)
 class State:
-    """State between two rounds.
+    """The state between two rounds.
 
     Attributes
     ----------
-    share : of the link, the first flow's; N_C is its inverse, in (0, 1)
-    n_t : N_T, queueing delay by theta
+    share : the first flow's share of the link, in (0, 1); its N_C is 1/share
+    n_t : N_T, queueing delay divided by theta
     r : R/theta
     """
 
@@ -74,13 +74,13 @@ class State:
 
 @dataclass(frozen=True)
 class Bend:
-    """The network's effect on one flow's estimates.
+    """The errors that the network causes in one flow's estimates.
 
     Attributes
     ----------
-    rate : the throughput it measures, by the true one
-    delay : added to N_T
-    excess : added to the excess delay of its probe, in units of D
+    rate : measured throughput divided by the true throughput
+    delay : error of N_T
+    excess : error of the probe's excess delay, in units of D
     """
 
     rate: Fraction
@@ -89,7 +89,7 @@ class Bend:
 
 
 def factor(jitter: Jitter, share: Fraction, n_t: Fraction, bend: Bend) -> Fraction:
-    """Return target cwnd by cwnd (alternate update): Algorithm 1, line by line.
+    """Return the target cwnd divided by cwnd (alternate update): Algorithm 1, line by line.
 
     Parameters
     ----------
@@ -126,10 +126,10 @@ def step(jitter: Jitter, state: State, bends: tuple[Bend, Bend]) -> State:
 
 
 def bend_for(jitter: Jitter, share: Fraction, n_t: Fraction, wanted: Fraction) -> Bend | None:
-    """Find estimates with the factor `wanted`; None if there are none.
+    """Return errors that give the factor `wanted`; None if there are none.
 
-    From the errors with the largest factor to those with the smallest, one error after another moves between its
-    extremes; in between the inverse factor is linear, so the solution is exact.
+    The search starts at the errors with the largest factor and moves one error after another to its other extreme. The
+    inverse factor is linear in each error, so the solution is exact.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _by_floor(n_t: Fraction) -> Any:
 
 
 def any_bend(jitter: Jitter, dice: random.Random) -> Bend:
-    """Draw errors, ends more often than not: extremes are where lemmas break.
+    """Draw random errors, extremes more often than other values, because lemmas fail at extremes.
 
     Parameters
     ----------

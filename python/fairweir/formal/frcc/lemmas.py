@@ -1,6 +1,7 @@
-"""The lemmas of theorem 7.5.2 (thesis D.3.6 to D.3.8, FRCC paper C.6 to C.8): a premise and a conclusion on a round.
+"""The lemmas of theorem 7.5.2 (thesis D.3.6 to D.3.8, FRCC paper C.6 to C.8). Each has a premise and a conclusion about
+one round.
 
-Conditions are written with ``&``, ``|`` and :func:`unless`, which solver's Booleans and Python's both have.
+Conditions are written with ``&``, ``|`` and :func:`unless`, which z3's and Python's Booleans both support.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ FLOWS: Final = (0, 1)
 
 @dataclass(frozen=True)
 class Range:
-    """Final range of states, and speed of convergence.
+    """The final range of states, and the rate of convergence.
 
     Attributes
     ----------
-    n_t_low, n_t_high : N_T ends up between them
-    n_c_high : final upper bound on N_C of both flows; the throughput ratio then is at most ``n_c_high - 1``
-    band_low, band_high : while N_T is between them, N_C above its range decreases
-    sigma : factor of progress in a round
+    n_t_low, n_t_high : final bounds on N_T
+    n_c_high : final upper bound on N_C of both flows; the throughput ratio is then at most ``n_c_high - 1``
+    band_low, band_high : bounds on N_T between which an N_C above its range decreases
+    sigma : factor of progress in each round
     """
 
     n_t_low: Fraction = Fraction(3, 20)
@@ -40,7 +41,7 @@ class Range:
 
     @property
     def n_c_low(self) -> Fraction:
-        """N_C of a flow while that of the other is `n_c_high`."""
+        """N_C of a flow if the other flow's N_C is `n_c_high`."""
         return self.n_c_high / (self.n_c_high - 1)
 
     @property
@@ -55,7 +56,7 @@ PUBLISHED: Final = Range()
 
 @dataclass(frozen=True)
 class Lemma:
-    """Return whether the conclusion follows from the premise for any jitter.
+    """A lemma: the premise implies the conclusion for any jitter.
 
     By symmetry, the questions only cover rounds in which the first flow does not have the larger share.
 
@@ -65,7 +66,7 @@ class Lemma:
     given, then : function from Round to a condition
     jitter : Jitter
     expects : ProofOutcome; refuted for controls and for printed errors
-    constants : its constants, ours and the published ones
+    constants : the lemma's constants, fairweir's and the published ones
     note : str
     """
 
@@ -93,7 +94,7 @@ class Lemma:
 
 
 def unless(premise: Any, conclusion: Any) -> Any:
-    """Return the implication of `conclusion` by a premise that is given negated.
+    """Return the implication premise -> conclusion, given the negated premise.
 
     Parameters
     ----------

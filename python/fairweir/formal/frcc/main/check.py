@@ -1,6 +1,6 @@
-"""Attractors checked against rounds: exact ones from the corners of cells, and long random runs.
+"""Checks attractors against exact rounds from the corners of cells, and against long random runs.
 
-Nothing here shares code with the search, which encloses rounds in intervals.
+This module shares no code with the search, which encloses rounds in intervals.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Escape:
 
     Attributes
     ----------
-    before, after : cwnd of all flows, C theta
+    before, after : cwnd of all flows, in C theta
     r : R/theta
-    errors : of each flow
+    errors : errors of each flow's estimates
     """
 
     before: list[Fraction]
@@ -32,22 +32,22 @@ class Escape:
     errors: tuple[Errors, ...]
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return a description of the round."""
         before, after = (" and ".join(f"{float(w):.4g}" for w in cwnd) for cwnd in (self.before, self.after))
         return f"R/theta {float(self.r):.4g}, cwnd {before} C theta, goes to {after}"
 
 
 def escapes(attractor: Attractor, assumed: Assumed, cells: list[int]) -> Iterator[Escape]:
-    """Run a round from every corner of the cells, with errors at the ends of their ranges, exactly.
+    """Run an exact round from every corner of the cells, with errors at the ends of their ranges.
 
-    For rounds in which all flows update at once. From a cell of rank 0 it must end in one of rank 0; from others, in a
-    lower rank, unless it leaves the bounds that every run satisfies.
+    All flows update at the same time. A round from a cell of rank 0 must end in a cell of rank 0. A round from another
+    cell must end in a cell of lower rank, unless it leaves the bounds that every run satisfies.
 
     Parameters
     ----------
     attractor : Attractor
     assumed : Assumed, FRCC's constants and maximum errors
-    cells : their numbers, of the first copy
+    cells : numbers of the cells, in the first copy
     """
     for cell in cells:
         rank = attractor.rank[cell]
@@ -62,12 +62,12 @@ def escapes(attractor: Attractor, assumed: Assumed, cells: list[int]) -> Iterato
 
 
 def sample(attractor: Attractor, number: int, dice: random.Random) -> list[int]:
-    """Draw cells: half on the border of the attractor, the others from all that have a rank.
+    """Draw cells at random: half on the border of the attractor, the others from all ranked cells.
 
     Parameters
     ----------
     attractor : Attractor
-    number : int, of cells
+    number : int, number of cells
     dice : Random, the source of the draw
     """
     ranked = attractor.found.region_cells
@@ -85,9 +85,9 @@ class Runs:
     Attributes
     ----------
     rounds : total number of rounds
-    worst_ratio : of two flows' rates, the largest after the attractor was reached
-    strays : rounds that left the attractor
-    latest : maximum rounds of a run to reach it
+    worst_ratio : maximum ratio of two flows' rates after the attractor was reached
+    strays : number of rounds that left the attractor
+    latest : maximum number of rounds until a run reached the attractor
     """
 
     rounds: int
@@ -96,7 +96,7 @@ class Runs:
     latest: int
 
 
-#: Relative; a float that close to a cell may belong to it.
+#: Relative tolerance: a float this close to a cell may belong to the cell.
 HAIR = 1e-9
 
 
@@ -106,9 +106,9 @@ def play(attractor: Attractor, rounds: int, dice: random.Random, *, restart_ever
     Parameters
     ----------
     attractor : Attractor
-    rounds : int, in all runs together
+    rounds : int, number of rounds of all runs together
     dice : Random, the source of states and errors
-    restart_every : int, rounds of a run
+    restart_every : int, number of rounds of a run
     """
     assumed = attractor.case.assumed
     case = attractor.case

@@ -1,4 +1,4 @@
-"""Controls that must fail: weaker assumptions, run exactly from the fair point until the claim is violated."""
+"""Controls that must fail: exact runs under weaker assumptions, from the fair point until the claim is violated."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MAX_ROUNDS: Final = 200
 
 @dataclass(frozen=True)
 class Control:
-    """A claim that a run from the fair point breaks.
+    """A claim that some run from the fair point violates.
 
     Attributes
     ----------
     name, claim : str
     note : str, its purpose
-    broken : function that searches the run and describes it; None if there is none
+    broken : function that searches for the run and returns its description; None if there is none
     """
 
     name: str
@@ -36,7 +36,7 @@ class Control:
     broken: Callable[[], str | None]
 
     def check(self) -> LemmaResult:
-        """Return the result of the claim: refuted by an exact run, or unknown."""
+        """Return the result: refuted by an exact run, or unknown."""
         how = self.broken()
         outcome = ProofOutcome.UNKNOWN if how is None else ProofOutcome.REFUTED
         note = f"{self.note}: {how}" if how else f"{self.note}; no run was found that breaks it"

@@ -1,6 +1,6 @@
-"""The lemmas by hand that bound every run, checked by solvers (proofs in ``crates/reach/src/bounds.rs``).
+"""The lemmas that bound every run; proved by hand in ``crates/reach/src/bounds.rs`` and checked by solvers.
 
-Each is about one flow and its share, so they hold for any number of flows. theta = 1, C = 1.
+Each lemma concerns one flow and its share, so the lemmas hold for any number of flows. Units: theta = 1, C = 1.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _cwnd_of_others(assumed: Assumed) -> Question:
 
 
 def _ceiling(assumed: Assumed) -> Question:
-    """With P the minimum estimate, and a target s that is at least the lower clamp."""
+    """Return the question for the minimum estimate P and a target s of at least the lower clamp."""
     import z3
 
     r, n_t, share, seen, inverse, unknowns, assumptions = _flow(assumed)

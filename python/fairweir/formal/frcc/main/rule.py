@@ -1,7 +1,7 @@
-"""A round of n FRCC flows with the main cwnd update, exactly: Algorithm 2 on estimates that the network may bend.
+"""An exact round of n FRCC flows with the main cwnd update: Algorithm 2 with errors of the estimates.
 
-As the kernel does it, clamps act on the change of cwnd; as line 5 of the algorithm is printed they act on the estimate
-of N_C. theta = 1 and C = 1, so that a cwnd is in C theta, R is R/theta, and the sum of all cwnd is R + N_T.
+In the kernel module, clamps limit the change of cwnd; as printed in line 5 of the algorithm, they limit the estimate of
+N_C. In units with theta = 1 and C = 1, a cwnd is in C theta, R is R/theta, and the sum of all cwnd is R + N_T.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 Number = Any
-"""A Fraction, or a float where a hair's breadth does not matter."""
+"""A Fraction, or a float if rounding does not matter."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ THESIS: Final = Assumed()
 
 @dataclass(frozen=True)
 class Errors:
-    """The network's effect on one flow's estimates.
+    """The errors that the network causes in one flow's estimates.
 
     Attributes
     ----------
-    n_t : added to N_T
-    rate : throughput seen by the true one
-    excess : added to the excess delay, in units of D
+    n_t : error of N_T
+    rate : measured throughput divided by the true throughput
+    excess : error of the excess delay, in units of D
     """
 
     n_t: Number
@@ -81,7 +81,7 @@ def wanted(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Erro
 
 
 def factor(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Errors) -> Number:
-    """Return cwnd' by cwnd: Algorithm 2 with the main update (line 7) and the kernel's clamps.
+    """Return cwnd' / cwnd: Algorithm 2 with the main update (line 7) and the kernel's clamps.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def factor(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Erro
 
 
 def printed_factor(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Errors) -> Number:
-    """Return cwnd' by cwnd as Algorithm 2 is printed: line 5 clamps the estimate of N_C, then line 7.
+    """Return cwnd' / cwnd as Algorithm 2 is printed: line 5 clamps the estimate of N_C, then line 7 applies.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def printed_factor(assumed: Assumed, share: Number, n_t: Number, r: Number, erro
 def after_round(
     assumed: Assumed, cwnd: Sequence[Number], r: Number, errors: Sequence[Errors], rule: Any = factor
 ) -> list[Number]:
-    """Return all flows' cwnd after a round: all measure, then all update.
+    """Return all flows' cwnd after a round in which first all flows measure and then all update.
 
     Parameters
     ----------

@@ -39,10 +39,10 @@ VARIANTS: Final[dict[str, Assumed]] = {
     "rates off either way": replace(THESIS, rate_under=Fraction(1, 2), rate_over=Fraction(2)),
     "theta 0.56 Delta_R": replace(THESIS, nt_over=Fraction(9, 10)),
 }
-"""Where the assumptions of theorem 7.5.2 are changed, one at a time."""
+"""Variants of the assumptions of theorem 7.5.2, each with one change."""
 
 VARIED_AT: Final = ((Fraction(1), Fraction(11, 10)), (Fraction(5), Fraction(11, 2)), (Fraction(10), Fraction(11)))
-"""R/theta, for the variants; 5 and 10 with FRCC's theta = 10 ms and rtprops of 50 and 100 ms."""
+"""Values of R/theta for the variants; FRCC's theta = 10 ms gives 5 and 10 for rtprops of 50 and 100 ms."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ THREE: Final = Effort(cells=1, rounds=50_000)
 
 
 def two_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Prove all ranges of R/theta up to 20 (100 with ``search``), variants, lemmas by hand, controls.
+    """Prove all ranges of R/theta up to 20 (100 with ``search``), the variants, the lemmas by hand and the controls.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def three_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def _case(low: Fraction, high: Fraction) -> Case:
-    """Cells small enough for the range: the change of rates per round decreases with R/theta."""
+    """Return a case with cells that are small enough: the change of rates per round decreases with R/theta."""
     step = Fraction(1, 100) if high <= 10 else Fraction(1, 200) if high <= 25 else Fraction(1, 400)
     return Case(low, high, odds_step=step if high <= 50 else Fraction(1, 800))
 
@@ -154,7 +154,7 @@ def run(
 
 
 def _altogether(ranges: list[Case], results: list[LemmaResult]) -> LemmaResult:
-    """Draw the conclusion for all of R/theta: the worst of the ranges, which adjoin."""
+    """Return the conclusion for all values of R/theta: the worst result of the adjoining ranges."""
     low, high, flows = ranges[0].r_low, ranges[-1].r_high, ranges[0].flows
     adjoin = all(a.r_high == b.r_low for a, b in itertools.pairwise(ranges))
     outcomes = {result.outcome for result in results}
@@ -177,7 +177,7 @@ RATIO: Final = "ratio"
 
 
 def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaResult:
-    """Prove one case, or use the result of an earlier run with the same folder if it can be verified."""
+    """Prove one case, or reuse a stored result from the same folder if it can be verified."""
     if request.out is None:
         return _prove(name, case, effort)[0]
     question = _question(case, effort)
@@ -252,7 +252,7 @@ def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attracto
 
 
 def _up(x: float) -> str:
-    """Two decimals, rounded up: a bound stays one."""
+    """Return two decimals, rounded up, so that an upper bound stays valid."""
     return f"{math.ceil(x * 100) / 100:.2f}"
 
 

@@ -1,6 +1,6 @@
-"""Beyond theorem 7.5.2: the ratio of rates guaranteed by the *main* cwnd update, from the cells that all runs reach.
+"""The ratio of rates that the *main* cwnd update guarantees, from the cells that all runs reach (beyond theorem 7.5.2).
 
-The search is compiled (``crates/reach``); this is its interface. See ``docs/formal/frcc-main.md``.
+This module is the interface to the compiled search (``crates/reach``). See ``docs/formal/frcc-main.md``.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Case:
 
     Attributes
     ----------
-    r_low, r_high : R/theta is between them
+    r_low, r_high : bounds of R/theta
     flows : int, 2 or 3
     assumed : Assumed
     schedule : all flows measure, then all update; or one after another, each once per round, in any order
-    odds_step : a cell's ratio of rates differs by this fraction
-    nt_step : a cell's N_T differs by this much, times N_T above 1
+    odds_step : relative width of a cell in the ratio of rates
+    nt_step : width of a cell in N_T; multiplied by N_T if N_T is above 1
     """
 
     r_low: Fraction
@@ -60,8 +60,8 @@ class Found:
 
     Attributes
     ----------
-    worst_ratio : from some round on no flow has more than this many times another's rate
-    hand_worst_ratio : the same without cells, for this many flows
+    worst_ratio : maximum ratio of two flows' rates from some round on
+    hand_worst_ratio : maximum ratio by the lemmas by hand, without cells
     n_t : (minimum, maximum) N_T from some round on
     cwnd_floor : minimum cwnd of every flow from some round on, C theta
     rounds : number of rounds from the bounds by hand to the attractor (updates, if sequential)
