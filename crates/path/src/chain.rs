@@ -1,12 +1,12 @@
-//! A flow's own elements in one direction, in series.
+//! The elements of one flow in one direction, in series.
 
 use crate::{Element, ElementConfig, Packet, PrivateLink, Verdict};
 use fairweir_units::{Dur, Time};
 use rand_chacha::ChaCha8Rng;
 
-/// Elements in a row, which one flow's packets pass without an event of their own.
+/// Elements in series, which one flow's packets pass without separate events.
 ///
-/// Constant delays are summed in advance and private links are an enum variant: most chains contain nothing else.
+/// Constant delays are summed in advance, and private links are an enum variant: most chains contain nothing else.
 #[derive(Debug)]
 pub struct Chain {
     /// Constant delay ahead of the first step.
@@ -21,7 +21,7 @@ struct Step {
     delay: Dur,
 }
 
-/// The hot path's element as an enum variant, all others boxed.
+/// The element of the hot path as an enum variant, all others boxed.
 #[derive(Debug)]
 enum Part {
     Link(PrivateLink),
@@ -29,7 +29,8 @@ enum Part {
 }
 
 impl Chain {
-    /// A `delay`, then the elements for `configs`, which must be valid; each gets a random stream from `rng`.
+    /// Creates a chain of a `delay`, then the elements for `configs`, which must be valid. `rng` returns a random
+    /// stream for each element.
     pub fn new(delay: Dur, configs: &[ElementConfig], mut rng: impl FnMut() -> ChaCha8Rng) -> Chain {
         let mut chain = Chain { delay, steps: Vec::new() };
         for config in configs {
@@ -48,12 +49,12 @@ impl Chain {
         chain
     }
 
-    /// The whole chain's delay if it only delays packets by constants.
+    /// Returns the whole chain's delay if the chain only delays packets by constants.
     pub fn constant(&self) -> Option<Dur> {
         self.steps.is_empty().then_some(self.delay)
     }
 
-    /// Passes `packet`, which arrives at `now`, through the chain.
+    /// Passes `packet`, which arrives at `now`, through the chain; returns its fate.
     #[inline]
     pub fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
         let mut at = now.after(self.delay);
@@ -76,7 +77,7 @@ impl Chain {
         if is_marked { Verdict::Mark(at) } else { Verdict::Deliver(at) }
     }
 
-    /// Number of violated bounds of elements ([`Element::violations`]).
+    /// Returns the number of violated bounds of elements ([`Element::violations`]).
     pub fn violations(&self) -> u64 {
         let of = |step: &Step| match &step.part {
             Part::Link(link) => link.violations(),

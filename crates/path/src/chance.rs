@@ -4,10 +4,10 @@ use fairweir_units::Dur;
 use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
 
-/// Something that happens with a fixed probability.
+/// A random event with a fixed probability.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance {
-    /// A 32-bit draw below this is a hit.
+    /// The event occurs if a 32-bit random number is below this.
     threshold: u64,
 }
 
@@ -22,12 +22,12 @@ impl Chance {
     }
 }
 
-/// Uniform in `[0, max]`.
+/// Returns a random time, uniform in `[0, max]`.
 pub(crate) fn uniform_up_to(max: Dur, rng: &mut ChaCha8Rng) -> Dur {
     Dur::from_nanos(rng.random_range(0..=max.as_nanos()))
 }
 
-/// Uniform in `[0, end)`; `end` is positive.
+/// Returns a random time, uniform in `[0, end)`; `end` must be positive.
 pub(crate) fn uniform_below(end: Dur, rng: &mut ChaCha8Rng) -> Dur {
     Dur::from_nanos(rng.random_range(0..end.as_nanos()))
 }

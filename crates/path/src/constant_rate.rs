@@ -1,20 +1,20 @@
-//! Service at a constant rate, exact in the long run: the arithmetic under links, shapers and policers.
+//! Service at a constant rate, exact in the long run. Links, shapers and policers use it.
 
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 
-/// Serves at a constant rate. The fraction of a nanosecond left over by a packet's transmission is carried to the next
-/// packet, so a busy link is exact over any number of packets.
+/// A server of constant rate. The fraction of a nanosecond that remains after a packet's transmission is carried over
+/// to the next packet, so a busy link is exact over any number of packets.
 #[derive(Clone, Debug)]
 pub struct ConstantRate {
     rate: u64,
     last_departure: Time,
-    /// Left over from the last packet, in 1/`rate` ns.
+    /// Fraction that remains from the last packet, in 1/`rate` ns.
     fraction: u64,
     /// Cached transmission time of one size: nearly all packets have the same size.
     known: Transmission,
 }
 
-/// `bytes` take `whole` ns and `fraction`/rate ns.
+/// Transmission time of `bytes`: `whole` ns and `fraction`/rate ns.
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     bytes: u64,
@@ -42,22 +42,23 @@ impl ConstantRate {
         ConstantRate { rate, last_departure: Time::ZERO, fraction: 0, known: Transmission::new(1500, rate) }
     }
 
-    /// Its rate.
+    /// Returns the rate.
     pub fn rate(&self) -> Rate {
         Rate::from_bytes_per_sec(self.rate)
     }
 
-    /// Transmission time of a packet of `bytes` at an idle link, whole nanoseconds.
+    /// Returns the transmission time of a packet of `bytes` on an idle link, in whole nanoseconds.
     pub(crate) fn idle_transmission(&self, bytes: Bytes) -> Dur {
         Dur::from_nanos(Transmission::new(bytes.0, self.rate).whole)
     }
 
-    /// Time between the last departure returned and the exact departure of the last bit, in 1/rate ns.
+    /// Returns the time between the last departure returned and the exact departure of the last bit, in 1/rate ns.
     pub(crate) fn fraction(&self) -> u64 {
         self.fraction
     }
 
-    /// Returns when the last bit of a packet of `bytes` that arrives at `now` leaves; `now` never decreases.
+    /// Returns the time at which the last bit of a packet of `bytes` leaves. The packet arrives at `now`, which never
+    /// decreases.
     #[inline]
     pub fn depart(&mut self, now: Time, bytes: Bytes) -> Time {
         if bytes.0 != self.known.bytes {
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_million_packets_take_exactly_as_long_as_the_rate_says() {
-        // 1500 B at 7 Mbps take 1714285.714... ns: any rounding would add up.
+        // 1500 B at 7 Mbps take 1714285.714... ns; rounding errors would accumulate.
         let mut link = ConstantRate::new(Rate::from_mbps(7));
         let mut last = Time::ZERO;
         for _ in 0..1_000_000 {

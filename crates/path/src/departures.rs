@@ -1,18 +1,18 @@
-//! The packets inside a link, by departure time; counts those that have not left.
+//! The packets in a link by departure time, with a count of those that have not left.
 
 use crate::Backlog;
 use fairweir_units::{Bytes, Time};
 
 /// Departure times and sizes in order of time, in a ring.
 ///
-/// Whether the oldest packet has left is unpredictable for the branch predictor, so it is not checked at each arrival:
-/// packets stay in the count until an exact count is needed, and are then removed in a batch. Until then the count is
-/// an upper bound, which is almost always sufficient.
+/// Whether the oldest packet has left is unpredictable for the branch predictor, so this is not checked at each
+/// arrival. Packets remain in the count until an exact count is needed, and are then removed in a batch. Until then the
+/// count is an upper bound, which is almost always sufficient.
 #[derive(Clone, Debug)]
 pub(crate) struct Departures {
-    /// Their number is a power of two.
+    /// The ring; its length is a power of two.
     ring: Box<[Entry]>,
-    /// The oldest, and one past the newest; modulo the ring's length.
+    /// Indices of the oldest entry and one past the newest, modulo the ring's length.
     head: usize,
     tail: usize,
     inside: Backlog,
@@ -30,7 +30,7 @@ impl Departures {
         Departures { ring, head: 0, tail: 0, inside: Backlog::default() }
     }
 
-    /// The exact count of packets that have not left by `now`.
+    /// Returns the exact count of packets that have not left by `now`.
     #[inline]
     pub(crate) fn inside(&mut self, now: Time) -> Backlog {
         while self.head != self.tail {
@@ -44,7 +44,8 @@ impl Departures {
         self.inside
     }
 
-    /// Everything has left, and a packet that arrives now will leave at `at`: no cost for those before it.
+    /// All earlier packets have left, and a packet that arrives now will leave at `at`; the earlier ones need not be
+    /// processed.
     #[inline]
     pub(crate) fn restart(&mut self, at: Time, bytes: Bytes) {
         self.ring[0] = Entry { at, bytes };
@@ -52,13 +53,13 @@ impl Departures {
         self.inside = Backlog { bytes, packets: 1 };
     }
 
-    /// An upper bound on the packets that have not left.
+    /// Returns an upper bound on the packets that have not left.
     #[inline]
     pub(crate) fn inside_at_most(&self) -> Backlog {
         self.inside
     }
 
-    /// A packet that arrived at `now` will leave at `at`.
+    /// Adds a packet that arrived at `now` and will leave at `at`.
     #[inline]
     pub(crate) fn push(&mut self, now: Time, at: Time, bytes: Bytes) {
         if self.tail - self.head == self.ring.len() {

@@ -3,7 +3,7 @@
 use fairweir_units::{Bytes, Dur, Hint, Rate};
 use std::borrow::Cow;
 
-/// An invalid configuration: the key, what is wrong with its value, and a hint.
+/// An invalid configuration: the key, a description of the error, and a hint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct ConfigError {
@@ -42,11 +42,11 @@ impl ConfigError {
     }
 }
 
-/// 80 Tbps: above any link, and small enough that products of rates do not overflow 64 bits.
+/// Maximum rate, 80 Tbps: above any link, and small enough that products of rates do not overflow 64 bits.
 const MAX_RATE: Rate = Rate::from_bytes_per_sec(10_000_000_000_000);
-/// A year: longer than any run, and small enough for sums of delays to stay exact.
+/// Maximum time, a year: longer than any run, and small enough that sums of delays are exact.
 const MAX_DUR: Dur = Dur::from_secs(366 * 86_400);
-/// A tebibyte.
+/// Maximum size, a tebibyte.
 const MAX_BYTES: Bytes = Bytes(1 << 40);
 
 /// Rejects a rate of zero or above 80 Tbps.
@@ -102,7 +102,7 @@ pub(crate) fn check_packet(key: &str, bytes: Bytes) -> Result<(), ConfigError> {
     check_positive_bytes(key, bytes)
 }
 
-/// Zero would admit no packet; for no limit the key is omitted.
+/// Rejects a limit of zero, which would admit no packet. Without a limit the key is omitted.
 pub(crate) fn check_limit(bytes: Option<Bytes>, packets: Option<u64>) -> Result<(), ConfigError> {
     const HINT: &str = "for an unlimited queue leave the limit out";
     if bytes == Some(Bytes::ZERO) {
@@ -125,7 +125,7 @@ pub(crate) fn check_probability(key: &str, per_billion: u32) -> Result<(), Confi
     Ok(())
 }
 
-/// `at` of each point must be later than that of the previous one.
+/// Rejects points whose `at` is not later than that of the previous point.
 pub(crate) fn check_increasing(
     key: &str,
     times: impl Iterator<Item = fairweir_units::Time>,

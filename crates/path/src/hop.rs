@@ -36,11 +36,11 @@ pub struct Hop {
     server: Server,
     discipline: Discipline,
     decides_on_leave: bool,
-    /// Packets given to the link.
+    /// Packets given to the link that have not left.
     inside: Departures,
     /// Packets that wait for [`Hop::service`], if the queue decides on leave: arrival time, packet, caller's tag.
     waiting: VecDeque<(Time, Packet, u32)>,
-    /// Sum over `waiting`.
+    /// Total of `waiting`.
     waiting_backlog: Backlog,
     /// Departure of the last packet given to the link.
     free_at: Time,
@@ -66,7 +66,7 @@ enum Discipline {
 pub struct Departure {
     /// The packet.
     pub packet: Packet,
-    /// The tag it was given at its arrival.
+    /// The caller's tag, passed at its arrival.
     pub tag: u32,
     /// Time it waited for the link.
     pub sojourn: Dur,
@@ -75,7 +75,7 @@ pub struct Departure {
 }
 
 impl Hop {
-    /// The hop for `config`, which must be valid; `rng` serves the queue's random decisions.
+    /// Creates the hop for `config`, which must be valid. `rng` is used for the queue's random decisions.
     pub fn new(config: &HopConfig, rng: ChaCha8Rng) -> Hop {
         let server = match &config.link {
             LinkConfig::Constant(c) => Server::Constant(ConstantRate::new(c.rate)),
@@ -102,7 +102,7 @@ impl Hop {
         self.decides_on_leave
     }
 
-    /// The backlog at `now`, which must not decrease from call to call.
+    /// Returns the backlog at `now`, which must not decrease from call to call.
     #[inline]
     pub fn backlog(&mut self, now: Time) -> Backlog {
         let Backlog { bytes, packets } = self.inside.inside(now);
@@ -123,7 +123,7 @@ impl Hop {
         self.pass(admission, now, packet.bytes)
     }
 
-    /// [`Hop::arrive`] at an idle link with an empty droptail queue, which accepts any packet.
+    /// Does the same as [`Hop::arrive`] at an idle link with an empty droptail queue, which accepts any packet.
     #[inline(always)]
     fn arrive_idle(&mut self, now: Time, packet: &Packet) -> Verdict {
         let departure = self.transmit(now, packet.bytes);
@@ -142,12 +142,12 @@ impl Hop {
         if admission == Admission::Mark { Verdict::Mark(departure) } else { Verdict::Deliver(departure) }
     }
 
-    /// Departure of the last packet given to the link.
+    /// Returns the departure time of the last packet given to the link.
     pub(crate) fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Transmission time of a packet that arrives at an idle link; `None` if that varies.
+    /// Returns the transmission time of a packet that arrives at an idle link; `None` if it varies.
     pub(crate) fn idle_transmission(&self, bytes: Bytes) -> Option<Dur> {
         match &self.server {
             Server::Constant(link) => Some(link.idle_transmission(bytes)),
@@ -155,7 +155,7 @@ impl Hop {
         }
     }
 
-    /// The link, to query its rate.
+    /// Returns the link, to query its rate.
     pub fn link(&self) -> &dyn Link {
         match &self.server {
             Server::Constant(link) => link,
@@ -163,7 +163,7 @@ impl Hop {
         }
     }
 
-    /// For a queue that decides on leave: `packet` arrives and waits; `false` if it was refused.
+    /// For a queue that decides on leave: adds `packet` to the waiting packets; returns `false` if it was refused.
     pub fn wait(&mut self, now: Time, packet: &Packet, tag: u32) -> bool {
         if self.admit(now, packet) == Admission::Drop {
             return false;
@@ -173,7 +173,7 @@ impl Hop {
         true
     }
 
-    /// Time of the next [`Hop::service`]; [`Time::NEVER`] if no packet waits.
+    /// Returns the time of the next [`Hop::service`]; [`Time::NEVER`] if no packet waits.
     pub fn service_at(&self) -> Time {
         match self.waiting.front() {
             Some(&(arrived, ..)) => arrived.max(self.free_at),

@@ -1,4 +1,5 @@
-//! Lists of kinds: one line each, from which the modules, the enum that scenarios name and its dispatch follow.
+//! A macro for lists of kinds. Each kind has one line, from which the module, the variant of the scenario's enum, and
+//! the dispatch are generated.
 
 /// The kinds of elements, queues and links. Their files are next to the list, or, if they are in groups, in a folder per
 /// group.
@@ -58,7 +59,7 @@ macro_rules! kinds {
                 self.spec().validate()
             }
 
-            /// Returns examples of every kind as JSON, for properties and fuzzing.
+            /// Returns examples of every kind as JSON, for property tests and fuzzing.
             #[allow(unused_doc_comments)]
             pub fn examples() -> Vec<&'static str> {
                 let mut all = Vec::new();

@@ -1,8 +1,8 @@
-//! A flow's path in one direction: its own elements before the first hop, the hops that it visits, its elements after
-//! the last one.
+//! A flow's path in one direction: the flow's elements before the first hop, the hops, and the flow's elements after
+//! the last hop.
 //!
-//! A lane does not own hops, because flows share them, nor the packets on it: a world moves packets from hop to hop on
-//! its clock.
+//! A lane does not contain the hops, because flows share them, nor the packets on it. A world moves packets from hop to
+//! hop on its own clock.
 
 use crate::{Chain, Packet, TieKey, Verdict};
 use fairweir_units::Time;
@@ -26,8 +26,8 @@ impl Direction {
 pub struct Visit {
     /// Index of the hop.
     pub hop: usize,
-    /// Order among simultaneous arrivals at the hop; `None` if packets reach it at the time they are sent, in the order
-    /// in which they are sent.
+    /// Order among simultaneous arrivals at the hop; `None` if each packet reaches the hop at the time at which it is
+    /// sent, in the order of sending.
     pub tie: Option<TieKey>,
 }
 
@@ -42,12 +42,12 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// A lane over `visits`, with the elements `before` the first and `after` the last of them.
+    /// Creates a lane over `visits`, with the elements `before` the first visit and `after` the last visit.
     pub fn new(before: Chain, visits: Vec<Visit>, after: Chain) -> Lane {
         Lane { before, visits, after, dropped: 0 }
     }
 
-    /// The hops, in order.
+    /// Returns the visits to hops, in order.
     #[inline]
     pub fn visits(&self) -> &[Visit] {
         &self.visits
@@ -65,17 +65,17 @@ impl Lane {
         self.after.arrive(at, packet)
     }
 
-    /// The elements before the first hop.
+    /// Returns the elements before the first hop.
     pub fn before(&self) -> &Chain {
         &self.before
     }
 
-    /// The elements after the last hop.
+    /// Returns the elements after the last hop.
     pub fn after(&self) -> &Chain {
         &self.after
     }
 
-    /// Number of violated bounds of elements.
+    /// Returns the number of violated bounds of elements.
     pub fn violations(&self) -> u64 {
         self.before.violations() + self.after.violations()
     }

@@ -1,13 +1,15 @@
 //! Models of what the network does to a packet: links, queues, jitter, loss, policers.
 //!
-//! Every part answers at the packet's arrival: deliver at a time, mark, or drop ([`Verdict`]). That is exact for FIFO
-//! parts, and lets the simulator pass a packet through any number of them without an event for each. Only a queue that
+//! Every part decides at the packet's arrival: deliver at a time, mark, or drop ([`Verdict`]). This is exact for FIFO
+//! parts, and the simulator can pass a packet through any number of them without an event for each. Only a queue that
 //! decides at departure (CoDel) needs a later event: [`Hop::service`].
 //!
-//! - [`Element`]: one flow's own part (delay, jitter, loss, policer, private link); [`Chain`]: several in a row.
-//! - [`Lane`]: a flow's path in one direction, as both worlds compose it: elements, hops, elements. [`Ties`]: which of
-//!   several packets that arrive at the same nanosecond is first.
-//! - [`Link`]: when does a packet leave? [`Queue`]: may it enter? [`Hop`]: a queue before a link, shared by flows.
+//! - [`Element`]: a part that only one flow uses (delay, jitter, loss, policer, private link); [`Chain`]: several in
+//!   series.
+//! - [`Lane`]: a flow's path in one direction, in the same way in both worlds: elements, hops, elements. [`Ties`]: the
+//!   order of packets that arrive in the same nanosecond.
+//! - [`Link`] decides when a packet leaves, [`Queue`] whether it may enter. [`Hop`]: a queue before a link, shared by
+//!   flows.
 #![forbid(unsafe_code)]
 
 use fairweir_units::Dur;
@@ -86,7 +88,7 @@ kinds::kinds! {
 }
 
 impl ElementConfig {
-    /// Builds the element, with a random stream of its own. The configuration must be valid.
+    /// Builds the element, with its own random stream. The configuration must be valid.
     pub fn build(&self, rng: ChaCha8Rng) -> Box<dyn Element> {
         self.spec().build(rng)
     }

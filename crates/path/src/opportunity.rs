@@ -1,7 +1,7 @@
 //! Service by opportunities: at given instants a given number of bytes may leave; unused bytes are lost.
 //!
-//! This is how mahimahi serves (one 1504-byte opportunity a trace line) and how aggregating links do. A packet may take
-//! several opportunities and several packets may share one; a packet leaves when its last byte does.
+//! mahimahi serves in this way (one 1504-byte opportunity per trace line), and so do aggregating links. A packet may
+//! use several opportunities, and several packets may share one. A packet leaves with its last byte.
 
 use fairweir_units::{Bytes, Time};
 use std::fmt::Debug;
@@ -15,7 +15,7 @@ pub(crate) struct Opportunity {
 
 /// A stream of opportunities in order of time.
 pub(crate) trait Schedule: Debug + Send {
-    /// The first opportunity at or after `time` among those not yet returned; earlier ones are lost.
+    /// Returns the first opportunity at or after `time` among those not yet returned; earlier ones are lost.
     ///
     /// `time` never decreases.
     fn next_from(&mut self, time: Time) -> Opportunity;
@@ -37,7 +37,7 @@ impl<S: Schedule> OpportunityServer<S> {
         &self.schedule
     }
 
-    /// Departure time of the last byte of a packet that arrives at `now`.
+    /// Returns the departure time of the last byte of a packet that arrives at `now`.
     #[inline]
     pub(crate) fn depart(&mut self, now: Time, bytes: Bytes) -> Time {
         if self.current.at < now {

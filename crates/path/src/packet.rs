@@ -1,4 +1,4 @@
-//! A packet as the path sees it, and the path's answer.
+//! A packet as the path sees it, and the packet's fate.
 
 use fairweir_units::{Bytes, Time};
 
@@ -9,7 +9,7 @@ pub struct Packet {
     pub seq: u64,
     /// Size on the wire.
     pub bytes: Bytes,
-    /// Time it entered the network; for an ACK, when the data packet that triggered it did.
+    /// Time at which it entered the network; for an ACK, the time at which the data packet that triggered it did.
     pub sent: Time,
     /// Whether a queue may mark it instead of dropping it.
     pub is_ecn_capable: bool,

@@ -1,7 +1,7 @@
 //! The order of simultaneous events.
 //!
-//! Events at the same nanosecond are ordered by a hash of (seed, key, time): a fixed order (by flow number or insertion)
-//! would let one of two synchronised senders win every tie, an artefact that looks like starvation.
+//! Events in the same nanosecond are ordered by a hash of (seed, key, time). With a fixed order (by flow number or
+//! insertion) one of two synchronized senders would win every tie, an artifact that looks like starvation.
 
 use fairweir_units::Time;
 
@@ -13,14 +13,14 @@ const MIX_KEY: u64 = 0xBF58_476D_1CE4_E5B9;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TieKey(pub u32);
 
-/// The order of simultaneous events of a run.
+/// The order of simultaneous events in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Ties {
     seed: u64,
 }
 
 impl Ties {
-    /// The order that follows from a scenario's `seed`.
+    /// Creates the order that follows from a scenario's `seed`.
     pub fn new(seed: u64) -> Ties {
         Ties { seed: seed.wrapping_mul(MIX) | 1 }
     }

@@ -1,14 +1,14 @@
-//! A token bucket, exact: the arithmetic under shaper and policer.
+//! An exact token bucket, which shaper and policer use.
 
 use crate::constant_rate::ConstantRate;
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 
 /// Tokens accrue at `rate` up to `burst` bytes; the bucket starts full.
 ///
-/// On a busy constant link of `rate`, the packet would leave at `z`; from the bucket it may leave `burst / rate`
-/// earlier. `z` is the time at which the bucket would be full again, so this one exact number is the whole state (the
+/// On a busy link of constant rate `rate`, a packet would leave at `z`; from the bucket it may leave `burst / rate`
+/// earlier. `z` is also the time at which the bucket would be full again, so this exact number is the whole state (the
 /// virtual scheduling form of the generic cell rate algorithm, ITU-T I.371 annex A). A packet larger than the bucket
-/// waits for the rest.
+/// waits for the missing tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenBucket {
     full_at: ConstantRate,
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The bucket as the textbook has it: tokens in 10^-9 bytes, filled at every packet.
+    /// The textbook form of a bucket: tokens in 10^-9 bytes, added at every packet.
     struct Textbook {
         rate: i128,
         burst: i128,
@@ -75,7 +75,8 @@ mod tests {
             self.at = now;
         }
 
-        /// The first ns at which the tokens are available; negative tokens represent waiting packets.
+        /// Returns the first ns at which the tokens are available. A negative number of tokens represents waiting
+        /// packets.
         fn take(&mut self, now: u64, bytes: u64) -> u64 {
             self.fill(i128::from(now).max(self.at));
             self.tokens -= i128::from(bytes) * 1_000_000_000;

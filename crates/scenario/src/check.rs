@@ -4,7 +4,7 @@ use crate::{Config, FlowSpec, LinkSpec, Source};
 use fairweir_path::{ConfigError, ElementConfig, check_dur, check_positive_dur, check_rate};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 
-/// The data packet must fit its own headers; 65,535 bytes is the maximum of an IP packet.
+/// Permitted packet sizes. A data packet must be larger than its headers; 65,535 bytes is the maximum of an IP packet.
 const PACKET_BYTES: std::ops::RangeInclusive<u64> = 64..=65_535;
 const ACK_BYTES: std::ops::RangeInclusive<u64> = 1..=65_535;
 
@@ -17,13 +17,14 @@ const MAX_GSO: u64 = 1_000;
 /// Maximum number of flows in a run: each takes 1 kB of memory and its own addresses in captures.
 pub const MAX_FLOWS: usize = 100_000;
 
-/// Elements of a flow are numbered 1 to 255 in its random streams ([`crate::element_stream`]).
+/// Maximum number of elements of a flow. Its random streams number them from 1 to 255 ([`crate::element_stream`]).
 const MAX_ELEMENTS: usize = 255;
 
-/// Bytes are counted in 64 bits; half of that range is left for backlogs, bursts and sums.
+/// Maximum number of bytes in a run. Bytes are 64-bit numbers; half of the range is reserved for backlogs, bursts and
+/// sums.
 const MAX_BYTES_OF_RUN: Bytes = Bytes(1 << 63);
 
-/// Maximum number of time series rows, flows and links together: about 6 GB of memory.
+/// Maximum number of rows of the time series, flows and links together; they take about 6 GB of memory.
 const MAX_ROWS: u64 = 100_000_000;
 
 /// Checks that the scenario can be run.

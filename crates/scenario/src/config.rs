@@ -1,5 +1,5 @@
-//! A scenario in base units (ns, bytes, bytes per second), as passed by the front end, which has resolved the TOML's
-//! units, BDP multiples and defaults.
+//! A scenario in base units (ns, bytes, bytes per second). The front end has resolved the TOML file's units, BDP
+//! multiples and defaults.
 
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::{ElementConfig, HopConfig, LinkConfig, QueueConfig};
@@ -19,7 +19,7 @@ pub struct Config {
     /// Length of the warm-up, which summary metrics exclude; shorter than `duration`.
     #[serde(default)]
     pub warmup: Dur,
-    /// Seeds every random stream and all tie-breaking.
+    /// Seed of all random streams and of the order of simultaneous events.
     pub seed: u64,
     /// Data packet size on the wire.
     #[serde(default = "default_packet")]
@@ -73,7 +73,7 @@ pub struct LinkSpec {
     pub name: String,
     /// Queue and link.
     pub hop: HopConfig,
-    /// Propagation from this hop to the next one on a path, one way. After the last hop it counts as part of
+    /// One-way propagation delay from this hop to the next hop of a path. After the last hop it counts as part of
     /// `forward_delay`.
     #[serde(default)]
     pub delay: Dur,
@@ -154,8 +154,8 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
-    /// Creates a flow of unlimited data over link 0, with default parameters, half of `rtprop` in either direction, and
-    /// the receiver's and the sender's defaults.
+    /// Creates a flow of unlimited data over link 0, with default parameters, half of `rtprop` in each direction, and
+    /// the defaults of the receiver and the sender.
     pub fn bulk(cca: &str, rtprop: Dur) -> FlowSpec {
         FlowSpec {
             id: cca.to_owned(),
@@ -196,12 +196,12 @@ pub enum Source {
         /// Size of the transfer.
         bytes: Bytes,
     },
-    /// Data become available at a constant rate: application-limited.
+    /// Data that becomes available at a constant rate: application-limited.
     Rate {
         /// Rate of the application.
         rate: Rate,
     },
-    /// Bulk while on, nothing while off, starting on.
+    /// Unlimited data in sending periods, none in idle periods; starts with a sending period.
     OnOff {
         /// Length of a sending period.
         on: Dur,

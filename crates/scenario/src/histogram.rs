@@ -3,7 +3,7 @@
 use crate::DelayStats;
 use fairweir_units::Dur;
 
-/// Buckets per octave: a bucket is at most 1/64 of its value wide, so its middle is at most 0.8 % off.
+/// Buckets per octave: a bucket's width is at most 1/64 of its value, so its middle is within 0.8 % of each value.
 const SUB_BUCKETS_LOG2: u32 = 6;
 
 /// Counts durations in buckets whose width grows with the value; sum, minimum and maximum are exact.
@@ -53,7 +53,7 @@ impl Histogram {
         (self.sum_ns, self.samples)
     }
 
-    /// Returns mean and percentiles in ms, each less `offset` and at least 0; zero without samples.
+    /// Returns mean and percentiles in ms, each reduced by `offset` to at least 0; zero without samples.
     pub fn stats_less(&self, offset: Dur) -> DelayStats {
         if self.samples == 0 {
             return DelayStats::default();
@@ -77,7 +77,7 @@ impl Histogram {
 
     /// Returns the quantile at `per_mille`, ns, to within 1 %; zero without samples.
     pub fn quantile_ns(&self, per_mille: u64) -> f64 {
-        // At most `samples`.
+        // This is at most `samples`.
         let rank = (u128::from(self.samples) * u128::from(per_mille)).div_ceil(1000).max(1) as u64;
         let mut seen = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
@@ -92,7 +92,7 @@ impl Histogram {
     }
 }
 
-/// Values below 64 have one bucket each; above, each octave has 64.
+/// Each value below 64 has its own bucket; above, each octave has 64 buckets.
 #[inline]
 fn bucket_of(ns: u64) -> usize {
     let octave = (63 - (ns | (1 << SUB_BUCKETS_LOG2)).leading_zeros()) - SUB_BUCKETS_LOG2;

@@ -1,8 +1,7 @@
-//! A scenario in base units, and the record of its run: the data model that both worlds, the simulator and the emulator,
-//! share.
+//! A scenario in base units, and the record of its run: the data model that both worlds, simulator and emulator, share.
 //!
-//! A [`Config`] is checked by [`check`]; a run returns a [`Summary`] and a [`Series`], and reports every packet to an
-//! [`Observer`]. Nothing here runs a scenario.
+//! [`check`] checks a [`Config`]. A run returns a [`Summary`] and a [`Series`], and reports every packet to an
+//! [`Observer`]. This crate does not run scenarios.
 #![forbid(unsafe_code)]
 
 mod check;

@@ -1,11 +1,11 @@
-//! Derives from the constant delays of the flows' paths which hops may handle their arrivals in batches, and by how
-//! much.
+//! Determines from the constant delays of the flows' paths which hops may process their arrivals in batches, and the
+//! maximum length of a batch.
 
 use crate::{Config, FlowSpec};
 use fairweir_path::ElementConfig;
 use fairweir_units::Dur;
 
-/// When a hop may handle its arrivals.
+/// The times that limit how a hop may batch its arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Minimum time until a packet that is not yet among the arrivals can reach the hop.
@@ -14,7 +14,7 @@ pub struct Timing {
     pub effect_delay: Dur,
 }
 
-/// Source or effect of a hop's packets, with the minimum delay in between.
+/// Source or effect of a hop's packets, with the minimum delay between them.
 #[derive(Clone, Copy, Debug)]
 enum Edge {
     /// A packet sent by a sender or by a receiver's timer reaches `hop`.
@@ -52,7 +52,7 @@ pub fn hop_timings(config: &Config) -> Vec<Option<Timing>> {
     (0..config.links.len()).map(timing).collect()
 }
 
-/// Returns by how much events may reach an observer after their time, at most.
+/// Returns the maximum delay with which events reach an observer after their time.
 pub fn observers_lag(config: &Config) -> Dur {
     hop_timings(config).into_iter().flatten().map(|timing| timing.effect_delay).max().unwrap_or(Dur::ZERO)
 }

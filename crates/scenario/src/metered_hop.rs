@@ -5,7 +5,7 @@ use fairweir_path::{Departure, Hop, Packet, TieKey, Verdict};
 use fairweir_units::{Dur, Time};
 use rand_chacha::ChaCha8Rng;
 
-/// A hop with its statistics. A packet on it may represent several of the wire (segmentation offload).
+/// A hop with its statistics. A packet on it may represent several packets of the wire (segmentation offload).
 #[derive(Debug)]
 pub struct MeteredHop {
     /// The hop.
@@ -47,7 +47,7 @@ impl std::ops::Sub for HopCounts {
 }
 
 impl MeteredHop {
-    /// The hop of `spec`; `rng` serves its queue's random decisions.
+    /// Creates the hop of `spec`. `rng` is used for its queue's random decisions.
     pub fn new(spec: &LinkSpec, rng: ChaCha8Rng) -> MeteredHop {
         MeteredHop {
             hop: Hop::new(&spec.hop, rng),
@@ -59,7 +59,7 @@ impl MeteredHop {
         }
     }
 
-    /// `packet`, which represents `packets`, arrives at `now` at a hop that decides on arrival.
+    /// Processes `packet`, which represents `packets` and arrives at `now`, at a hop that decides on arrival.
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: &Packet, packets: u32) -> Verdict {
         let verdict = self.hop.arrive(now, packet);
@@ -67,21 +67,22 @@ impl MeteredHop {
         verdict
     }
 
-    /// `packet` arrives at a hop that decides on leave; `false` if it was refused.
+    /// Adds `packet` at a hop that decides on leave; returns `false` if it was refused.
     pub fn wait(&mut self, now: Time, packet: &Packet, packets: u32, tag: u32) -> bool {
         let is_in = self.hop.wait(now, packet, tag);
         self.counts.drops += if is_in { 0 } else { u64::from(packets) };
         is_in
     }
 
-    /// A hop that decides on leave dequeues its head packet at `now`; `packets` returns how many a tag represents.
+    /// Dequeues the head packet at `now`, at a hop that decides on leave. `packets` returns how many packets a tag
+    /// represents.
     pub fn service(&mut self, now: Time, packets: impl Fn(u32) -> u32) -> Option<Departure> {
         let departure = self.hop.service(now)?;
         self.count(departure.sojourn, &departure.packet, packets(departure.tag), departure.verdict);
         Some(departure)
     }
 
-    /// Counts the outcome of `packet` after it waited `wait` for the link.
+    /// Counts `verdict` on `packet` after it waited `wait` for the link.
     #[inline(always)]
     fn count(&mut self, wait: Dur, packet: &Packet, packets: u32, verdict: Verdict) {
         let packets = u64::from(packets);

@@ -1,11 +1,11 @@
-//! The network of a scenario: its hops, and the lanes of its flows over them, with their random streams and the order of
-//! simultaneous events. Both worlds take it from here, so that the same packets at the same times have the same fate.
+//! The network of a scenario: its hops, and the lanes of its flows over them, with their random streams and the order
+//! of simultaneous events. Both worlds use it, so that the same packets at the same times have the same fate.
 
 use crate::{Config, FlowSpec, MeteredHop, element_stream, hop_stream};
 use fairweir_path::{Chain, ElementConfig, Lane, TieKey, Visit};
 use fairweir_units::Dur;
 
-/// Hands out tie keys. A flow's own events have its index as their key; the departures of hops that decide on leave
+/// Assigns tie keys. The key of a flow's own events is the flow's index. The departures of hops that decide on leave
 /// follow, then the arrivals at hops.
 struct Keys(u32);
 
@@ -33,7 +33,7 @@ pub fn network(config: &Config) -> (Vec<MeteredHop>, Vec<[Lane; 2]>) {
     (hops, lanes)
 }
 
-/// A flow's lanes; its elements take their random streams in the order of the specification.
+/// Returns a flow's lanes. Its elements get their random streams in the order of the specification.
 fn lanes(seed: u64, flow: usize, spec: &FlowSpec, keys: &mut Keys) -> [Lane; 2] {
     let mut elements = 0;
     let mut stream = || {

@@ -1,7 +1,7 @@
 //! Observers of packets.
 //!
-//! The fate of a packet is computed ahead of the clock, so events come in the order of computation: in time order
-//! within a flow and kind of event, but not across flows or kinds.
+//! The fate of a packet is computed ahead of the clock, so events are reported in the order of computation: in time
+//! order for one flow and kind of event, but not across flows or kinds.
 
 use fairweir_units::Time;
 
@@ -27,9 +27,9 @@ pub enum PacketEvent {
         flow: u32,
         /// Transmission number.
         number: u64,
-        /// Time of the drop decision at a hop, or of arrival at the flow's own elements.
+        /// Time of the drop decision at a hop, or time of arrival at an element of the flow.
         at: Time,
-        /// The hop, or `None` for one of the flow's own elements.
+        /// The hop; `None` for an element of the flow.
         hop: Option<u32>,
     },
     /// A data packet reaches the receiver.

@@ -4,14 +4,14 @@ use crate::observer::{Observer, PacketEvent};
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 
-/// Stands for "not within the run".
+/// Time of an event that did not happen within the run.
 const NEVER: u64 = u64::MAX;
-/// Stands for no hop.
+/// Index that stands for no hop.
 const NO_HOP: u32 = u32::MAX;
 
-/// One row per data packet that left a sender, retransmissions too, in the order in which they left.
+/// One row per data packet that left a sender, including retransmissions, in the order of departure.
 ///
-/// Times are ns since the start of the run; `u64::MAX` where something did not happen within it.
+/// Times are ns since the start of the run; `u64::MAX` if the event did not happen within the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packets {
     /// Index of the flow in the scenario.
@@ -24,7 +24,7 @@ pub struct Packets {
     pub sent_ns: Vec<u64>,
     /// Time of loss.
     pub dropped_ns: Vec<u64>,
-    /// Link that lost it; `u32::MAX` if none or one of the flow's own elements did.
+    /// Link that dropped it; `u32::MAX` if it was not dropped, or was dropped by an element of the flow.
     pub dropped_link: Vec<u32>,
     /// Time of arrival at the receiver.
     pub arrived_ns: Vec<u64>,
@@ -54,7 +54,7 @@ struct Rows {
     acks: Vec<u32>,
     /// Rows of packets that have arrived and are not yet acknowledged.
     arrived: Vec<u32>,
-    /// Row of each packet and the first ACK that covers it.
+    /// For each packet: the number of the first ACK that covers it, and the row.
     reported: VecDeque<(u64, u32)>,
 }
 

@@ -42,8 +42,8 @@ pub struct LinkSeries {
 }
 
 impl LinkSeries {
-    /// Adds a row for each of `hops` in the interval of `length` that ends at `at`; `last` has the counters at its start,
-    /// which become those at its end.
+    /// Adds a row for each of `hops` for the interval of `length` that ends at `at`. `last` contains the counters at
+    /// the start of the interval, and is set to those at its end.
     pub fn sample<'a>(
         &mut self,
         at: Time,

@@ -1,5 +1,5 @@
-//! Random streams: each component of a scenario has its own, derived from the scenario's seed and the component's kind
-//! and index.
+//! Random streams. Each component of a scenario has its own stream, derived from the scenario's seed and the
+//! component's kind and index.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -17,8 +17,8 @@ pub struct Summary {
     pub events: u64,
 }
 
-/// Statistics of a delay, ms. Without samples they are zero here and null in JSON, where zero could be mistaken for a
-/// measurement.
+/// Statistics of a delay, ms. Without samples they are zero here, and null in JSON, where a zero could be mistaken for
+/// a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(into = "Sampled")]
 pub struct DelayStats {
@@ -78,7 +78,7 @@ pub struct FlowSummary {
     pub goodput_mbps: f64,
     /// RTT samples.
     pub rtt_ms: DelayStats,
-    /// RTT samples less rtprop.
+    /// RTT samples minus rtprop.
     pub qdelay_ms: DelayStats,
     /// Packets declared lost divided by packets lost or delivered; at most 1, even if a lost packet was sent during the
     /// warm-up.
@@ -119,12 +119,12 @@ pub struct LinkSummary {
     pub arrivals: u64,
 }
 
-/// Returns the part of `throughput_mbps` that is not headers, for packets of size `packet`.
+/// Returns the payload part of `throughput_mbps` for packets of size `packet`.
 pub fn goodput_mbps(throughput_mbps: f64, packet: Bytes) -> f64 {
     throughput_mbps * packet.0.saturating_sub(HEADER_BYTES) as f64 / packet.0 as f64
 }
 
-/// Returns `part` divided by `whole`; 0 of nothing.
+/// Returns `part` divided by `whole`; 0 if `whole` is 0.
 pub fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

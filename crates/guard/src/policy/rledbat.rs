@@ -8,7 +8,7 @@
 //! q < T, per RTT                 W += GAIN
 //! otherwise, per RTT             W += max(GAIN - W (q/T - 1), -W/2)
 //! loss, once per RTT             W /= 2
-//! slowdown                     W = 2 for 2 RTTs, then slow start up to the earlier W; 1/10 of the time in total
+//! slowdown                       W = 2 for 2 RTTs, then slow start up to the earlier W; 1/10 of the time in total
 //! ```
 //!
 //! Arrivals of data replace ACKs, whose effect a receiver does not see. Promised windows are not withdrawn:

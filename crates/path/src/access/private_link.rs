@@ -47,11 +47,10 @@ impl ElementSpec for PrivateLinkConfig {
     }
 }
 
-/// A link of one flow's own, with a droptail buffer. Fed by one flow it needs no event: departures are known at
-/// arrival.
+/// A link that only one flow uses, with a droptail buffer. It needs no event, because departures are known at arrival.
 ///
-/// Such a link is mostly idle, and an idle link of constant rate is simple: it accepts any packet, and takes the same
-/// time for each of one size. The hop is informed of such a packet only when another one finds the link busy.
+/// Such a link is mostly idle. An idle link of constant rate accepts any packet, and takes the same time for all
+/// packets of one size. The hop is informed of such a packet only when another packet finds the link busy.
 #[derive(Debug)]
 pub struct PrivateLink {
     /// Packet size for which an idle link's transmission time is cached; 0 for a link of varying rate.
@@ -65,7 +64,7 @@ pub struct PrivateLink {
 }
 
 impl PrivateLink {
-    /// The element for `config`, which must be valid; `rng` is not drawn from.
+    /// Creates the element for `config`, which must be valid. `rng` is not used.
     pub fn new(config: &PrivateLinkConfig, rng: ChaCha8Rng) -> PrivateLink {
         let droptail = DroptailConfig { limit: config.limit, limit_packets: config.limit_packets };
         let hop = HopConfig { link: config.link.clone(), queue: QueueConfig::Droptail(droptail) };

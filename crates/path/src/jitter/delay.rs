@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct DelayConfig {
     /// Delay of every packet, ns.
     pub by: Dur,
-    /// Start time; earlier packets are not delayed, so that the flow has observed the path without the delay.
+    /// Start time. Earlier packets are not delayed, so the flow first observes the path without the delay.
     #[serde(default)]
     pub from: Time,
 }
@@ -49,7 +49,7 @@ impl ElementSpec for DelayConfig {
     }
 }
 
-/// Delays every packet equally from some time on: propagation, or persistent extra delay.
+/// Delays every packet equally from a given time on: propagation, or persistent extra delay.
 #[derive(Clone, Debug)]
 pub struct Delay {
     by: Dur,
@@ -57,7 +57,7 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// The element for `config`.
+    /// Creates the element for `config`.
     pub fn new(config: &DelayConfig) -> Delay {
         Delay { by: config.by, from: config.from }
     }

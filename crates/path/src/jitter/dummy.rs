@@ -1,4 +1,4 @@
-//! An element that holds nothing: shows in tests that an element is one file and one line.
+//! An element that delays no packet. Tests use it to show that an element is one file and one line.
 
 use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
 use fairweir_units::{Dur, Time};

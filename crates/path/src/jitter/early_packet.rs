@@ -1,11 +1,11 @@
-//! A constant delay that spares a chosen packet: this corrupts the min RTT of a controller that remembers it.
+//! A constant delay for all packets but a chosen one, which corrupts the min RTT of a controller that remembers it.
 //!
 //! **Source**: the starvation paper, section 5.1 (Copa): one packet with an RTT of 59 ms where all others have 60 ms.
 //!
-//! The element never reorders, so a packet can be early only if those before it have left. If chosen by time, they
-//! have: held packets leave at that time at the latest, each held less than the one before, and the first packet to
-//! arrive from then on is early. If chosen by number, a packet is early only as far as its predecessor allows: choose
-//! the first (number 0), or one after a pause.
+//! The element never reorders, so a packet can be early only if all packets before it have left. If it is chosen by
+//! time, they have: held packets leave by that time, each is held less than the previous one, and the first packet to
+//! arrive from then on is early. If it is chosen by number, a packet is early only as far as its predecessor allows.
+//! Choose the first packet (number 0) or one after a pause.
 
 use crate::error::{check_dur, check_positive_dur};
 use crate::{ConfigError, Element, ElementSpec, Packet, Verdict};
@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EarlyPacketConfig {
-    /// Delay of packets.
+    /// Delay of all packets that are not chosen.
     pub offset: Dur,
-    /// Amount by which the chosen packet is delayed less than `offset`.
+    /// Difference between `offset` and the delay of the chosen packet.
     #[serde(default)]
     pub early: Dur,
     /// The first packet that arrives from this time on is early.
@@ -96,10 +96,10 @@ impl ElementSpec for EarlyPacketConfig {
 pub struct EarlyPacket {
     offset: Dur,
     early: Dur,
-    /// The first packet from here on is early; never, if chosen by number.
+    /// The first packet from this time on is early; `Time::NEVER` if packets are chosen by number.
     next_at: Time,
     every: Option<Dur>,
-    /// Packets to pass before the early one; `None` if chosen by time.
+    /// Number of packets that pass before the early one; `None` if packets are chosen by time.
     before_next: Option<u64>,
     every_packets: Option<u64>,
     last_release: Time,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeriodicReleaseConfig {
-    /// Packets leave at multiples of this, all that wait together.
+    /// Packets leave at multiples of this time, together with all others that wait.
     pub period: Dur,
     /// The first instant of release; shorter than `period`.
     #[serde(default)]
@@ -23,7 +23,7 @@ impl PeriodicReleaseConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// A period that is zero or absurd, or an offset that is no shorter.
+    /// A period that is zero or out of range, or an offset that is not shorter than the period.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_dur("period", self.period)?;
         check_dur("offset", self.offset)?;
@@ -56,7 +56,7 @@ impl ElementSpec for PeriodicReleaseConfig {
     }
 }
 
-/// Holds packets until the next multiple of the period, less than a period.
+/// Holds each packet until the next multiple of the period, for less than a period.
 #[derive(Clone, Debug)]
 pub struct PeriodicRelease {
     period: Dur,

@@ -77,14 +77,14 @@ struct Batches {
     max: Dur,
     rate: u64,
     last: Time,
-    /// Fractions of a byte that batches left over, 10^-9 bytes.
+    /// Fraction of a byte that is left from earlier batches, 10^-9 bytes.
     carry: u128,
     rng: ChaCha8Rng,
 }
 
 impl Schedule for Batches {
     fn next_from(&mut self, time: Time) -> Opportunity {
-        // After a long idle time only the last waits matter.
+        // After a long idle time only the most recent waits matter.
         self.last = self.last.max(time - self.max * REMEMBERED_WAITS);
         loop {
             let wait = uniform_below(self.max, &mut self.rng);
@@ -148,7 +148,7 @@ mod tests {
         for _ in 0..1_000_000 {
             last = release(&mut element, Time::ZERO, 1500);
         }
-        // The batch that carries the last one came less than MAX after its data was due.
+        // The batch with the last packet left less than MAX after the packet's data was due.
         let exact = 1_500_000_000u64 * 8_000 / 7;
         assert!((exact..exact + MAX.as_nanos()).contains(&last.as_nanos()));
     }
@@ -161,7 +161,8 @@ mod tests {
             release(&mut element, now, 52).since(now).as_nanos()
         };
         let mean = (1..=100_000).map(held).sum::<u64>() / 100_000;
-        // A packet arrives in a wait of length x with density 2x/D^2 and is held x/2 on average: D/3 = 13.33 ms.
+        // A packet arrives during a wait of length x with density 2x/D^2 and is held for x/2 on average: D/3 = 13.33
+        // ms.
         assert!((13_200_000..=13_470_000).contains(&mean), "{mean} ns");
     }
 
@@ -175,7 +176,7 @@ mod tests {
             assert!(hold < MAX * 2);
             held += hold.as_nanos();
         }
-        // A third, and a little for the few that wait for a second batch.
+        // A third of D, and slightly more because a few packets wait for a second batch.
         assert!((13_000_000..=16_000_000).contains(&(held / 100_000)), "{} ns", held / 100_000);
     }
 }

@@ -45,7 +45,7 @@ impl TrajectoryConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// No points, points out of order, absurd delays, a repetition shorter than the trajectory.
+    /// No points, points out of order, delays out of range, or a repetition shorter than the trajectory.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_increasing("points", self.points.iter().map(|p| p.at))?;
         for (i, point) in self.points.iter().enumerate() {
@@ -86,7 +86,7 @@ impl ElementSpec for TrajectoryConfig {
     }
 }
 
-/// Delays packets by the trajectory's value at their arrival; where it falls faster than time passes, packets leave
+/// Delays packets by the trajectory's value at their arrival. If the delay falls faster than time passes, packets leave
 /// together with their predecessor.
 #[derive(Clone, Debug)]
 pub struct Trajectory {

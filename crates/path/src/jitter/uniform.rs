@@ -19,7 +19,7 @@ impl UniformConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// A bound that is zero or absurd.
+    /// A bound that is zero or out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_dur("max", self.max)
     }
@@ -43,8 +43,8 @@ impl ElementSpec for UniformConfig {
     }
 }
 
-/// Draws a delay in `[0, max]` for each packet; a packet that would overtake its predecessor leaves together with it.
-/// In dense traffic the mean delay is therefore close to `max` instead of `max / 2`.
+/// Delays each packet by a random time in `[0, max]`. A packet that would overtake its predecessor leaves together with
+/// it. In dense traffic the mean delay is therefore close to `max`, not to `max / 2`.
 #[derive(Clone, Debug)]
 pub struct Uniform {
     max: Dur,
@@ -82,7 +82,7 @@ mod tests {
             let Verdict::Deliver(release) = jitter.arrive(now, &packet(1500)) else { panic!("lost") };
             tenths[(release.since(now).as_nanos() * 10 / 10_000_001) as usize] += 1;
         }
-        // Binomial, standard deviation 95: five of them.
+        // Binomial, standard deviation 95; the tolerance is five of them.
         assert!(tenths.iter().all(|n| (9_525..=10_475).contains(n)), "{tenths:?}");
     }
 }

@@ -1,13 +1,13 @@
 //! Jitter that makes a shared path indistinguishable from an ideal private link.
 //!
-//! The flow's packets also pass a simulated virtual FIFO of rate `rate`, from the moment they are sent. The element
-//! holds each until the time at which it would leave that FIFO. The flow then observes an ideal link, unless that time
-//! is already past or more than `bound` away: such packets are counted as violations. The bound can apply from a later
-//! time: the theorem's flows begin in the states to which they have converged, and while they converge the virtual
-//! queue may grow longer than converged flows ever let it.
+//! The flow's packets also pass a simulated FIFO of rate `rate`, the virtual link, from the time they are sent. The
+//! element holds each packet until the time at which it would leave that FIFO. The flow then observes an ideal link,
+//! unless that time is already past or more than `bound` away; such packets are counted as violations. The bound can
+//! apply from a later time: the theorem's flows start in the states to which they converge, and before they converge
+//! the virtual queue may be longer than that of converged flows.
 //!
-//! **Source**: the starvation paper's Theorem 1, made to work for any controller: release at the virtual departure;
-//! clip to [0, D] and count (docs/derivations.md, "Virtual links").
+//! **Source**: the starvation paper's Theorem 1, adapted to any controller: packets are released at the virtual
+//! departure, the hold is clipped to [0, D], and violations are counted (docs/derivations.md, "Virtual links").
 
 use crate::constant_rate::ConstantRate;
 use crate::error::{check_dur, check_packet, check_positive_dur, check_rate};
@@ -22,12 +22,12 @@ use serde::{Deserialize, Serialize};
 pub struct VirtualLinkConfig {
     /// Rate of the virtual link.
     pub rate: Rate,
-    /// Propagation from the sender up to this element.
+    /// Propagation delay from the sender to this element.
     pub base: Dur,
     /// Maximum delay: the jitter bound D.
     pub bound: Dur,
-    /// Time from which arriving packets are held no longer than `bound`, and those that would have to be are counted;
-    /// earlier packets leave by `from + bound`.
+    /// Time from which arriving packets are held for at most `bound`, and violations are counted. Earlier packets leave
+    /// by `from + bound`.
     #[serde(default)]
     pub from: Time,
     /// Bytes counted per packet: on the return path, the data that an ACK acknowledges. Default: the packet's own size.
@@ -39,7 +39,7 @@ impl VirtualLinkConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// A rate, bound or size that is zero or absurd.
+    /// A rate, bound or size that is zero or out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_rate("rate", self.rate)?;
         check_dur("base", self.base)?;
@@ -148,18 +148,19 @@ mod tests {
         for _ in 0..5 {
             release_ms(&mut element, 10, 16);
         }
-        // Due at 21, 22, ..., but never more than 3 ms later than now.
+        // Due at 21, 22, ..., but never held more than 3 ms.
         assert_eq!(release_ms(&mut element, 10, 16), 19);
         assert_eq!(element.violations(), 7);
     }
     #[test]
     fn the_bound_and_the_count_begin_at_their_start_time() {
         let mut element = element(50);
-        // Sent at once, due at 11, 12, ... 60: each waits for its turn, far longer than 3 ms, but none after 53.
+        // Sent at once, due at 11, 12, ... 60: each is held until it is due, for far longer than 3 ms, but none after
+        // 53.
         let releases: Vec<_> = (0..50).map(|_| release_ms(&mut element, 0, 10)).collect();
         assert_eq!((releases[0], releases[41], releases[42], releases[49]), (11, 52, 53, 53));
         assert_eq!(element.violations(), 0);
-        // Due at 61, but arrived when the bound is in force.
+        // Due at 61, but it arrives when the bound applies.
         assert_eq!(release_ms(&mut element, 40, 50), 53);
         assert_eq!(element.violations(), 1);
         assert_eq!(release_ms(&mut element, 50, 60), 62);

@@ -19,7 +19,7 @@ impl ConstantConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// A rate that is zero or absurdly high.
+    /// A rate that is zero or out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_rate("rate", self.rate)
     }

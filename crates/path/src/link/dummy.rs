@@ -1,4 +1,4 @@
-//! A link without transmission time: shows in tests that a link is one file and one line.
+//! A link without transmission time. Tests use it to show that a link is one file and one line.
 
 use super::{Link, LinkSpec};
 use crate::ConfigError;

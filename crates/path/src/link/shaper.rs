@@ -1,4 +1,4 @@
-//! A token-bucket shaper: bursts pass at once, the long run at the token rate.
+//! A token-bucket shaper: bursts pass immediately, and the long-run rate is the token rate.
 
 use super::{Link, LinkSpec};
 use crate::ConfigError;
@@ -21,7 +21,7 @@ impl ShaperConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// A rate or a burst that is zero or absurdly high.
+    /// A rate or a burst that is zero or out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_rate("rate", self.rate)?;
         check_positive_bytes("burst", self.burst)
@@ -42,7 +42,7 @@ impl LinkSpec for ShaperConfig {
     }
 }
 
-/// Delays what exceeds the token bucket's rate and burst; bursts within it pass without delay.
+/// Delays packets in excess of the token bucket's rate and burst; bursts within it pass without delay.
 #[derive(Clone, Debug)]
 pub struct Shaper {
     bucket: TokenBucket,
@@ -96,7 +96,7 @@ mod tests {
         for _ in 0..1_000_000 {
             last = link.depart(Time::ZERO, Bytes(1500));
         }
-        // Rounded up: a shaper never sends before the tokens are there.
+        // Rounded up: a shaper never sends before the tokens are available.
         assert_eq!(last.as_nanos(), ((1_500_000_000u64 - 100_000) * 8_000).div_ceil(7));
     }
 }

@@ -28,7 +28,7 @@ impl StepsConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// No steps, a first one after time zero, steps out of order, an outage without end, or an absurd rate.
+    /// No steps, a first step after time zero, steps out of order, an outage without end, or a rate out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_increasing("steps", self.steps.iter().map(|s| s.at))?;
         if self.steps[0].at != Time::ZERO {
@@ -79,7 +79,7 @@ pub struct RateSteps {
     /// The step in force at `last_departure`.
     current: usize,
     last_departure: Time,
-    /// Sent after `last_departure` and before the exact end of the last packet, 10^-9 bytes; less than a ns of work.
+    /// Work done after `last_departure` for the last packet, 10^-9 bytes: less than the work of one ns.
     ahead: u64,
 }
 
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(refusal(&[step(0, u64::MAX)]), "steps.0.rate");
     }
 
-    /// Work that a link which is never idle has done by `t`, 10^-9 bytes.
+    /// Returns the work that a busy link has done by `t`, 10^-9 bytes.
     fn capacity(steps: &[(u64, u64)], t: u64) -> u128 {
         let ends = steps.iter().skip(1).map(|s| s.0).chain([u64::MAX]);
         steps

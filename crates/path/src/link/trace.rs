@@ -18,7 +18,7 @@ use std::borrow::Cow;
 pub struct TraceConfig {
     /// Times at which bytes may leave, ns since the start of the run, in order; the last one is also the period.
     pub opportunities: Vec<Time>,
-    /// Bytes that may leave at each.
+    /// Bytes that may leave at each opportunity.
     #[serde(default = "mahimahi_packet")]
     pub bytes: Bytes,
 }
@@ -73,7 +73,7 @@ impl TraceConfig {
     /// Reads mahimahi's format; blank lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// The first line that is not a time, or comes before the one above it; a trace without length.
+    /// The first line that is not a time or is earlier than the previous line; a trace without a positive time.
     pub fn parse(text: &str) -> Result<TraceConfig, TraceError> {
         let mut opportunities = Vec::new();
         let mut previous = 0;
@@ -101,7 +101,7 @@ impl TraceConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// A trace that is empty, has no length or goes back in time; opportunities of no bytes.
+    /// A trace that is empty, has no positive time or decreases; opportunities of zero bytes.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_bytes("bytes", self.bytes)?;
         const HINT: &str = "list the times at which a packet may leave, in order; the last one must be positive";

@@ -7,8 +7,8 @@
 //!         to_good
 //! ```
 //!
-//! The chain steps once a packet, before the packet's fate is drawn. Mean burst: `1/to_good` packets; mean loss:
-//! `(to_good in_good + to_bad in_bad) / (to_good + to_bad)`.
+//! The chain makes one step per packet, before the packet's fate is determined. Mean burst: `1/to_good` packets; mean
+//! loss: `(to_good in_good + to_bad in_bad) / (to_good + to_bad)`.
 //!
 //! **Source**: Gilbert 1960, Elliott 1963.
 
@@ -19,7 +19,7 @@ use fairweir_units::{Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// Parameters of [`BurstLoss`]: probabilities a packet, in thousand millionths.
+/// Parameters of [`BurstLoss`]: probabilities per packet, in units of 10^-9.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BurstLossConfig {
@@ -142,7 +142,7 @@ mod tests {
         let lost: Vec<bool> = (0..1_000_000).map(|_| loss.arrive(Time::ZERO, &packet(1500)) == Verdict::Drop).collect();
         let total = lost.iter().filter(|&&l| l).count();
         let bursts = lost.windows(2).filter(|w| !w[0] && w[1]).count();
-        // 0.01 / 0.26 = 3.85 % lost, 4 packets a burst.
+        // 0.01 / 0.26 = 3.85 % lost, 4 packets per burst.
         assert!((37_000..=40_000).contains(&total), "{total} lost");
         assert!((390..=410).contains(&(total * 100 / bursts)), "{total} in {bursts} bursts");
     }

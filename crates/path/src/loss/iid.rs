@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IidLossConfig {
-    /// Packets lost in a thousand million.
+    /// Mean number of packets lost per 10^9 packets.
     pub per_billion: u32,
 }
 
@@ -76,7 +76,7 @@ mod tests {
             (0..1_000_000).filter(|_| loss.arrive(Time::ZERO, &packet(1500)) == Verdict::Drop).count()
         };
         assert_eq!((lost(0), lost(1_000_000_000)), (0, 1_000_000));
-        // Binomial, standard deviation 140: five of them.
+        // Binomial, standard deviation 140; the tolerance is five of them.
         assert!((19_300..=20_700).contains(&lost(20_000_000)));
     }
 }

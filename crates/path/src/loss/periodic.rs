@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct PeriodicLossConfig {
     /// One packet in `every` is lost, counting arrivals at this element.
     pub every: u64,
-    /// The first one lost, counting from 1; absent: number `every`.
+    /// Number of the first packet lost, counted from 1; default: `every`.
     #[serde(default)]
     pub first: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! A token-bucket policer: drops what exceeds rate and burst, delays nothing.
+//! A token-bucket policer: drops packets in excess of rate and burst, and delays none.
 
 use crate::error::{check_positive_bytes, check_rate};
 use crate::token_bucket::TokenBucket;
@@ -21,7 +21,7 @@ impl PolicerConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// A rate or a burst that is zero or absurd.
+    /// A rate or a burst that is zero or out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_rate("rate", self.rate)?;
         check_positive_bytes("burst", self.burst)
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_million_packets_at_twice_the_rate_pass_at_exactly_the_rate() {
-        // 7 Mbps in packets of 1500 B: no packet's tokens take a whole number of ns.
+        // 7 Mbps in packets of 1500 B: the tokens of a packet do not take a whole number of ns.
         let mut policer = Policer::new(&PolicerConfig { rate: Rate::from_mbps(7), burst: Bytes(15_000) });
         let gap = Dur::from_nanos(857_142);
         let passed = (0..1_000_000u64)

@@ -1,4 +1,5 @@
-//! Controlled delay: drops (or marks) at the head once packets have waited too long for too long.
+//! Controlled delay: drops (or marks) packets at the head of the queue once the sojourn time has exceeded a target for
+//! a whole interval.
 //!
 //! A packet is *too late* if the sojourn time has been at least `target` for a whole `interval` and more than one
 //! packet's worth of bytes remains. The first such packet starts the dropping state, in which packets are dropped at
@@ -11,11 +12,11 @@
 //!                            in time                        <------+
 //! ```
 //!
-//! **Source**: RFC 8289 sections 5.3 to 5.6 (with the appendix's pseudo-code); marking instead of dropping: section 5.1
-//! of RFC 8290's FQ-CoDel and Linux: a mark counts as a drop and the packet goes out.
+//! **Source**: RFC 8289 sections 5.3 to 5.6 (with the appendix's pseudo-code). Marking follows section 5.1 of RFC 8290
+//! (FQ-CoDel) and Linux: a mark counts as a drop, and the packet is sent.
 //!
-//! **Deviations**: the RFC's dequeue loops until it has a packet to send; here the hop offers each head packet in turn
-//! at the same instant, with the same decisions. The square root is an integer one, of `count` in 2^32.
+//! **Deviations**: the RFC's dequeue loops until it has a packet to send. Here the hop offers each head packet in turn
+//! at the same instant, with the same decisions. The square root is computed in integers: isqrt(count * 2^32).
 
 use super::limit::Limit;
 use super::{Admission, Backlog, Queue, QueueSpec};
@@ -38,7 +39,7 @@ pub struct CodelConfig {
     /// Never drop if at most this many bytes remain: one full packet.
     #[serde(default = "default_packet")]
     pub packet: Bytes,
-    /// Mark packets that can be marked, instead of dropping them.
+    /// Mark ECN-capable packets rather than drop them.
     #[serde(default)]
     pub ecn: bool,
     /// Maximum bytes held; unlimited if absent.
@@ -78,7 +79,7 @@ impl CodelConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// Times or sizes that are zero or absurd.
+    /// Times or sizes that are zero or out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_dur("target", self.target)?;
         check_positive_dur("interval", self.interval)?;
@@ -106,11 +107,12 @@ impl QueueSpec for CodelConfig {
 pub struct Codel {
     config: CodelConfig,
     limit: Limit,
-    /// Time at which the sojourn time will have been above target for an interval; `None` while it is below.
+    /// Time at which the sojourn time will have been above the target for a whole interval; `None` while it is below.
     first_above: Option<Time>,
     is_dropping: bool,
     drop_next: Time,
-    /// The last drop's successor time is set once the next head proves too late (the RFC's order of steps).
+    /// `drop_next` is still the time of the last drop; it advances only if the next head is also too late (the RFC's order
+    /// of steps).
     must_advance: bool,
     /// Drops in this dropping state.
     count: u64,
@@ -155,7 +157,7 @@ impl Codel {
 
     fn enter_dropping(&mut self, now: Time) {
         self.is_dropping = true;
-        // RFC 8289 section 5.4: resume near the old rate if the last state ended not long ago.
+        // RFC 8289 section 5.4: continue near the previous drop rate if the last dropping state ended recently.
         let delta = self.count - self.last_count;
         let was_recent = now.since(self.drop_next) < self.config.interval * 16;
         self.count = if delta > 1 && was_recent { delta } else { 1 };
@@ -219,11 +221,11 @@ mod tests {
     const LONG: Dur = Dur::from_millis(20);
     const BEHIND: Backlog = Backlog { bytes: Bytes(30_000), packets: 20 };
 
-    /// Times in ms at which packets that wait `LONG` are refused, one packet a ms.
+    /// Times in ms at which packets that waited for `LONG` are refused, with one packet per ms.
     fn refusals(queue: &mut Codel, packet: &Packet, from_ms: u64, to_ms: u64) -> Vec<u64> {
         (from_ms..to_ms)
             .filter(|&ms| {
-                // As the hop does: at a drop the next head is offered at once.
+                // As in the hop: after a drop the next head is offered immediately.
                 let now = Time::from_nanos(ms * 1_000_000);
                 let mut is_refused = false;
                 loop {

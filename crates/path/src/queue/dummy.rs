@@ -1,4 +1,4 @@
-//! A queue that admits nothing: shows in tests that a queue is one file and one line.
+//! A queue that admits no packet. Tests use it to show that a queue is one file and one line.
 
 use super::{Admission, Backlog, Queue, QueueSpec};
 use crate::{ConfigError, Packet};

@@ -1,8 +1,8 @@
 //! A FIFO that marks above a threshold, as DCTCP requires.
 //!
 //! **Source**: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.1: "an arriving packet is marked
-//! with the CE codepoint if the queue occupancy is greater than K upon its arrival". Packets that cannot be marked are
-//! only refused by the hard limit.
+//! with the CE codepoint if the queue occupancy is greater than K upon its arrival". Only the hard limit applies to
+//! packets that are not ECN-capable.
 
 use super::limit::Limit;
 use super::{Admission, Backlog, Queue, QueueSpec};
@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EcnThresholdConfig {
-    /// Mark if more bytes than this are found, the packet in transmission included.
+    /// Mark a packet if the backlog at its arrival exceeds this, including the packet in transmission.
     #[serde(default)]
     pub mark_above: Option<Bytes>,
-    /// Mark if more packets than this are found, the one in transmission included.
+    /// Mark a packet if more packets than this are in the hop at its arrival, including the one in transmission.
     #[serde(default)]
     pub mark_above_packets: Option<u64>,
     /// Maximum bytes held; unlimited if absent.

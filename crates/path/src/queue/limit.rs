@@ -16,7 +16,8 @@ impl Limit {
         Limit { bytes: bytes.unwrap_or(Bytes::MAX), packets: packets.unwrap_or(u64::MAX) }
     }
 
-    /// An empty queue takes any packet: a limit under one packet would cut the link.
+    /// Returns whether the packet fits. An empty queue takes any packet; otherwise a limit below one packet would block
+    /// the link.
     #[inline]
     pub(crate) fn has_room(self, packet: &Packet, backlog: Backlog) -> bool {
         (backlog.bytes + packet.bytes <= self.bytes && backlog.packets < self.packets) || backlog.packets == 0

@@ -8,7 +8,7 @@ use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use std::fmt::Debug;
 
-/// Content of a hop, including the packet in transmission.
+/// Contents of a hop, including the packet in transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Bytes.
@@ -44,7 +44,7 @@ pub enum Admission {
 
 /// A queue discipline for one FIFO.
 pub trait Queue: Debug + Send {
-    /// `packet` arrives at `now` and finds `backlog`.
+    /// Decides on `packet`, which arrives at `now` and finds `backlog`.
     fn admit(&mut self, now: Time, packet: &Packet, backlog: Backlog) -> Admission;
 
     /// Called before [`Queue::admit`] if the hop has been empty for `idle`.
@@ -55,7 +55,7 @@ pub trait Queue: Debug + Send {
         false
     }
 
-    /// `packet` has waited `sojourn` and is about to be transmitted at `now`; `backlog` is what remains.
+    /// Decides on `packet`, which has waited for `sojourn` and would be transmitted at `now`; `backlog` excludes it.
     fn leave(&mut self, _now: Time, _packet: &Packet, _sojourn: Dur, _backlog: Backlog) -> Admission {
         Admission::Accept
     }

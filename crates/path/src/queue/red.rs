@@ -1,19 +1,19 @@
 //! Random early detection.
 //!
-//! Between `min_threshold` and `max_threshold` of the averaged backlog, packets are marked (or dropped, if they cannot
-//! be marked) with a probability that rises from 0 to `max_per_billion`; beyond, all are. Equations, with `q` the
-//! backlog an arriving packet finds and `w` the weight:
+//! If the average backlog is between `min_threshold` and `max_threshold`, packets are marked (or dropped, if they are
+//! not ECN-capable) with a probability that increases from 0 to `max_per_billion`. Above `max_threshold` all packets
+//! are. Let `q` be the backlog at a packet's arrival and `w` the weight:
 //!
 //! - busy: `avg <- avg + w (q - avg)`; after `m` packet times of idleness: `avg <- (1 - w)^m avg`
-//! - `p_b = max_p (avg - min) / (max - min)`; marked once `count p_b >= R`, `count` being the packets since the last
-//! mark
-//!   and `R` a random number in [0, 1) drawn after each mark, which spaces marks uniformly over `[1, 1/p_b]`.
+//! - `p_b = max_p (avg - min) / (max - min)`; a packet is marked once `count p_b >= R`. `count` is the number of
+//!   packets since the last mark. `R` is a random number in [0, 1), drawn after each mark; this distributes the
+//!   distance between marks uniformly over `[1, 1/p_b]`.
 //!
 //! **Source**: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993, section 4 and the
 //! efficient algorithm of section 11; gentle: Floyd, "Recommendation on using the gentle_ variant of RED", 2000.
 //!
-//! **Deviations**: thresholds and average are in bytes, the probability does not depend on a packet's size. Above the
-//! thresholds packets that can be marked are marked, as Linux does, unless `hard_drop` asks for RFC 3168's drop.
+//! **Deviations**: thresholds and the average are in bytes, and the probability does not depend on a packet's size.
+//! Above the thresholds ECN-capable packets are marked, as Linux does, unless `hard_drop` selects RFC 3168's drop.
 
 use super::limit::Limit;
 use super::{Admission, Backlog, Queue, QueueSpec};
@@ -32,22 +32,23 @@ pub struct RedConfig {
     pub min_threshold: Bytes,
     /// All packets are marked while the average is above this (twice this, if gentle).
     pub max_threshold: Bytes,
-    /// Marking probability at `max_threshold`, in thousand millionths.
+    /// Marking probability at `max_threshold`, in units of 10^-9.
     #[serde(default = "default_max_per_billion")]
     pub max_per_billion: u32,
-    /// Weight of the present backlog in the average, in thousand millionths.
+    /// Weight of the present backlog in the average, in units of 10^-9.
     #[serde(default = "default_weight_per_billion")]
     pub weight_per_billion: u32,
     /// A typical packet's transmission time, by which the average decays while the queue is empty; zero: at once.
     #[serde(default)]
     pub packet_time: Dur,
-    /// Between one and two `max_threshold`, rise from `max_per_billion` to certainty instead of jumping there.
+    /// Whether the probability increases linearly from `max_per_billion` to 1 between `max_threshold` and twice that,
+    /// rather than jumping to 1.
     #[serde(default)]
     pub gentle: bool,
-    /// Mark packets that can be marked, instead of dropping them.
+    /// Mark ECN-capable packets rather than drop them.
     #[serde(default)]
     pub ecn: bool,
-    /// Drop instead of marking where all packets are marked.
+    /// Drop packets rather than mark them where all packets would be marked.
     #[serde(default)]
     pub hard_drop: bool,
     /// Maximum bytes held; unlimited if absent.
@@ -73,7 +74,7 @@ impl RedConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// Thresholds out of order or absurd, probabilities above 1, a weight or a limit of zero.
+    /// Thresholds out of order or out of range, probabilities above 1, a weight or a limit of zero.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_bytes("max_threshold", self.max_threshold)?;
         if self.min_threshold > self.max_threshold {
