@@ -88,7 +88,7 @@ class CcaError(ConfigError):
 class ControllerError(FairweirError):
     """A congestion controller misbehaved during a run: raised, returned NaN, or set an excessive window.
 
-    ``flow`` is the flow's id, ``at_s`` the simulated time in seconds, ``reason`` the misbehaviour.
+    ``flow`` is the flow's id, ``at_s`` the simulated time in seconds, ``reason`` the misbehavior.
     """
 
     flow: str

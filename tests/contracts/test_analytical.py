@@ -51,7 +51,7 @@ def test_costs_in_the_order_of_table_6_2() -> None:
 
 @pytest.mark.parametrize(("alpha", "long"), [(1.0, 1 / 3), (2.0, math.sqrt(2) - 1)])
 def test_alpha_fair_rates_maximise_the_utility(alpha: float, long: float) -> None:
-    """Thesis Table 6.1, two hops; the utility maximised numerically agrees."""
+    """Thesis Table 6.1, two hops; the utility maximized numerically agrees."""
 
     def lack(r: float) -> float:
         def utility(rate: float) -> float:

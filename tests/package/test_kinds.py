@@ -1,4 +1,7 @@
-"""A kind is one file, or one file and one line in a list; no other code names it."""
+"""Each extension (path element, queue, link, CCA, policy, experiment) is one file, or one file and a line in a list.
+
+No other code names it. Path elements, queues and links are called *kinds*, as in scenario files.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from fairweir.papers.catalogue import computed_entries
 from fairweir.play.batch import Archive
 from fairweir.reproduce.index import Index, items_of_experiments, load_index
 
-# Code except tests. The hot path of a hop and its callers may match on kinds that they handle separately.
+# Rust code except tests.
 SOURCES = [path for path in Path("crates").glob("*/src/**/*.rs") if "tests" not in path.stem]
 
 
 def rows(file: str) -> list[tuple[str, str, str]]:
-    """Return kind, module and parameters of the lists of kinds in `file`."""
+    """Return (kind, module, type of the parameters) for each line of the list of kinds in `file`."""
     return re.findall(r"^ +(\w+) = (\w+)::(\w+);$", Path(file).read_text(), re.MULTILINE)
 
 

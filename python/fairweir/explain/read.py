@@ -24,7 +24,8 @@ def explain_file(path: Path, on_progress: Callable[[int], object] | None = None)
     Returns
     -------
     dict, `capture` (counts), `flows` (units ns, bytes, bytes/s; each has its number `flow`, where 1 delivered the
-    most), `links` (bottlenecks, each with the numbers of its flows), `flows_without_acks`, `left_out`
+    most), `links` (bottlenecks, each with the numbers of its flows), `flows_without_acks`, `left_out` (counts of data
+    beyond limits)
 
     Raises
     ------

@@ -110,7 +110,7 @@ def compare(
         hint = f"choose one of {', '.join(f'{kind}-{CODEC}' for kind in KINDS)} with --encoder"
         raise ConfigError(f"no live encoder for the table `{scenario.encoder}`", key="--encoder", hint=hint)
     if sender.name == "salsify":
-        hint = "salsify codes each frame at two quantisers: video run plays it from a table"
+        hint = "salsify codes each frame at two quantizers: video run plays it from a table"
         raise ConfigError("no live encoder for the sender `salsify`", key="--sender", hint=hint)
     config = json.loads(scenario.config(sender, seed=seed))
     try:

@@ -154,7 +154,7 @@ def _measure(piece: Piece) -> dict[str, Any]:
                 data = encoder.encode(pictures[i])
                 shown = decoder.decode(data)
                 if not data or shown is None:
-                    raise FairweirError(f"{codec.encoder} skipped frame {i} at quantiser {piece.qp}")
+                    raise FairweirError(f"{codec.encoder} skipped frame {i} at quantizer {piece.qp}")
                 sizes[row, i] = len(data)
                 if i >= LEAD:
                     ssim[row, i] = _round(codecs.ssim(shown, pictures[i]))

@@ -221,9 +221,9 @@ def _check_steps(document: _Document, source: str | None) -> None:
     """Check that quantizers ascend and that strides are 1, 2, ... ."""
     for at, (before, after) in enumerate(zip(document.qps, document.qps[1:], strict=False), 1):
         if after <= before:
-            hint = "best quality first: each quantiser is larger than the one before"
+            hint = "best quality first: each quantizer is larger than the one before"
             raise ConfigError(
-                f"quantisers must rise: {before}, then {after}", hint=hint, source=source, key=f"qps.{at}"
+                f"quantizers must rise: {before}, then {after}", hint=hint, source=source, key=f"qps.{at}"
             )
     if document.strides != list(range(1, len(document.strides) + 1)):
         raise ConfigError(
@@ -250,7 +250,7 @@ def _checked(check: Any, lists: Any, key: str, lengths: tuple[int, ...], source:
 
 
 def _check_lengths(lists: Any, key: str, lengths: tuple[int, ...], source: str | None) -> None:
-    nouns = {3: ("strides", "quantisers", "frames"), 2: ("ages", "frames")}[len(lengths)]
+    nouns = {3: ("strides", "quantizers", "frames"), 2: ("ages", "frames")}[len(lengths)]
     level = [(key, lists)]
     for noun, length in zip(nouns, lengths, strict=True):
         for where, found in level:
@@ -279,8 +279,8 @@ def _sizes(values: Floats, key: str, source: str | None) -> None:
         stride, qp = (int(i) for i in rising[0])
         finer, coarser = means[stride, qp], means[stride, qp + 1]
         raise ConfigError(
-            f"frames grow with the quantiser: {finer:.0f} bytes on average, then {coarser:.0f}",
-            hint="coarser quantisers make smaller frames: order `bytes` as `qps` is, best quality first",
+            f"frames grow with the quantizer: {finer:.0f} bytes on average, then {coarser:.0f}",
+            hint="coarser quantizers make smaller frames: order `bytes` as `qps` is, best quality first",
             source=source,
             key=f"{key}.{stride}.{qp + 1}",
         )
