@@ -7,7 +7,7 @@ flows with equal observations get different rates, no function describes the CCA
 References
 ----------
 Thesis sections 5.2.1 (procedure, Table 5.1) and 6.1; deviations: a shape must generalise to unseen capacities and its
-parameters are penalised, where the thesis takes the smallest error; the output may be a window or a share of the link
+parameters are penalized, where the thesis takes the smallest error; the output may be a window or a share of the link
 besides a rate.
 """
 

@@ -151,7 +151,7 @@ def _weighted_line(x: Array, y: Array, w: Array) -> tuple[float, float, float]:
 
 
 def _best_on(grid: Array, error: Callable[[float], float]) -> float:
-    """Return the argument with the smallest error: the best of `grid`, refined between its neighbours."""
+    """Return the argument with the smallest error: the best of `grid`, refined between its neighbors."""
     errors = [error(float(g)) for g in grid]
     best = int(np.argmin(errors))
     lo, hi = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)])
@@ -290,7 +290,7 @@ def _mse(family: Family, values: Sequence[float], points: Points) -> float:
 def _capacity_rmse(family: Family, values: Sequence[float], points: Points) -> float:
     """Root mean square error of ln(rate) at each capacity, predicted from the other ones.
 
-    It tests whether the shape generalises to an unseen link, which exposes overfitting by families with many
+    It tests whether the shape generalizes to an unseen link, which exposes overfitting by families with many
     parameters. With a single capacity, none can be left out: the result is the plain error.
     """
     squared, total = 0.0, 0.0

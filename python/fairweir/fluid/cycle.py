@@ -1,4 +1,4 @@
-"""Long-run behaviour of the fluid: fixed point or limit cycle, and throughputs (WCC paper, section III.C)."""
+"""Long-run behavior of the fluid: fixed point or limit cycle, and throughputs (WCC paper, section III.C)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analysis of one setting of the fluid model: long-run behaviour, throughputs, stability."""
+"""Analysis of one setting of the fluid model: long-run behavior, throughputs, stability."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairweir.fluid.stability import published_matrix, rest_multiplier, return_d
 
 
 class Analysis(BaseModel):
-    """Behaviour of the fluid at one wbar.
+    """Behavior of the fluid at one wbar.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Fits small, cost-sensitive decision trees with short thresholds to labelled situations.
+"""Fits small, cost-sensitive decision trees with short thresholds to labeled situations.
 
 A tree is a regression of the costs of all templates (scikit-learn; thesis section 4.5 fits trees to the search's
 decisions instead). A leaf takes the template with the minimum mean cost. Situations in which a wrong decision is costly

@@ -1,6 +1,6 @@
-"""A store of labelled situations.
+"""A store of labeled situations.
 
-A unit of work is the labelled situations of one session, or a batch of labelled random situations. Each unit is stored
+A unit of work is the labeled situations of one session, or a batch of labeled random situations. Each unit is stored
 when it is finished. Its key is the SHA-256 of all that it depends on: the game, the horizon, the session, the tree that
 plays the session, and the compiled module. An interrupted synthesis resumes at the unit where it stopped. A synthesis
 with more sessions or other trees computes only the new units.
@@ -44,7 +44,7 @@ class Labels:
     workers: int
 
     def of_sessions(self, count: int, seed: int, noise: float, tree: Tree | None, progress: Progress) -> Labelled:
-        """Return labelled situations of random sessions.
+        """Return labeled situations of random sessions.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class Labels:
         return Labelled.join([self._none, *in_order(unit, played, workers=self.workers, progress=progress)])
 
     def of_boxes(self, count: int, seed: int, progress: Progress) -> Labelled:
-        """Return `count` labelled situations, drawn at random from the model's whole state space."""
+        """Return `count` labeled situations, drawn at random from the model's whole state space."""
         states = _core.game_random_states(self.query.core, count, seed)
 
         def unit(start: int) -> Labelled:

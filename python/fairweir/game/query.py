@@ -51,7 +51,7 @@ class Sampling(_Table):
     boxes : number of situations drawn at random from the state space
     rounds : rounds of dataset aggregation (DAgger): the current tree plays, and the search labels its situations
     sessions_per_round : closed-loop runs of the tree in each round
-    every : one of this number of steps in a session is labelled
+    every : one of this number of steps in a session is labeled
     depth : horizon of the labels in steps; default the query's
     seed : seed of sessions, situations and held-out situations
     """
@@ -78,7 +78,7 @@ class Trees(_Table):
     Attributes
     ----------
     leaves : maximum numbers of leaves to try
-    min_samples : minimum number of labelled situations in a leaf
+    min_samples : minimum number of labeled situations in a leaf
     preferences : prices per place in the list of templates, in units of the cost of a wrong decision; a higher price
         resolves more ties in favor of the plainest action
     decay : cost of a decision that is worse in one component, divided by that of one that is worse in the component

@@ -1,4 +1,4 @@
-"""Labelled situations: the features of a belief set, and the value that the search computes for each action.
+"""Labeled situations: the features of a belief set, and the value that the search computes for each action.
 
 Thesis section 4.5 imitates a search's decisions. Situations here come from three sources: closed-loop runs of the
 search with occasional random actions; random situations from the model's whole state space; and closed-loop runs of the
@@ -109,7 +109,7 @@ def visited(query: GameQuery, session: str, policy: Policy) -> list[_core.GameSt
 
 
 def label_store(directory: Path, templates: int) -> Store[Labelled]:
-    """Return a store of labelled situations of a game with `templates` templates."""
+    """Return a store of labeled situations of a game with `templates` templates."""
 
     def decode(content: bytes) -> Labelled:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:

@@ -83,7 +83,7 @@ class Synthesis:
     candidates : all trees of the last round, in the order in which they were fitted
     chosen : the candidate with the highest merit
     judged, search : closed loops of the chosen tree and of the search on sessions not used for the choice
-    labelled : number of situations by source
+    labeled : number of situations by source
     document : the controller file
     visits : how often the chosen tree reached each leaf in the judging runs, by the index of the leaf's node
     verdicts : one for each claim about each leaf

@@ -39,7 +39,7 @@ def decide_ties(
     Parameters
     ----------
     tree : Tree
-    places : (n,), leaf of each labelled situation in the tree
+    places : (n,), leaf of each labeled situation in the tree
     is_free : (n, templates), whether a template has no regret in a situation
     tie : templates of a leaf tie if the fractions of its situations in which they have no regret differ by at most this
     spare : maximum decrease of the fraction of situations without regret, over all changes

@@ -108,7 +108,7 @@ class Verifier:
         if self.query.beliefs.expiry is not Expiry.NEVER:
             return (Prepared(broken, variables),)
         own = self.system.flows[0].beliefs
-        # Without time-outs, bounds on rates only tighten.
+        # Without timeouts, bounds on rates only tighten.
         bounds = [curve for name, curve in own.items() if QUANTITIES.get(name) is Unit.RATE]
         still = [value == bound[0] for bound in bounds for value in bound[1:]]
         return Prepared([*broken, *still], variables), Prepared([*broken, z3.Not(z3.And(*still))], variables)

@@ -31,7 +31,7 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) ->
     Parameters
     ----------
     system : System, with a finite buffer
-    flow : int, its index; it sends by rate and has C_L and C_U
+    flow : int, index of the flow; it sends by rate and has C_L and C_U
     start : Start, what the bounds may be at t = 0
 
     Raises
@@ -65,7 +65,7 @@ def known_queue(system: System, t: int, flow: int = 0) -> z3.ArithRef:
     Parameters
     ----------
     t : int, a point at or after R
-    flow : int, its index
+    flow : int, index of the flow
     """
     own, then = system.flows[flow], t - system.grid.r_steps
     return own.A[then] - own.Ld[t] - own.S[then]
@@ -78,7 +78,7 @@ def shows_overflow(system: System, t: int, flow: int = 0) -> Bit:
     Parameters
     ----------
     t : int, the point
-    flow : int, its index
+    flow : int, index of the flow
     """
     own = system.flows[flow]
     return own.Ld[t] > own.Ld[t - 1] if t > system.grid.r_steps else z3.BoolVal(False)
@@ -112,7 +112,7 @@ class BufferSize(Family):
     }
 
     def attach(self, system: System, *, flow: int = 0, terms: Terms = USUAL) -> None:
-        """Add the beliefs to a flow; they have no time-outs."""
+        """Add the beliefs to a flow; they have no timeouts."""
         attach(system, flow=flow, start=terms.start)
 
     @words_for_enums

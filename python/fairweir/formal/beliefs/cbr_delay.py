@@ -26,7 +26,7 @@ from fairweir.formal.models.delay import first_byte_delays
 if TYPE_CHECKING:
     from fairweir.formal.models.model import Model
 
-#: At a time-out C_L_lambda falls to no less than this fraction of its first value (published code).
+#: At a timeout C_L_lambda falls to no less than this fraction of its first value (published code).
 LARGEST_FALL = Fraction(1, 2)
 
 
@@ -58,7 +58,7 @@ def attach(
     Parameters
     ----------
     system : System
-    flow : int, its index; it sends by rate
+    flow : int, index of the flow; it sends by rate
     start : Start, what the bounds may be at t = 0
     expiry : Expiry, when the beliefs are recomputed at the last point
     resolution : Resolution of the flow's delays
@@ -102,7 +102,7 @@ def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
     Parameters
     ----------
     t : int, the point
-    flow : int, its index
+    flow : int, index of the flow
     """
     own = system.flows[flow]
     lower = own.beliefs["C_L_lambda"][t]
@@ -189,7 +189,7 @@ def contradicted(system: System, flow: int = 0) -> Bit:
     Parameters
     ----------
     system : System, one step per R, D = R
-    flow : int, its index, with C_L_lambda and q_U
+    flow : int, index of the flow, with C_L_lambda and q_U
 
     Raises
     ------

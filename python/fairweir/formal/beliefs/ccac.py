@@ -1,4 +1,4 @@
-"""Bounds on the link rate from acknowledgements: C_L and C_U (equation 4.1.2, section A.2.2).
+"""Bounds on the link rate from acknowledgments: C_L and C_U (equation 4.1.2, section A.2.2).
 
 The bounds are sound on every model whose service stays within D of a server of rate C. C_U needs intervals in which the
 link was certainly busy, as delays above D or losses show.
@@ -21,7 +21,7 @@ from fairweir.formal.encoding.system import Bit, Curve, System, is_max
 if TYPE_CHECKING:
     from fairweir.formal.models.model import Model
 
-#: C_U may grow by this factor at a time-out. Thesis: at most 2; published code: 1.5.
+#: C_U may grow by this factor at a timeout. Thesis: at most 2; published code: 1.5.
 LARGEST_EXPANSION = z3.Q(3, 2)
 #: Bounds whose ratio exceeds this do not time out. Thesis: 1.1; published code: 2.
 FAR_APART = 2
@@ -36,7 +36,7 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
     Parameters
     ----------
     system : System
-    flow : int, its index; it sends by rate
+    flow : int, index of the flow; it sends by rate
     start : Start, what the bounds may be at t = 0
     expiry : Expiry, whether they time out at the last point (thesis section 4.1.1.2)
     """
@@ -77,7 +77,7 @@ def busy_steps(system: System, flow: int) -> list[Bit]:
     Parameters
     ----------
     system : System
-    flow : int, its index
+    flow : int, index of the flow
     """
     own = system.flows[flow]
     known = own.L if system.network.knows_losses_at_once else own.Ld
@@ -94,7 +94,7 @@ def busy_runs(system: System, flow: int) -> list[list[Bit]]:
     Parameters
     ----------
     system : System
-    flow : int, its index
+    flow : int, index of the flow
     """
     steps = busy_steps(system, flow)
     return [[z3.And(*steps[s + 1 : t + 1]) for s in range(t)] for t in range(system.grid.points)]

@@ -1,4 +1,4 @@
-"""Options for a flow's beliefs: their values at the start of a trace, and their time-outs at the end."""
+"""Options for a flow's beliefs: their values at the start of a trace, and their timeouts at the end."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +18,7 @@ class Start(StrEnum):
 
 
 class Expiry(StrEnum):
-    """Time-outs."""
+    """Timeouts."""
 
     NEVER = "never"
     """Beliefs only ever shrink."""

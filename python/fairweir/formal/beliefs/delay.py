@@ -27,7 +27,7 @@ def least(system: System, flow: int = 0) -> Curve:
     Parameters
     ----------
     system : System
-    flow : int, its index
+    flow : int, index of the flow
     """
     grid = system.grid
     return [_length(system, bits[grid.d_steps + 1 :]) for bits in system.flows[flow].delay]
@@ -39,7 +39,7 @@ def most(system: System, flow: int = 0) -> Curve:
     Parameters
     ----------
     system : System
-    flow : int, its index
+    flow : int, index of the flow
     """
     return [_length(system, bits[1:]) + system.grid.step for bits in system.flows[flow].delay]
 

@@ -57,7 +57,7 @@ class Family(ABC):
 
         Parameters
         ----------
-        flow : int, its index; it sends by rate
+        flow : int, index of the flow; it sends by rate
         terms : Terms, at the start and the end of a trace
 
         Raises
@@ -84,7 +84,7 @@ class Family(ABC):
         ----------
         system : System, to which the family is attached
         t : int, the point
-        flow : int, its index
+        flow : int, index of the flow
         """
 
     def may_end(self, system: System) -> list[Bit]:

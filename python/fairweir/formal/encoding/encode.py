@@ -29,7 +29,7 @@ def attach(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
     ----------
     rule : Rule
     system : System, whose flow has the rule's beliefs
-    flow : int, its index
+    flow : int, index of the flow
     """
     constraints = encode(rule, system, flow)
     system.decide(f"rule {flow}", lambda trace: decisions(trace, flow, rule.decide), *constraints)
@@ -46,7 +46,7 @@ def encode(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
     ----------
     rule : Rule
     system : System, whose flow has the rule's beliefs
-    flow : int, its index
+    flow : int, index of the flow
 
     Returns
     -------

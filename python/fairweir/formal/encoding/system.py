@@ -40,7 +40,7 @@ Judge: TypeAlias = "Callable[[Trace], Iterable[Violation]]"
 
 
 class Acks(StrEnum):
-    """Whether acknowledgements may pause for a step while bytes wait."""
+    """Whether acknowledgments may pause for a step while bytes wait."""
 
     MAY_PAUSE = "may-pause"
     """They may, as long as D allows. After a pause of n steps the observed delay may have grown by n + 1 steps."""
@@ -217,7 +217,7 @@ class System:
         ----------
         t : int, the point
         bound : R
-        flow : int, its index
+        flow : int, index of the flow
         """
         steps = Fraction(bound) * self.grid.per_r
         if steps < 0:
@@ -231,7 +231,7 @@ class System:
         ----------
         t : int, the point
         bound : R
-        flow : int, its index
+        flow : int, index of the flow
         """
         steps = -(-Fraction(bound) * self.grid.per_r // 1)
         return z3.BoolVal(True) if steps <= 0 else self._delay_at_least(t, self.grid.d_steps + int(steps), flow)

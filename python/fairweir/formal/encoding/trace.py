@@ -1,4 +1,4 @@
-"""A trace: the behaviour of a network and its flows, as exact numbers, in memory and as JSON.
+"""A trace: the behavior of a network and its flows, as exact numbers, in memory and as JSON.
 
 :mod:`fairweir.formal.encoding.system` defines the curves and their origin. In a file, a fraction is a string:
 ``"7/3"``.

@@ -19,7 +19,7 @@ def arrivals(trace: Trace, index: int) -> Iterator[Violation]:
     Parameters
     ----------
     trace : Trace
-    index : int, of the flow
+    index : int, index of the flow
     """
     flow, report, grid = trace.flows[index], Report(index), trace.grid
     for name, column in (("rate", flow.rate), ("cwnd", flow.cwnd)):
@@ -49,7 +49,7 @@ def decisions(trace: Trace, index: int, decide: Decider) -> Iterator[Violation]:
     Parameters
     ----------
     trace : Trace
-    index : int, of the flow
+    index : int, index of the flow
     decide : returns the rate, in C, for the beliefs of one R earlier
     """
     flow, report, back = trace.flows[index], Report(index), trace.grid.r_steps

@@ -32,8 +32,8 @@ def main_update(n_c: Any, n_t: Any) -> Any:
 
     Parameters
     ----------
-    n_c : estimated number of flows by rate, N_C
-    n_t : the same by delay, N_T
+    n_c : N_C, the number of flows estimated from the rate
+    n_t : N_T, the number of flows estimated from the delay
     """
     return (R + THETA * n_c) / (R + THETA * n_t)
 
@@ -43,8 +43,8 @@ def alternate_update(n_c: Any, n_t: Any) -> Any:
 
     Parameters
     ----------
-    n_c : estimated number of flows by rate, N_C
-    n_t : the same by delay, N_T
+    n_c : N_C, the number of flows estimated from the rate
+    n_t : N_T, the number of flows estimated from the delay
     """
     return n_c / n_t
 
@@ -181,7 +181,7 @@ def collision_identities() -> list[Identity]:
     path = maps.Path(r=R, theta=THETA)
     n_c = sp.Symbol("N_C", positive=True) + 1  # of the first flow, above 1
     shares = (1 / n_c, 1 - 1 / n_c)
-    # E_i = gamma N_T throughput_i D; on the ideal link with C = 1 a probe's delay is E_i, and overlapping ones add up.
+    # E_i = gamma N_T throughput_i D; on the ideal link with C = 1 a probe's delay is E_i, and the delays of overlapping probes add up.
     probes = [GAMMA_D * N_T * share for share in shares]
     found = []
     for panel, sees_both, closed in (

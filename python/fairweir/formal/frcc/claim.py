@@ -15,7 +15,7 @@ class Claim:
 
     Attributes
     ----------
-    about : for `About.CCA`, the question also defines the behaviour of any sender in the CCA's place
+    about : for `About.CCA`, the question also defines the behavior of any sender in the CCA's place
     """
 
     name: str

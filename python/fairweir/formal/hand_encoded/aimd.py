@@ -4,7 +4,7 @@ On a loss that is not of the window in which one was answered already: cwnd = cw
 acknowledged since cwnd last changed: cwnd = cwnd + MSS.
 
 Source: CCAC (SIGCOMM 2021) section 5 and its published encoding. Deviations: losses are known after R (the models'
-oracle) rather than by three duplicate ACKs, so there are no time-outs; cwnd never falls below one MSS; bytes are
+oracle) rather than by three duplicate ACKs, so there are no timeouts; cwnd never falls below one MSS; bytes are
 counted from where cwnd last changed, where the published encoding compares values of cwnd.
 """
 

@@ -43,7 +43,7 @@ class HandEncodedCca(Protocol):
         Parameters
         ----------
         system : System, whose flow has the CCA's :attr:`sender`
-        flow : int, its index
+        flow : int, index of the flow
 
         Raises
         ------
@@ -56,7 +56,7 @@ class HandEncodedCca(Protocol):
         Parameters
         ----------
         trace : Trace, with the CCA's state in its beliefs
-        flow : int, its index
+        flow : int, index of the flow
         """
 
 
@@ -66,7 +66,7 @@ def remember(system: System, flow: int, *names: str) -> list[Curve]:
     Parameters
     ----------
     system : System
-    flow : int, its index
+    flow : int, index of the flow
     names : of the state's variables; a column each
     """
     index = flow if len(system.flows) > 1 else None
@@ -81,7 +81,7 @@ def bind(system: System, flow: int, cca: HandEncodedCca, constraints: list[z3.Bo
     Parameters
     ----------
     system : System
-    flow : int, its index
+    flow : int, index of the flow
     cca : judges the flow in traces
     constraints : of its decisions
     """

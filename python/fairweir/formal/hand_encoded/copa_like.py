@@ -1,10 +1,10 @@
 """A Copa-like algorithm: a packet more or less per R, towards a window of MSS (R + qdel) / qdel.
 
-Copa compares its window, on acknowledgements, with a target from the recent minimum delay. Which of the delays of the
-last D it was is not modelled: the window may grow if the delay observed R ago, less a step, allows it, and may shrink
+Copa compares its window, on acknowledgments, with a target from the recent minimum delay. Which of the delays of the
+last D it was is not modeled: the window may grow if the delay observed R ago, less a step, allows it, and may shrink
 if the delay observed R + D ago does; where both do, the network chooses.
 
-Source: CCAC (SIGCOMM 2021) section 6 and its published encoding. Deviations: without acknowledgements the window is
+Source: CCAC (SIGCOMM 2021) section 6 and its published encoding. Deviations: without acknowledgments the window is
 constant, whereas the published encoding then has no trace at all; the decision at t = R is constrained as well, by any
 delay before the trace.
 """
@@ -45,7 +45,7 @@ class CopaLike:
             grows = z3.And(now == before + alpha, may_grow)
             less = z3.And(now >= alpha, now >= before - alpha, z3.Or(now <= alpha, now <= before - alpha))
             shrinks = less if t < 2 else z3.And(less, self._may_shrink(system, flow, t - 2, before))
-            # Without acknowledgements there is no decision; at t = 1 it is open whether there were any.
+            # Without acknowledgments there is no decision; at t = 1 it is open whether there were any.
             acked = z3.BoolVal(True) if t < 2 else own.S[t - 1] > own.S[t - 2]
             rests = z3.And(now == before, z3.BoolVal(True) if t < 2 else z3.Not(acked))
             out.append(z3.Or(z3.And(acked, grows), z3.And(acked, shrinks), rests))

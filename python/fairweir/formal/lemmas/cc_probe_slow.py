@@ -54,7 +54,7 @@ STALE_QUEUE = Fraction(5)
 LOW_QUEUE = Fraction(11, 2)
 #: Excess queue, R, equivalent to a stale bound on the rate: the data sent in excess before it falls.
 WORTH = 30
-#: An assumption of the verdict besides the model: the thesis does not define time-outs.
+#: An assumption of the verdict besides the model: the thesis does not define timeouts.
 TIME_OUTS = "C_L_lambda times out if and only if a window contradicts it (ours; the published reasons do not suffice)"
 #: Largest q_U of the steady state, C R.
 MOST = Fraction(321, 100)
@@ -109,7 +109,7 @@ STEADY = Transition("steady", SOURCE, SOUND & SHORT & HIGH, ends=(HIGH,), meets=
 RECOVER = Transition(
     "stale rate recovers", "ours", KNOWN & ~RATE_SOUND, ends=(RATE_SOUND,), progress=Progress((_EXCESS,)), or_met=True
 )
-#: As published, for its own reasons of time-outs.
+#: As published, for its own reasons of timeouts.
 FALL = Transition("stale rate falls", SOURCE, STALE, ends=(RATE_SOUND,), progress=Progress((_BACK,)))
 PLAN = Plan(
     ("C_L_lambda", "q_U", "bq", "inflight", "alpha", "beta"),

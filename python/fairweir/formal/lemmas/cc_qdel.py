@@ -1,6 +1,6 @@
 """cc_qdel on a CCAC link with a buffer of at least 3 C (R + D): thesis section 4.2.3 and appendix B.4.
 
-The published lemmas are checked as printed, on the published model, in which acknowledgements never pause. On the model
+The published lemmas are checked as printed, on the published model, in which acknowledgments never pause. On the model
 that lets them pause for as long as the jitter D allows, two of them are wrong; there the suite proves others that
 compose: six states instead of four. docs/formal/lemmas.md has the results.
 """
@@ -119,7 +119,7 @@ def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inqui
     Parameters
     ----------
     where : the model in words
-    may_pause : may acknowledgements pause on it? Two lemmas need that they do not.
+    may_pause : may acknowledgments pause on it? Two lemmas need that they do not.
     """
     n, last, refuted = PUBLISHED, system.grid.last, ProofOutcome.REFUTED
     needs_steady = refuted if may_pause else ProofOutcome.PROVED

@@ -127,7 +127,7 @@ class Lemmas:
 
     @property
     def stays_converged(self) -> Transition:
-        """Converged beliefs stay so in spite of time-outs."""
+        """Converged beliefs stay so in spite of timeouts."""
         near = converged(self.numbers)
         return Transition("B.4.3 range", SOURCE, CONSISTENT & near, ends=(near,))
 

@@ -2,7 +2,7 @@
 
 CCAC (SIGCOMM 2021) section 6 and its published proofs: a window above 4 BDP + MSS falls, a queue above 4 BDP + 2 MSS
 falls, a window below a BDP rises, and these bounds persist. The published encoding has no trace in which a step passes
-without acknowledgements, which D admits. With such steps the bounds are 5 BDP, from 15 points on, and the window need
+without acknowledgments, which D admits. With such steps the bounds are 5 BDP, from 15 points on, and the window need
 not rise, even if tokens are wasted only when the queue is empty.
 """
 

@@ -45,7 +45,7 @@ class About(StrEnum):
     """Subject of a lemma, and thus what could make it vacuous."""
 
     CCA = "cca"
-    """The CCA's behaviour. Proved only if the same question with any sender in its place can be refuted."""
+    """The CCA's behavior. Proved only if the same question with any sender in its place can be refuted."""
     NETWORK = "network"
     """The network, and inferences about it; asked of any sender, without the CCA."""
     LOGIC = "logic"

@@ -1,7 +1,7 @@
-"""Two flows of one kind on one queue: bounds on the unfairness of behaviours that can continue without end.
+"""Two flows of one kind on one queue: bounds on the unfairness of behaviors that can continue without end.
 
 A trace is periodic if it ends as it began: windows or rates, what each flow has in the network, losses in flight, what
-the algorithm remembers. A property of all such traces holds for all behaviours that repeat with that period. Starvation
+the algorithm remembers. A property of all such traces holds for all behaviors that repeat with that period. Starvation
 paper (SIGCOMM 2022), section 5.4 and appendix C: AIMD on 1 BDP of buffer, and the exponential curve of section 6.3, are
 bounded over 10 R; delay-convergent algorithms, as the Vegas-like one, are starved by jitter.
 """

@@ -44,7 +44,7 @@ class Trial:
     Attributes
     ----------
     traces : int, how many were made
-    pauses : int, in how many acknowledgements paused so that the delay seen grew by more than a step per step
+    pauses : int, in how many acknowledgments paused so that the delay seen grew by more than a step per step
     findings : violations, empty if there are none
     """
 

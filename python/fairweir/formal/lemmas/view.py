@@ -23,7 +23,7 @@ def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
     ----------
     system : System
     t : int, the point
-    flow : int, its index
+    flow : int, index of the flow
     """
     own = system.flows[flow]
     seen = {
@@ -54,7 +54,7 @@ def delay_shows_queue(system: System, t: int, flow: int = 0) -> z3.BoolRef:
     ----------
     system : System
     t : int, the point
-    flow : int, its index
+    flow : int, index of the flow
     """
     grid = system.grid
     bits = system.flows[flow].delay[t]

@@ -116,7 +116,7 @@ class Model(ABC):
         return system
 
     def published(self) -> Self:
-        """Return the model with acknowledgements that never pause, as in the published code."""
+        """Return the model with acknowledgments that never pause, as in the published code."""
         variant = copy.copy(self)
         variant.acks = Acks.STEADY
         return variant

@@ -166,7 +166,7 @@ def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int
         except ConfigError as error:
             if not isinstance(model, UserModel):
                 raise
-            # A user's model may have behaviour that its elements do not: the verdict stands without them.
+            # A user's model may have behavior that its elements do not: the verdict stands without them.
             return Evidence(found, unplayed=f"the elements that `{model.name}` names do not fit: {error.message}")
     if not with_certificate or found.outcome is not ProofOutcome.PROVED:
         return Evidence(found)

@@ -89,7 +89,7 @@ def verify(
     given: str | Iterable[str] = (),
     budget_s: float = 120.0,
 ) -> Verification:
-    """Prove or refute a claim on a CCA over every behaviour of a network model.
+    """Prove or refute a claim on a CCA over every behavior of a network model.
 
     Parameters
     ----------

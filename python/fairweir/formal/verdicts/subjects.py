@@ -110,7 +110,7 @@ def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Ex
     return of_rule(Rule.load(find_rule(name)), start, expiry)
 
 
-#: Representatives of CCAs of other names: the encoding that is closest to their behaviour.
+#: Representatives of CCAs of other names: the encoding that is closest to their behavior.
 STANDS_FOR = {
     "reno": "aimd",
     "newreno": "aimd",

@@ -65,7 +65,7 @@ def table(archive: Archive) -> Computation:
 
 
 def most_useful(alpha: float) -> float:
-    """Return the long flow's rate that maximises the sum of alpha-fair utilities, by search; links of rate 1."""
+    """Return the long flow's rate that maximizes the sum of alpha-fair utilities, by search; links of rate 1."""
 
     def utility(rate: float) -> float:
         return math.log(rate) if alpha == 1.0 else rate ** (1.0 - alpha) / (1.0 - alpha)

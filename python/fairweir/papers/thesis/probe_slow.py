@@ -16,7 +16,7 @@ from fairweir.reproduce.experiment import Bound
 if TYPE_CHECKING:
     from fairweir.play.batch import Archive
 
-#: C_L,lambda, R = D = T*: the thesis' setting of the synthesised rule; alpha is small against C_L,lambda R.
+#: C_L,lambda, R = D = T*: the thesis' setting of the synthesized rule; alpha is small against C_L,lambda R.
 BELIEVED: Final = Fraction(1)
 R: Final = Fraction(1)
 D: Final = R

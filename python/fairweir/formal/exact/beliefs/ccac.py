@@ -13,7 +13,7 @@ from fairweir.formal.exact.beliefs.observed import is_busy
 
 
 class Ccac(BeliefDefinition):
-    """Bounds on the link rate from acknowledgements."""
+    """Bounds on the link rate from acknowledgments."""
 
     name = "ccac"
     names = ("C_L", "C_U")
@@ -72,7 +72,7 @@ def _width(own: Mapping[str, tuple[Fraction, ...]], t: int) -> Fraction:
 
 
 def _time_out(lower: list[Fraction], upper: list[Fraction], fresh: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the final C_L and C_U after time-outs: a bound that did not move expires if C_U <= 2 C_L (published
+    """Return the final C_L and C_U after timeouts: a bound that did not move expires if C_U <= 2 C_L (published
     code).
     """
     low, high = lower[-1], upper[-1]

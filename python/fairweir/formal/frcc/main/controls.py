@@ -93,7 +93,7 @@ def fair(r: Fraction, flows: int = 2) -> Cwnd:
 
 
 def lead(assumed: Assumed, cwnd: Cwnd, r: Fraction, score: Callable[[Cwnd], Fraction]) -> Iterator[Cwnd]:
-    """Run rounds exactly, each flow's estimate biased in the direction that maximises `score`.
+    """Run rounds exactly, each flow's estimate biased in the direction that maximizes `score`.
 
     Parameters
     ----------
