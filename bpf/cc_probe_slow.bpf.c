@@ -11,7 +11,7 @@
  *
  * Past probes permit all links with C T* + buffer >= C_Ll (T* + D). On none of them does the next probe lose more than
  * 2 a: losses do not grow with C, at the price of convergence time linear in C (theorem 4.2.1). Proved for one flow on
- * a CBR-delay link: utilisation 30 % (T* / (T* + D) without time-outs), RTT at most 1.5 (R + D), at most 2 a lost in R;
+ * a CBR-delay link: utilization 30 % (T* / (T* + D) without time-outs), RTT at most 1.5 (R + D), at most 2 a lost in R;
  * C_Ll rises additively and falls exponentially.
  *
  * Source: thesis 4.2.1, listing 4.2 (CCA4), 4.2.2.1, table 4.2, 4.2.4, B.3 to B.6; docs/formal/models.md.

@@ -10,7 +10,7 @@
  * Beliefs are those of beliefs.h; cwnd = 2 C_U (R + D).
  *
  * qdel_L > 0 only if the queue is not empty, so the link is used; and then the queue is drained, so it is bounded.
- * Proved (thesis, lemma B.4.7) for one flow on a CCAC link, D = R, buffer at least 3 C (R + D): utilisation 83 % (89 %
+ * Proved (thesis, lemma B.4.7) for one flow on a CCAC link, D = R, buffer at least 3 C (R + D): utilization 83 % (89 %
  * in the text), RTT at most 4.4 (R + D), at most 3 packets lost in R; C_L and C_U converge exponentially. Nothing is
  * proved for several flows, and they are unfair.
  *

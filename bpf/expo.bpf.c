@@ -19,7 +19,7 @@
  * RTT so far, or the oracle's. cwnd is twice the BDP of the rate at Rm + Rmax, which limits the data sent into a link
  * that fails. Losses are ignored; after a timeout the next ACK restores the window. Rmax is a bound on queueing delay,
  * because the algorithm subtracts Rm where Equation 2 does not. The rate never falls below 2 packets per Rm + Rmax. The
- * paper gives no values for a, b and mu_minus: the defaults give a utilisation of 97 % from 10 to 500 Mbps.
+ * paper gives no values for a, b and mu_minus: the defaults give a utilization of 97 % from 10 to 500 Mbps.
  */
 #include "tcp.h"
 

@@ -3,7 +3,7 @@
 //! [`Flows`] converts segments to packets with their fates; [`QuicFlow`] does so for a QUIC sender's log.
 //! [`explain_ccac`] inverts the CCAC model, [`slice`] and [`explain`] the CBR-delay model (an ideal link is a CBR-delay
 //! link without jitter). [`judge`] decides which models explain a flow, [`cut`] finds where its link changed, and
-//! [`shrink`] computes the beliefs over time. [`shaper`], [`policer`] and [`aggregation`] detect behaviour outside
+//! [`shrink`] computes the beliefs over time. [`shaper`], [`policer`] and [`aggregation`] detect behavior outside
 //! these models. [`Limits`] determines what the flow waited for. [`report`] does all of this for a file.
 //!
 //! | symbol | here | meaning |

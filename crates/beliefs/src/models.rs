@@ -2,12 +2,12 @@
 //!
 //! A model explains a flow if some path of the model could have produced the record. Ideal links are CBR-delay links
 //! without jitter, and CBR-delay links are CCAC links that cannot hide bursts. Of the models that explain a flow, the
-//! one with the fewest behaviours is therefore the strongest assumption that is consistent with the flow.
+//! one with the fewest behaviors is therefore the strongest assumption that is consistent with the flow.
 
 use crate::{Belief, Record, min_jitter};
 use serde::Serialize;
 
-/// A network model (thesis section 2.3), fewest behaviours first.
+/// A network model (thesis section 2.3), fewest behaviors first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {

@@ -31,7 +31,7 @@ pub struct Report {
     pub links: Vec<LinkReport>,
     /// Number of flows without captured acknowledgements. The fates of their packets are unknown.
     pub flows_without_acks: usize,
-    /// Counts of data that were not analysed.
+    /// Counts of data that were not analyzed.
     pub left_out: LeftOut,
 }
 
@@ -84,7 +84,7 @@ pub struct FlowReport {
     pub series: Bins,
     /// The CCAC model's belief set for the same jitter; `None` if the CBR-delay model has no belief set.
     pub ccac: Option<CcacBelief>,
-    /// Verdicts on the models, those with fewest behaviours first; empty without a belief set.
+    /// Verdicts on the models, those with fewest behaviors first; empty without a belief set.
     pub models: Vec<Verdict>,
 }
 

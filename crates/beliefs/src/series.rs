@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Maximum number of bins. If more are needed, neighbouring bins are merged.
+/// Maximum number of bins. If more are needed, neighboring bins are merged.
 const MAX_BINS: usize = 1024;
 /// Initial and minimum width of a bin, ns.
 const FIRST_WIDTH_NS: u64 = 1_000_000;
@@ -36,7 +36,7 @@ fn pick(known: &mut Option<u64>, value: u64, pick: fn(u64, u64) -> u64) {
     *known = Some(known.map_or(value, |known| pick(known, value)));
 }
 
-/// Merges pairs of neighbouring bins.
+/// Merges pairs of neighboring bins.
 fn join<T: Copy>(column: &mut Vec<T>, both: impl Fn(T, T) -> T) {
     *column = column.chunks(2).map(|pair| pair[1..].iter().fold(pair[0], |one, &other| both(one, other))).collect();
 }

@@ -17,7 +17,7 @@ const SAMPLES: usize = 24;
 const MAX_TIMES: usize = 2000;
 /// An RTT between two samples is interpolated if they are at most this far apart, ns.
 const NEIGHBOURS_NS: u64 = 100_000_000;
-/// Maximum number of packets searched for a neighbouring sample.
+/// Maximum number of packets searched for a neighboring sample.
 const MAX_STEPS: usize = 256;
 /// Two flows share a queue if the variation of their RTTs' difference is at most this fraction of the RTTs' variation.
 const COMMON: f64 = 0.35;

@@ -16,7 +16,7 @@ pub struct Start {
     pub initial_cwnd: Bytes,
     /// The path's true two-way propagation delay, where the scenario grants an oracle.
     pub oracle_rtprop: Option<Dur>,
-    /// Number of the flow's first packet: 0 except in tests of behaviour beyond 2^32 packets.
+    /// Number of the flow's first packet: 0 except in tests of behavior beyond 2^32 packets.
     pub first_packet: u64,
     /// Seed for algorithms that bring their own random source (C).
     pub seed: u64,

@@ -1,4 +1,4 @@
-//! Data-centre TCP: cut the window in proportion to the fraction of marked packets.
+//! Data-center TCP: cut the window in proportion to the fraction of marked packets.
 //!
 //! Model, cwnd in packets, once per window of data:
 //!
@@ -75,7 +75,7 @@ impl Row for Dctcp {
 /// DCTCP, as a row of the list of controllers.
 pub const ALGORITHM: Algorithm = Algorithm::of::<Dctcp>();
 
-/// Data-centre TCP.
+/// Data-center TCP.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     window: Window,

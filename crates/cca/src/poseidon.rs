@@ -19,7 +19,7 @@
 //!
 //! **Deviations**: the paper's signal is the maximum delay of any hop, reported by switches; here hops do not report,
 //! so it is the total queueing delay, and the paper's max-min fairness on several bottlenecks is lost. The mechanism
-//! follows the thesis. The paper's constants are for a data centre (m about 1/4); ours are for wide-area paths, where
+//! follows the thesis. The paper's constants are for a data center (m about 1/4); ours are for wide-area paths, where
 //! the effect of a step is seen after an RTT much longer than the controlled delays: m (rtprop + delay) must be below p
 //! / L or the flow oscillates.
 

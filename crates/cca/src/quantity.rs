@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serializer, de::Error};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Serialises `value` with its unit.
+/// Serializes `value` with its unit.
 pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }

@@ -20,7 +20,7 @@
 //! **Source**: Kumar et al., "Swift", SIGCOMM 2020, section 3; the published htsim model, in which the delay is the
 //! whole RTT; thesis sections 6.3 and 6.5.
 //!
-//! **Deviations**: the paper's base target covers propagation and hops of one data centre; here propagation is the
+//! **Deviations**: the paper's base target covers propagation and hops of one data center; here propagation is the
 //! minimum RTT (or the oracle's value), and base_target is the queueing delay tolerated in addition, zero by default
 //! because it changes the contract. Flow scaling is set for wide-area delays (100 ms at a tenth of a packet, 1.3 ms at 500
 //! packets; htsim: 100 us, ends at 100 packets). There is no hop scaling and no separate target for the end host. Slow

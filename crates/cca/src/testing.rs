@@ -36,7 +36,8 @@ pub fn ack(sender: &Sender, rtt: Dur) -> Ack<'_> {
 
 /// The error with which `algorithm` rejects `params`.
 ///
-/// # Panics If it accepts them.
+/// # Panics
+/// If it accepts them.
 pub fn refusal(algorithm: &crate::Algorithm, params: &serde_json::Value) -> String {
     let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 1 };
     (algorithm.build)(params, &start).expect_err("refused").to_string()
@@ -162,7 +163,7 @@ impl Bench {
         }
     }
 
-    /// Runs for `d` and returns the link's utilisation in that time.
+    /// Runs for `d` and returns the link's utilization in that time.
     pub fn utilization_for(&mut self, d: Dur) -> f64 {
         let (start, delivered) = (self.now, self.sender.delivered);
         self.run_until(start + d, |_| ());

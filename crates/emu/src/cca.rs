@@ -15,7 +15,7 @@ use std::{fs, io};
 
 /// Congestion controls that can be chosen now, in any network namespace.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// The kernel's own controllers that pace; the rate it computes for the others is not used.
+/// The kernel's built-in controllers that pace. The pacing rate that the kernel computes for others is not used.
 const PACED: [&str; 2] = ["bbr", "bbr3"];
 /// Field that a source writes to enable pacing.
 const PACING_SWITCH: &str = "sk_pacing_status";
@@ -47,7 +47,8 @@ impl Choice {
     /// Finds the controller of each flow and loads those in BPF; with `is_recorded`, as programs that record their
     /// hooks' calls.
     ///
-    /// # Errors If a name is unknown, parameters are invalid, or the kernel rejects the controller.
+    /// # Errors
+    /// If a name is unknown, parameters are invalid, or the kernel rejects the controller.
     pub fn of(config: &Config, is_recorded: bool) -> Result<Choice, Refusal> {
         let mut choice = Choice { flows: Vec::new(), loaded: Vec::new() };
         for (index, flow) in config.flows.iter().enumerate() {

@@ -62,7 +62,7 @@ impl Emulator {
         let placement = Placement::find().during(|| "look for a CPU".into())?;
         let cpu = placement.cpu;
         if let Some(others) = cpu.others() {
-            // Only precision is lost where the system does not grant it, and the release error shows that.
+            // If the system does not grant this, only precision is lost; the release error shows the loss.
             let _ = network.steer(&others);
         }
         let frame_bytes = network.sender_tun.frame_bytes(config.packet.0 as usize);
@@ -91,7 +91,7 @@ impl Emulator {
 }
 
 impl Running {
-    /// Time zero is now: packets move, and flows' start times count from here. Later calls give the same clock.
+    /// Starts the clock: packets move, and flows' start times count from now. Later calls return the same clock.
     pub fn go(&self) -> Clock {
         *self.clock.get_or_init(|| {
             let clock = Clock::starting_now();

@@ -55,7 +55,8 @@ impl Endpoints<'_> {
     /// Receives until `stop` is set; calls `ready` when senders may connect. Returns the guard's final record, if there
     /// is a guard.
     ///
-    /// # Errors If listening fails, or a later system call.
+    /// # Errors
+    /// If listening fails, or a later system call.
     pub(crate) fn receive(&self, ready: impl FnOnce()) -> Result<Option<Value>, Refusal> {
         self.emulator_cpu.avoid();
         self.network.receivers().join()?;
@@ -81,7 +82,8 @@ impl Endpoints<'_> {
 
     /// Sends by `clock` until the run's end, or `stop` is set.
     ///
-    /// # Errors If a sender cannot implement its flow.
+    /// # Errors
+    /// If a sender cannot implement its flow.
     pub(crate) fn send(&self, clock: Clock) -> Result<SenderRecord, Refusal> {
         self.emulator_cpu.avoid();
         self.network.senders().join()?;

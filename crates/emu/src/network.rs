@@ -57,7 +57,7 @@ impl PacketMode {
     }
 }
 
-/// Receive windows where the scenario does not set them.
+/// Receive windows of flows for which the scenario sets none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiveWindows {
     /// More than any sender uses, from the first packet on.
@@ -129,7 +129,7 @@ impl Network {
     }
 }
 
-/// Rejects what no route or sysctl can express; returns whether the flows use SACK.
+/// Rejects settings that no route or sysctl can express; returns whether the flows use SACK.
 fn check(config: &Config) -> Result<bool, EmuError> {
     fairweir_scenario::check(config)?;
     let no = |key: String, reason: &str, hint: &'static str| Err(ConfigError::new(key, reason, hint).into());

@@ -10,10 +10,10 @@ use std::io::Write as _;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-/// Above all normal threads, below other real-time threads. Without it the 99th percentile of the emulator's lateness
-/// is a hundred times as large.
+/// Priority above all normal threads and below other real-time threads. Without it the 99th percentile of the lateness
+/// of the emulator is a hundred times as large.
 const PRIORITY: libc::c_int = 10;
-/// ns; the default lets timers be 50 µs late.
+/// Timer slack of the thread, ns; with the default, timers may be 50 µs late.
 const TIMER_SLACK_NS: u64 = 1;
 
 /// The CPU of an emulator.
@@ -27,7 +27,7 @@ pub struct EmulatorCpu {
 impl EmulatorCpu {
     /// Moves the calling thread, and those that it starts, off the emulator's CPU, if there is another.
     ///
-    /// Only precision is lost where the system refuses that, and the release error shows it.
+    /// If the system refuses this, only precision is lost; the release error shows the loss.
     pub fn avoid(&self) {
         if let Some(others) = self.others() {
             let _ = sched_setaffinity(this_thread(), &others);
@@ -48,7 +48,7 @@ pub(crate) struct Placement {
     pub(crate) cpu: EmulatorCpu,
     /// Reserves the CPU among all emulators of this machine; `None` if all are reserved.
     _claim: Option<UnixListener>,
-    /// While it is open no CPU enters deep sleep; `None` where the system does not support that.
+    /// While this file is open no CPU enters deep sleep; `None` if the system does not support it.
     _wakefulness: Option<File>,
 }
 
@@ -56,7 +56,8 @@ impl Placement {
     /// Chooses the last CPU that no other emulator has reserved: interrupts and daemons tend to use the first ones. If
     /// all are reserved, chooses the last one.
     ///
-    /// # Errors If the set of CPUs cannot be read.
+    /// # Errors
+    /// If the set of CPUs cannot be read.
     pub(crate) fn find() -> Result<Placement, Errno> {
         let allowed = sched_getaffinity(this_thread())?;
         let cpus: Vec<usize> = (0..CpuSet::count()).rev().filter(|&cpu| allowed.is_set(cpu) == Ok(true)).collect();
@@ -129,7 +130,7 @@ mod tests {
             let is_alone = !has_others(&placement.cpu.allowed);
             placement.cpu.avoid();
             let cpus = sched_getaffinity(this_thread()).unwrap();
-            // On a machine with one CPU there is no other.
+            // A machine may have only one CPU.
             assert_eq!((cpus.is_set(placement.cpu.cpu), has_others(&cpus)), (Ok(is_alone), !is_alone));
         })
         .join()

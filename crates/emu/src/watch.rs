@@ -38,7 +38,8 @@ impl<'a> Watch<'a> {
 
     /// `replay` and `cost` if requested, by the controllers' names in the scenario.
     ///
-    /// # Errors If the records cannot be written, or the kernel's statistics cannot be read.
+    /// # Errors
+    /// If the records cannot be written, or the kernel's statistics cannot be read.
     pub(crate) fn finish(self) -> Result<Map<String, Value>, Refusal> {
         let mut learnt = Map::new();
         if self.measuring.is_some() {

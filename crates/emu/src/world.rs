@@ -58,7 +58,7 @@ pub struct WorldOptions {
     pub record: Option<PathBuf>,
     /// Whether the run time of BPF programs is measured.
     pub cost: bool,
-    /// Receive windows where the scenario does not set them.
+    /// Receive windows of flows for which the scenario sets none.
     pub windows: ReceiveWindows,
     /// The guard that applies the receivers' policy, if any.
     pub guarding: Option<Guarding>,
@@ -125,7 +125,7 @@ pub fn play(
         let (is_ready, ready) = mpsc::channel();
         let receiving = scope.spawn(move || {
             endpoints.receive(move || {
-                // The one who waits is there as long as this thread is.
+                // This cannot fail: the receiving end of the channel exists as long as this thread.
                 let _ = is_ready.send(());
             })
         });

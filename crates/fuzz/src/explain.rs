@@ -15,7 +15,8 @@ const SACK: u32 = 12;
 
 /// Bytes as a capture of any kind: refused with a hint, or explained.
 ///
-/// # Panics If neither holds, or if beliefs are inconsistent.
+/// # Panics
+/// If neither holds, or if beliefs are inconsistent.
 pub fn explain(bytes: &[u8]) {
     match report(bytes, &mut |_| ControlFlow::Continue(())) {
         Err(e) => assert!(!e.to_string().is_empty() && !e.hint().is_empty()),

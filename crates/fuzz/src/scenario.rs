@@ -22,7 +22,8 @@ const EDGES: [u64; 14] =
 
 /// Runs the scenario described by `bytes`.
 ///
-/// # Panics If the simulator does, or if its result is impossible.
+/// # Panics
+/// If the simulator does, or if its result is impossible.
 pub fn scenario(bytes: &[u8]) {
     if let Ok(document) = document(&mut Unstructured::new(bytes)) {
         play_text(&document.to_string());

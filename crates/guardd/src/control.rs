@@ -111,7 +111,8 @@ fn peer(stream: &UnixStream) -> io::Result<(Uid, i32)> {
 
 /// Asks the guard of `device`.
 ///
-/// # Errors If there is none, it rejects this user, or another process answers in its place.
+/// # Errors
+/// If there is none, it rejects this user, or another process answers in its place.
 pub fn ask(device: &Device, question: &str) -> Result<String, GuardError> {
     ask_at(&Home::default(), device, question)
 }

@@ -18,7 +18,7 @@ const ETHERNET_HEADER: u32 = 14;
 pub struct Device {
     /// Name shown by `ip link`.
     pub name: String,
-    /// The kernel's number for it; a device of the same name that comes later has another.
+    /// The kernel's index of the device; a later device of the same name has a different index.
     pub index: u32,
     /// Bytes of the link header.
     pub(crate) link_header: u32,
@@ -27,7 +27,8 @@ pub struct Device {
 impl Device {
     /// Finds the device `name`.
     ///
-    /// # Errors If it does not exist, or its link layer is not supported.
+    /// # Errors
+    /// If it does not exist, or its link layer is not supported.
     pub fn find(name: &str) -> Result<Device, GuardError> {
         let index = if_nametoindex(name).map_err(|_| {
             let there: Vec<String> = if_nameindex()
@@ -44,7 +45,8 @@ impl Device {
 
     /// All supported devices.
     ///
-    /// # Errors If the system call fails.
+    /// # Errors
+    /// If the system call fails.
     pub fn all() -> Result<Vec<Device>, GuardError> {
         let all = if_nameindex().during(|| "list the interfaces".into())?;
         Ok(all.iter().filter_map(|entry| Device::find(entry.name().to_str().ok()?).ok()).collect())

@@ -32,7 +32,8 @@ impl fmt::Debug for DnsTap {
 impl DnsTap {
     /// Loads the programs and attaches them to `device`.
     ///
-    /// # Errors If the kernel rejects it, or supports filters only: there is room for one of ours.
+    /// # Errors
+    /// If the kernel rejects it, or supports filters only: there is room for one of ours.
     pub fn open(device: &Device, attachment: Attachment) -> Result<DnsTap, GuardError> {
         let what = || "load the programs for --dns".to_owned();
         let set = |open: &mut OpenDnsSkel<'static>| {

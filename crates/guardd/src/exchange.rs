@@ -1,5 +1,5 @@
 //! Requests and their responses over several connections at once, without blocking: each turn does a bounded amount of
-//! work, for any behaviour of the peers. The control socket and the metrics endpoint both use it.
+//! work, for any behavior of the peers. The control socket and the metrics endpoint both use it.
 
 use fairweir_units::{Dur, Time};
 use nix::poll::{PollFd, PollFlags};

@@ -39,7 +39,7 @@ pub struct Guard {
 /// State of a flow in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
-    /// Another connection between the same ends has another scale, and the kernel has dropped the old one.
+    /// A new connection between the same ends has a new scale; the kernel has dropped the old one.
     id: FlowId,
     target: WindowTarget,
     wscale: Option<u8>,
@@ -99,7 +99,8 @@ impl Guard {
 
     /// Applies new rules; flows keep their measurements, and their windows until the next decision.
     ///
-    /// # Errors If they are inconsistent (then nothing changes), or if the kernel's maps cannot be written.
+    /// # Errors
+    /// If they are inconsistent (then nothing changes), or if the kernel's maps cannot be written.
     pub fn reload(&mut self, rules: Rules) -> Result<(), GuardError> {
         self.policies = rules.policies()?;
         self.group = rules.config.group();
@@ -181,7 +182,7 @@ impl Guard {
         Ok(turns)
     }
 
-    /// Outcomes of the flows that have ended since the last call, if they were held.
+    /// Returns the outcomes of held flows that have ended since the last call.
     pub fn take_over(&mut self) -> Vec<Outcome> {
         std::mem::take(&mut self.over)
     }

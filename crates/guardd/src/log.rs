@@ -27,7 +27,7 @@ impl Log {
     }
 
     pub(crate) fn write(&mut self, event: &Value) -> Result<(), GuardError> {
-        // In one write, as others may append too; a line truncated by a full disk is ended first.
+        // A single write, because other processes may append too. A line truncated by a full disk is ended first.
         let end = if self.is_torn { "\n" } else { "" };
         let line = format!("{end}{}\n", terminal::json(event));
         let written = self.file.write_all(line.as_bytes());

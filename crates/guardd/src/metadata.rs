@@ -86,7 +86,7 @@ impl FlowMetadata {
     }
 }
 
-/// Flows that have been searched, and the results.
+/// Results of the searches so far, by flow.
 #[derive(Debug, Default)]
 struct Search {
     flows: HashMap<FlowKey, Sought>,

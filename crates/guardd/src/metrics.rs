@@ -31,7 +31,7 @@ fn replace(path: &Path, unfinished: &Path, text: &str) -> io::Result<()> {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    // A new file, so that a planted link is not followed.
+    // Create a new file, so that a symbolic link placed by another user is not followed.
     let mut file = OpenOptions::new().write(true).create_new(true).open(unfinished)?;
     file.write_all(text.as_bytes())?;
     fs::rename(unfinished, path)
@@ -39,7 +39,8 @@ fn replace(path: &Path, unfinished: &Path, text: &str) -> io::Result<()> {
 
 /// Removes the file: a guard that has ended has no metrics.
 ///
-/// # Errors If that fails.
+/// # Errors
+/// If that fails.
 pub fn remove(path: &Path) -> Result<(), GuardError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => Ok(Err(e).during(|| format!("remove {}", path.display()))?),

@@ -13,7 +13,7 @@ use std::io;
 /// Operations that must remain possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Remaining {
-    /// Reading and writing what is open already, and files as any user may.
+    /// Reading and writing files that are already open, and other files as an unprivileged user.
     Nothing,
     /// Removing filters from a device.
     Filters,
@@ -31,7 +31,7 @@ impl Remaining {
 /// Capabilities needed at the start: programs that read sockets, and their attachment to a device.
 const NEEDED: [Capability; 3] = [Capability::CAP_BPF, Capability::CAP_PERFMON, Capability::CAP_NET_ADMIN];
 
-/// Refuses where something is missing that the kernel would refuse at length.
+/// Returns an error that names missing capabilities, before the kernel reports them in a long message.
 pub(crate) fn check() -> Result<(), GuardError> {
     // If that cannot be read, the kernel reports missing rights.
     let Ok(there) = caps::read(None, CapSet::Effective) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The kernel's records and map entries, `struct guard_packet` and its neighbours in `bpf/guard/`, as the guard's types.
+//! The kernel's records and map entries, `struct guard_packet` and its neighbors in `bpf/guard/`, as the guard's types.
 
 use crate::skeleton::Plain;
 use crate::skeleton::guard::types::{guard_flow, guard_packet, guard_promise, guard_target, guard_wait};

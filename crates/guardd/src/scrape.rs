@@ -21,7 +21,7 @@ const LIMITS: Limits = Limits { connections: 64, patience: Dur::from_millis(1000
 const MAX_HEADERS: usize = 32;
 /// Connections accepted per turn.
 const ACCEPTED: usize = 16;
-/// After a failure to accept, such as too many open files.
+/// Pause after a failure to accept a connection, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The text that is served.
@@ -62,7 +62,7 @@ impl Endpoint {
         })
     }
 
-    /// Serves `exposition` on a thread, as long as the process lives.
+    /// Serves `exposition` on a thread until the process ends.
     pub(crate) fn serve(self, exposition: Exposition) {
         let mut server = Server::new(self, exposition);
         thread::spawn(move || {

@@ -49,7 +49,7 @@ impl Policy {
     /// Reads them.
     ///
     /// # Errors
-    /// Names the file, the line and what is wrong there.
+    /// The file, the line and a description of the error.
     fn read(&self) -> Result<Config, GuardError> {
         let (place, text) = match self {
             Policy::File(path) => {
@@ -102,7 +102,7 @@ pub struct Settings {
     pub hosts: Option<PathBuf>,
     /// Whether names of senders are learned from the DNS answers that pass.
     pub dns: bool,
-    /// Only report what would be done.
+    /// Dry run: windows are not modified.
     pub dry_run: bool,
     /// Show a table on stderr every second.
     pub live: bool,
@@ -110,7 +110,7 @@ pub struct Settings {
     pub log: Option<PathBuf>,
     /// Prometheus' text format is written here every few seconds, for node_exporter's textfile collector.
     pub metrics: Option<PathBuf>,
-    /// Address at which the same is served.
+    /// Address at which the metrics are served over HTTP.
     pub metrics_listen: Option<SocketAddr>,
     /// How flows are limited.
     pub enforcement: Enforcement,

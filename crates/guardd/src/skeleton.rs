@@ -63,7 +63,7 @@ pub(crate) unsafe trait Plain: Copy {
 
     /// Its bytes.
     fn bytes(&self) -> &[u8] {
-        // SAFETY: a plain type has no uninitialised bytes.
+        // SAFETY: a plain type has no uninitialized bytes.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 }

@@ -78,7 +78,8 @@ impl Home {
 
     /// The path of the socket of the guard of `device`, and the user besides root that may answer there.
     ///
-    /// # Errors If a user other than root could have created its directories.
+    /// # Errors
+    /// If a user other than root could have created its directories.
     pub(crate) fn find(&self, device: &Device) -> Result<Option<(PathBuf, Uid)>, GuardError> {
         let directory = self.directory(device);
         let Some(base) = found(&self.0)? else { return Ok(None) };

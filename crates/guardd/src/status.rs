@@ -47,9 +47,9 @@ pub struct TableCounts {
     pub open: usize,
     /// Unverified peers.
     pub unverified: usize,
-    /// Unverified peers removed for others.
+    /// Unverified peers removed in favor of others.
     pub unverified_evicted: u64,
-    /// Open flows removed for others.
+    /// Open flows removed in favor of others.
     pub idle_evicted: u64,
     /// Packets of flows not tracked because the table was full.
     pub refused: u64,

@@ -23,19 +23,19 @@ use std::time::Duration;
 /// Counters of the kernel side since it was attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCounts {
-    /// Packets that were summarised.
+    /// Packets that were summarized.
     pub summarised: u64,
     /// Summaries dropped because the ring buffer was full.
     pub lost: u64,
-    /// Pure ACKs not summarised while the ring buffer was filling.
+    /// Pure ACKs not summarized while the ring buffer was filling.
     pub thinned: u64,
     /// Data merged into a later summary because the ring buffer was full.
     pub merged: u64,
     /// ACKs that left with a smaller window; with [`Enforcement::Clamp`] also changes of clamps.
     pub rewritten: u64,
-    /// ACKs whose window was not modified, as its scale is unknown.
+    /// ACKs whose window was not modified because its scale is unknown.
     pub unscaled: u64,
-    /// ACKs whose window was not modified, as they are signed by TCP-AO or TCP-MD5.
+    /// ACKs whose window was not modified because they are signed by TCP-AO or TCP-MD5.
     #[serde(default)]
     pub authenticated: u64,
     /// Data packets dropped because they are beyond the advertised window.
@@ -78,7 +78,8 @@ impl fmt::Debug for Programs {
 impl Programs {
     /// Loads them for the device of number `device`, with `link_header` bytes before the IP header.
     ///
-    /// # Errors If the kernel rejects it.
+    /// # Errors
+    /// If the kernel rejects it.
     pub fn load(device: u32, link_header: u32, enforcement: Enforcement) -> Result<Programs, GuardError> {
         let is_clamping = enforcement == Enforcement::Clamp;
         let set = |open: &mut OpenGuardSkel<'static>| {
@@ -116,7 +117,8 @@ impl Programs {
         unsafe { BorrowedFd::borrow_raw(self.ring.epoll_fd()) }
     }
 
-    /// The flows whose senders wait for a larger window since the last call, and until when.
+    /// Returns the flows whose senders have begun to wait for a larger window since the last call, and until when they
+    /// wait.
     ///
     /// # Errors
     /// If the ring cannot be read.
@@ -196,7 +198,8 @@ impl Programs {
     /// With [`Enforcement::Clamp`], clamps or releases the sockets of the process's network namespace according to the
     /// targets; to be called repeatedly, as a growing buffer widens its clamp.
     ///
-    /// # Errors If the kernel rejects it.
+    /// # Errors
+    /// If the kernel rejects it.
     pub fn clamp(&self) -> Result<(), GuardError> {
         let what = || "clamp sockets".to_owned();
         let Some(link) = &self.clamps else { return Ok(()) };
@@ -259,7 +262,8 @@ pub struct Tap {
 impl Tap {
     /// Loads the programs and attaches them to `device`.
     ///
-    /// # Errors If the kernel rejects it.
+    /// # Errors
+    /// If the kernel rejects it.
     pub fn open(device: &Device, enforcement: Enforcement, attachment: Attachment) -> Result<Tap, GuardError> {
         let programs = Programs::load(device.index, device.link_header, enforcement)?;
         let hook = |direction| programs.attach(device.index, direction, attachment);

@@ -33,7 +33,7 @@ pub fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
     Cow::Owned(out)
 }
 
-/// A copy whose every string, at any depth, is escaped on one line.
+/// Returns a copy in which each string, at any depth, is escaped to one line.
 ///
 /// # Errors
 /// If `value` cannot be represented as JSON, or is another type afterwards.

@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, HashMap};
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     until: HashMap<FlowKey, Time>,
-    /// Includes waits that have been replaced since.
+    /// May contain waits that have been replaced since.
     order: BinaryHeap<Reverse<Wait>>,
 }
 

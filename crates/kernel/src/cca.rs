@@ -128,7 +128,8 @@ impl Cca {
 
     /// Returns the cost of its hooks so far, while [`cost::measure`]'s value lived.
     ///
-    /// # Errors If the kernel's statistics cannot be read.
+    /// # Errors
+    /// If the kernel's statistics cannot be read.
     pub fn cost(&self) -> Result<BTreeMap<String, Cost>, KernelError> {
         let programs: BTreeMap<String, Cost> = self
             .object

@@ -30,7 +30,8 @@ impl Compiled {
 impl Source {
     /// Compiles it for the kernel, with `-DCC_RECORD` if its hooks are to be recorded.
     ///
-    /// # Errors If clang is missing or rejects the source, or it does not contain the controller.
+    /// # Errors
+    /// If clang is missing or rejects the source, or it does not contain the controller.
     pub fn compile(&self, record: bool) -> Result<Compiled, KernelError> {
         let object = object_of(&self.file, &self.text, record)?;
         let wrong = |reason: String, hint| KernelError::Source { path: self.file.clone(), reason, hint };

@@ -55,7 +55,8 @@ pub struct Undone {
 /// Loads `source` as `name` (or as the algorithm's own name), with `params` (an object, or null) for flows without
 /// parameters of their own; with `as_default`, new connections of this network namespace take it.
 ///
-/// # Errors If it does not compile, or the kernel rejects it or the name; nothing is left behind then.
+/// # Errors
+/// If it does not compile, or the kernel rejects it or the name; nothing is left behind then.
 pub fn load(
     place: &Place,
     source: &Source,
@@ -84,7 +85,8 @@ pub fn load(
 
 /// Unloads `name`. If [`load`] made it the default, the previous default is restored.
 ///
-/// # Errors If it was not loaded by [`load`]; and, unless `force`, if it was made a default by other means.
+/// # Errors
+/// If it was not loaded by [`load`]; and, unless `force`, if it was made a default by other means.
 pub fn unload(place: &Place, name: &str, force: bool) -> Result<Undone, KernelError> {
     not_empty(place, name)?;
     let mut state = State::lock(place)?;

@@ -69,7 +69,8 @@ impl Loaded {
 ///
 /// A source may hold several `struct tcp_congestion_ops`; the one with the file's name is used.
 ///
-/// # Errors [`BuildError::BadSource`] if the file cannot be read, the compiler is missing or rejects it, it contains no
+/// # Errors
+/// [`BuildError::BadSource`] if the file cannot be read, the compiler is missing or rejects it, it contains no
 /// congestion controller, or it has state shared between flows.
 pub fn load(path: &Path) -> Result<Loaded, BuildError> {
     static CACHE: Mutex<BTreeMap<(PathBuf, Vec<u8>), Loaded>> = Mutex::new(BTreeMap::new());

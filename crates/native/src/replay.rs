@@ -109,7 +109,8 @@ impl Replay {
 
     /// Takes the next record of the stream.
     ///
-    /// # Errors If the bytes do not have the format of `bpf/record.h`.
+    /// # Errors
+    /// If the bytes do not have the format of `bpf/record.h`.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let view = format::view(bytes).map_err(Malformed)?;
         let head = match &view {

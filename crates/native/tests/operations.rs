@@ -1,4 +1,4 @@
-//! One alphabet of operations for every registered controller: for any behaviour of the network, a window is at least a
+//! One alphabet of operations for every registered controller: for any behavior of the network, a window is at least a
 //! packet, a pacing rate is positive, and nothing panics or overflows.
 
 use fairweir_cca::{

@@ -51,7 +51,8 @@ fn describe(py: Python<'_>, e: &PyErr) -> String {
 impl PyController {
     /// `class(start, **params)`.
     ///
-    /// # Errors If the constructor raises, or sets invalid decisions.
+    /// # Errors
+    /// If the constructor raises, or sets invalid decisions.
     pub fn new(
         class: &Bound<'_, PyAny>,
         params: &Bound<'_, PyDict>,

@@ -38,7 +38,7 @@ fn outcome(py: Python<'_>, played: Result<Outcome, SessionError>) -> PyResult<St
 
 /// Play a session, its configuration as JSON, with a live encoder; the outcome as JSON.
 ///
-/// `encode(frame, reference, target_bytes)` returns bytes, SSIM and quantiser; `frozen(frame, shown)` the SSIM of
+/// `encode(frame, reference, target_bytes)` returns bytes, SSIM and quantizer; `frozen(frame, shown)` the SSIM of
 /// showing an older frame or nothing. Their exceptions end the session and are raised again.
 #[pyfunction]
 pub fn play_video_live(py: Python<'_>, config: &str, encode: Py<PyAny>, frozen: Py<PyAny>) -> PyResult<String> {

@@ -32,7 +32,8 @@ impl Watch {
 
     /// Returns the reason why the work was stopped, if it was.
     ///
-    /// # Errors If it was stopped.
+    /// # Errors
+    /// If it was stopped.
     pub fn finish(self) -> PyResult<()> {
         self.cause.map_or(Ok(()), Err)
     }

@@ -1,6 +1,6 @@
 //! Intervals of reals with outward-rounded ends: enclosures hold for any rounding.
 //!
-//! IEEE 754 requires `+ - * /` to round to a nearest number, so the exact result lies between the neighbours of the
+//! IEEE 754 requires `+ - * /` to round to a nearest number, so the exact result lies between the neighbors of the
 //! rounded one. No other function of the platform is used.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};

@@ -8,7 +8,8 @@ use fairweir_units::Rate;
 /// Returns the classifier of `config`'s flow policy: [`FairShare`] if its model has that name and the link's `rate` is
 /// given, `forest` (JSON) for any other model; `None` without a flow policy, or if what it needs is not given.
 ///
-/// # Errors If `forest` cannot be used.
+/// # Errors
+/// If `forest` cannot be used.
 pub fn classifier(
     config: &Config,
     rate: Option<Rate>,

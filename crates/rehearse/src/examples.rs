@@ -33,7 +33,7 @@ pub struct Sampling {
 /// Examples, one per row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
-    /// The values of all features in the catalogue's order, row after row; NaN where unknown.
+    /// The values of all features in the catalog's order, row after row; NaN where unknown.
     pub values: Vec<f64>,
     /// Index of the flow in the scenario.
     pub flow: Vec<u32>,

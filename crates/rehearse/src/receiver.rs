@@ -69,7 +69,8 @@ impl Receiver {
     ///
     /// # Panics
     ///
-    /// # Panics If there are not as many senders as flows.
+    /// # Panics
+    /// If there are not as many senders as flows.
     pub fn new(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) -> Receiver {
         assert_eq!(senders.len(), config.flows.len(), "a sender a flow");
         let flows = config.flows.iter().zip(FIRST_PORT..).zip(senders);

@@ -38,7 +38,7 @@ pub struct DelayStats {
     pub max: f64,
 }
 
-/// Serialised form of `DelayStats`.
+/// Serialized form of `DelayStats`.
 #[derive(Serialize)]
 struct Sampled {
     samples: u64,

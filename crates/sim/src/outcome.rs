@@ -37,7 +37,7 @@ pub enum SimError {
         flow: String,
         /// Simulated time of the interruption.
         at: Time,
-        /// Description of the misbehaviour.
+        /// Description of the misbehavior.
         reason: String,
     },
     /// The caller interrupted the run.

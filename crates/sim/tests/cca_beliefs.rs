@@ -90,7 +90,7 @@ impl Steady {
     }
 }
 
-/// The worst case over many links: minimum utilisation, maximum RTT and loss.
+/// The worst case over many links: minimum utilization, maximum RTT and loss.
 fn worst(runs: impl Iterator<Item = Steady>) -> Steady {
     let start = Steady { utilization: f64::INFINITY, max_rtt: 0.0, mean_lost: 0.0, max_lost: 0 };
     runs.fold(start, |worst, run| Steady {
@@ -117,7 +117,7 @@ fn cc_qdel_keeps_its_proved_bounds_on_deep_buffers() {
 
 #[test]
 fn cc_qdel_fills_shallow_links_and_loses_in_proportion() {
-    // Figure 4.6: high utilisation, losses of the order of a BDP (C R) in each R.
+    // Figure 4.6: high utilization, losses of the order of a BDP (C R) in each R.
     for (mbps, rtprop_ms) in [(24, 20), (96, 80)] {
         let steady = Link { mbps, rtprop_ms, buffer_bdp: 0.25, has_jitter: true }.play("cc_qdel", &Value::Null);
         row!("cc_qdel, 1/4 BDP, {mbps} Mbps, {rtprop_ms} ms: {steady:.3?}");

@@ -1,4 +1,4 @@
-//! DCTCP on whole paths: its contract, and the threshold needed for full utilisation.
+//! DCTCP on whole paths: its contract, and the threshold needed for full utilization.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 

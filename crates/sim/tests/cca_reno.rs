@@ -40,7 +40,7 @@ fn random_loss_gives_the_square_root_law() {
 
 #[test]
 fn the_buffer_decides_utilization() {
-    // BDP 400 packets: full utilisation with a buffer of one BDP, three quarters with a minimal one (two: packets come
+    // BDP 400 packets: full utilization with a buffer of one BDP, three quarters with a minimal one (two: packets come
     // in pairs)
     for (buffer, least, most) in [(400, 0.995, 1.0), (2, 0.70, 0.80)] {
         let outcome = run(&dumbbell(120, droptail(buffer), vec![flow("reno", 40)], 600, 200, 1)).expect("a run");

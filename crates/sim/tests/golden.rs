@@ -1,4 +1,4 @@
-//! Behaviour of each controller in one fixed scenario, ten lines each: a change of behaviour changes the table.
+//! Behavior of each controller in one fixed scenario, ten lines each: a change of behavior changes the table.
 //!
 //! After an intended change, `INSTA_UPDATE=always cargo test -p fairweir-sim --test golden` regenerates the tables.
 

@@ -9,9 +9,9 @@ use rand_chacha::ChaCha8Rng;
 /// Quality of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quality {
-    /// Target size in bytes, as far as the encoder's quantisers allow.
+    /// Target size in bytes, as far as the encoder's quantizers allow.
     Target(f64),
-    /// VP8's quantiser index, 0 (finest) to 127.
+    /// VP8's quantizer index, 0 (finest) to 127.
     Vp8Index(f64),
 }
 

@@ -1,4 +1,4 @@
-//! An encoder's measurements on some content: bytes and SSIM of every frame at every quantiser.
+//! An encoder's measurements on some content: bytes and SSIM of every frame at every quantizer.
 
 use serde::Deserialize;
 
@@ -41,7 +41,7 @@ impl fairweir_units::Hint for TableError {
     }
 }
 
-/// Sizes and qualities of a looping piece of content, by stride (distance to the reference), quantiser and frame.
+/// Sizes and qualities of a looping piece of content, by stride (distance to the reference), quantizer and frame.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Table {
     format: String,
@@ -51,13 +51,13 @@ pub struct Table {
     pub codec: String,
     /// Frames per second.
     pub fps: f64,
-    /// Quantisers, increasing: finest first.
+    /// Quantizers, increasing: finest first.
     qps: Vec<f64>,
     /// Distances to the reference, increasing from 1.
     strides: Vec<u32>,
-    /// Bytes of a frame: stride, quantiser, frame.
+    /// Bytes of a frame: stride, quantizer, frame.
     bytes: Vec<Vec<Vec<f64>>>,
-    /// SSIM of a frame, 0 to 1: stride, quantiser, frame.
+    /// SSIM of a frame, 0 to 1: stride, quantizer, frame.
     ssim: Vec<Vec<Vec<f64>>>,
     /// SSIM of showing the frame `k` frames before: `k - 1`, frame.
     frozen: Vec<Vec<f64>>,
@@ -70,7 +70,7 @@ pub struct Coded {
     pub bytes: f64,
     /// SSIM against the captured frame, 0 to 1.
     pub ssim: f64,
-    /// The quantiser used.
+    /// The quantizer used.
     pub qp: f64,
 }
 
@@ -150,9 +150,9 @@ impl Table {
         row[frame % row.len()]
     }
 
-    /// Codes `frame` at quantiser `qp` from a reference `distance` frames before; `None`: without a reference.
+    /// Codes `frame` at quantizer `qp` from a reference `distance` frames before; `None`: without a reference.
     ///
-    /// Between two quantisers the logarithm of the size and the SSIM in dB are interpolated linearly.
+    /// Between two quantizers the logarithm of the size and the SSIM in dB are interpolated linearly.
     pub fn at_qp(&self, frame: usize, distance: Option<u32>, qp: f64) -> Coded {
         let (stride, factor) = self.stride(distance);
         let frame = frame % self.frames();
@@ -163,13 +163,13 @@ impl Table {
         self.between(stride, factor, frame, upper, weight)
     }
 
-    /// Codes `frame` so that it has `target` bytes, as near as the quantisers allow.
+    /// Codes `frame` so that it has `target` bytes, as near as the quantizers allow.
     pub fn at_size(&self, frame: usize, distance: Option<u32>, target: f64) -> Coded {
         let (stride, factor) = self.stride(distance);
         let frame = frame % self.frames();
         let size = |q: usize| self.bytes[stride][q][frame] * factor;
         let last = self.qps.len() - 1;
-        // Sizes of one frame need not fall with the quantiser, only their mean does: the first crossing counts.
+        // Sizes of one frame need not fall with the quantizer, only their mean does: the first crossing counts.
         let Some(upper) = (0..=last).find(|&q| size(q) <= target) else {
             return self.between(stride, factor, frame, last, 1.0);
         };

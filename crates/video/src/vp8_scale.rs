@@ -1,6 +1,6 @@
-//! VP8's quantiser index, on which Salsify moves, against other codecs' scales.
+//! VP8's quantizer index, on which Salsify moves, against other codecs' scales.
 
-/// AC quantiser steps of indices 0 to 127 (RFC 6386, section 14.1), as runs: first step, increment, how many.
+/// AC quantizer steps of indices 0 to 127 (RFC 6386, section 14.1), as runs: first step, increment, how many.
 const RUNS: [(f64, f64, u32); 5] =
     [(4.0, 1.0, 55), (60.0, 2.0, 29), (119.0, 3.0, 19), (177.0, 4.0, 14), (234.0, 5.0, 11)];
 /// A coefficient of VP8's transform is twice that of an orthonormal one; H.264's QP 0 is a step of 0.625 on that, and doubles
@@ -25,7 +25,7 @@ fn step(index: f64) -> f64 {
     284.0
 }
 
-/// Returns the quantiser of a codec's own scale that quantises as VP8's `index` does.
+/// Returns the quantizer of a codec's own scale that quantizes as VP8's `index` does.
 pub(crate) fn own_scale(codec: &str, index: f64) -> f64 {
     if codec.contains("264") {
         6.0 * (step(index) / VP8_GAIN / H264_STEP).log2()

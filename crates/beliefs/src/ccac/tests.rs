@@ -63,7 +63,7 @@ proptest! {
         prop_assert!(belief.buffer_bytes.admits(path.buffer, 1e-3), "{belief:?} {}", path.buffer);
     }
 
-    /// CCAC has more behaviours than CBR-delay, so it explains all packets that CBR-delay explains.
+    /// CCAC has more behaviors than CBR-delay, so it explains all packets that CBR-delay explains.
     #[test]
     fn it_holds_the_cbr_delay_set(path in paths(), factor in 0.5f64..2.0) {
         let Some(at) = slice(&path.packets, path.rate * factor) else { return Ok(()) };

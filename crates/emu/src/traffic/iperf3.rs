@@ -41,7 +41,8 @@ pub struct Servers {
 impl Servers {
     /// Listens at `addresses`, in the network namespace of the calling thread, which must outlive the servers.
     ///
-    /// # Errors If iperf3 is not installed or does not listen.
+    /// # Errors
+    /// If iperf3 is not installed or does not listen.
     pub fn listen(addresses: &[SocketAddrV4]) -> io::Result<Servers> {
         let start = |address: &SocketAddrV4| {
             let (host, port) = (address.ip().to_string(), address.port().to_string());

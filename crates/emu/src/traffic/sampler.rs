@@ -22,7 +22,7 @@ pub struct Timeline {
 pub(super) struct Gauge {
     /// cwnd before the connection is established, segments.
     initial_cwnd: u64,
-    /// Whether its congestion control paces; the kernel computes a rate for the others too.
+    /// Whether its congestion control paces; the kernel computes a pacing rate also for controllers that do not pace.
     is_paced: bool,
     /// State of the connection when it was established.
     handshake: TcpInfo,

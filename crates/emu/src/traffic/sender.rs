@@ -39,7 +39,7 @@ pub struct SenderPlan {
     pub stop: Time,
     /// cwnd before the connection is established, segments.
     pub initial_cwnd: u64,
-    /// Whether its congestion control paces; the kernel computes a rate for the others too.
+    /// Whether its congestion control paces; the kernel computes a pacing rate also for controllers that do not pace.
     pub is_paced: bool,
     /// Maximum unsent bytes in the socket.
     pub unsent_bytes: u32,
@@ -128,7 +128,8 @@ impl<'a> Senders<'a> {
 
     /// Sends until the timeline ends, or `stop` is set.
     ///
-    /// # Errors If a socket cannot be created, or its congestion control is rejected. A broken connection is not an
+    /// # Errors
+    /// If a socket cannot be created, or its congestion control is rejected. A broken connection is not an
     /// error; the record contains it.
     pub fn run(mut self, stop: &AtomicBool) -> Result<SenderRecord, SenderError> {
         let mut events = [EpollEvent::empty(); 64];

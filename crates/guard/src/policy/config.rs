@@ -33,7 +33,8 @@ impl Hint for ConfigError {
 impl Config {
     /// Reads TOML.
     ///
-    /// # Errors [`ConfigError`] for invalid TOML, an unknown key or an invalid value.
+    /// # Errors
+    /// [`ConfigError`] for invalid TOML, an unknown key or an invalid value.
     pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
         let refuse = |error: &toml::de::Error, key: Option<String>| {
             let start = error.span().map_or(0, |span| span.start.min(text.len()));

@@ -46,7 +46,8 @@ pub struct Policies {
 impl Policies {
     /// Creates the policies that `config` names; `classifier` is the model of [`Config::flow`].
     ///
-    /// # Errors If it names a model that is missing, or a model is given without use: an omitted policy would go
+    /// # Errors
+    /// If it names a model that is missing, or a model is given without use: an omitted policy would go
     /// unnoticed.
     pub fn new(config: &Config, classifier: Option<Box<dyn Classify>>) -> Result<Policies, ModelError> {
         let mut policies = Policies { parts: Vec::new(), rtts: Rtts::default() };

@@ -21,7 +21,7 @@ fn promise(scale: u8) -> (Promise, u32) {
     (promise, u32::from(u16::MAX) << scale)
 }
 
-/// The values of the catalogue after each data packet of `packets`.
+/// The values of the catalog after each data packet of `packets`.
 fn rows(packets: &[Packet]) -> Vec<Row> {
     let mut table = table(catalogue());
     let mut rows = Vec::new();

@@ -39,7 +39,8 @@ pub struct EarlyPacketConfig {
 impl EarlyPacketConfig {
     /// Checks the configuration.
     ///
-    /// # Errors Neither or both choices, a repetition of zero or of the other choice, `early` not below `offset`.
+    /// # Errors
+    /// Neither or both choices, a repetition of zero or of the other choice, `early` not below `offset`.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_dur("offset", self.offset)?;
         if self.early >= self.offset {

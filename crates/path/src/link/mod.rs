@@ -12,7 +12,7 @@ pub trait Link: Debug + Send {
     /// `now` never decreases. Not called for packets that the queue drops.
     fn depart(&mut self, now: Time, bytes: Bytes) -> Time;
 
-    /// The link's mean rate over `[from, to]`, for utilisation.
+    /// The link's mean rate over `[from, to]`, for utilization.
     fn mean_rate(&self, from: Time, to: Time) -> Rate;
 }
 

@@ -111,8 +111,8 @@ pub struct Codel {
     first_above: Option<Time>,
     is_dropping: bool,
     drop_next: Time,
-    /// `drop_next` is still the time of the last drop; it advances only if the next head is also too late (the RFC's order
-    /// of steps).
+    /// `drop_next` is still the time of the last drop; it advances only if the next head is also too late (the
+    /// RFC's order of steps).
     must_advance: bool,
     /// Drops in this dropping state.
     count: u64,

@@ -125,7 +125,8 @@ impl Code {
 
     /// Returns the data packets from any `message` packets or more, given with their numbers in any order.
     ///
-    /// # Errors Too few packets, one twice, a number beyond the code, or packets of different lengths. Wrong bytes are
+    /// # Errors
+    /// Too few packets, one twice, a number beyond the code, or packets of different lengths. Wrong bytes are
     /// not detected: this code repairs missing packets, not altered ones.
     pub fn recover<P: AsRef<[u8]>>(&self, received: &[(usize, P)]) -> Result<Vec<Vec<u8>>, FecError> {
         let mut packets: Vec<(usize, &[u8])> = received.iter().map(|(index, bytes)| (*index, bytes.as_ref())).collect();

@@ -3,7 +3,7 @@
 //! **Source**: S. Fouladi et al., "Salsify: low-latency network video through tighter integration between a video codec and
 //! a transport protocol", NSDI 2018, section 3; constants of its published sender and receiver.
 //!
-//! **Deviations**: the receiver's estimate is computed from acknowledgements here; with codecs other than VP8 its quantiser
+//! **Deviations**: the receiver's estimate is computed from acknowledgements here; with codecs other than VP8 its quantizer
 //! indices stand for equal steps on their scale; losses put the sender into its conservative mode for 5 s (there: an unknown
 //! state of the receiver's decoder does); incomplete frames are never shown.
 
@@ -17,7 +17,7 @@ use fairweir_units::{Dur, Time};
 const MAX_DELAY_S: f64 = 0.1;
 /// Weight of a new interval between arrivals.
 const ALPHA: f64 = 0.1;
-/// Steps of VP8's quantiser index, where it starts, and its bounds.
+/// Steps of VP8's quantizer index, where it starts, and its bounds.
 const FINER: f64 = 17.0;
 const COARSER: f64 = 23.0;
 const FIRST_QUANTISER: f64 = 64.0;

@@ -31,7 +31,7 @@ enum State {
     Increase,
 }
 
-/// Throughput of the link when it was over-used: mean and normalised variance, kbps.
+/// Throughput of the link when it was over-used: mean and normalized variance, kbps.
 #[derive(Clone, Copy, Debug)]
 struct Capacity {
     mean: f64,
