@@ -123,7 +123,7 @@ def fluid(
     else:
         output.stdout.print(_table(rows))
         output.stdout.print(
-            f"limits: {at_threshold:.4g} where wbar = {rows[0].threshold:.4g}, {at_large:.4g} for wbar to infinity"
+            f"limits of the ratio: {at_threshold:.4g} at wbar = {rows[0].threshold:.4g}, {at_large:.4g} as wbar grows"
         )
         if packet_runs:
             output.stdout.print()
@@ -140,7 +140,7 @@ def _table(rows: list[Analysis]) -> Table:
     for row in rows:
         where = "fixed point" if row.period is None else f"cycle of {row.period:.2f} R*"
         if row.rises > 1:
-            where += f", {row.rises} rises"
+            where += f", queue full {row.rises} times"
         table.add_row(
             f"{row.wbar:g}",
             where,
@@ -168,7 +168,7 @@ def _packets_table(rows: list[Analysis], packet_runs: list[PacketRuns]) -> Table
 
 def _cell(row: PacketRuns) -> str:
     if not row.ratios:
-        return row.trouble or "no run ended"
+        return row.trouble or "no run finished"
     if len(row.ratios) == 2:
         first = row.ratios[0]
         return f"{first.value:.3g}" if first.lo == first.hi else f"{first.value:.3g} [{first.lo:.3g}, {first.hi:.3g}]"

@@ -233,7 +233,7 @@ def _words(refutation: Refutation) -> list[str]:
     return [
         f"the observations allow C from {n['min_c']} to {n['max_c']} packets per step, a queue of up to {n['max_q']}, "
         f"and {n['safe_rate']} packets per step without risk of loss",
-        f"sent: {n['rate']} packets, {n['message']} of them frames; next target {n['encode']}",
+        f"sent: {n['rate']} packets, of which {n['message']} carry frames; next encoder target: {n['encode']} packets",
         f"on the link with C = {n['c']}, B = {n['b']}: queue {n['queue']}, {n['loss']} lost, "
         f"{n['queue_after']} queued afterwards; the claim is violated by {n['broken_by']} packets",
     ]
