@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 import re
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -152,6 +155,69 @@ def test_rows_become_columns() -> None:
     assert table["a"].dtype == "int64"
     assert Table.from_rows([{"a": 1}, {"a": 0.5}])["a"].tolist() == [1.0, 0.5]
     assert Table.from_rows([{"a": True}, {"a": False}])["a"].dtype == bool
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([{"a": 1}, {"a": "x"}], "a column has numbers and text: `1` and `'x'`"),
+        ([{"a": True}, {"a": None}, {"a": 2}], "a column has flags and numbers: `True` and `2`"),
+        ([{"a": "x"}, {"a": 0.5}], "a column has text and numbers"),
+        ([{"a": [1]}], "neither a number, a flag nor text: `[1]`"),
+        ([{"a": b"x"}], "neither a number, a flag nor text"),
+        ([{"a": 2**70}], f"an integer needs more than 64 bits: `{2**70}`"),
+        ([{"a": 2**63}, {"a": -1}], "an integer needs more than 64 bits"),
+        ([{1: 2}], "a row must be a dict with text as keys: `{1: 2}`"),
+        ([3], "a row must be a dict"),
+    ],
+)
+def test_rows_that_are_no_table(rows: list[Any], problem: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(problem)):
+        Table.from_rows(rows)
+
+
+@pytest.mark.parametrize("values", [np.array([1, "x"], dtype=object), np.array([1j]), np.array([[1], [2]])])
+def test_columns_that_no_file_can_have(values: Any, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"neither numbers, flags nor text|other values than text") as caught:
+        Table({"a": values}).write(tmp_path / "a.parquet")
+    assert caught.value.key == "a"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_file_ends_no_process_and_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """arro3 panics at some of these bytes, prints that, and aborts the process at others."""
+    whole = a_table().write(tmp_path / "whole").read_bytes()
+    dice = random.Random(1)  # noqa: S311
+    outcomes = set()
+    for _ in range(30):
+        damaged = bytearray(whole)
+        for _ in range(3):
+            damaged[dice.randrange(4, len(damaged) - 4)] = dice.randrange(256)
+        path = tmp_path / "damaged"
+        path.write_bytes(damaged)
+        try:
+            Table.read(path)
+            outcomes.add("read")
+        except ConfigError as error:
+            outcomes.add(str(error).partition(" (")[0])
+    assert "cannot be read as Parquet: it is damaged" in outcomes
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    path = a_table().write(tmp_path / "a.parquet")
+    before = path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+        with pytest.raises(OSError, match="File too large"):
+            Table({"a": np.arange(1000)}).write(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_table_shows_itself() -> None:

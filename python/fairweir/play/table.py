@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,6 +15,7 @@ import numpy as np
 from fairweir.documents.atomic_write import write_bytes
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError, MissingExtraError
+from fairweir.play import parquet
 
 if TYPE_CHECKING:
     import arro3.core as arrow
@@ -87,9 +87,19 @@ class Table:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Table:
-        """Return a table of dicts with numbers, flags and text; None and absent keys are missing values."""
+        """Return a table of dicts with numbers, flags and text; None and absent keys are missing values.
+
+        Raises
+        ------
+        ConfigError : a row is not a dict with text as keys, a column has values of several types or of another type, or
+            an integer needs more than 64 bits
+        """
+        for row in rows:
+            given: Any = row
+            if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+                raise ConfigError(f"a row must be a dict with text as keys: `{row!r:.60}`")
         names = list(dict.fromkeys(name for row in rows for name in row))
-        return cls({name: _column([row.get(name) for row in rows]) for name in names})
+        return cls({name: _column(name, [row.get(name) for row in rows]) for name in names})
 
     @classmethod
     def read(cls, path: str | Path) -> Table:
@@ -99,7 +109,7 @@ class Table:
         ------
         ConfigError : the file is not such a file
         """
-        found = _read_arrow(Path(path))
+        found = parquet.read_arrow(Path(path))
         columns: dict[str, Values] = {}
         units: dict[str, str] = {}
         for name in found.column_names:
@@ -146,10 +156,15 @@ class Table:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_arrow(self) -> arrow.Table:
-        """Return an Arrow table; units are in the fields' metadata (``unit``)."""
+        """Return an Arrow table; units are in the fields' metadata (``unit``).
+
+        Raises
+        ------
+        ConfigError : a column has other values than numbers, flags or text
+        """
         import arro3.core as arrow
 
-        arrays = [_arrow_array(values) for values in self._columns.values()]
+        arrays = [_arrow_array(name, values) for name, values in self._columns.items()]
         fields = [
             arrow.Field(name, array.type, metadata={"unit": self.units[name]} if name in self.units else None)
             for name, array in zip(self, arrays, strict=True)
@@ -251,17 +266,43 @@ def _are_equal(mine: NDArray[Any], its: NDArray[Any]) -> bool:
     return np.array_equal(np.asarray(mine)[there], np.asarray(its)[there], equal_nan=mine.dtype.kind == "f")
 
 
-def _column(values: list[Any]) -> NDArray[Any]:
+#: Types of the values of a column, and their names in messages.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "text": (str,),
+    "flags": (bool, np.bool_),
+    "numbers": (int, float, np.integer, np.floating),
+}
+
+
+def _kind(name: str, value: Any) -> str:
+    for kind, types in _KINDS.items():
+        if isinstance(value, types):
+            return kind
+    raise ConfigError(f"neither a number, a flag nor text: `{value!r:.60}`", key=name, hint=_COLUMN_HINT)
+
+
+_COLUMN_HINT = "use values of one type in a column: numbers, flags (True, False) or text"
+
+
+def _column(name: str, values: list[Any]) -> NDArray[Any]:
     """Return an array of Python numbers, flags or texts; None becomes a missing value."""
     there = [value for value in values if value is not None]
-    if any(isinstance(value, str) for value in there):
+    kinds = {_kind(name, value): value for value in there}
+    if len(kinds) > 1:
+        (one, value), (other, another) = list(kinds.items())[:2]
+        reason = f"a column has {one} and {other}: `{value!r:.30}` and `{another!r:.30}`"
+        raise ConfigError(reason, key=name, hint=_COLUMN_HINT)
+    if "text" in kinds:
         return np.array(values, dtype=object)
     filler = type(there[0])() if there else 0.0
     found = np.array([filler if value is None else value for value in values])
+    if found.dtype.kind in "Of" and there and all(isinstance(value, (int, np.integer)) for value in there):
+        large = max(there, key=abs)
+        raise ConfigError(f"an integer needs more than 64 bits: `{large}`", key=name, hint="use floats")
     return found if len(there) == len(values) else np.ma.MaskedArray(found, mask=[value is None for value in values])
 
 
-def _arrow_array(values: Values) -> arrow.Array:
+def _arrow_array(name: str, values: Values) -> arrow.Array:
     import arro3.core as arrow
 
     if isinstance(values, Labels):
@@ -271,7 +312,12 @@ def _arrow_array(values: Values) -> arrow.Array:
     if not values.dtype.isnative:  # Arrow assumes the machine's byte order
         values = values.astype(values.dtype.newbyteorder("="))
     if values.dtype.kind == "O":
+        if other := [value for value in values.tolist() if not isinstance(value, str | None)]:
+            reason = f"a column of type object has other values than text: `{other[0]!r:.60}`"
+            raise ConfigError(reason, key=name, hint=_COLUMN_HINT)
         return arrow.Array(values.tolist(), type=arrow.DataType.string())
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        raise ConfigError(f"neither numbers, flags nor text: `{values.dtype}`", key=name, hint=_COLUMN_HINT)
     if not isinstance(values, np.ma.MaskedArray):
         return arrow.Array.from_numpy(np.ascontiguousarray(values))
     # Missing values refer to an additional last row, which is null.
@@ -279,32 +325,6 @@ def _arrow_array(values: Values) -> arrow.Array:
     with_null = arrow.ChunkedArray([given, arrow.Array([None], type=given.type)]).combine_chunks()
     rows = np.where(np.ma.getmaskarray(values), len(values), np.arange(len(values)))
     return with_null.take(arrow.Array.from_numpy(rows))
-
-
-_HINT = "use a Parquet file of numbers and text"
-
-
-def _read_arrow(path: Path) -> arrow.Table:
-    from arro3.io import read_parquet
-
-    try:
-        with path.open("rb") as file:
-            begins = file.read(len(MAGIC)) == MAGIC
-            ends = begins and file.seek(-len(MAGIC), os.SEEK_END) > 0 and file.read() == MAGIC
-        if not ends:
-            reason = f"cannot be read as Parquet: does not begin and end with {MAGIC.decode()}"
-            raise ConfigError(reason, hint=_HINT, source=str(path))
-        return read_parquet(path, batch_size=1 << 20).read_all()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ConfigError(f"cannot be read: {reason}", hint=_HINT, source=str(path)) from None
-    except ConfigError:
-        raise
-    except BaseException as error:
-        # For a damaged footer, arro3 raises Exception itself, or PanicException, a BaseException.
-        if type(error).__name__ not in {"Exception", "PanicException"}:
-            raise
-        raise ConfigError(f"cannot be read as Parquet: {error}", hint=_HINT, source=str(path)) from None
 
 
 def _values(column: arrow.ChunkedArray, path: Path, name: str) -> Values:
@@ -328,7 +348,7 @@ def _values(column: arrow.ChunkedArray, path: Path, name: str) -> Values:
         return np.ma.MaskedArray(numbers, mask=[value is None for value in listed])
     if check.is_string(kind) or check.is_large_string(kind) or check.is_string_view(kind):
         return np.array(whole.to_pylist(), dtype=object)
-    raise ConfigError(f"neither numbers nor text: `{str(kind).strip()}`", hint=_HINT, source=str(path), key=name)
+    raise ConfigError(f"neither numbers nor text: `{str(kind).strip()}`", hint=parquet.HINT, source=str(path), key=name)
 
 
 def _library(name: str) -> Any:
