@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,19 @@ def test_a_failed_run_is_reported_and_the_bar_moves_within_its_part(capsys: pyte
         on_played(report, name=lambda _: "mine")(task, TaskResult(filled({}), ""), 2.0, 2.0)
         assert report.bar.tasks[0].completed == pytest.approx(1.0)
     assert capsys.readouterr().err.splitlines() == ["pair, sim: it looped"]
+
+
+def test_without_a_terminal_lines_report_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while no run ends, as during a long one."""
+    monkeypatch.setattr("fairweir.cli.progress.LINE_INTERVAL_S", 0.02)
+    with meter("audit") as report:
+        report("cubic: \x1b[31mideal-rate", 0.25)
+        time.sleep(0.3)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 2
+    assert all("ideal-rate: 25 % after 0 s" in line and "\x1b" not in line for line in lines)
 
 
 def test_jobs_are_counted() -> None:

@@ -18,6 +18,7 @@ from fairweir.agree.matrix import Agreement
 from fairweir.agree.page import render as render_agreement
 from fairweir.audit.report import render_report
 from fairweir.audit.results import AuditResults
+from fairweir.audit.standings import Relative, Side, Standing
 from fairweir.documents import shipped
 from fairweir.documents.toml import read_document
 from fairweir.explain.page import render as render_explained
@@ -26,6 +27,7 @@ from fairweir.explain.table import split_small
 from fairweir.game.page import render as render_synthesis
 from fairweir.game.query import GameQuery
 from fairweir.game.synthesis import Workshop
+from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Interval
 from fairweir.play.run import run
 from fairweir.play.simulate import Capture
@@ -140,13 +142,51 @@ def test_a_page_opens_without_an_error_and_draws_its_figures(
     assert shown.said == []
 
 
-@pytest.mark.parametrize("kind", ["report", "explain", "synthesis"])
+def compared(results: AuditResults) -> AuditResults:
+    """Add a comparison with a reference: a metric of each verdict, with long names."""
+    standings = [
+        Standing(
+            name="random-jitter-48mbps-40ms.loss_rate",
+            family="random-jitter-48mbps-40ms",
+            metric="loss_rate",
+            title="loss rate",
+            relation=relation,
+            why="at 1 of 2 points",
+            at="<b>1/16 BDP",
+            reference=0.0189,
+            candidate=0.028,
+            difference=0.0091,
+            lo=0.0057,
+            hi=0.0126,
+            pairs=12,
+            points=2,
+            shown_by=[Side(cca=name, replay=f"fairweir run worse/{name}.toml") for name in ("new", "old")],
+        )
+        for relation in Relation
+    ]
+    relative = Relative(cca="new", reference="<i>old", standings=standings, notes=["<u>another version"])
+    return results.model_copy(update={"relative": [relative]})
+
+
+def test_a_comparison_comes_first_and_opens_without_an_error(opened: OpenPage, results: AuditResults) -> None:
+    shown = opened(render_report(compared(results)))
+    shown.wait_for(".plot.js-plotly-plot")
+    assert shown.said == []
+    assert shown.page.locator("h1").inner_text() == "new against <i>old"
+    verdicts = shown.page.locator(".comparison table").first.locator("tbody td:first-child").all_inner_texts()
+    assert verdicts == ["▼ worse", "▲ better"]
+    header = shown.page.locator("header").inner_text()
+    assert header.index("1 worse, 1 better, 1 same, 1 undecided") < header.index("fail")
+
+
+@pytest.mark.parametrize("kind", ["report", "relative", "explain", "synthesis"])
 def test_a_page_is_no_wider_than_a_phone(kind: str, opened: OpenPage, results: AuditResults, tmp_path: Path) -> None:
     # As many sections as a whole battery, so that their list is longer than the window.
     shown = results.ccas[0].exhibits[0]
     results.ccas[0].exhibits += [shown.model_copy(update={"family": f"another-{i}"}) for i in range(30)]
     make: dict[str, Callable[[], str]] = {
         "report": lambda: render_report(results),
+        "relative": lambda: render_report(compared(results)),
         "explain": lambda: explained(tmp_path),
         "synthesis": lambda: synthesised(tmp_path),
     }

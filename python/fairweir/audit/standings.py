@@ -79,6 +79,18 @@ class Standing(_Model):
         return " ".join(part for part in (value, ends, self.unit) if part)
 
     @property
+    def points_decided(self) -> str:
+        """The number of points with this verdict, ``1 of 2``; the reason where no pair of runs decides."""
+        if not self.pairs:
+            return self.why
+        decided = {
+            Relation.WORSE: self.worse_at,
+            Relation.BETTER: self.better_at,
+            Relation.UNDECIDED: self.undecided_at,
+        }.get(self.relation)
+        return f"{self.points if decided is None else len(decided)} of {self.points}"
+
+    @property
     def values(self) -> str:
         """The means, reference first."""
         return f"{formats.number(self.reference)} → {formats.number(self.candidate)}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from fairweir.cli import output
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Maximum number of characters of a description; a longer description would displace the bar.
 _WORDS = 48
+LINE_INTERVAL_S = 8.0
+"""Time between lines of progress where there is no terminal: services for continuous integration end silent jobs."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,38 @@ def meter(
     """
     try:
         with output.progress_bar(counts=counts) as bar:
-            yield Meter(bar, bar.add_task(what, total=None if counts else 1.0))
+            task = bar.add_task(what, total=None if counts else 1.0)
+            with _lines_of(bar, task, counts=counts):
+                yield Meter(bar, task)
     except KeyboardInterrupt:
         if kept_in is not None:
             output.stderr.print(f"{kept} are stored in {kept_in}/; run the same command to resume", soft_wrap=True)
         raise
+
+
+@contextmanager
+def _lines_of(bar: Progress, task: TaskID, *, counts: bool) -> Iterator[None]:
+    """Print a line on stderr every `LINE_INTERVAL_S` while the body runs, if stderr is not a terminal."""
+    if output.stderr.is_terminal:
+        yield
+        return
+    is_over = Event()
+
+    def print_lines() -> None:
+        started = time.monotonic()
+        while not is_over.wait(LINE_INTERVAL_S):
+            now = bar.tasks[bar.task_ids.index(task)]
+            done = f"{now.completed:g}/{now.total or 0:g}" if counts else f"{now.percentage:.0f} %"
+            words = f"{now.description.strip()}: {done} after {time.monotonic() - started:.0f} s"
+            output.stderr.print(words, markup=False, soft_wrap=True)
+
+    printer = Thread(target=print_lines, daemon=True)
+    printer.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        printer.join()
 
 
 def on_played(

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from fairweir.audit.relative import method
+from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome, combine
 from fairweir.show import formats, style
 from fairweir.show.figure import Figure, slug
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairweir.audit.results import AuditResults, CcaResults, Change, ClaimResult, Comparison, FamilyResult, Fault
+    from fairweir.audit.standings import Relative, Standing
 
 
 @dataclass(frozen=True)
@@ -192,8 +195,36 @@ class Page:
 
     @property
     def title(self) -> str:
-        """The audited CCAs."""
+        """The audited CCAs, and their reference."""
+        if self.relatives:
+            names = dict.fromkeys(relative.reference for relative in self.relatives)
+            return f"{', '.join(relative.cca for relative in self.relatives)} against {', '.join(names)}"
         return "Audit of " + ", ".join(c.cca for c in self.results.ccas)
+
+    @property
+    def relatives(self) -> list[Relative]:
+        """The candidates compared with the reference, where one was given."""
+        return self.results.relative
+
+    @staticmethod
+    def worse(relative: Relative) -> list[Standing]:
+        """Return what is worse."""
+        return relative.of(Relation.WORSE)
+
+    @staticmethod
+    def decided(relative: Relative) -> list[Standing]:
+        """Return what is worse, then what is better."""
+        return [*relative.of(Relation.WORSE), *relative.of(Relation.BETTER)]
+
+    @staticmethod
+    def rest(relative: Relative) -> list[Standing]:
+        """Return what is undecided, then what is the same."""
+        return [*relative.of(Relation.UNDECIDED), *relative.of(Relation.SAME)]
+
+    @staticmethod
+    def method(relative: Relative) -> str:
+        """Describe how the verdicts were reached."""
+        return method(relative)
 
     @property
     def outcome(self) -> Word:
