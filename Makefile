@@ -7,10 +7,11 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-# The compiled module knows nothing of the kernel world, whose program is built apart.
+# The compiled module knows nothing of the worlds whose programs are built apart: the kernel's, and that of QUIC stacks.
 SOURCE_FILES := -type f \( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml \)
-RUST_SOURCES := $(shell find crates bpf \( -path crates/kernel -o -path crates/emu -o -path crates/guardd \) -prune -o $(SOURCE_FILES) -print)
-KERNEL_SOURCES := $(shell find crates/kernel crates/emu crates/guardd $(SOURCE_FILES))
+RUST_SOURCES := $(shell find crates bpf \( -path crates/kernel -o -path crates/emu -o -path crates/guardd -o -path crates/quic \) -prune -o $(SOURCE_FILES) -print)
+KERNEL_SOURCES := $(shell find crates/kernel crates/emu crates/guardd crates/program $(SOURCE_FILES))
+QUIC_SOURCES := $(shell find crates/quic crates/program $(SOURCE_FILES))
 KERNEL_PACKAGES := libelf-dev zlib1g-dev pkg-config clang libbpf-dev iproute2
 BROWSER_PACKAGES := chromium
 
@@ -22,9 +23,9 @@ export PYTHONHASHSEED := 0
 .DEFAULT_GOAL := build
 .PHONY: build audit test coverage docs wheel check bench format lock doctor clean
 
-## build: the command .venv/bin/fairweir, and where they can be built .venv/bin/fairweir-kernel, which plays on
-## real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
-build: $(VENV)/.core $(VENV)/.kernel
+## build: the command .venv/bin/fairweir, .venv/bin/fairweir-quic, which runs whole QUIC stacks, and where they can be
+## built .venv/bin/fairweir-kernel, which plays on real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
+build: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel
 	@echo "ready: $(BIN)/fairweir"
 
 ## audit: a verdict on a controller, CCA=bbr (several: CCA="frcc bbr"), further options in ARGS
@@ -33,7 +34,7 @@ audit: $(VENV)/.core
 	$(BIN)/fairweir audit $(CCA) $(ARGS) || [ $$? -eq 1 ]
 
 ## test: formatters, linters, type checks, all tests; closes with a total
-test: $(VENV)/.core $(VENV)/.kernel $(VENV)/.browser
+test: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser
 	bash .ci/checks
 
 ## docs: the site, docs/_build/html/index.html, and the man page docs/_build/man/fairweir.1; a warning, such as a link
@@ -44,7 +45,7 @@ docs: $(VENV)/.core
 	@echo "ready: docs/_build/html/index.html, docs/_build/man/fairweir.1"
 
 ## coverage: the part of the Python package's lines that tests run, also in child processes; some tests: ARGS=tests/cli
-coverage: $(VENV)/.core $(VENV)/.kernel $(VENV)/.browser
+coverage: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser
 	rm -rf target/coverage && mkdir -p target/coverage
 	$(BIN)/coverage run -m pytest -q -n 2 --dist loadfile -m "not kernel" $(ARGS) || true
 	$(BIN)/coverage combine --quiet
@@ -107,6 +108,11 @@ $(VENV)/.packages: requirements.lock | $(VENV)/.venv
 
 $(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_QUIET=1 $(BIN)/maturin develop --quiet --release --locked
+	touch $@
+
+# Pure Rust, as the core: it needs nothing more.
+$(VENV)/.quic: $(VENV)/.core $(QUIC_SOURCES)
+	cargo install --quiet --path crates/quic --root $(VENV) --no-track --force --locked
 	touch $@
 
 # What the kernel world is built with and runs with; without root it must be there already.

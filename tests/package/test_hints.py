@@ -17,8 +17,8 @@ from fairweir.scenario.model import Scenario
 CRATES = Path("crates")
 #: Errors with hints that do not pass through Python: the programs print them.
 PROGRAMS = {
-    "KernelError": CRATES / "emu/src/refusal.rs",
-    "EmuError": CRATES / "emu/src/refusal.rs",
+    "KernelError": CRATES / "program/src/refusal.rs",
+    "EmuError": CRATES / "program/src/refusal.rs",
     "GuardError": CRATES / "guardd/src/main.rs",
 }
 

@@ -3,9 +3,9 @@
 //! Algorithms of `bpf/` and paths of `.bpf.c` sources are compiled and loaded for the run only, under unique names;
 //! other names are the kernel's own controllers.
 
-use crate::refusal::Refusal;
 use fairweir_kernel::{Cca, KernelError, Source};
 use fairweir_native as native;
+use fairweir_program::Refusal;
 use fairweir_scenario::{Config, FlowSpec};
 use serde_json::Value;
 use socket2::SockRef;
@@ -164,7 +164,7 @@ fn has_params(flow: &FlowSpec) -> bool {
 
 /// Errors of a controller carry its flow's key, those of the machine do not.
 fn refusal(error: &KernelError, index: usize, flow: &FlowSpec) -> Refusal {
-    let refusal = Refusal::from(error);
+    let refusal = Refusal::of(error);
     match error {
         KernelError::Missing { .. } | KernelError::System(_) => refusal,
         _ => Refusal { message: format!("flow `{}`: {}", flow.id, refusal.message), ..refusal }

@@ -9,15 +9,16 @@ use crate::accuracy::{Lateness, default_budget};
 use crate::capture::{Capture, CaptureTo, Passage};
 use crate::clock::thread_cpu_time;
 use crate::frames::Frames;
+use crate::meter::{FlowMeter, meters};
 use crate::realtime::{EmulatorCpu, Placement};
-use crate::recorder::Recorder;
-use crate::relay::{Item, Relay, Release, packet};
 use crate::tun::Tun;
 use crate::wakeup::{Rhythm, Stop, Woken, sleep};
 use crate::wire::{View, mark_ce};
 use crate::{Clock, EmuError, EmulatorRecord, Network};
 use fairweir_path::Direction;
 use fairweir_scenario::Config;
+use fairweir_scenario::recorder::Recorder;
+use fairweir_scenario::relay::{Item, Relay, Release, packet};
 use fairweir_units::{Dur, During, Time};
 use nix::errno::Errno;
 use std::io;
@@ -70,7 +71,7 @@ impl Emulator {
             senders: network.sender_tun.try_clone()?,
             receivers: network.receiver_tun.try_clone()?,
             relay: Relay::new(config),
-            recorder: Recorder::new(config),
+            recorder: Recorder::new(config, meters(config)),
             frames: Frames::new(frame_bytes),
             lateness: Lateness::new(),
             clock: Clock::starting_at(u64::MAX),
@@ -142,7 +143,7 @@ struct Worker {
     senders: Tun,
     receivers: Tun,
     relay: Relay,
-    recorder: Recorder,
+    recorder: Recorder<FlowMeter>,
     frames: Frames,
     lateness: Lateness,
     clock: Clock,

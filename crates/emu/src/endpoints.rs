@@ -3,9 +3,11 @@
 use crate::cca::Choice;
 use crate::guarding::{Guarded, Guarding};
 use crate::network::{DEVICE, ReceiveWindows};
-use crate::refusal::Refusal;
-use crate::traffic::{Clients, Listening, Receivers, SenderPlan, SenderRecord, Senders, Servers, Timeline};
+use crate::traffic::{
+    Clients, Listening, Receivers, SenderError, SenderPlan, SenderRecord, Senders, Servers, Timeline,
+};
 use crate::{Clock, EmulatorCpu, Network, address};
+use fairweir_program::Refusal;
 use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES, Source};
 use fairweir_units::{Dur, Rate, Time};
 use serde_json::Value;
@@ -106,7 +108,7 @@ impl Endpoints<'_> {
                 Clients::new(named.collect(), timeline, clock).run(self.stop)
             }
         };
-        sent.map_err(|e| Refusal::of_senders(&e, self.config))
+        sent.map_err(|e| of_senders(&e, self.config))
     }
 
     fn listening(&self) -> Vec<Listening> {
@@ -166,4 +168,12 @@ fn unsent_bytes(config: &Config, flow: &FlowSpec) -> u32 {
     let time = if ends_early { UNSENT_OF_STOPPING } else { UNSENT };
     let bytes = rate.unwrap_or(Rate::from_bytes_per_sec(0)) * time;
     bytes.0.clamp(MIN_UNSENT_BYTES, u64::from(u32::MAX / 4)) as u32
+}
+
+/// Converts an error of the senders, with the flows' names from `config`.
+fn of_senders(error: &SenderError, config: &Config) -> Refusal {
+    match error.flow {
+        Some(flow) => Refusal::new(format!("flow `{}`: {error}", config.flows[flow].id)),
+        None => Refusal::new(error.to_string()),
+    }
 }

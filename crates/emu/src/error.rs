@@ -41,3 +41,21 @@ impl Hint for EmuError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairweir_program::Refusal;
+
+    #[test]
+    fn a_failed_system_call_keeps_its_hint() {
+        let error = EmuError::from(SystemError {
+            action: "make a network namespace".into(),
+            source: io::ErrorKind::PermissionDenied.into(),
+        });
+        let refusal = Refusal::from(error);
+        assert_eq!(refusal.message, "make a network namespace: permission denied");
+        assert!(refusal.hint.is_some_and(|hint| hint.starts_with("the kernel world needs root")));
+        assert_eq!(refusal.key, None);
+    }
+}

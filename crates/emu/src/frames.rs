@@ -1,6 +1,6 @@
 //! Storage of the frames in the network, with reused memory.
 
-use crate::relay::Frame;
+use fairweir_scenario::relay::Frame;
 
 /// Frames by number. The slot freed last is used next: its memory is warm.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The receivers' guard: the daemon `fairweir-guard` at their device, for as long as a run takes.
 
-use crate::refusal::Refusal;
+use fairweir_program::Refusal;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

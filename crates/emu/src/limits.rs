@@ -1,6 +1,6 @@
 //! Rejects scenarios that the kernel world does not support, naming the key.
 
-use crate::refusal::Refusal;
+use fairweir_program::Refusal;
 use fairweir_scenario::{Config, Source};
 use fairweir_units::Dur;
 

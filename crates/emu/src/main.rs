@@ -8,29 +8,17 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use fairweir_emu::doctor;
 use fairweir_emu::guarding::Guarding;
-use fairweir_emu::refusal::Refusal;
 use fairweir_emu::world::{self, Ending, Mode, Traffic, WorldOptions};
 use fairweir_emu::{CaptureTo, ReceiveWindows};
 use fairweir_kernel::Source;
 use fairweir_kernel::permanent::{self, Place};
-use fairweir_scenario::Config;
+use fairweir_program::{INTERRUPTED, Progress, Refusal, Signals, conclude, print, read_config};
 use fairweir_tcp::Side;
 use fairweir_units::Dur;
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
-
-/// Exit code of failures.
-const REFUSED: u8 = 2;
-/// Exit code after an interrupt, the shells' convention.
-const INTERRUPTED: u8 = 130;
-/// Interval of progress reports.
-const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 
 /// Real TCP over an emulated network, and BPF congestion controllers.
 #[derive(Debug, Parser)]
@@ -161,10 +149,7 @@ enum WindowsName {
 }
 
 fn main() -> ExitCode {
-    perform(Arguments::parse().command).unwrap_or_else(|refusal| {
-        eprintln!("{}", json!({ "error": refusal }));
-        ExitCode::from(REFUSED)
-    })
+    conclude(perform(Arguments::parse().command))
 }
 
 fn perform(command: Command) -> Result<ExitCode, Refusal> {
@@ -197,9 +182,7 @@ fn object(text: &str) -> Result<Value, String> {
 
 fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
     let signals = Signals::block()?;
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|e| Refusal::new(format!("read the configuration: {e}")))?;
-    let config: Config = serde_json::from_str(&text).map_err(|e| Refusal::new(format!("the configuration: {e}")))?;
+    let config = read_config()?;
     let options = WorldOptions {
         mode: match arguments.mode {
             ModeName::Mtu => Mode::Mtu,
@@ -232,14 +215,9 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
             },
         }),
     };
-    let mut last_report = Instant::now();
-    let duration_s = config.duration.as_secs_f64();
+    let mut progress = Progress::of(config.duration);
     let ending = world::play(&config, &options, &mut |at| {
-        if last_report.elapsed() >= PROGRESS_EVERY {
-            last_report = Instant::now();
-            // An error is ignored: the reader may be gone.
-            let _ = writeln!(std::io::stderr(), "progress {:.4}", (at.as_secs_f64() / duration_s).min(1.0));
-        }
+        progress.report(at);
         if signals.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     match ending {
@@ -248,28 +226,5 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
             document.iter().try_for_each(print)?;
             Ok(ExitCode::from(INTERRUPTED))
         }
-    }
-}
-
-fn print(document: &Value) -> Result<(), Refusal> {
-    writeln!(std::io::stdout().lock(), "{document}").map_err(|e| Refusal::new(format!("write the result: {e}")))
-}
-
-/// SIGINT and SIGTERM, blocked and polled.
-struct Signals(SignalFd);
-
-impl Signals {
-    /// Blocks the signals; threads started later inherit the mask.
-    fn block() -> Result<Signals, Refusal> {
-        let mut set = SigSet::empty();
-        [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
-        set.thread_block()
-            .and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC))
-            .map(Signals)
-            .map_err(|e| Refusal::new(format!("block signals: {e}")))
-    }
-
-    fn has_come(&self) -> bool {
-        matches!(self.0.read_signal(), Ok(Some(_)))
     }
 }

@@ -3,9 +3,10 @@
 
 use crate::wire::View;
 use etherparse::TcpHeaderSlice;
-use fairweir_scenario::Histogram;
+use fairweir_scenario::recorder::{Meter, Tally};
+use fairweir_scenario::{Config, HEADER_BYTES};
 use fairweir_tcp::{Intervals, sequence};
-use fairweir_units::{Dur, Time};
+use fairweir_units::Time;
 use std::collections::VecDeque;
 
 /// Data that entered the network in one frame and is not yet covered by a cumulative ACK.
@@ -20,32 +21,6 @@ struct Sent {
     header_bytes: u32,
     /// Part of it was retransmitted: its RTT is ambiguous (Karn).
     is_ambiguous: bool,
-}
-
-/// Counters of the whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FlowCounts {
-    /// Data packets that entered, and those among them that had entered before.
-    pub(crate) sent: u64,
-    pub(crate) retransmits: u64,
-    /// Packets newly covered by ACKs, and their wire bytes.
-    pub(crate) delivered: u64,
-    pub(crate) delivered_bytes: u64,
-    /// Data packets that arrived with a mark.
-    pub(crate) marked: u64,
-}
-
-impl std::ops::Sub for FlowCounts {
-    type Output = FlowCounts;
-    fn sub(self, earlier: FlowCounts) -> FlowCounts {
-        FlowCounts {
-            sent: self.sent - earlier.sent,
-            retransmits: self.retransmits - earlier.retransmits,
-            delivered: self.delivered - earlier.delivered,
-            delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
-            marked: self.marked - earlier.marked,
-        }
-    }
 }
 
 /// The measured connection: the last one that the flow opened.
@@ -68,11 +43,22 @@ pub(crate) struct FlowMeter {
     sent: VecDeque<Sent>,
     /// Covered by SACK blocks, above `una`.
     sacked: Intervals,
-    /// RTT samples; starts afresh with the warm-up's end.
-    pub(crate) rtt: Histogram,
-    pub(crate) counts: FlowCounts,
-    pub(crate) first_sent: Option<Time>,
-    pub(crate) last_delivered: Option<Time>,
+    pub(crate) tally: Tally,
+}
+
+impl Meter for FlowMeter {
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn tally_mut(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+}
+
+/// Creates the meters of the flows of `config`.
+pub(crate) fn meters(config: &Config) -> Vec<FlowMeter> {
+    config.flows.iter().map(|_| FlowMeter::new(config.packet.0 - HEADER_BYTES)).collect()
 }
 
 impl FlowMeter {
@@ -84,10 +70,7 @@ impl FlowMeter {
             una: 0,
             sent: VecDeque::new(),
             sacked: Intervals::new(),
-            rtt: Histogram::new(),
-            counts: FlowCounts::default(),
-            first_sent: None,
-            last_delivered: None,
+            tally: Tally::new(),
         }
     }
 
@@ -108,10 +91,10 @@ impl FlowMeter {
             return number;
         }
         let end = start + u64::from(view.data_bytes);
-        self.first_sent.get_or_insert(now);
-        self.counts.sent += u64::from(view.packets);
+        self.tally.first_sent.get_or_insert(now);
+        self.tally.counts.sent += u64::from(view.packets);
         if start < next {
-            self.counts.retransmits += u64::from(view.packets);
+            self.tally.counts.retransmits += u64::from(view.packets);
             self.make_ambiguous(start, end);
         }
         if end > next {
@@ -154,26 +137,18 @@ impl FlowMeter {
             }
         }
         if gains.bytes > 0 {
-            self.last_delivered = Some(now);
-            self.counts.delivered += gains.packets;
-            self.counts.delivered_bytes += gains.bytes;
+            self.tally.last_delivered = Some(now);
+            self.tally.counts.delivered += gains.packets;
+            self.tally.counts.delivered_bytes += gains.bytes;
         }
         if let Some(newest) = newest.filter(|sent| !sent.is_ambiguous) {
-            self.rtt.record(now.since(newest.at));
+            self.tally.rtt.record(now.since(newest.at));
         }
     }
 
     /// A data packet reaches the receiver with a mark.
     pub(crate) fn on_mark(&mut self, packets: u32) {
-        self.counts.marked += u64::from(packets);
-    }
-
-    /// Sum and number of the RTT samples since the warm-up's end.
-    pub(crate) fn rtt_total(&self) -> (Dur, u64) {
-        let (sum_ns, samples) = self.rtt.total();
-        // A run takes at most an hour of real time: a sum of 2^64 ns would need five thousand million RTT samples per
-        // second.
-        (Dur::from_nanos(sum_ns as u64), samples)
+        self.tally.counts.marked += u64::from(packets);
     }
 
     /// One past the last sequence number sent.
@@ -233,9 +208,12 @@ fn unwrap(low: u32, near: u64) -> u64 {
 }
 
 #[cfg(test)]
+mod record_tests;
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::wire::tests::{ack_packet, data_packet, data_packet_of, syn_packet};
+    use fairweir_scenario::recorder::FlowCounts;
 
     const DATA: usize = 1000;
 
@@ -261,7 +239,7 @@ mod tests {
     }
 
     fn rtts(meter: &FlowMeter) -> (u64, f64) {
-        let (sum, samples) = meter.rtt_total();
+        let (sum, samples) = meter.tally.rtt_total();
         (samples, sum.as_millis_f64())
     }
 
@@ -280,8 +258,8 @@ mod tests {
         assert_eq!(rtts(&meter), (2, 38.0));
         ack(&mut meter, 22, at(4), &[]);
         assert_eq!(rtts(&meter), (3, 57.0));
-        assert_eq!((meter.counts.delivered, meter.counts.delivered_bytes), (4, 4 * 1040));
-        assert_eq!((meter.first_sent, meter.last_delivered), (Some(ms(0)), Some(ms(22))));
+        assert_eq!((meter.tally.counts.delivered, meter.tally.counts.delivered_bytes), (4, 4 * 1040));
+        assert_eq!((meter.tally.first_sent, meter.tally.last_delivered), (Some(ms(0)), Some(ms(22))));
     }
 
     #[test]
@@ -295,7 +273,7 @@ mod tests {
         ack(&mut meter, 21, 3000, &[(0, 1000)]);
         assert_eq!(rtts(&meter), (1, 10.0));
         assert_eq!(
-            meter.counts,
+            meter.tally.counts,
             FlowCounts { sent: 4, retransmits: 1, delivered: 3, delivered_bytes: 3120, marked: 0 }
         );
         assert!(meter.sent.is_empty());
@@ -306,9 +284,9 @@ mod tests {
         let mut meter = meter(0);
         let foreign = data_packet_of(40_001, 0, 77, DATA, 0);
         meter.on_send(ms(0), &View::new(&foreign, 0).unwrap());
-        assert_eq!(meter.counts, FlowCounts::default());
+        assert_eq!(meter.tally.counts, FlowCounts::default());
         send(&mut meter, 0, 0);
         ack(&mut meter, 5, 1000, &[]);
-        assert_eq!((meter.counts.sent, meter.counts.delivered), (1, 1));
+        assert_eq!((meter.tally.counts.sent, meter.tally.counts.delivered), (1, 1));
     }
 }

@@ -1,6 +1,7 @@
 //! Results of the emulator.
 
-use fairweir_scenario::{DelayStats, LinkSeries, LinkSummary};
+use fairweir_scenario::LinkSummary;
+use fairweir_scenario::recorder::{FlowRecord, MeasuredSeries};
 use fairweir_units::Time;
 use serde::Serialize;
 
@@ -20,52 +21,6 @@ pub struct EmulatorRecord {
     pub series: Option<MeasuredSeries>,
     /// Time at which the run ended, at most its duration.
     pub end: Time,
-}
-
-/// Traffic between one sender and its receiver, as seen at the sender's side of the network.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FlowRecord {
-    /// From a data packet's entry into the network to the delivery of the ACK that newly covers it; packets sent more
-    /// than once give no sample.
-    pub rtt_ms: DelayStats,
-    /// RTT minus the scenario's rtprop, ms.
-    pub qdelay_ms: DelayStats,
-    /// Data packets sent, retransmissions included.
-    pub sent_pkts: u64,
-    /// Of these, retransmissions.
-    pub retransmits: u64,
-    /// Packets delivered and acknowledged, each once.
-    pub delivered_pkts: u64,
-    /// Wire bytes of these.
-    pub delivered_bytes: u64,
-    /// Data packets that arrived with a congestion-experienced mark of this network.
-    pub marked_pkts: u64,
-    /// Data packets that the network lost.
-    pub dropped_pkts: u64,
-    /// ACKs and other packets from the receiver that the network lost.
-    pub dropped_acks: u64,
-    /// Violated bounds of path elements.
-    pub violations: u64,
-    /// Time when the flow's first data packet entered the network.
-    pub first_sent: Option<Time>,
-    /// Time of the last ACK of new data.
-    pub last_delivered: Option<Time>,
-}
-
-/// Time series measured in the network: one row per interval and flow (interval by interval, flows in order), and the
-/// links' as in the simulator.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct MeasuredSeries {
-    /// End of the interval, ns.
-    pub t_ns: Vec<u64>,
-    /// Index of the flow in the scenario.
-    pub flow: Vec<u32>,
-    /// Data acknowledged in the interval.
-    pub throughput_mbps: Vec<f64>,
-    /// Mean RTT sample in the interval; NaN without one.
-    pub rtt_ms: Vec<f64>,
-    /// Per link.
-    pub links: LinkSeries,
 }
 
 /// Accuracy of the emulation, and whether the run can be judged.

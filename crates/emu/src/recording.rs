@@ -6,9 +6,9 @@
 //! The result contains for each controller `flows`, `hooks` and `acks` (calls with the same decisions in the kernel and
 //! natively), `lost` and `skipped` records, and `first_difference`(null if none).
 
-use crate::refusal::Refusal;
 use fairweir_kernel::{Cca, Records};
 use fairweir_native::replay::Replay;
+use fairweir_program::Refusal;
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -53,7 +53,7 @@ impl Recording {
         let desk = Arc::new(Mutex::new(Desk { file, replays, failure: None }));
         let tapes = ccas.enumerate().map(|(index, (_, cca))| {
             let desk = Arc::clone(&desk);
-            cca.records(move |record| lock(&desk).take(index, record)).map_err(|e| Refusal::from(&e))
+            cca.records(move |record| lock(&desk).take(index, record)).map_err(Refusal::from)
         });
         let tapes = tapes.collect::<Result<_, _>>()?;
         Ok(Recording { path: path.to_owned(), tapes, desk })
@@ -64,7 +64,7 @@ impl Recording {
     /// # Errors
     /// If a ring cannot be read or the file not be written.
     pub fn drain(&self) -> Result<(), Refusal> {
-        self.tapes.iter().try_for_each(Records::drain).map_err(|e| Refusal::from(&e))?;
+        self.tapes.iter().try_for_each(Records::drain).map_err(Refusal::from)?;
         self.check()
     }
 

@@ -1,24 +1,11 @@
 //! Combines the measurements of emulator and senders into the same document that the simulator returns.
 
 use crate::EmulatorRecord;
-use crate::refusal::Refusal;
 use crate::traffic::SenderRecord;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use fairweir_scenario::{Config, FlowSeries, FlowSummary, LinkSeries, Summary, goodput_mbps, ratio};
-use fairweir_units::{Time, mbps};
-use serde_json::{Map, Value, json};
-use std::fs;
-use std::path::Path;
-
-/// Destination of time series.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum SeriesTo<'a> {
-    /// In the document, as base64.
-    Text,
-    /// In a separate file.
-    File(&'a Path),
-}
+use fairweir_program::{Refusal, SeriesTo, render_series};
+use fairweir_scenario::recorder::SenderCounts;
+use fairweir_scenario::{Config, FlowSeries, FlowSummary, LinkSeries, Summary};
+use serde_json::Value;
 
 /// All data about a run.
 pub(crate) struct Document<'a> {
@@ -54,32 +41,13 @@ impl Document<'_> {
     }
 
     fn flow(&self, index: usize) -> FlowSummary {
-        let (spec, measured, connection) =
-            (&self.config.flows[index], &self.measured.flows[index], &self.sent.flows[index]);
-        let completed_at = measured.last_delivered.filter(|_| connection.is_complete);
-        // Throughput counts from the first data, not from the handshake.
-        let began = measured.first_sent.unwrap_or(spec.start);
-        let from = (Time::ZERO + self.config.warmup).max(began);
-        let until = self.measured.end.min(spec.stop.unwrap_or(Time::NEVER)).min(completed_at.unwrap_or(Time::NEVER));
-        let throughput_mbps = mbps(measured.delivered_bytes, until.since(from));
-        let lost = connection.counted.lost;
-        FlowSummary {
-            id: spec.id.clone(),
-            cca: spec.cca.clone(),
-            throughput_mbps,
-            goodput_mbps: goodput_mbps(throughput_mbps, self.config.packet),
-            rtt_ms: measured.rtt_ms,
-            qdelay_ms: measured.qdelay_ms,
-            loss_rate: ratio(lost, lost + measured.delivered_pkts),
-            lost_pkts: lost,
-            retransmits: measured.retransmits,
+        let (measured, connection) = (&self.measured.flows[index], &self.sent.flows[index]);
+        let sender = SenderCounts {
+            lost: connection.counted.lost,
             timeouts: connection.counted.timeouts,
-            mark_rate: ratio(measured.marked_pkts, measured.delivered_pkts),
-            sent_pkts: measured.sent_pkts,
-            delivered_pkts: measured.delivered_pkts,
-            completion_s: completed_at.map(|at| at.since(began).as_secs_f64()),
-            violations: measured.violations,
-        }
+            is_complete: connection.is_complete,
+        };
+        measured.summary(self.config, index, self.measured.end, sender)
     }
 
     /// The series with the simulator's columns. A run that was cut short has only the rows that both emulator and senders recorded.
@@ -100,52 +68,16 @@ impl Document<'_> {
     }
 }
 
-/// Name of each column and its values, little-endian.
-type Columns = Vec<(&'static str, Vec<u8>)>;
-
-macro_rules! columns {
-    ($table:expr; $($column:ident),*) => {
-        vec![$((stringify!($column), $table.$column.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())),*]
-    };
-}
-
-fn render_series(flows: &FlowSeries, links: &LinkSeries, to: SeriesTo<'_>) -> Result<Value, Refusal> {
-    let flows: Columns = columns!(
-        flows; t_ns, flow, throughput_mbps, cwnd_bytes, inflight_bytes, pacing_rate_mbps, rtt_ms, lost_pkts
-    );
-    let links: Columns = columns!(links; t_ns, link, queue_bytes, arrival_rate_mbps, drops, marks);
-    let tables = [("flows", flows), ("links", links)];
-    let mut document = Map::new();
-    match to {
-        SeriesTo::Text => {
-            for (table, columns) in tables {
-                let texts = columns.into_iter().map(|(name, bytes)| (name.to_owned(), STANDARD.encode(bytes).into()));
-                document.insert(table.to_owned(), Value::Object(texts.collect()));
-            }
-        }
-        SeriesTo::File(path) => {
-            let mut all = Vec::new();
-            for (table, columns) in tables {
-                let mut places = Map::new();
-                for (name, bytes) in columns {
-                    places.insert(name.to_owned(), json!([all.len(), bytes.len()]));
-                    all.extend_from_slice(&bytes);
-                }
-                document.insert(table.to_owned(), Value::Object(places));
-            }
-            fs::write(path, all).map_err(|e| Refusal::new(format!("write the series to `{}`: {e}", path.display())))?;
-            document.insert("file".to_owned(), json!(path));
-        }
-    }
-    Ok(Value::Object(document))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::traffic::{Connection, Counters, SocketSeries};
     use crate::{Accuracy, FlowRecord, MeasuredSeries, ReleaseError};
-    use fairweir_units::Dur;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use fairweir_units::{Dur, Time};
+    use serde_json::json;
+    use std::fs;
 
     fn second(s: u64) -> Time {
         Time::ZERO + Dur::from_secs(s)

@@ -2,8 +2,8 @@
 
 use crate::cca::Choice;
 use crate::recording::Recording;
-use crate::refusal::Refusal;
 use fairweir_kernel::cost::{self, Measuring};
+use fairweir_program::Refusal;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ impl<'a> Watch<'a> {
         Ok(Watch {
             choice,
             recording: record.map(|path| Recording::start(path, choice.loaded())).transpose()?,
-            measuring: has_cost.then(cost::measure).transpose().map_err(|e| Refusal::from(&e))?,
+            measuring: has_cost.then(cost::measure).transpose().map_err(Refusal::from)?,
         })
     }
 
@@ -44,7 +44,7 @@ impl<'a> Watch<'a> {
         let mut learnt = Map::new();
         if self.measuring.is_some() {
             let costs = self.choice.loaded().map(|(name, cca)| {
-                let cost = cca.cost().map_err(|e| Refusal::from(&e))?;
+                let cost = cca.cost().map_err(Refusal::from)?;
                 Ok((name.to_owned(), json!(cost)))
             });
             learnt.insert("cost".into(), Value::Object(costs.collect::<Result<_, Refusal>>()?));

@@ -4,6 +4,7 @@
 //! [`Observer`]. This crate does not run scenarios.
 #![forbid(unsafe_code)]
 
+mod application;
 mod check;
 mod config;
 mod histogram;
@@ -12,10 +13,14 @@ mod metered_hop;
 mod network;
 mod observer;
 mod packets;
+pub mod recorder;
+pub mod relay;
 mod series;
 mod streams;
 mod summary;
+mod tally;
 
+pub use application::App;
 pub use check::{MAX_FLOWS, check};
 pub use config::{Config, FlowSpec, HEADER_BYTES, LinkSpec, Receiver, Source};
 pub use histogram::Histogram;

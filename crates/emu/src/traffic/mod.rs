@@ -10,7 +10,6 @@
 //! Unsent data in a flow's socket cannot be withdrawn: a flow that stops or pauses still sends it. `TCP_NOTSENT_LOWAT`
 //! limits it.
 
-mod app;
 mod iperf3;
 mod process;
 mod receiver;

@@ -1,12 +1,12 @@
 //! The senders of all flows: one thread, one socket each.
 
-use super::app::App;
 use super::record::SenderRecord;
 use super::sampler::{Gauge, Sampler, Timeline};
 use super::socket::{bound, connect, set_notsent_lowat};
 use super::wait::wait;
 use crate::Clock;
 use crate::tcp_info::TcpInfo;
+use fairweir_scenario::App;
 use fairweir_scenario::Source;
 use fairweir_units::{Bytes, Dur, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};

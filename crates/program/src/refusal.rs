@@ -1,9 +1,5 @@
 //! Rejected scenarios: a message, the scenario's key, a hint.
 
-use crate::EmuError;
-use crate::traffic::SenderError;
-use fairweir_kernel::KernelError;
-use fairweir_scenario::Config;
 use fairweir_units::Hint;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -27,7 +23,7 @@ impl Refusal {
     }
 
     /// Converts an error with its key and hint.
-    fn of(error: &dyn Hint) -> Refusal {
+    pub fn of(error: &dyn Hint) -> Refusal {
         Refusal {
             message: error.message(),
             key: error.key().map(str::to_owned),
@@ -46,14 +42,6 @@ impl Refusal {
     pub fn hint(self, hint: impl Into<String>) -> Refusal {
         Refusal { hint: Some(hint.into()), ..self }
     }
-
-    /// Converts an error of the senders, with the flows' names from `config`.
-    pub fn of_senders(error: &SenderError, config: &Config) -> Refusal {
-        match error.flow {
-            Some(flow) => Refusal::new(format!("flow `{}`: {error}", config.flows[flow].id)),
-            None => Refusal::new(error.to_string()),
-        }
-    }
 }
 
 impl fmt::Display for Refusal {
@@ -68,21 +56,9 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-impl From<EmuError> for Refusal {
-    fn from(error: EmuError) -> Refusal {
+impl<E: Hint> From<E> for Refusal {
+    fn from(error: E) -> Refusal {
         Refusal::of(&error)
-    }
-}
-
-impl From<&KernelError> for Refusal {
-    fn from(error: &KernelError) -> Refusal {
-        Refusal::of(error)
-    }
-}
-
-impl From<KernelError> for Refusal {
-    fn from(error: KernelError) -> Refusal {
-        Refusal::from(&error)
     }
 }
 
@@ -90,25 +66,11 @@ impl From<KernelError> for Refusal {
 mod tests {
     use super::*;
     use fairweir_path::ConfigError;
-    use fairweir_units::SystemError;
-    use std::io;
-
-    #[test]
-    fn a_failed_system_call_keeps_its_hint() {
-        let error = EmuError::from(SystemError {
-            action: "make a network namespace".into(),
-            source: io::ErrorKind::PermissionDenied.into(),
-        });
-        let refusal = Refusal::from(error);
-        assert_eq!(refusal.message, "make a network namespace: permission denied");
-        assert!(refusal.hint.is_some_and(|hint| hint.starts_with("the kernel world needs root")));
-        assert_eq!(refusal.key, None);
-    }
 
     #[test]
     fn an_unsupported_scenario_keeps_its_key_and_hint() {
         let error = ConfigError::new("flows.1.receiver.sack", "they must agree", "set it for all flows");
-        let text = Refusal::from(EmuError::from(error)).to_string();
+        let text = Refusal::from(error).to_string();
         assert_eq!(text, "flows.1.receiver.sack: they must agree\n\nhint: set it for all flows");
     }
 }

@@ -1,4 +1,5 @@
-//! The network between the two devices: applies the path to a packet, independent of the clock.
+//! Packets inside a network: applies the paths to them, independent of the clock. The worlds whose endpoints are real
+//! stacks share it: the emulator on the real clock, QUIC stacks on a virtual one.
 //!
 //! Pure: time comes in as an argument. A packet carries its *intended* time from element to element: it reaches a hop
 //! at the time intended by the previous hop, however late it is processed, so lateness does not accumulate.
@@ -6,42 +7,48 @@
 //! Lanes, random streams and the order of simultaneous events are the simulator's ([`network`]): the same packets at the
 //! same times leave both at the same times.
 
+use crate::{Config, MeteredHop, network};
 use fairweir_path::{Direction, Lane, Packet, TieKey, Ties, Verdict};
-use fairweir_scenario::{Config, MeteredHop, network};
 use fairweir_units::{Bytes, Dur, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Names a frame: an index into the caller's store.
-pub(crate) type Frame = u32;
+pub type Frame = u32;
 
 /// A packet in the network.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Item {
-    pub(crate) flow: usize,
-    pub(crate) direction: Direction,
-    pub(crate) packet: Packet,
+pub struct Item {
+    /// Index of the flow.
+    pub flow: usize,
+    /// Direction of the packet.
+    pub direction: Direction,
+    /// The packet as the path sees it.
+    pub packet: Packet,
     /// Number of packets that it represents on the wire.
-    pub(crate) packets: u32,
-    pub(crate) is_marked: bool,
+    pub packets: u32,
+    /// Whether a queue marked it.
+    pub is_marked: bool,
     /// Number of hops reached.
     stage: usize,
 }
 
 impl Item {
     /// A packet that enters the network; for an ACK, the relay fills in [`Packet::sent`].
-    pub(crate) fn new(flow: usize, direction: Direction, packet: Packet, packets: u32) -> Item {
+    pub fn new(flow: usize, direction: Direction, packet: Packet, packets: u32) -> Item {
         Item { flow, direction, packet, packets, is_marked: false, stage: 0 }
     }
 }
 
 /// A packet that leaves the network.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Release {
+pub struct Release {
     /// Intended time of departure.
-    pub(crate) at: Time,
-    pub(crate) frame: Frame,
-    pub(crate) item: Item,
+    pub at: Time,
+    /// The frame.
+    pub frame: Frame,
+    /// The packet.
+    pub item: Item,
 }
 
 /// Time of a frame's next event. Simultaneous events are ordered by [`Ties`], those of one stream by their order.
@@ -55,8 +62,9 @@ struct Entry {
 
 /// The network.
 #[derive(Debug)]
-pub(crate) struct Relay {
-    pub(crate) hops: Vec<MeteredHop>,
+pub struct Relay {
+    /// The hops, in the scenario's order.
+    pub hops: Vec<MeteredHop>,
     /// Hops that decide on leave.
     deciding: Vec<usize>,
     /// Per flow, for data and ACKs.
@@ -84,7 +92,7 @@ fn decided(verdict: Verdict, item: &mut Item) -> Option<Time> {
 
 impl Relay {
     /// The network of `config`, which must be valid.
-    pub(crate) fn new(config: &Config) -> Relay {
+    pub fn new(config: &Config) -> Relay {
         let (hops, lanes) = network(config);
         Relay {
             deciding: (0..hops.len()).filter(|&hop| hops[hop].hop.decides_on_leave()).collect(),
@@ -101,7 +109,7 @@ impl Relay {
     }
 
     /// `item` enters the network at `now`, which never decreases; `frame` must not be inside already.
-    pub(crate) fn arrive(&mut self, now: Time, frame: Frame, item: Item) {
+    pub fn arrive(&mut self, now: Time, frame: Frame, item: Item) {
         self.advance(now);
         if frame as usize >= self.items.len() {
             self.items.resize(frame as usize + 1, item);
@@ -119,7 +127,7 @@ impl Relay {
     }
 
     /// Processes events inside the network up to `now`.
-    pub(crate) fn advance(&mut self, now: Time) {
+    pub fn advance(&mut self, now: Time) {
         loop {
             let coming = self.coming.peek().map_or((Time::NEVER, 0), |Reverse(entry)| (entry.at, entry.rank));
             let service = self.next_service();
@@ -136,7 +144,7 @@ impl Relay {
     }
 
     /// The next frame that, as far as is settled at `now`, is to leave by `until`.
-    pub(crate) fn next_release(&mut self, now: Time, until: Time) -> Option<Release> {
+    pub fn next_release(&mut self, now: Time, until: Time) -> Option<Release> {
         self.advance(now);
         let Reverse(entry) = *self.leaving.peek().filter(|Reverse(entry)| entry.at <= until)?;
         self.leaving.pop();
@@ -148,24 +156,24 @@ impl Relay {
     }
 
     /// Time of the next event; [`Time::NEVER`] if the network is empty.
-    pub(crate) fn next_event(&self) -> Time {
+    pub fn next_event(&self) -> Time {
         let first = |heap: &BinaryHeap<Reverse<Entry>>| heap.peek().map_or(Time::NEVER, |Reverse(entry)| entry.at);
         let service = self.next_service().map_or(Time::NEVER, |(at, ..)| at);
         first(&self.coming).min(first(&self.leaving)).min(service)
     }
 
     /// A frame that was lost: its slot is free again.
-    pub(crate) fn next_lost(&mut self) -> Option<Frame> {
+    pub fn next_lost(&mut self) -> Option<Frame> {
         self.lost.pop()
     }
 
     /// Data packets of `flow` that were lost, and ACKs.
-    pub(crate) fn dropped(&self, flow: usize) -> [u64; 2] {
+    pub fn dropped(&self, flow: usize) -> [u64; 2] {
         self.lanes[flow].each_ref().map(|lane| lane.dropped)
     }
 
     /// Returns how often elements of `flow` violated their bounds.
-    pub(crate) fn violations(&self, flow: usize) -> u64 {
+    pub fn violations(&self, flow: usize) -> u64 {
         self.lanes[flow].iter().map(Lane::violations).sum()
     }
 
@@ -253,9 +261,6 @@ impl Relay {
 }
 
 /// A packet of `bytes` that enters at `sent`.
-pub(crate) fn packet(seq: u64, bytes: u64, sent: Time, is_ecn_capable: bool) -> Packet {
+pub fn packet(seq: u64, bytes: u64, sent: Time, is_ecn_capable: bool) -> Packet {
     Packet { seq, bytes: Bytes(bytes), sent, is_ecn_capable }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! The application of a sender: how much data is available, and when that changes.
 
-use fairweir_scenario::Source;
+use crate::Source;
 use fairweir_units::{Bytes, Dur, Time};
 
 /// Data that a sender may write.

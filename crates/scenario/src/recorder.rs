@@ -1,20 +1,20 @@
 //! Turns counters into the record: the warm-up's cut, the time series, the summary.
 
-use crate::meter::{FlowCounts, FlowMeter};
-use crate::record::{FlowRecord, MeasuredSeries};
 use crate::relay::Relay;
-use fairweir_scenario::{Config, HEADER_BYTES, Histogram, HopCounts, LinkSummary};
+pub use crate::tally::{FlowCounts, Meter, Tally};
+use crate::{Config, DelayStats, FlowSummary, Histogram, HopCounts, LinkSeries, LinkSummary, goodput_mbps, ratio};
 use fairweir_units::{Dur, Time, mbps};
 
 /// All parts of a run's record except the emulation's accuracy.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub struct Recorder<M> {
     warmup: Time,
     end: Time,
     interval: Option<Dur>,
     rtprops: Vec<Dur>,
     link_names: Vec<String>,
-    pub(crate) meters: Vec<FlowMeter>,
+    /// Per flow.
+    pub meters: Vec<M>,
     /// When the recorder next has something to do; [`Time::NEVER`] after the end.
     due: Time,
     /// End of the interval that is open.
@@ -44,21 +44,21 @@ struct FlowSnapshot {
     rtt: (Dur, u64),
 }
 
-impl Recorder {
-    pub(crate) fn new(config: &Config) -> Recorder {
+impl<M: Meter> Recorder<M> {
+    /// The recorder of a run of `config`, whose flows `meters` measure.
+    pub fn new(config: &Config, meters: Vec<M>) -> Recorder<M> {
         let start = Snapshot {
             at: Time::ZERO,
             flows: vec![FlowSnapshot::default(); config.flows.len()],
             hops: vec![HopCounts::default(); config.links.len()],
         };
-        let packet_data = config.packet.0 - HEADER_BYTES;
         let mut recorder = Recorder {
             warmup: Time::ZERO + config.warmup,
             end: Time::ZERO + config.duration,
             interval: config.interval,
             rtprops: config.flows.iter().map(|flow| flow.rtprop).collect(),
             link_names: config.links.iter().map(|link| link.name.clone()).collect(),
-            meters: config.flows.iter().map(|_| FlowMeter::new(packet_data)).collect(),
+            meters,
             due: Time::ZERO,
             interval_end: config.interval.map_or(Time::NEVER, |interval| Time::ZERO + interval),
             closed: Time::ZERO,
@@ -72,12 +72,12 @@ impl Recorder {
     }
 
     /// Time at which [`Recorder::close`] is next due; [`Time::NEVER`] after the end.
-    pub(crate) fn due(&self) -> Time {
+    pub fn due(&self) -> Time {
         self.due
     }
 
     /// The warm-up, an interval or the run ends at `at`, to which `relay` has advanced.
-    pub(crate) fn close(&mut self, at: Time, relay: &mut Relay) {
+    pub fn close(&mut self, at: Time, relay: &mut Relay) {
         // First the interval: the warm-up's end starts RTT samples afresh.
         if at == self.interval_end || (at == self.end && self.interval.is_some()) {
             self.end_interval(at, relay);
@@ -99,16 +99,16 @@ impl Recorder {
 
     fn end_warmup(&mut self, at: Time, relay: &mut Relay) {
         self.base = self.snapshot(at, relay);
-        self.meters.iter_mut().for_each(|meter| meter.rtt = Histogram::new());
+        self.meters.iter_mut().for_each(|meter| meter.tally_mut().rtt = Histogram::new());
         relay.hops.iter_mut().for_each(|hop| hop.wait = Histogram::new());
         self.last.flows.iter_mut().for_each(|flow| flow.rtt = Default::default());
     }
 
     fn snapshot(&self, at: Time, relay: &Relay) -> Snapshot {
-        let flow = |(index, meter): (usize, &FlowMeter)| FlowSnapshot {
-            counts: meter.counts,
+        let flow = |(index, meter): (usize, &M)| FlowSnapshot {
+            counts: meter.tally().counts,
             dropped: relay.dropped(index),
-            rtt: meter.rtt_total(),
+            rtt: meter.tally().rtt_total(),
         };
         Snapshot {
             at,
@@ -139,8 +139,13 @@ impl Recorder {
         self.interval_end = self.interval.map_or(Time::NEVER, |interval| at + interval);
     }
 
+    /// Whether an interval of the time series ends when [`Recorder::close`] is next due.
+    pub fn samples_next(&self) -> bool {
+        self.interval.is_some() && (self.due == self.interval_end || self.due == self.end) && self.due > self.closed
+    }
+
     /// Returns the record: of the whole run, or of one stopped at `now`.
-    pub(crate) fn finish(mut self, now: Time, relay: &Relay) -> Recorded {
+    pub fn finish(mut self, now: Time, relay: &Relay) -> Recorded {
         match self.recorded.take() {
             Some(recorded) => recorded,
             None => self.record(now, relay),
@@ -159,7 +164,7 @@ impl Recorder {
     }
 
     fn flow_record(&self, flow: usize, total: &Snapshot, relay: &Relay) -> FlowRecord {
-        let (meter, new, old) = (&self.meters[flow], &total.flows[flow], &self.base.flows[flow]);
+        let (meter, new, old) = (self.meters[flow].tally(), &total.flows[flow], &self.base.flows[flow]);
         let counts = new.counts - old.counts;
         FlowRecord {
             rtt_ms: meter.rtt.stats_less(Dur::ZERO),
@@ -183,98 +188,104 @@ impl Recorder {
     }
 }
 
-/// Result of [`Recorder::finish`]: [`crate::EmulatorRecord`] without the accuracy.
+/// Result of [`Recorder::finish`].
 #[derive(Debug)]
-pub(crate) struct Recorded {
-    pub(crate) flows: Vec<FlowRecord>,
-    pub(crate) links: Vec<LinkSummary>,
-    pub(crate) delivered_pkts: u64,
-    pub(crate) series: Option<MeasuredSeries>,
-    pub(crate) end: Time,
+pub struct Recorded {
+    /// Per flow.
+    pub flows: Vec<FlowRecord>,
+    /// Per link.
+    pub links: Vec<LinkSummary>,
+    /// Data packets delivered and acknowledged in the whole run.
+    pub delivered_pkts: u64,
+    /// Present if [`Config::interval`] is.
+    pub series: Option<MeasuredSeries>,
+    /// Time at which the run ended, at most its duration.
+    pub end: Time,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::relay::{Item, packet};
-    use crate::wire::View;
-    use crate::wire::tests::{ack_packet, data_packet, syn_packet};
-    use fairweir_path::Direction;
-    use serde_json::json;
+/// Traffic between one sender and its receiver, as seen at the sender's side of the network.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowRecord {
+    /// From a data packet's entry into the network to the delivery of the ACK that newly covers it; packets sent more
+    /// than once give no sample.
+    pub rtt_ms: DelayStats,
+    /// RTT minus the scenario's rtprop, ms.
+    pub qdelay_ms: DelayStats,
+    /// Data packets sent, retransmissions included.
+    pub sent_pkts: u64,
+    /// Of these, retransmissions.
+    pub retransmits: u64,
+    /// Packets delivered and acknowledged, each once.
+    pub delivered_pkts: u64,
+    /// Wire bytes of these.
+    pub delivered_bytes: u64,
+    /// Data packets that arrived with a congestion-experienced mark of this network.
+    pub marked_pkts: u64,
+    /// Data packets that the network lost.
+    pub dropped_pkts: u64,
+    /// ACKs and other packets from the receiver that the network lost.
+    pub dropped_acks: u64,
+    /// Violated bounds of path elements.
+    pub violations: u64,
+    /// Time when the flow's first data packet entered the network.
+    pub first_sent: Option<Time>,
+    /// Time of the last ACK of new data.
+    pub last_delivered: Option<Time>,
+}
 
-    /// Runs one flow over 12 Mbps and 10 ms, a packet every 2 ms until `until_ms`, each acknowledged at once over a
-    /// path of 10 ms; returns the record.
-    fn played(config: &Config, until_ms: u64) -> Recorded {
-        let mut relay = Relay::new(config);
-        let mut recorder = Recorder::new(config);
-        recorder.meters[0].on_send(Time::ZERO, &View::new(&syn_packet(0, 0), 0).unwrap());
-        let catch_up = |now: Time, relay: &mut Relay, recorder: &mut Recorder| {
-            while recorder.due() <= now {
-                let due = recorder.due();
-                relay.advance(due);
-                recorder.close(due, relay);
-            }
-        };
-        let mut sent = 0;
-        for ms in 0..until_ms {
-            let now = Time::from_nanos(ms * 1_000_000);
-            catch_up(now, &mut relay, &mut recorder);
-            while let Some(release) = relay.next_release(now, now) {
-                let number = release.item.packet.seq;
-                if release.item.direction == Direction::Data {
-                    let ack = Item::new(0, Direction::Ack, packet(number + 1, 40, now, false), 1);
-                    relay.arrive(now, release.frame, ack);
-                } else {
-                    let ack = ack_packet(0, 1 + 1448 * number as u32, &[]);
-                    recorder.meters[0].on_ack(now, &View::new(&ack, 0).unwrap());
-                }
-            }
-            if ms % 2 == 0 {
-                let data = data_packet(0, 1 + 1448 * sent, 1448, 0);
-                let number = recorder.meters[0].on_send(now, &View::new(&data, 0).unwrap());
-                assert_eq!(number, u64::from(sent));
-                relay.arrive(now, sent, Item::new(0, Direction::Data, packet(number, 1500, now, false), 1));
-                sent += 1;
-            }
+/// Numbers that only a flow's sender has, since the warm-up's end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounts {
+    /// Packets declared lost.
+    pub lost: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Whether all bytes of a transfer of known length were acknowledged.
+    pub is_complete: bool,
+}
+
+impl FlowRecord {
+    /// Returns the summary of flow number `index` of `config` in a run that ended at `end`.
+    pub fn summary(&self, config: &Config, index: usize, end: Time, sender: SenderCounts) -> FlowSummary {
+        let spec = &config.flows[index];
+        let completed_at = self.last_delivered.filter(|_| sender.is_complete);
+        // Throughput counts from the first data, not from the handshake.
+        let began = self.first_sent.unwrap_or(spec.start);
+        let from = (Time::ZERO + config.warmup).max(began);
+        let until = end.min(spec.stop.unwrap_or(Time::NEVER)).min(completed_at.unwrap_or(Time::NEVER));
+        let throughput_mbps = mbps(self.delivered_bytes, until.since(from));
+        FlowSummary {
+            id: spec.id.clone(),
+            cca: spec.cca.clone(),
+            throughput_mbps,
+            goodput_mbps: goodput_mbps(throughput_mbps, config.packet),
+            rtt_ms: self.rtt_ms,
+            qdelay_ms: self.qdelay_ms,
+            loss_rate: ratio(sender.lost, sender.lost + self.delivered_pkts),
+            lost_pkts: sender.lost,
+            retransmits: self.retransmits,
+            timeouts: sender.timeouts,
+            mark_rate: ratio(self.marked_pkts, self.delivered_pkts),
+            sent_pkts: self.sent_pkts,
+            delivered_pkts: self.delivered_pkts,
+            completion_s: completed_at.map(|at| at.since(began).as_secs_f64()),
+            violations: self.violations,
         }
-        let end = Time::from_nanos(until_ms * 1_000_000);
-        catch_up(end, &mut relay, &mut recorder);
-        recorder.finish(end, &relay)
     }
+}
 
-    fn config() -> Config {
-        serde_json::from_value(json!({
-            "duration": 1_000_000_000u64, "warmup": 400_000_000u64, "interval": 100_000_000u64, "seed": 1,
-            "links": [{"name": "link", "hop": {
-                "link": {"kind": "constant", "rate": 1_500_000}, "queue": {"kind": "droptail"}}}],
-            "flows": [{"id": "a", "cca": "reno", "path": [0], "forward_delay": 9_000_000,
-                       "reverse_delay": 10_000_000, "rtprop": 19_000_000}],
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn events_during_warm_up_or_after_the_end_do_not_count() {
-        let recorded = played(&config(), 1_200);
-        let (flow, link) = (&recorded.flows[0], &recorded.links[0]);
-        assert_eq!(recorded.end.as_nanos(), 1_000_000_000);
-        assert_eq!((flow.sent_pkts, flow.delivered_pkts, flow.delivered_bytes), (300, 300, 300 * (1448 + 40)));
-        // 10 ms to the receiver, transmission included, and 10 ms back.
-        assert_eq!((flow.rtt_ms.min, flow.rtt_ms.max, flow.qdelay_ms.max), (20.0, 20.0, 1.0));
-        assert_eq!((link.arrivals, link.drops), (300, 0));
-        assert!((link.utilization - 0.5).abs() < 1e-9, "{link:?}");
-        let series = recorded.series.unwrap();
-        assert_eq!(series.t_ns.len(), 10);
-        // In the first 100 ms the ACKs of the first 20 ms are missing.
-        assert!((series.throughput_mbps[0] - 40.0 * 1488.0 * 8e-5).abs() < 1e-9, "{series:?}");
-        assert!(series.throughput_mbps[1..].iter().all(|mbps| (mbps - 50.0 * 1488.0 * 8e-5).abs() < 1e-9));
-        assert!(series.rtt_ms.iter().all(|rtt| (rtt - 20.0).abs() < 1e-9));
-    }
-
-    #[test]
-    fn a_run_that_is_stopped_sooner_is_recorded_as_far_as_it_came() {
-        let recorded = played(&config(), 500);
-        assert_eq!((recorded.end.as_nanos(), recorded.flows[0].sent_pkts), (500_000_000, 50));
-        assert_eq!(recorded.series.unwrap().t_ns.len(), 5);
-    }
+/// Time series measured in the network: one row per interval and flow (interval by interval, flows in order), and the
+/// links' as in the simulator.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MeasuredSeries {
+    /// End of the interval, ns.
+    pub t_ns: Vec<u64>,
+    /// Index of the flow in the scenario.
+    pub flow: Vec<u32>,
+    /// Data acknowledged in the interval.
+    pub throughput_mbps: Vec<f64>,
+    /// Mean RTT sample in the interval; NaN without one.
+    pub rtt_ms: Vec<f64>,
+    /// Per link.
+    pub links: LinkSeries,
 }

@@ -1,9 +1,10 @@
 //! Compares the relay with its elements composed by hand.
 
-use super::*;
 use fairweir_cca::Start;
-use fairweir_path::{Chain, Hop};
-use fairweir_scenario::{FlowSpec, PacketEvent, element_stream, hop_stream};
+use fairweir_path::{Chain, Direction, Hop, Verdict};
+use fairweir_scenario::relay::{Frame, Item, Relay, packet};
+use fairweir_scenario::{Config, FlowSpec, PacketEvent, element_stream, hop_stream};
+use fairweir_units::{Dur, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;

@@ -1,0 +1,21 @@
+//! Whole QUIC stacks in virtual time: real code of both ends, over the paths of the simulator.
+//!
+//! An [`Endpoint`] is one end of a connection: datagrams and the time go in, datagrams and a deadline come out. [`play`]
+//! runs the two ends of each flow on one virtual clock; the network is the [`fairweir_scenario::relay`] of the emulator,
+//! the record is the simulator's.
+//!
+//! A stack is a folder here, which turns a scenario's flow into its two ends, and a line in [`stacks`].
+#![forbid(unsafe_code)]
+
+mod endpoint;
+mod host;
+mod limits;
+mod quinn;
+mod record;
+pub mod stacks;
+mod trace;
+mod world;
+
+pub use endpoint::{Datagram, Ecn, Endpoint, Ends, Fault, IP_UDP_BYTES, Stage, State};
+pub use limits::check;
+pub use world::{Ending, play};

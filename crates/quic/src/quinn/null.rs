@@ -1,0 +1,242 @@
+//! Encryption that does nothing: the same packets and the same sizes, with tags of 16 zero bytes, no entropy and no cost.
+//!
+//! The handshake is TLS 1.3's in shape: one flight in either direction, then the client's confirmation. The endpoints
+//! exchange their transport parameters and nothing else.
+
+use bytes::BytesMut;
+use quinn_proto::crypto::{
+    AeadKey, ClientConfig, CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, HmacKey, KeyPair,
+    Keys, PacketKey, ServerConfig, Session, UnsupportedVersion,
+};
+use quinn_proto::transport_parameters::TransportParameters;
+use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
+use std::any::Any;
+use std::sync::Arc;
+
+/// Size of the tag of AES-128-GCM and of ChaCha20-Poly1305.
+const TAG_BYTES: usize = 16;
+
+/// Configuration and keys of both sides.
+#[derive(Debug)]
+pub(super) struct Null;
+
+impl PacketKey for Null {
+    fn encrypt(&self, _packet: u64, _buf: &mut [u8], _header_len: usize) {}
+
+    fn decrypt(&self, _packet: u64, _header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        let length = payload.len().checked_sub(TAG_BYTES).ok_or(CryptoError)?;
+        payload.truncate(length);
+        Ok(())
+    }
+
+    fn tag_len(&self) -> usize {
+        TAG_BYTES
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+impl HeaderKey for Null {
+    fn decrypt(&self, _pn_offset: usize, _packet: &mut [u8]) {}
+
+    fn encrypt(&self, _pn_offset: usize, _packet: &mut [u8]) {}
+
+    fn sample_size(&self) -> usize {
+        TAG_BYTES
+    }
+}
+
+fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
+    KeyPair { local: Box::new(Null), remote: Box::new(Null) }
+}
+
+fn keys() -> Keys {
+    Keys { header: KeyPair { local: Box::new(Null), remote: Box::new(Null) }, packet: packet_keys() }
+}
+
+/// The next message of a side of the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The transport parameters.
+    Hello,
+    /// Nothing; it changes to the handshake's keys.
+    Keys,
+    /// The confirmation.
+    Finished,
+    Done,
+}
+
+/// One side's handshake.
+struct NullSession {
+    side: Side,
+    step: Step,
+    /// Its transport parameters, after their length in two bytes.
+    hello: Vec<u8>,
+    /// Received and not yet understood.
+    unread: Vec<u8>,
+    peer: Option<TransportParameters>,
+}
+
+impl NullSession {
+    fn start(side: Side, parameters: &TransportParameters) -> Box<NullSession> {
+        let mut written = Vec::new();
+        parameters.write(&mut written);
+        let mut hello = (written.len() as u16).to_be_bytes().to_vec();
+        hello.append(&mut written);
+        Box::new(NullSession { side, step: Step::Hello, hello, unread: Vec::new(), peer: None })
+    }
+}
+
+impl Session for NullSession {
+    fn initial_keys(&self, _destination: &ConnectionId, _side: Side) -> Keys {
+        keys()
+    }
+
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        None
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        Some(false)
+    }
+
+    fn is_handshaking(&self) -> bool {
+        // The server waits for the client's confirmation.
+        self.step != Step::Done || (self.side == Side::Server && self.unread.is_empty())
+    }
+
+    fn read_handshake(&mut self, message: &[u8]) -> Result<bool, TransportError> {
+        self.unread.extend_from_slice(message);
+        let Some((length, rest)) = self.unread.split_first_chunk::<2>() else { return Ok(false) };
+        if self.peer.is_some() {
+            return Ok(false);
+        }
+        let length = usize::from(u16::from_be_bytes(*length));
+        let Some(mut parameters) = rest.get(..length) else { return Ok(false) };
+        let peer = TransportParameters::read(self.side, &mut parameters).map_err(|e| TransportError {
+            code: TransportErrorCode::TRANSPORT_PARAMETER_ERROR,
+            frame: None,
+            reason: e.to_string(),
+        })?;
+        self.peer = Some(peer);
+        self.unread.drain(..2 + length);
+        Ok(true)
+    }
+
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        Ok(self.peer)
+    }
+
+    fn write_handshake(&mut self, message: &mut Vec<u8>) -> Option<Keys> {
+        let is_client = self.side == Side::Client;
+        match self.step {
+            Step::Hello if is_client => {
+                message.extend_from_slice(&self.hello);
+                self.step = Step::Keys;
+                None
+            }
+            Step::Hello if self.peer.is_some() => {
+                message.extend_from_slice(&self.hello);
+                self.step = Step::Finished;
+                Some(keys())
+            }
+            Step::Keys if self.peer.is_some() => {
+                self.step = Step::Finished;
+                Some(keys())
+            }
+            Step::Finished => {
+                message.extend_from_slice(b"finished");
+                self.step = Step::Done;
+                Some(keys())
+            }
+            Step::Hello | Step::Keys | Step::Done => None,
+        }
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        Some(packet_keys())
+    }
+
+    fn is_valid_retry(&self, _original: &ConnectionId, _header: &[u8], _payload: &[u8]) -> bool {
+        false
+    }
+
+    fn export_keying_material(
+        &self,
+        _output: &mut [u8],
+        _label: &[u8],
+        _context: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        Err(ExportKeyingMaterialError)
+    }
+}
+
+impl ClientConfig for Null {
+    fn start_session(
+        self: Arc<Self>,
+        _version: u32,
+        _server_name: &str,
+        parameters: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        Ok(NullSession::start(Side::Client, parameters))
+    }
+}
+
+impl ServerConfig for Null {
+    fn initial_keys(&self, _version: u32, _destination: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        Ok(keys())
+    }
+
+    fn retry_tag(&self, _version: u32, _original: &ConnectionId, _packet: &[u8]) -> [u8; 16] {
+        [0; 16]
+    }
+
+    fn start_session(self: Arc<Self>, _version: u32, parameters: &TransportParameters) -> Box<dyn Session> {
+        NullSession::start(Side::Server, parameters)
+    }
+}
+
+impl HmacKey for Null {
+    fn sign(&self, _data: &[u8], signature: &mut [u8]) {
+        // It becomes the token of stateless resets, which must differ from the last 16 bytes of any packet: its tag.
+        signature.fill(0xff);
+    }
+
+    fn signature_len(&self) -> usize {
+        32
+    }
+
+    fn verify(&self, _data: &[u8], _signature: &[u8]) -> Result<(), CryptoError> {
+        Ok(())
+    }
+}
+
+impl HandshakeTokenKey for Null {
+    fn aead_from_hkdf(&self, _random: &[u8]) -> Box<dyn AeadKey> {
+        Box::new(Null)
+    }
+}
+
+impl AeadKey for Null {
+    fn seal(&self, _data: &mut Vec<u8>, _additional: &[u8]) -> Result<(), CryptoError> {
+        Ok(())
+    }
+
+    fn open<'a>(&self, data: &'a mut [u8], _additional: &[u8]) -> Result<&'a mut [u8], CryptoError> {
+        Ok(data)
+    }
+}

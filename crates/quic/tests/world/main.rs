@@ -1,0 +1,6 @@
+//! Whole stacks over the paths of scenarios.
+
+mod common;
+mod hostile;
+mod program;
+mod stacks;
