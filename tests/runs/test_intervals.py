@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from fairweir.judging.difference import paired
 from fairweir.judging.interval import Scale, interval, student_t
 
 
@@ -62,3 +66,34 @@ def test_nineteen_intervals_of_twenty_hold_the_mean() -> None:
         found = interval([dice.gauss(7.0, 2.0) for _ in range(4)], Scale.REAL)
         hits += found.lo <= 7.0 <= found.hi
     assert 0.93 < hits / 2000 < 0.97
+
+
+def _event(dice: random.Random, probability: float) -> float:
+    return float(dice.random() < probability)
+
+
+#: Row of docs/measured/intervals.md -> a difference, and its mean.
+DIFFERENCES: dict[str, tuple[Callable[[random.Random], float], float]] = {
+    "normal": (lambda dice: dice.gauss(0.0, 1.0), 0.0),
+    "uniform": (lambda dice: dice.uniform(-1.0, 1.0), 0.0),
+    "of two exponential values": (lambda dice: dice.expovariate(1.0) - dice.expovariate(1.0), 0.0),
+    "of two events of probability 0.3": (lambda dice: _event(dice, 0.3) - _event(dice, 0.3), 0.0),
+    "exponential (skewness 2)": (lambda dice: dice.expovariate(1.0), 1.0),
+    "log-normal, σ = 1 (skewness 6.2)": (lambda dice: dice.lognormvariate(0.0, 1.0), math.exp(0.5)),
+    "an event of probability 0.1, on one side only": (lambda dice: _event(dice, 0.1), 0.1),
+}
+
+
+@pytest.mark.parametrize("row", DIFFERENCES)
+def test_the_page_states_how_often_the_interval_covers_the_difference(row: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "measured" / "intervals.md").read_text(encoding="utf-8")
+    (stated,) = re.findall(rf"^\| {re.escape(row)} \| (\d+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
+    draw, mean = DIFFERENCES[row]
+    dice = random.Random(row)  # noqa: S311
+    for seeds, percent in zip((3, 5, 10), stated, strict=True):
+        hits = 0
+        for _ in range(2000):
+            found = paired([0.0] * seeds, [draw(dice) for _ in range(seeds)], Scale.REAL)
+            hits += found.lo - 1e-9 <= mean <= found.hi + 1e-9
+        # Four standard deviations of 2000 trials at 50 % are 4.5 %, at 95 % they are 2 %.
+        assert hits / 20 == pytest.approx(float(percent), abs=4.0)

@@ -1,4 +1,4 @@
-"""Parquet files of strangers, which may be damaged."""
+"""Parquet files, which may be damaged."""
 
 from __future__ import annotations
 
