@@ -9,7 +9,7 @@ use fairweir_units::{Dur, Time};
 /// Packets sent at a probe timeout (RFC 9002 §6.2.4 allows two).
 const PROBES: usize = 2;
 
-/// A period in which nothing that was sent has been delivered, from the first probe timeout on.
+/// A period from which no packet has been delivered yet. The period is recorded from its first probe timeout on.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     /// Send time of the first packet of the period.
@@ -19,7 +19,8 @@ pub(super) struct Silence {
 }
 
 impl Flow {
-    /// The timer expired: the oldest packets outstanding are sent again, whatever cwnd says; nothing is lost yet.
+    /// Handles a probe timeout: the oldest outstanding packets are sent again, regardless of cwnd; no packet is
+    /// declared lost yet.
     #[cold]
     #[inline(never)]
     pub(super) fn on_probe_timeout<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
@@ -46,8 +47,8 @@ impl Flow {
         }
     }
 
-    /// Returns whether an ACK ends a period of persistent congestion. Elements of a path do not reorder, so when
-    /// a packet is delivered, everything sent before it and not delivered is lost.
+    /// Returns whether an ACK ends a period of persistent congestion. Elements of a path do not reorder packets, so
+    /// when a packet is delivered, every undelivered packet that was sent before it is lost.
     pub(super) fn end_silence(&mut self) -> bool {
         let Some(&first_probe) = self.silence.probes.first() else { return false };
         let newest = self.recovery.rack.sent;
