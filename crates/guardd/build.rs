@@ -1,5 +1,5 @@
-//! Compiles `bpf/guard/` for the kernel, as the daemon must not need a compiler at run time, and writes for each object a
-//! skeleton: its maps, programs, variables and records as Rust types, read from the object.
+//! Compiles `bpf/guard/` for the kernel at build time, so that the daemon needs no compiler at run time. For each
+//! object it also writes a skeleton: the object's maps, programs, variables and records as Rust types.
 
 use libbpf_cargo::SkeletonBuilder;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
-//! The control socket of a running guard: a question is one line, the answer is one line of JSON.
+//! The control socket of a running guard: a request is one line, the response is one line of JSON.
 //!
-//! Only root and the guard's own user get answers. Others cannot connect, as the socket's mode is 0600, and any such
-//! connection is closed before anything is read. A turn of the loop accepts and answers a bounded number without
-//! waiting, so that requests never delay decisions.
+//! Only root and the guard's user get responses. Other users cannot connect, because the socket's mode is 0600; if one
+//! does, its connection is closed before anything is read from it. A turn of the loop accepts a bounded number of
+//! connections and answers at most one request, without blocking, so that requests never delay decisions.
 
 use crate::device::Device;
 use crate::error::GuardError;
@@ -21,15 +21,15 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// Limits on the size of a request, and on connections and their time.
+/// Limits on connections: their number, their duration and the size of a request.
 const LIMITS: Limits = Limits { connections: 16, patience: Dur::from_millis(2000), request: 512 };
 /// Connections accepted per turn of the loop.
 const ACCEPTED: usize = 8;
-/// Connections that wait to be accepted.
+/// Maximum number of connections in the kernel's accept queue.
 const BACKLOG: i32 = 64;
-/// Maximum response time of a guard on a busy machine.
+/// Timeout of a request to a guard; a busy machine may delay the response.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of an answer: 4,096 flows take two million.
+/// Maximum bytes of a response; 4,096 flows need two million.
 const LONGEST_ANSWER: u64 = 64 << 20;
 const ONLY_THESE: &str = "it answers root and its own user";
 
@@ -39,15 +39,15 @@ pub struct ControlSocket {
     listener: UnixListener,
     exchanges: Exchanges<UnixStream>,
     is_waiting: bool,
-    // Last: the socket's file is removed after the socket is closed.
+    // The last field: the socket's file is removed after the socket is closed.
     _place: Place,
 }
 
 impl ControlSocket {
-    /// Becomes the guard of `device`.
+    /// Binds the control socket of the guard of `device`.
     ///
     /// # Errors
-    /// If there is one already, or the socket's directory is not safe.
+    /// If the device already has a guard, or the socket's directory is not safe.
     pub fn hold(device: &Device) -> Result<ControlSocket, GuardError> {
         ControlSocket::hold_at(&Home::default(), device)
     }
@@ -64,7 +64,7 @@ impl ControlSocket {
         Ok(ControlSocket { listener, exchanges: Exchanges::new(LIMITS), is_waiting: false, _place: place })
     }
 
-    /// Accepts some connections, and answers at most one request.
+    /// Accepts a bounded number of connections, and answers at most one request.
     pub fn answer(&mut self, now: Time, mut reply: impl FnMut(&str) -> String) {
         for _ in 0..ACCEPTED {
             let Ok((stream, _)) = self.listener.accept() else { break };
@@ -82,12 +82,12 @@ impl ControlSocket {
         });
     }
 
-    /// Whether a request waits for another turn.
+    /// Returns whether another request is ready for the next turn.
     pub(crate) fn is_waiting(&self) -> bool {
         self.is_waiting
     }
 
-    /// Descriptors to poll before the next turn.
+    /// Returns the descriptors to poll before the next turn.
     pub(crate) fn sources(&self) -> impl Iterator<Item = PollFd<'_>> {
         let listener = PollFd::new(self.listener.as_fd(), PollFlags::POLLIN);
         std::iter::once(listener).chain(self.exchanges.sources())
@@ -97,7 +97,7 @@ impl ControlSocket {
 fn listen_at(path: &Path) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    // Linux takes the file's mode from the socket: others cannot connect at any time.
+    // Linux takes the file's mode from the socket, so other users can never connect.
     fchmod(&socket, Mode::S_IRUSR | Mode::S_IWUSR)?;
     bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
     listen(&socket, Backlog::new(BACKLOG)?)?;
@@ -109,10 +109,10 @@ fn peer(stream: &UnixStream) -> io::Result<(Uid, i32)> {
     Ok((Uid::from_raw(credentials.uid()), credentials.pid()))
 }
 
-/// Asks the guard of `device`.
+/// Sends a request to the guard of `device` and returns the response.
 ///
 /// # Errors
-/// If there is none, it rejects this user, or another process answers in its place.
+/// If there is no guard, if the guard rejects this user, or if an unauthorized process answers in its place.
 pub fn ask(device: &Device, question: &str) -> Result<String, GuardError> {
     ask_at(&Home::default(), device, question)
 }
@@ -144,7 +144,7 @@ fn ask_at(home: &Home, device: &Device, question: &str) -> Result<String, GuardE
     if answer.is_empty() {
         return Err(silent());
     }
-    // A guard does not wait: a client that reads too slowly gets a part.
+    // A guard does not wait: a client that reads too slowly gets a truncated response.
     let whole = answer.strip_suffix('\n').map(str::to_owned);
     whole.ok_or_else(|| {
         GuardError::refused(
@@ -154,7 +154,7 @@ fn ask_at(home: &Home, device: &Device, question: &str) -> Result<String, GuardE
     })
 }
 
-/// Root, this user, or the user for whom root has created the socket's directory.
+/// Accepts a server that runs as root, as this user, or as the user for whom root created the socket's directory.
 fn verify_server(device: &Device, server: Uid, owner: Uid) -> Result<(), GuardError> {
     if server.is_root() || server == geteuid() || server == owner {
         return Ok(());
@@ -168,7 +168,7 @@ fn verify_server(device: &Device, server: Uid, owner: Uid) -> Result<(), GuardEr
 fn exchange(mut stream: UnixStream, question: &str) -> io::Result<String> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    // One line for any question.
+    // A request is one line: line ends in `question` become spaces.
     stream.write_all(format!("{}\n", question.replace(['\n', '\r'], " ")).as_bytes())?;
     let mut answer = String::new();
     (&stream).take(LONGEST_ANSWER).read_to_string(&mut answer)?;
@@ -194,7 +194,7 @@ mod tests {
         Device { name: "test0".to_owned(), index: 7, link_header: 0 }
     }
 
-    /// DnsTap until `asking` has ended.
+    /// Answers requests until the thread `asking` has ended.
     fn answer_until<T>(control: &mut ControlSocket, asking: thread::JoinHandle<T>) -> T {
         while !asking.is_finished() {
             control.answer(Time::ZERO, |question| format!("asked: {question}"));
@@ -230,7 +230,7 @@ mod tests {
         let home = Home::at(directory.path());
         let mut control = ControlSocket::hold_at(&home, &device()).unwrap();
         let (path, _) = home.find(&device()).unwrap().unwrap();
-        // As many connections as the kernel queues, each with a request.
+        // Open as many connections as the kernel queues, each with a request.
         let mut flood = Vec::new();
         for _ in 0..BACKLOG {
             let mut stream = UnixStream::connect(&path).unwrap();
@@ -250,7 +250,7 @@ mod tests {
         }
         assert!(turns >= BACKLOG as usize / ACCEPTED, "{turns} turns");
         drop(flood);
-        // A silent connection is closed when its time is over, by the clock of the loop.
+        // A silent connection is closed after its time limit, measured by the loop's clock.
         let silent = UnixStream::connect(&path).unwrap();
         control.answer(Time::ZERO, |_| String::new());
         control.answer(Time::ZERO + LIMITS.patience, |_| unreachable!());

@@ -1,4 +1,5 @@
-//! The loop: packets as they come, decisions every 100 ms, tables and files every second.
+//! The guard's main loop: it processes packets as they arrive, decides every 100 ms, and maintains tables and files
+//! every second.
 
 use crate::control::ControlSocket;
 use crate::device::Device;
@@ -27,22 +28,22 @@ use std::time::Duration;
 
 /// Interval of maintenance and checks of the device.
 const TIDY_EVERY: Dur = Dur::from_millis(1000);
-/// Interval of writing the file for Prometheus, which reads it about every 15 s.
+/// Interval between writes of the metrics file; Prometheus reads it about every 15 s.
 const METRICS_EVERY: Dur = Dur::from_millis(5000);
 
-/// End of a guard.
+/// How a guard ended.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// Whether it was ended by Ctrl-C rather than by its manager.
+    /// Whether Ctrl-C ended it, rather than its service manager.
     pub is_interrupted: bool,
-    /// The last status.
+    /// The status at the end.
     pub status: Status,
 }
 
-/// Runs the guard until a signal comes.
+/// Runs the guard until a signal ends it.
 ///
 /// # Errors
-/// If it cannot start; or if the device goes away.
+/// If the guard cannot start, or if the device disappears.
 pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     privileges::check()?;
     let signals = Signals::block()?;
@@ -154,7 +155,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     }
 }
 
-/// A periodic action. A period missed completely is skipped, not caught up.
+/// A periodic action. A period that is missed completely is skipped and not made up for.
 #[derive(Debug)]
 struct Rhythm {
     every: Dur,
@@ -167,7 +168,7 @@ impl Rhythm {
         Rhythm { every, at, counts: Decisions::default() }
     }
 
-    /// Whether it is due; if so, schedules the next one.
+    /// Returns whether the action is due; if so, schedules the next one.
     fn is_due(&mut self, now: Time) -> bool {
         if now < self.at {
             return false;
@@ -180,7 +181,8 @@ impl Rhythm {
     }
 }
 
-/// Sleeps until something is to be done: the time `until`, the end of a sender's wait, a signal, a question, a ring.
+/// Sleeps until the loop has work: at the time `until`, at the end of a sender's wait, or when a signal, a request or
+/// packets arrive.
 fn wait(until: Time, guard: &mut Guard, control: &ControlSocket, signals: &Signals) -> Result<(), GuardError> {
     let until = guard.renews_at().map_or(until, |renews| renews.min(until));
     let left = if control.is_waiting() { Dur::ZERO } else { until.since(machine::now()) };
@@ -235,13 +237,13 @@ fn end(outcome: &Outcome, dry_run: bool) -> Value {
     })
 }
 
-/// Results of a dry run, flow by flow.
+/// Number of flows that a dry run would have held.
 #[derive(Debug, Default)]
 struct Rehearsal {
     held: usize,
 }
 
-/// Maximum lines at once, so that many short flows do not flood a terminal.
+/// Maximum lines printed at once, so that many short flows do not flood a terminal.
 const MAX_LINES: usize = 20;
 
 impl Rehearsal {
@@ -270,15 +272,15 @@ impl Rehearsal {
     }
 }
 
-/// Prints a line.
+/// Prints a line to stderr.
 fn say(settings: &Settings, text: &str) {
-    // An error is ignored: the reader may be gone.
+    // A write error is ignored: the reader may be gone.
     let line = format!("guard of {}: {text}", settings.interface);
     let _ = writeln!(std::io::stderr(), "{}", terminal::escape(&line, &[]));
 }
 
-/// A best-effort output file. Failing to open it at start-up is an error; a later failure, such as a full disk, is
-/// reported once per outage.
+/// Error handling of a best-effort output file. A failure before the first success is an error; a later failure, such
+/// as a full disk, is reported once per outage.
 #[derive(Default)]
 struct BestEffortFile {
     has_worked: bool,
@@ -286,7 +288,7 @@ struct BestEffortFile {
 }
 
 impl BestEffortFile {
-    /// A file that is already open.
+    /// The state after a successful write.
     fn proven() -> BestEffortFile {
         BestEffortFile { has_worked: true, is_logged: false }
     }
@@ -306,7 +308,7 @@ impl BestEffortFile {
     }
 }
 
-/// The table on a terminal, each in the place of the one before.
+/// The status table on a terminal; each table overwrites the previous one.
 struct Screen {
     is_on: bool,
 }
@@ -318,7 +320,7 @@ impl Screen {
 
     fn show(&mut self, guard: &Guard) {
         if self.is_on {
-            /// Cursor to the top left corner, and clear.
+            /// Moves the cursor to the top left corner and clears the screen.
             const CLEAR: &str = "\x1b[H\x1b[J";
             let Ok(status) = terminal::escape_all(&guard.status()) else { return };
             let _ = write!(std::io::stderr(), "{CLEAR}{}", live::table(&status));

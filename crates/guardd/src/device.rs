@@ -1,4 +1,4 @@
-//! A network device, as needed by the programs.
+//! A network device.
 
 use crate::error::GuardError;
 use fairweir_units::During;
@@ -7,20 +7,20 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// `ARPHRD_ETHER` and `ARPHRD_LOOPBACK`: 14 bytes before the IP header.
+/// `ARPHRD_ETHER` and `ARPHRD_LOOPBACK`: devices with 14 bytes of link header before the IP header.
 const WITH_ETHERNET: [u16; 2] = [1, 772];
-/// `ARPHRD_PPP`, `_TUNNEL`, `_TUNNEL6`, `_SIT`, `_RAWIP`, `_NONE`: no link header.
+/// `ARPHRD_PPP`, `_TUNNEL`, `_TUNNEL6`, `_SIT`, `_RAWIP`, `_NONE`: devices without a link header.
 const WITHOUT_HEADER: [u16; 6] = [512, 768, 769, 776, 519, 65534];
 const ETHERNET_HEADER: u32 = 14;
 
-/// A device of the network namespace that the process is in.
+/// A device of the process's network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Name shown by `ip link`.
     pub name: String,
     /// The kernel's index of the device; a later device of the same name has a different index.
     pub index: u32,
-    /// Bytes of the link header.
+    /// Length of the link header, bytes.
     pub(crate) link_header: u32,
 }
 
@@ -28,7 +28,7 @@ impl Device {
     /// Finds the device `name`.
     ///
     /// # Errors
-    /// If it does not exist, or its link layer is not supported.
+    /// If the device does not exist, or its link layer is not supported.
     pub fn find(name: &str) -> Result<Device, GuardError> {
         let index = if_nametoindex(name).map_err(|_| {
             let there: Vec<String> = if_nameindex()
@@ -36,14 +36,14 @@ impl Device {
                 .unwrap_or_default();
             GuardError::refused(format!("no such interface: `{name}`"), format!("there are {}", there.join(", ")))
         })?;
-        // A device may have alternative names (`ip link property add`), but must have one guard.
+        // A device may have alternative names (`ip link property add`), but at most one guard.
         let name = if_indextoname(index).during(|| format!("look for the name of `{name}`"))?;
         let name = name.to_string_lossy().into_owned();
         let kind = kind_of(&name)?;
         Ok(Device { index, link_header: header_of(&name, kind)?, name })
     }
 
-    /// All supported devices.
+    /// Returns all supported devices.
     ///
     /// # Errors
     /// If the system call fails.
@@ -52,19 +52,19 @@ impl Device {
         Ok(all.iter().filter_map(|entry| Device::find(entry.name().to_str().ok()?).ok()).collect())
     }
 
-    /// Whether it still exists.
+    /// Returns whether the device still exists.
     pub fn is_there(&self) -> bool {
         if_nametoindex(self.name.as_str()).is_ok_and(|index| index == self.index)
     }
 }
 
-/// `ARPHRD_...`; not from /sys, which may show another namespace's devices.
+/// Returns the device's `ARPHRD_...` type. It is not read from /sys, which may show the devices of another namespace.
 fn kind_of(name: &str) -> Result<u16, GuardError> {
     let what = || format!("ask for the kind of `{name}`");
     let socket = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).during(what)?;
     // SAFETY: all zeroes are a valid request.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays zero; no device has a longer name.
+    // The last byte stays zero, because device names are shorter than IFNAMSIZ.
     for (place, byte) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
         *place = byte as libc::c_char;
     }
@@ -72,7 +72,7 @@ fn kind_of(name: &str) -> Result<u16, GuardError> {
     if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) } < 0 {
         return Ok(Err(io::Error::last_os_error()).during(what)?);
     }
-    // SAFETY: this is the part of the union that the call has written.
+    // SAFETY: the call has written this member of the union.
     Ok(unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })
 }
 

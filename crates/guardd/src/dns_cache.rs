@@ -1,4 +1,5 @@
-//! Names of addresses, from requested DNS answers: the latest name counts, until its answer expires.
+//! Names of addresses, learned from DNS answers that were requested. The latest name of an address is used until its
+//! answer expires.
 
 use fairweir_units::{Dur, Time};
 use simple_dns::rdata::RData;
@@ -7,14 +8,15 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// Maximum addresses; the oldest answers are replaced.
+/// Maximum number of addresses; beyond it, new answers replace the oldest.
 const MOST: usize = 4096;
-/// Minimum lifetime: programs use addresses for longer than the few seconds of some answers.
+/// Minimum lifetime of an entry: programs use addresses for longer than the few seconds for which some answers are
+/// valid.
 const MIN_KEPT: Dur = Dur::from_secs(60);
 const LONGEST_KEPT: Dur = Dur::from_secs(24 * 3600);
-/// Minimum bytes of a record: name, type, class, lifetime and length.
+/// Minimum bytes of a resource record: name, type, class, TTL and length.
 const MIN_RECORD: usize = 11;
-/// Maximum length of a name in a message; some characters are escaped.
+/// Maximum length of a name in a message; some of its characters are escaped.
 const LONGEST_NAME: usize = 255;
 
 /// The learned names.
@@ -29,7 +31,7 @@ struct Entry {
 }
 
 impl DnsCache {
-    /// Processes a message; messages without addresses change nothing.
+    /// Stores the addresses in a message; a message without addresses changes nothing.
     pub(crate) fn learn(&mut self, message: &[u8], now: Time) {
         let Some(Answered { name, addresses }) = answered(message) else { return };
         for (address, kept) in addresses {
@@ -41,7 +43,7 @@ impl DnsCache {
         }
     }
 
-    /// The name of `address`, if it is still valid.
+    /// Returns the name of `address`, if its answer is still valid.
     pub(crate) fn name(&self, address: IpAddr, now: Time) -> Option<Arc<str>> {
         self.0.get(&address).filter(|entry| now <= entry.until).map(|entry| entry.name.clone())
     }
@@ -56,18 +58,18 @@ impl DnsCache {
     }
 }
 
-/// Content of an answer.
+/// Content of a DNS answer.
 #[derive(Debug, PartialEq, Eq)]
 struct Answered {
     /// The name in the query, in lower case.
     name: Arc<str>,
-    /// Its addresses and those of its aliases, with their lifetimes.
+    /// The addresses of this name and of its aliases, each with its lifetime.
     addresses: Vec<(IpAddr, Dur)>,
 }
 
 fn answered(message: &[u8]) -> Option<Answered> {
     let counts = [header_buffer::answers, header_buffer::name_servers, header_buffer::additional_records];
-    // The parser allocates as many records as the header claims.
+    // Check the header first: the parser allocates as many records as the header claims.
     let said: usize = counts.iter().map(|count| count(message).map_or(usize::MAX / 4, usize::from)).sum();
     if said > message.len() / MIN_RECORD || header_buffer::questions(message).ok()? != 1 {
         return None;
@@ -91,7 +93,7 @@ fn answered(message: &[u8]) -> Option<Answered> {
     Some(Answered { name: name.into(), addresses: addresses.collect() })
 }
 
-/// Names of hosts consist of letters, digits and hyphens (RFC 1123 §2.1); other names of services also of underscores.
+/// Host names consist of letters, digits and hyphens (RFC 1123 §2.1); names of services may also contain underscores.
 fn is_of_a_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
@@ -169,7 +171,8 @@ mod tests {
             message[at] = value;
             message
         };
-        // A query; no such name; no question; 65,000 answers.
+        // Invalid: a query; an answer "no such name"; a message without a question; a header that claims 65,000
+        // answers.
         for bad in [with(2, 0x01), with(3, 0x83), with(5, 0), with(6, 0xfd)] {
             assert_eq!(answered(&bad), None);
         }

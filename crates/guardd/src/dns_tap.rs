@@ -1,4 +1,4 @@
-//! DNS answers that pass a device, from `bpf/guard/dns.bpf.c`.
+//! DNS answers that pass a device, captured by `bpf/guard/dns.bpf.c`.
 
 use crate::device::Device;
 use crate::error::{GuardError, bpf};
@@ -15,7 +15,7 @@ use std::mem::offset_of;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 
-/// Captures answers at a device until it is dropped.
+/// Captures DNS answers at a device until the value is dropped.
 pub struct DnsTap {
     hooks: [Hook; 2],
     ring: RingBuffer<'static>,
@@ -33,7 +33,7 @@ impl DnsTap {
     /// Loads the programs and attaches them to `device`.
     ///
     /// # Errors
-    /// If the kernel rejects it, or supports filters only: there is room for one of ours.
+    /// If the kernel rejects the programs, or has no links for devices: filters have room for only one of our programs.
     pub fn open(device: &Device, attachment: Attachment) -> Result<DnsTap, GuardError> {
         let what = || "load the programs for --dns".to_owned();
         let set = |open: &mut OpenDnsSkel<'static>| {
@@ -56,7 +56,7 @@ impl DnsTap {
         Ok(DnsTap { hooks, ring, arrived, _skeleton: skeleton })
     }
 
-    /// The messages that have passed since the last call.
+    /// Returns the messages captured since the last call.
     ///
     /// # Errors
     /// If the ring cannot be read.
@@ -70,7 +70,7 @@ fn needs_links() -> GuardError {
     GuardError::refused("--dns needs links to a device, which Linux has since 6.6", "--hosts FILE names senders too")
 }
 
-/// `struct guard_answer` without the bytes after its length.
+/// Returns the message in a `struct guard_answer`, without the padding after it.
 fn message(bytes: &[u8]) -> Option<&[u8]> {
     const LENGTH: usize = offset_of!(guard_answer, payload);
     let (length, payload) = bytes.split_first_chunk::<LENGTH>()?;

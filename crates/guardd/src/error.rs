@@ -1,4 +1,4 @@
-//! Errors between a command and a running guard.
+//! Errors of the daemon and of requests to a running guard.
 
 use fairweir_units::{Hint, SystemError};
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ impl Hint for GuardError {
     }
 }
 
-/// libbpf's error with the system's error number.
+/// Converts libbpf's error to an I/O error with the system's error kind.
 pub(crate) fn bpf(error: libbpf_rs::Error) -> io::Error {
     io::Error::new(io::Error::from(error.kind_of_system()).kind(), format!("{error:#}"))
 }

@@ -1,5 +1,5 @@
-//! Requests and their responses over several connections at once, without blocking: each turn does a bounded amount of
-//! work, for any behavior of the peers. The control socket and the metrics endpoint both use it.
+//! Requests and responses over several connections at once, without blocking. Each turn does a bounded amount of work,
+//! whatever the peers do. The control socket and the metrics endpoint both use this module.
 
 use fairweir_units::{Dur, Time};
 use nix::poll::{PollFd, PollFlags};
@@ -9,14 +9,14 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-/// Bytes read or written per connection and turn.
+/// Bytes read or written per connection and turn, at most.
 const CHUNK: usize = 64 << 10;
 /// Bytes read and discarded after a request, so that the peer receives the response instead of a reset (RFC 9112 §9.6).
 const MAX_DISCARDED: usize = 4 << 20;
 
 /// A connection that can be polled.
 pub(crate) trait Stream: Read + Write + AsFd {
-    /// Makes reads and writes return at once.
+    /// Makes reads and writes non-blocking.
     fn set_nonblocking(&self) -> io::Result<()>;
     /// Signals the end of the data to the peer.
     fn finish(&self) -> io::Result<()>;
@@ -40,18 +40,18 @@ impl Stream for TcpStream {
     }
 }
 
-/// Limits of exchanges.
+/// Limits on the exchanges of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Connections at once; the oldest is closed for a new one.
+    /// Maximum number of open connections; beyond it, a new connection closes the oldest.
     pub(crate) connections: usize,
-    /// From the accepted connection to the last byte of the response.
+    /// Maximum time between accepting a connection and sending the last byte of its response.
     pub(crate) patience: Dur,
-    /// Bytes of a request.
+    /// Maximum bytes of a request.
     pub(crate) request: usize,
 }
 
-/// Open connections, the oldest first.
+/// Open connections, ordered from the oldest to the newest.
 #[derive(Debug)]
 pub(crate) struct Exchanges<S> {
     limits: Limits,
@@ -79,11 +79,11 @@ enum Step {
     Over,
 }
 
-/// Condition under which a connection can continue.
+/// Event that lets a connection continue.
 #[derive(PartialEq, Eq)]
 enum OnlyIf {
     Ready,
-    /// A request waits for its response, independent of the peer.
+    /// A request is complete and needs a response; no event at the peer is required.
     Now,
 }
 
@@ -104,9 +104,9 @@ impl<S: Stream> Exchanges<S> {
         self.open.push_back(Exchange { stream, until, phase: Phase::Reading(Vec::new()) });
     }
 
-    /// Advances every connection, by at most one read and one write each; connections whose time is over are closed.
-    /// `respond` gets the bytes of a request so far and whether more may follow; `None`: it is incomplete. At most one
-    /// request gets its response per turn. Returns whether another request waits.
+    /// Advances every connection by at most one read and one write, and closes connections whose time limit has passed.
+    /// `respond` gets the bytes of a request so far and whether the peer will send no more; it returns `None` while the
+    /// request is incomplete. At most one request gets its response per turn. Returns whether another request is ready.
     pub(crate) fn advance(&mut self, now: Time, mut respond: impl FnMut(&[u8], bool) -> Option<Vec<u8>>) -> bool {
         let (limit, mut has_responded, mut is_waiting) = (self.limits.request, false, false);
         let mut respond_once = |request: &[u8], is_whole: bool| {
@@ -126,14 +126,14 @@ impl<S: Stream> Exchanges<S> {
                     is_waiting |= when == OnlyIf::Now;
                     true
                 }
-                // A peer that fails or leaves gets no response.
+                // A peer that fails or disconnects gets no response.
                 Ok(Step::Over) | Err(_) => false,
             }
         });
         is_waiting
     }
 
-    /// Descriptors to poll before the next turn.
+    /// Returns the descriptors to poll before the next turn.
     pub(crate) fn sources(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.open.iter().map(|exchange| {
             let events = match exchange.phase {
@@ -144,7 +144,7 @@ impl<S: Stream> Exchanges<S> {
         })
     }
 
-    /// Time of the next connection's timeout.
+    /// Returns the earliest deadline of a connection.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.open.front().map(|exchange| exchange.until)
     }
@@ -189,7 +189,7 @@ impl<S: Stream> Exchange<S> {
     }
 }
 
-/// Reads the available data once; returns whether the peer has finished.
+/// Reads the available data once, and returns whether the peer has sent all its data.
 fn read_up_to(stream: &mut impl Read, request: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
     let before = request.len();
     if before >= limit {
@@ -201,7 +201,7 @@ fn read_up_to(stream: &mut impl Read, request: &mut Vec<u8>, limit: usize) -> io
     Ok(read? == Some(0))
 }
 
-/// `None` if nothing can be read or written at present.
+/// Returns `None` if nothing can be read or written at present.
 fn would_block_is_zero(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
     match outcome {
         Ok(bytes) => Ok(Some(bytes)),
@@ -220,7 +220,7 @@ mod tests {
         Time::ZERO + Dur::from_millis(ms)
     }
 
-    /// Requests end with a line, or are too long.
+    /// A request is complete at the end of its line, or if it is too long.
     fn respond(request: &[u8], is_whole: bool) -> Option<Vec<u8>> {
         match request {
             [.., b'\n'] => Some([b"got ", request].concat()),
@@ -237,7 +237,7 @@ mod tests {
 
     fn received(mut stream: &UnixStream) -> String {
         let mut text = String::new();
-        // Data that has arrived, up to the end or until reading would block.
+        // Read the data that have arrived, up to the end or until reading would block.
         let _ = stream.read_to_string(&mut text);
         text
     }
@@ -295,7 +295,7 @@ mod tests {
     fn a_client_that_sends_too_much_reads_the_reason_and_is_not_reset() {
         let mut exchanges = Exchanges::new(LIMITS);
         let mut peer = connected(&mut exchanges, at(0));
-        // Sends without reading, as far as the socket accepts it.
+        // The peer sends without reading, until its socket accepts no more data.
         while peer.write(&[b'a'; 4096]).is_ok() {}
         for turn in 0..20 {
             exchanges.advance(at(turn), respond);

@@ -1,4 +1,5 @@
-//! Reading files that may be anything: SIGHUP reads them in the loop, which must never wait for a pipe or read a device.
+//! Reading of configuration files whose type is unknown. After SIGHUP the loop reads them, and it must never block on a
+//! pipe or read a device.
 
 use crate::error::GuardError;
 use fairweir_units::During;
@@ -7,19 +8,19 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Maximum size of policies and of names.
+/// Maximum size of a policy file or a file of names.
 pub(crate) const MAX_TEXT_MIB: u64 = 64;
-/// Of a forest: 3 million nodes take some 200.
+/// Maximum size of a forest; 3 million nodes need about 200 MiB.
 pub(crate) const MAX_MODEL_MIB: u64 = 512;
 
 /// Returns the text of the regular file at `path`, called `what` in errors.
 ///
 /// # Errors
-/// If it cannot be read, is a pipe, device, socket or directory, is larger than `limit_mib`, or is not UTF-8.
+/// If the file cannot be read, is a pipe, device, socket or directory, is larger than `limit_mib`, or is not UTF-8.
 pub(crate) fn read(path: &Path, what: &str, limit_mib: u64) -> Result<String, GuardError> {
     let name = || format!("{}{what}", path.display());
     let opened = || -> io::Result<_> {
-        // Without O_NONBLOCK, opening a pipe waits for a writer.
+        // Without O_NONBLOCK, opening a pipe blocks until a writer opens it.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
         let metadata = file.metadata()?;
         Ok((file, metadata))
@@ -30,7 +31,7 @@ pub(crate) fn read(path: &Path, what: &str, limit_mib: u64) -> Result<String, Gu
     }
     let limit = limit_mib << 20;
     let mut text = String::new();
-    // It may grow while it is read.
+    // The file may grow while it is read.
     let read = file.take(limit + 1).read_to_string(&mut text).during(|| format!("read {}", name()))?;
     if read as u64 > limit {
         return Err(GuardError::refused(format!("{} has more than {limit_mib} MiB", name()), "is it the right file?"));

@@ -1,4 +1,4 @@
-//! Packets to measurements to decisions to windows: all of the daemon but its loop.
+//! The daemon without its loop: it measures packets, decides about flows, and sets windows.
 
 use crate::error::GuardError;
 use crate::history::{Course, Outcome};
@@ -15,7 +15,7 @@ use fairweir_units::{Dur, Time, mbps};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
-/// Minimum time over which rates are computed.
+/// Minimum time over which a rate is computed.
 const RATE_SPAN: Dur = Dur::from_millis(1000);
 
 /// The guard of one device.
@@ -36,16 +36,17 @@ pub struct Guard {
     waits: Waits,
 }
 
-/// State of a flow in the kernel.
+/// A flow's target as stored in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
-    /// A new connection between the same ends has a new scale; the kernel has dropped the old one.
+    /// The flow's connection: a new connection between the same endpoints has a new window scale, and the kernel has
+    /// dropped the previous connection's state.
     id: FlowId,
     target: WindowTarget,
     wscale: Option<u8>,
 }
 
-/// State of a flow for display.
+/// A flow's data for the status.
 #[derive(Debug, Default)]
 struct Notes {
     flow: Option<FlowKey>,
@@ -55,21 +56,20 @@ struct Notes {
     course: Course,
 }
 
-/// A flow's decision that differs in kind from the one before.
+/// A decision about a flow that differs in kind from the previous decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     /// The flow.
     pub flow: FlowKey,
-    /// The new one.
+    /// The new decision.
     pub decision: Decision,
 }
 
 impl Guard {
-    /// Creates a guard with the packets of `tap` and `rules`; `known` has information about flows besides their
-    /// packets.
+    /// Creates a guard that processes the packets of `tap` by `rules`; `known` provides names and processes of flows.
     ///
     /// # Errors
-    /// If the rules do not belong together.
+    /// If the rules are inconsistent.
     pub fn new(
         tap: Tap,
         known: FlowMetadata,
@@ -97,22 +97,22 @@ impl Guard {
         })
     }
 
-    /// Applies new rules; flows keep their measurements, and their windows until the next decision.
+    /// Applies new rules. Flows keep their measurements, and keep their windows until the next decision.
     ///
     /// # Errors
-    /// If they are inconsistent (then nothing changes), or if the kernel's maps cannot be written.
+    /// If the rules are inconsistent (then nothing changes), or if the kernel's maps cannot be written.
     pub fn reload(&mut self, rules: Rules) -> Result<(), GuardError> {
         self.policies = rules.policies()?;
         self.group = rules.config.group();
         self.known.rename(rules.names);
         self.table.replan(self.policies.plan());
-        // The new rules may cover other flows; resting ones are judged when data moves again.
+        // The new rules may cover other flows. Flows that are resting (idle or over) are judged when data arrive again.
         let measured: HashSet<FlowKey> = self.table.iter().map(|(_, flow)| *flow.key()).collect();
         let resting: Vec<FlowKey> = self.held.keys().filter(|flow| !measured.contains(*flow)).copied().collect();
         resting.into_iter().try_for_each(|flow| self.apply(flow, None))
     }
 
-    /// The source of packets.
+    /// Returns the source of packets.
     pub fn tap(&self) -> &Tap {
         &self.tap
     }
@@ -129,7 +129,7 @@ impl Guard {
         })
     }
 
-    /// Sends the last ACK again to senders that have waited long enough for a larger window.
+    /// Sends the last ACK again to senders for which a larger window is due.
     ///
     /// # Errors
     /// If the kernel's maps cannot be read.
@@ -140,13 +140,13 @@ impl Guard {
         self.waits.due(machine::now()).iter().try_for_each(|flow| programs.renew(flow))
     }
 
-    /// Time of the next renewal.
+    /// Returns the time of the next renewal of an ACK.
     pub fn renews_at(&mut self) -> Option<Time> {
         self.waits.first()
     }
 
-    /// Decides about every flow and updates the kernel; returns changes in kind: flows that are now held or released,
-    /// or for another reason.
+    /// Decides about every flow and updates the kernel. Returns the decisions that differ in kind from the previous
+    /// ones: a flow is now held or released, or for another reason.
     ///
     /// # Errors
     /// If the kernel's maps cannot be written.
@@ -165,7 +165,8 @@ impl Guard {
             notes.course.note(&decision, flow.monitor());
             let is_turn = notes.history.remember(now, &decision);
             let wanted = decision.window.map(|target| Held { id, target, wscale });
-            // A flow too young to judge keeps the window of its last connection, or from before it rested.
+            // A flow that is too young to judge keeps its window: that of the previous connection, or that from before
+            // its rest.
             if wanted.is_some() || decision.why != Why::TooYoung {
                 self.apply(key, wanted)?;
             }
@@ -173,7 +174,7 @@ impl Guard {
                 turns.push(Turn { flow: key, decision });
             }
         }
-        // Flows that rest stay held: only the host ends a connection.
+        // Resting flows stay held: only the host ends a connection.
         let gone: Vec<FlowKey> = self.held.keys().filter(|flow| !self.table.remembers(flow)).copied().collect();
         gone.into_iter().try_for_each(|flow| self.apply(flow, None))?;
         let over = self.notes.extract_if(|id, _| !seen.contains(id));
@@ -182,18 +183,18 @@ impl Guard {
         Ok(turns)
     }
 
-    /// Returns the outcomes of held flows that have ended since the last call.
+    /// Returns the outcomes of the held flows that have ended since the last call.
     pub fn take_over(&mut self) -> Vec<Outcome> {
         std::mem::take(&mut self.over)
     }
 
-    /// Returns the outcomes of the flows that are still measured, and their number.
+    /// Returns the outcomes of the measured flows that were held, and the number of all measured flows.
     pub fn present(&self) -> (Vec<Outcome>, usize) {
         let outcomes = self.notes.values().filter_map(|notes| notes.course.outcome(notes.flow?));
         (outcomes.collect(), self.notes.len())
     }
 
-    /// Restores every flow's own window.
+    /// Releases every flow, so that the host's window applies again.
     ///
     /// # Errors
     /// If the kernel's maps cannot be written.
@@ -222,7 +223,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Maintenance, about once per second: removes ended flows, computes rates.
+    /// Removes ended flows and computes rates; to be called about once per second.
     pub fn tidy(&mut self) {
         let now = machine::now();
         self.table.expire(now);
@@ -239,7 +240,7 @@ impl Guard {
         }
     }
 
-    /// Everything that is known, for people and programs.
+    /// Returns the guard's state, for display and for programs.
     pub fn status(&self) -> Status {
         let mut services: BTreeMap<String, ServiceStatus> = BTreeMap::new();
         for (id, flow) in self.table.iter() {
@@ -283,7 +284,7 @@ impl Guard {
         }
     }
 
-    /// Reasons for the treatment of flows whose `REMOTE > LOCAL` contains `part`.
+    /// Returns the reasons for the treatment of each flow whose `REMOTE > LOCAL` contains `part`.
     pub fn explain(&self, part: &str) -> Vec<Explanation> {
         let now = self.table.now();
         let explain = |(id, flow): (FlowId, &Flow)| {

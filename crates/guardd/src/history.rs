@@ -1,4 +1,4 @@
-//! Decisions about a flow over its lifetime, and its data: the effect of a dry run.
+//! The decisions about a flow and its measured rate over its lifetime. A dry run reports its effect with them.
 
 use crate::status::flow_name;
 use fairweir_guard::policy::Decision;
@@ -6,25 +6,25 @@ use fairweir_guard::{FlowKey, Monitor};
 use fairweir_units::{Dur, mbps};
 use std::fmt;
 
-/// A flow's history.
+/// A flow's decisions and measurements.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
-    /// The latest decision that holds it.
+    /// The latest decision to hold the flow.
     held: Option<Decision>,
     payload: u64,
     age: Dur,
 }
 
-/// A flow that policies would have held, or did hold.
+/// A flow that was held, or that a dry run would have held.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The flow.
     pub flow: FlowKey,
-    /// The latest decision that held it.
+    /// The latest decision to hold the flow.
     pub decision: Decision,
-    /// Payload over its age, Mbit/s.
+    /// Payload divided by age, Mbps.
     pub measured_mbps: f64,
-    /// From its first data to its latest.
+    /// Time between its first and its latest data.
     pub age: Dur,
 }
 
@@ -37,7 +37,7 @@ impl Course {
         (self.payload, self.age) = (monitor.payload(), monitor.age());
     }
 
-    /// `None` if it was never limited.
+    /// Returns the outcome, or `None` if no decision held the flow.
     pub(crate) fn outcome(&self, flow: FlowKey) -> Option<Outcome> {
         let measured_mbps = mbps(self.payload, self.age);
         Some(Outcome { flow, decision: self.held.clone()?, measured_mbps, age: self.age })

@@ -1,7 +1,8 @@
-//! Programs at a device, as tcx links where the kernel has them (since 6.6), else as clsact filters.
+//! Attachment of programs to a device: as tcx links if the kernel supports them (since 6.6), otherwise as clsact
+//! filters.
 //!
-//! A link ends with its descriptor, so nothing outlives the process. A filter stays after `kill -9`; the next guard at
-//! the device, or [`sweep`], removes it.
+//! The kernel removes a link when its descriptor is closed, so a link never outlives the process. A filter remains
+//! after `kill -9`; the next guard at the device, or [`sweep`], removes it.
 
 use crate::error::{GuardError, bpf};
 use fairweir_kernel::libbpf;
@@ -12,7 +13,7 @@ use libbpf_rs::{ErrorKind, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookB
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Ours among a device's filters: `tc filter show dev IF ingress` shows them.
+/// Identifies this guard's filters at a device: `tc filter show dev IF ingress` shows the handle.
 const HANDLE: u32 = 0xfa12;
 const PRIORITY: u32 = 0xfa12;
 
@@ -30,19 +31,19 @@ fn attach_point(direction: Direction) -> TcAttachPoint {
     }
 }
 
-/// A program at a device until the value is dropped.
+/// A program that is attached to a device until the value is dropped.
 #[derive(Debug)]
 pub(crate) enum Hook {
     Link { _link: OwnedFd },
     Filter(TcHook),
 }
 
-/// How programs are attached in the kernel.
+/// How programs are attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attachment {
-    /// Links if supported, else filters.
+    /// As links if the kernel supports them, otherwise as filters.
     Best,
-    /// Filters, as on Linux before 6.6.
+    /// As filters, the only way before Linux 6.6.
     Filter,
 }
 
@@ -62,13 +63,13 @@ impl Hook {
         Ok(filter(program, device, direction).map_err(bpf).during(|| format!("attach a filter to {direction:?}"))?)
     }
 
-    /// Attaches `program` by a link; `None` if the kernel does not support them for devices.
+    /// Attaches `program` by a link; returns `None` if the kernel does not support links for devices.
     pub(crate) fn link(program: BorrowedFd<'_>, device: u32, direction: Direction) -> Result<Option<Hook>, GuardError> {
         // SAFETY: all arguments are numbers, and no options are given.
         let fd =
             unsafe { bpf_link_create(program.as_raw_fd(), device as i32, attach_type(direction), std::ptr::null()) };
         if fd >= 0 {
-            // SAFETY: the kernel has just made it for us.
+            // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
             return Ok(Some(Hook::Link { _link: unsafe { OwnedFd::from_raw_fd(fd) } }));
         }
         let error = io::Error::from_raw_os_error(-fd);
@@ -79,7 +80,7 @@ impl Hook {
         }
     }
 
-    /// Whether it ends with the process, however that ends.
+    /// Returns whether the attachment ends with the process, even if the process is killed.
     pub(crate) fn is_link(&self) -> bool {
         matches!(self, Hook::Link { .. })
     }
@@ -88,7 +89,7 @@ impl Hook {
 impl Drop for Hook {
     fn drop(&mut self) {
         if let Hook::Filter(hook) = self {
-            // The device may be gone, and its filters with it.
+            // An error is ignored: the device may be gone, and its filters with it.
             let _ = hook.detach();
         }
     }
@@ -104,15 +105,15 @@ fn at(program: BorrowedFd<'_>, device: u32, direction: Direction) -> TcHook {
     TcHookBuilder::new(program).ifindex(device as i32).handle(HANDLE).priority(PRIORITY).hook(attach_point(direction))
 }
 
-/// Removes filters that a killed guard has left at the device; returns their number.
+/// Removes the filters that a killed guard left at the device; returns their number.
 pub fn sweep(device: u32) -> usize {
-    // SAFETY: it is never used: neither query nor detach uses the program.
+    // SAFETY: the descriptor is never used: neither query nor detach uses the program.
     let nothing = unsafe { BorrowedFd::borrow_raw(0) };
     let is_swept = |&direction: &Direction| {
         let mut hook = at(nothing, device, direction);
         hook.query().is_ok() && !matches!(hook.detach(), Err(e) if e.kind() != ErrorKind::NotFound)
     };
-    // libbpf would report that there is none.
+    // Suppress libbpf's message that there is no filter.
     libbpf::listening(|| {
         [Direction::Incoming, Direction::Outgoing].iter().filter(|direction| is_swept(direction)).count()
     })

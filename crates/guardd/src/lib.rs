@@ -1,9 +1,9 @@
-//! The receiver's daemon: a [`Tap`] at a network device converts packets to summaries for [`fairweir_guard`]'s table,
-//! whose policies decide every 100 ms; their windows are written into departing ACKs.
+//! The receiver's daemon. A [`Tap`] at a network device converts packets to summaries for [`fairweir_guard`]'s table;
+//! the policies decide about its flows every 100 ms, and the resulting windows are written into departing ACKs.
 //!
-//! All resources are owned by descriptors of this process (on Linux before 6.6 except two filters, which the next guard
-//! removes), so that nothing outlives it. Needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN to start, and gives them up
-//! then.
+//! Descriptors of this process own all resources, so that nothing outlives the process. (Exception: on Linux before 6.6
+//! two filters remain after a kill; the next guard removes them.) The process needs CAP_BPF, CAP_PERFMON and
+//! CAP_NET_ADMIN to start, and drops them afterwards.
 #![warn(missing_docs)]
 
 mod control;

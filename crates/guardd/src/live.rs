@@ -1,12 +1,12 @@
-//! The status as a table of plain text.
+//! The status as a plain-text table.
 
 use crate::status::{Change, Explanation, FlowStatus, ServiceStatus, Status};
 use std::fmt::Write;
 
-/// Flows of one service that are shown.
+/// Maximum number of flows shown per service.
 const SHOWN_FLOWS: usize = 12;
 
-/// One line for each service, and below it one for each flow.
+/// Formats one line for each service, followed by one line for each of its flows.
 pub fn table(status: &Status) -> String {
     let mut out = String::new();
     let mode = if status.dry_run { ", dry run: windows are not modified" } else { "" };
@@ -39,7 +39,7 @@ pub fn table(status: &Status) -> String {
     out
 }
 
-/// A flow, and the history of its window.
+/// Formats a flow and the history of its window.
 pub fn explanation(of: &Explanation) -> String {
     let flow = &of.flow;
     let mut out = format!("{} > {}, service {}\n", flow.remote, flow.local, of.service);
@@ -91,7 +91,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-/// Services by their rate, and their flows by theirs.
+/// Sorts services by rate, and the flows of each service by rate, in descending order.
 pub(crate) fn busiest_first(services: &mut [ServiceStatus]) {
     services.sort_by(|a, b| b.mbps.total_cmp(&a.mbps).then_with(|| a.name.cmp(&b.name)));
     for service in services {

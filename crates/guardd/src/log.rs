@@ -1,4 +1,4 @@
-//! Decisions as JSON lines.
+//! The log of decisions, one JSON object per line.
 
 use crate::error::GuardError;
 use crate::terminal;
@@ -9,25 +9,25 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A file that lines are appended to.
+/// A file to which lines are appended.
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
     file: File,
-    /// The latest line may be there in part.
+    /// Whether the last line may be incomplete.
     is_torn: bool,
 }
 
 impl Log {
     pub(crate) fn open(path: &Path) -> Result<Log, GuardError> {
-        // A reader that does not read a pipe must not delay decisions: a full pipe is an outage, like a full disk.
+        // A full pipe must not delay decisions: it is treated as an outage, like a full disk.
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         let open = OpenOptions::new().create(true).append(true).custom_flags(flags).open(path);
         Ok(Log { path: path.to_owned(), file: open.during(|| format!("open {}", path.display()))?, is_torn: false })
     }
 
     pub(crate) fn write(&mut self, event: &Value) -> Result<(), GuardError> {
-        // A single write, because other processes may append too. A line truncated by a full disk is ended first.
+        // Write once per line, because other processes may append too. If the last line is incomplete, end it first.
         let end = if self.is_torn { "\n" } else { "" };
         let line = format!("{end}{}\n", terminal::json(event));
         let written = self.file.write_all(line.as_bytes());
@@ -57,7 +57,7 @@ mod tests {
         let event = json!({ "why": "x".repeat(1000) });
         let written = (0..1000).take_while(|_| log.write(&event).is_ok()).count();
         assert!((1..1000).contains(&written), "{written} lines");
-        // The truncated line is ended once there is room again.
+        // The incomplete line is ended as soon as the file accepts data again.
         let mut bytes = vec![0; 1 << 20];
         let before = reader.read(&mut bytes).unwrap();
         log.write(&json!(7)).unwrap();

@@ -1,6 +1,6 @@
 //! `fairweir-guard`: the receiver's daemon, and requests to a running one.
 //!
-//! Exit code 0: done, or ended by its manager; 2: it could not run; 130: interrupted by Ctrl-C.
+//! Exit code 0: done, or ended by its service manager; 2: it could not run; 130: interrupted by Ctrl-C.
 
 use clap::{CommandFactory, Parser, Subcommand};
 use fairweir_guardd::status::{Explanation, Status};
@@ -17,9 +17,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Exit code of failures.
+/// Exit code after a failure.
 const REFUSED: u8 = 2;
-/// Exit code after an interrupt, the shells' convention.
+/// Exit code after an interrupt, by the shells' convention.
 const INTERRUPTED: u8 = 130;
 
 /// Holds arriving TCP flows to a policy of the receiver, by the windows that it advertises.
@@ -176,7 +176,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, GuardError> {
     Ok(if ending.is_interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-/// The manual page, one section per command, from `--help`.
+/// Returns the manual page: one section per command, from `--help`.
 fn manual() -> Result<String, GuardError> {
     let mut page = Vec::new();
     let program = Arguments::command();
@@ -200,7 +200,7 @@ fn manual() -> Result<String, GuardError> {
     String::from_utf8(page).map_err(|e| failed(std::io::Error::other(e)))
 }
 
-/// Sweeps every device without a guard; returns how many filters were removed.
+/// Removes filters from every device without a running guard; returns the number removed.
 fn clean() -> Result<usize, GuardError> {
     let mut removed = 0;
     for device in Device::all()? {
@@ -219,7 +219,7 @@ fn parse(answer: &str) -> Result<Value, GuardError> {
     serde_json::from_str(answer).map_err(not_understood)
 }
 
-/// An answer for people: the names in it are others' choice.
+/// Parses an answer for display; other parties chose the names in it, so they are escaped.
 fn shown<T: Serialize + DeserializeOwned>(answer: Value) -> Result<T, GuardError> {
     let answer: T = serde_json::from_value(answer).map_err(not_understood)?;
     escape_all(&answer).map_err(not_understood)
@@ -230,6 +230,6 @@ fn not_understood(error: serde_json::Error) -> GuardError {
 }
 
 fn print(text: &str) {
-    // An error is ignored: the reader has left.
+    // A write error is ignored: the reader is gone.
     let _ = writeln!(std::io::stdout().lock(), "{}", text.trim_end());
 }

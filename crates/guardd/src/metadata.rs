@@ -1,5 +1,5 @@
-//! Information about flows in addition to their packets: names of senders, from a file or from DNS answers, and this
-//! host's processes, which are searched for new flows.
+//! Information about flows that their packets do not contain: names of senders, from a file or from DNS answers, and
+//! the processes on this host that own the flows.
 
 use crate::dns_cache::DnsCache;
 use crate::dns_tap::DnsTap;
@@ -13,12 +13,12 @@ use fairweir_units::{Dur, Time};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Minimum interval between scans of all open files.
+/// Minimum interval between scans of the open files of all processes.
 const LOOK_EVERY: Dur = Dur::from_millis(1000);
 /// Scans may use at most 1/SCAN_CPU_DIVISOR of one processor.
 const SCAN_CPU_DIVISOR: u64 = 100;
-/// The owner of a flow is searched after 1 s, 2 s, 4 s ... Most flows without owner are forwarded, but a connection may
-/// also wait for its process to accept it.
+/// Maximum wait between two searches for the owner of one flow; the waits are 1 s, 2 s, 4 s, ... Most flows without an
+/// owner are forwarded, but a connection may also have none because its process has not yet accepted it.
 const LONGEST_WAIT: Dur = Dur::from_millis(64_000);
 
 /// Names and owners of flows.
@@ -32,15 +32,15 @@ pub struct FlowMetadata {
 }
 
 impl FlowMetadata {
-    /// Without `owners` no flow has one; without `answers` only `names` are known.
+    /// Creates the metadata. Without `owners` no flow has an owner; without `answers` only `names` are known.
     pub fn new(names: Names, answers: Option<DnsTap>, owners: Option<Owners>) -> FlowMetadata {
         FlowMetadata { names, answers, learned: DnsCache::default(), owners, search: Search::default() }
     }
 
-    /// Processes the DNS answers received.
+    /// Processes the DNS answers captured since the last call.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the answers cannot be read.
     pub(crate) fn listen(&mut self) -> Result<(), GuardError> {
         let messages = self.answers.as_mut().map(DnsTap::drain).transpose()?.unwrap_or_default();
         messages.iter().for_each(|message| self.learned.learn(message, machine::now()));
@@ -52,7 +52,7 @@ impl FlowMetadata {
         self.names = names;
     }
 
-    /// Registers new flows of `table`, and searches owners if one may have changed.
+    /// Registers new flows of `table`, and searches for owners if a flow is due for a search.
     pub(crate) fn look(&mut self, table: &Table) {
         let now = machine::now();
         let name = |flow: &FlowKey| self.learned.name(flow.remote().ip(), now);
@@ -65,7 +65,7 @@ impl FlowMetadata {
         self.search.look(now, read);
     }
 
-    /// The labels by which policies group flows.
+    /// Returns the labels by which policies group flows.
     pub(crate) fn labels(&self, flow: &FlowKey) -> Labels {
         let owner = self.owner(flow);
         Labels {
@@ -75,18 +75,18 @@ impl FlowMetadata {
         }
     }
 
-    /// The name of the flow's sender; a file counts more than answers.
+    /// Returns the name of the flow's sender; a name from the file takes precedence over a DNS answer.
     pub(crate) fn name(&self, flow: &FlowKey) -> Option<Arc<str>> {
         self.names.of(flow).or_else(|| self.search.flows.get(flow)?.name.clone())
     }
 
-    /// The flow's process, if it is on this host and found.
+    /// Returns the process on this host that owns the flow, if found.
     pub(crate) fn owner(&self, flow: &FlowKey) -> Option<&Owner> {
         self.search.owner(flow)
     }
 }
 
-/// Results of the searches so far, by flow.
+/// Results of the searches for owners so far, by flow.
 #[derive(Debug, Default)]
 struct Search {
     flows: HashMap<FlowKey, Sought>,
@@ -95,9 +95,9 @@ struct Search {
 
 #[derive(Debug)]
 struct Sought {
-    /// A later flow may have the same key.
+    /// Distinguishes the flow from a later one with the same key.
     id: FlowId,
-    /// Name when the flow began: later answers are about later flows.
+    /// Name of the sender when the flow began; later DNS answers concern later flows.
     name: Option<Arc<str>>,
     state: State,
 }
@@ -115,7 +115,7 @@ impl Sought {
 }
 
 impl Search {
-    /// Updates to `flows`, the present ones.
+    /// Adds new flows and removes those that are no longer present.
     fn meet(
         &mut self,
         flows: impl Iterator<Item = (FlowId, FlowKey)>,
@@ -134,7 +134,8 @@ impl Search {
         self.flows.retain(|key, _| there.contains(key));
     }
 
-    /// Calls `read`, which returns owners and its duration, if a flow is due and the interval has passed.
+    /// Calls `read` if a flow is due for a search and the interval has passed. `read` returns the owners and the time
+    /// that it took.
     fn look(&mut self, now: Time, read: impl FnOnce() -> Result<(HashMap<FlowKey, Owner>, Dur), GuardError>) {
         if now < self.not_before || !self.flows.values().any(|sought| sought.is_due(now)) {
             return;
@@ -144,7 +145,7 @@ impl Search {
         self.not_before = now + LOOK_EVERY.max(Dur::from_nanos(took.as_nanos().saturating_mul(SCAN_CPU_DIVISOR)));
         for (key, sought) in &mut self.flows {
             let State::Unowned { look_at, wait } = &mut sought.state else { continue };
-            // Sockets have no VLAN.
+            // Sockets have no VLAN, so the lookup uses VLAN 0.
             if let Some(owner) = found.get(&FlowKey::new(key.local(), key.remote(), 0)) {
                 sought.state = State::Owned(owner.clone());
             } else if *look_at <= now {
@@ -204,7 +205,7 @@ mod tests {
         search.meet(table.iter().map(|(id, flow)| (id, *flow.key())), now, |_| None);
     }
 
-    /// Scans every 100 ms for `seconds`; returns the times of reads, ms.
+    /// Looks for owners every 100 ms for `seconds`; returns the times of the reads, ms.
     fn looks(search: &mut Search, table: &Table, seconds: u64, found: &[(FlowKey, Owner)], took: Dur) -> Vec<u64> {
         let mut read_at = Vec::new();
         for step in 0..seconds * 10 {

@@ -1,6 +1,7 @@
-//! The status in Prometheus' text format, as a file that node_exporter's textfile collector reads, or served over HTTP.
+//! The status in Prometheus's text format, written to a file for node_exporter's textfile collector or served over
+//! HTTP.
 //!
-//! Per service, not per flow: ports would make new series without end.
+//! Metrics are per service and not per flow, because each new port would create a new series.
 
 use crate::error::GuardError;
 use crate::status::Status;
@@ -10,14 +11,14 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-/// Writes `text` to `path`, in one step for readers.
+/// Writes `text` to `path` atomically.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the file cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<(), GuardError> {
     let unfinished = path.with_extension("unfinished");
     replace(path, &unfinished, text).map_err(|e| {
-        // An incomplete file is useless.
+        // Remove the incomplete file.
         let _ = fs::remove_file(&unfinished);
         GuardError::refused(
             format!("--metrics {}: {e}", path.display()),
@@ -37,10 +38,10 @@ fn replace(path: &Path, unfinished: &Path, text: &str) -> io::Result<()> {
     fs::rename(unfinished, path)
 }
 
-/// Removes the file: a guard that has ended has no metrics.
+/// Removes the file, because a guard that has ended has no metrics.
 ///
 /// # Errors
-/// If that fails.
+/// If the file cannot be removed.
 pub fn remove(path: &Path) -> Result<(), GuardError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => Ok(Err(e).during(|| format!("remove {}", path.display()))?),
@@ -131,7 +132,7 @@ pub fn render(status: &Status) -> String {
     out
 }
 
-/// A label's value: backslash, quote and end of line are escaped.
+/// Formats a label's value: escapes backslashes, quotes and line ends.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
@@ -180,7 +181,7 @@ mod tests {
         std::os::unix::fs::symlink(&victim, &unfinished).unwrap();
         write(&path, "ours").unwrap();
         assert_eq!([&path, &victim].map(|path| fs::read_to_string(path).unwrap()), ["ours", "theirs"]);
-        // Renaming fails, as writing does on a full disk.
+        // Renaming onto a directory fails; this stands in for a full disk.
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(write(&path, "ours").is_err());

@@ -1,4 +1,5 @@
-//! Names of senders, from a file like /etc/hosts: no queries are sent for addresses in possibly forged packets.
+//! Names of senders, from a file like /etc/hosts. No DNS queries are sent, because the addresses come from packets that
+//! may be forged.
 
 use crate::error::GuardError;
 use crate::files;
@@ -13,10 +14,10 @@ use std::sync::Arc;
 pub struct Names(HashMap<IpAddr, Arc<str>>);
 
 impl Names {
-    /// Reads `path`: lines of an address and a name; more names of the line are aliases, which are not used.
+    /// Reads `path`. Each line has an address and a name; further names on the line are aliases, which are ignored.
     ///
     /// # Errors
-    /// If it cannot be read, or has an invalid line.
+    /// If the file cannot be read, or has an invalid line.
     pub fn read(path: &Path) -> Result<Names, GuardError> {
         let text = files::read(path, "", files::MAX_TEXT_MIB)?;
         Names::parse(&text).map_err(|(line, reason)| {
@@ -39,7 +40,7 @@ impl Names {
         Ok(Names(names))
     }
 
-    /// The name of a flow's sender.
+    /// Returns the name of a flow's sender.
     pub(crate) fn of(&self, flow: &FlowKey) -> Option<Arc<str>> {
         self.0.get(&flow.remote().ip()).cloned()
     }

@@ -1,4 +1,4 @@
-//! The processes that own this host's TCP sockets: `bpf/guard/owners.bpf.c` iterates over open files.
+//! The processes that own this host's TCP sockets, found by `bpf/guard/owners.bpf.c`, which iterates over open files.
 
 use crate::error::{GuardError, bpf};
 use crate::record;
@@ -13,17 +13,17 @@ use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
-/// A process that has a socket.
+/// A process that owns a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) pid: u32,
-    /// The process's own name, at most 15 bytes.
+    /// The process's name, at most 15 bytes.
     pub(crate) process: Arc<str>,
-    /// Path in the hierarchy of version 2, as `/system.slice/x.service`.
+    /// Path in the cgroup version 2 hierarchy, such as `/system.slice/x.service`.
     pub(crate) cgroup: Arc<str>,
 }
 
-/// The program that lists them.
+/// The BPF program that lists the owners.
 pub struct Owners {
     link: Link,
     _skeleton: OwnersSkel<'static>,
@@ -36,10 +36,10 @@ impl fmt::Debug for Owners {
 }
 
 impl Owners {
-    /// Loads it.
+    /// Loads the program.
     ///
     /// # Errors
-    /// If the kernel refuses.
+    /// If the kernel rejects the program.
     pub fn load() -> Result<Owners, GuardError> {
         let what = || "load the program that finds the processes of flows".to_owned();
         let skeleton = skeleton::load(OwnersSkelBuilder::default(), |_| ()).during(what)?;
@@ -47,11 +47,11 @@ impl Owners {
         Ok(Owners { link, _skeleton: skeleton })
     }
 
-    /// The owners of all TCP connections of the network namespace that the process is in, by flow without a VLAN; of
-    /// several processes that share a socket the first by number.
+    /// Returns the owners of all TCP connections of the process's network namespace, by flow without a VLAN. If several
+    /// processes share a socket, the owner is the one with the lowest process ID.
     ///
     /// # Errors
-    /// If the kernel refuses.
+    /// If the kernel refuses the read.
     pub(crate) fn read(&self) -> Result<HashMap<FlowKey, Owner>, GuardError> {
         let what = || "look for the processes of flows".to_owned();
         let mut bytes = Vec::new();
@@ -60,7 +60,7 @@ impl Owners {
     }
 }
 
-/// All records; a broken one ends them.
+/// Parses all records, up to the first invalid one.
 fn owners(mut bytes: &[u8]) -> HashMap<FlowKey, Owner> {
     let mut owners = HashMap::new();
     while let Some((flow, owner, rest)) = owner(bytes) {
@@ -70,7 +70,8 @@ fn owners(mut bytes: &[u8]) -> HashMap<FlowKey, Owner> {
     owners
 }
 
-/// `struct guard_owner`, names of control groups from the process' own upwards, an empty one.
+/// Parses a `struct guard_owner`, which the names of control groups follow, from the process's own group upwards, with
+/// an empty name as the end.
 fn owner(bytes: &[u8]) -> Option<(FlowKey, Owner, &[u8])> {
     let record = guard_owner::read(bytes)?;
     let mut rest = bytes.get(size_of::<guard_owner>()..)?;
@@ -94,7 +95,7 @@ fn owner(bytes: &[u8]) -> Option<(FlowKey, Owner, &[u8])> {
     Some((record::key(flow.local, flow.remote, [flow.local_port, flow.remote_port], flow.vlan), owner, rest))
 }
 
-/// Processes choose their names, which may contain terminal sequences: control characters become `?`.
+/// Replaces control characters by `?`, because a process can put terminal sequences into its name.
 fn readable(name: &[u8]) -> String {
     String::from_utf8_lossy(name).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

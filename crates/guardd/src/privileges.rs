@@ -1,7 +1,9 @@
-//! Privileges of the process after its programs and links are set up: almost none, though it was started by root.
+//! Drops the privileges of the process once its programs and links are set up. Almost none remain, although root
+//! started it.
 //!
-//! Since Linux 5.19 a map or an iterator requires only its descriptor, and links end with theirs; objects load on 6.1
-//! and later. Only filters, which are used before 6.6, are removed by netlink, and that takes CAP_NET_ADMIN.
+//! Since Linux 5.19, using a map or an iterator requires only its descriptor, and a link ends when its descriptor is
+//! closed; the guard's objects load on 6.1 and later. Only filters, which are used before 6.6, are removed by netlink,
+//! which requires CAP_NET_ADMIN.
 
 use crate::error::GuardError;
 use caps::errors::CapsError;
@@ -10,10 +12,10 @@ use fairweir_units::During;
 use nix::sys::prctl;
 use std::io;
 
-/// Operations that must remain possible.
+/// Operations that must remain possible after the drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Remaining {
-    /// Reading and writing files that are already open, and other files as an unprivileged user.
+    /// No privileged operation: only reading and writing open files, and other files as an unprivileged user.
     Nothing,
     /// Removing filters from a device.
     Filters,
@@ -28,12 +30,12 @@ impl Remaining {
     }
 }
 
-/// Capabilities needed at the start: programs that read sockets, and their attachment to a device.
+/// Capabilities needed at the start, to load programs that read sockets and to attach them to a device.
 const NEEDED: [Capability; 3] = [Capability::CAP_BPF, Capability::CAP_PERFMON, Capability::CAP_NET_ADMIN];
 
-/// Returns an error that names missing capabilities, before the kernel reports them in a long message.
+/// Returns an error that names the missing capabilities, in place of the kernel's long message.
 pub(crate) fn check() -> Result<(), GuardError> {
-    // If that cannot be read, the kernel reports missing rights.
+    // If the capabilities cannot be read, the kernel reports what is missing.
     let Ok(there) = caps::read(None, CapSet::Effective) else { return Ok(()) };
     let missing: Vec<String> =
         NEEDED.iter().filter(|needed| !there.contains(needed)).map(Capability::to_string).collect();
@@ -46,8 +48,8 @@ pub(crate) fn check() -> Result<(), GuardError> {
     ))
 }
 
-/// Drops all capabilities of this thread, and of those that it starts, except the remaining ones; they cannot be
-/// regained by executing a program.
+/// Drops all capabilities except the remaining ones, for this thread and the threads that it starts. Executing a
+/// program cannot regain them.
 pub(crate) fn drop_all_but(remaining: Remaining) -> Result<(), GuardError> {
     let what = || "give up capabilities".to_owned();
     prctl::set_no_new_privs().during(what)?;
@@ -56,12 +58,12 @@ pub(crate) fn drop_all_but(remaining: Remaining) -> Result<(), GuardError> {
 
 fn drop_sets(kept: &CapsHashSet) -> Result<(), CapsError> {
     caps::clear(None, CapSet::Ambient)?;
-    // The bounding set; without CAP_SETPCAP it stays, and no_new_privs has the same effect.
+    // Clear the bounding set. Without CAP_SETPCAP this is impossible, but no_new_privs has the same effect.
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
         caps::clear(None, CapSet::Bounding)?;
     }
     caps::clear(None, CapSet::Inheritable)?;
-    // Never more than there were.
+    // Only capabilities that the process has can remain.
     let permitted = caps::read(None, CapSet::Permitted)?;
     let kept = permitted.intersection(kept).copied().collect();
     caps::set(None, CapSet::Effective, &kept)?;

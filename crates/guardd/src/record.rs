@@ -1,4 +1,5 @@
-//! The kernel's records and map entries, `struct guard_packet` and its neighbors in `bpf/guard/`, as the guard's types.
+//! Conversion of the kernel's records and map entries (`struct guard_packet` and others in `bpf/guard/`) to the guard's
+//! types.
 
 use crate::skeleton::Plain;
 use crate::skeleton::guard::types::{guard_flow, guard_packet, guard_promise, guard_target, guard_wait};
@@ -7,10 +8,10 @@ use fairweir_tcp::{Direction, Flags, Timestamps};
 use fairweir_units::Time;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// `NO_WSCALE`.
+/// The kernel's value for an unknown window scale, `NO_WSCALE`.
 const NO_WSCALE: u8 = 0xff;
 
-/// Parses a packet's record of the ring; `None` if it is too short.
+/// Parses a packet's record from the ring; returns `None` if the record is too short.
 pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
     let record = guard_packet::read(bytes)?;
     let stamps = Timestamps { tsval: record.tsval, tsecr: record.tsecr };
@@ -30,7 +31,7 @@ pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
     })
 }
 
-/// The flow between two addresses and ports (local, remote), IPv4 as mapped IPv6 addresses.
+/// Returns the flow between two addresses and ports (local, remote); IPv4 addresses are given as mapped IPv6 addresses.
 pub(crate) fn key(local: [u8; 16], remote: [u8; 16], ports: [u16; 2], vlan: u32) -> FlowKey {
     let end = |address: [u8; 16], port| SocketAddr::new(IpAddr::V6(Ipv6Addr::from(address)), port);
     FlowKey::new(end(local, ports[0]), end(remote, ports[1]), vlan)
@@ -40,7 +41,7 @@ fn flow_of(flow: &guard_flow) -> FlowKey {
     key(flow.local, flow.remote, [flow.local_port, flow.remote_port], flow.vlan)
 }
 
-/// The key of the kernel's maps.
+/// Returns a flow's key in the kernel's maps.
 pub(crate) fn flow(key: &FlowKey) -> guard_flow {
     let octets = |address: IpAddr| match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
@@ -55,7 +56,7 @@ pub(crate) fn flow(key: &FlowKey) -> guard_flow {
     }
 }
 
-/// The kernel's form of a target.
+/// Returns a target in the kernel's form.
 pub(crate) fn target(target: WindowTarget, wscale: Option<u8>) -> guard_target {
     let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
     let pace = target.pace();
@@ -70,30 +71,30 @@ pub(crate) fn target(target: WindowTarget, wscale: Option<u8>) -> guard_target {
     }
 }
 
-/// A flow, and until when its sender waits.
+/// Parses a record of a waiting sender: its flow, and the time at which its wait ends.
 pub(crate) fn wait(bytes: &[u8]) -> Option<(FlowKey, Time)> {
     let wait = guard_wait::read(bytes)?;
     Some((flow_of(&wait.flow), Time::from_nanos(wait.until_ns)))
 }
 
-/// The part of `struct guard_promise` needed to repeat its last ACK.
+/// The part of `struct guard_promise` that is needed to repeat the last ACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Promised {
     pub(crate) is_waiting: bool,
     pub(crate) next_seq: u32,
-    /// Protocol and TCI of a VLAN tag that is not among the headers; 0 if there is none.
+    /// Protocol and TCI of the VLAN tag, if the tag is not part of the headers; otherwise 0.
     pub(crate) tag: [u16; 2],
     pub(crate) ip: usize,
     pub(crate) transport: usize,
     pub(crate) headers: Vec<u8>,
 }
 
-/// When the latest ACK left.
+/// Returns the time of the latest ACK.
 pub(crate) fn decided_at(promise: &[u8]) -> Option<Time> {
     Some(Time::from_nanos(guard_promise::read(promise)?.at_ns))
 }
 
-/// Reads the last ACK of a promise.
+/// Parses a promise: its last ACK, and whether its sender waits.
 pub(crate) fn promised(promise: &[u8]) -> Option<Promised> {
     let guard_promise { is_waiting, last, .. } = guard_promise::read(promise)?;
     Some(Promised {

@@ -1,5 +1,5 @@
-//! The frame that advertises a larger window to a waiting sender: the last ACK that its host has sent it, without data
-//! and without options that were new only then.
+//! The frame that advertises a larger window to a waiting sender: the last ACK that the host sent, without data and
+//! without the options that must not be repeated.
 
 use crate::record::Promised;
 use etherparse::checksum::Sum16BitWords;
@@ -8,13 +8,14 @@ const ETHERNET: usize = 14;
 const ETHERTYPE: usize = 12;
 const TCP_HEADER: usize = 20;
 const TCP: u8 = 6;
-/// FIN, SYN, RST, PSH, URG.
+/// Keeps all flags except FIN, SYN, RST, PSH and URG.
 const WITHOUT_FLAGS: u8 = 0x2f;
 const OPTION_END: u8 = 0;
 const OPTION_NOP: u8 = 1;
 const OPTION_SACK: u8 = 5;
 
-/// Builds it; `None` if its headers are invalid. The window is the host's own, and still to be decided.
+/// Builds the frame; returns `None` if the headers are invalid. The frame has the host's own window; the program at the
+/// device replaces it.
 pub(crate) fn frame(last: &Promised, link_header: u32) -> Option<Vec<u8>> {
     let link = link_header as usize;
     let mut packet = last.headers.get(link.min(last.ip)..)?.to_vec();
@@ -22,7 +23,7 @@ pub(crate) fn frame(last: &Promised, link_header: u32) -> Option<Vec<u8>> {
     (ip < transport && transport + TCP_HEADER <= packet.len()).then_some(())?;
     finish_tcp(&mut packet[transport..], last.next_seq);
     finish_ip(&mut packet[ip..], transport - ip)?;
-    // The kernel requires an Ethernet header, and removes it where the device has none.
+    // The kernel requires an Ethernet header, and removes it if the device has none.
     let mut frame = match link {
         0 => [&[0; ETHERTYPE][..], if packet[ip] >> 4 == 6 { &[0x86, 0xdd] } else { &[0x08, 0x00] }].concat(),
         _ => last.headers.get(..ETHERNET)?.to_vec(),
@@ -38,7 +39,7 @@ fn finish_tcp(tcp: &mut [u8], next_seq: u32) {
     tcp[4..8].copy_from_slice(&next_seq.to_be_bytes());
     tcp[13] &= !WITHOUT_FLAGS;
     tcp[18..20].fill(0);
-    // Repeated blocks would mean segments that arrived twice (RFC 2883).
+    // Remove SACK blocks: repeated blocks would report that segments arrived twice (RFC 2883).
     let mut options = &mut tcp[TCP_HEADER..];
     while let [kind, ..] = *options {
         let length = match (kind, options.get(1)) {
@@ -54,14 +55,14 @@ fn finish_tcp(tcp: &mut [u8], next_seq: u32) {
     }
 }
 
-/// Lengths, and both checksums.
+/// Writes the IP header's length and the checksums of IP and TCP.
 fn finish_ip(ip: &mut [u8], header: usize) -> Option<()> {
     let length = u16::try_from(ip.len()).ok()?;
     let addresses = if ip[0] >> 4 == 6 {
         const FIXED: usize = 40;
         ip.get(..FIXED)?;
         ip[4..6].copy_from_slice(&(length - FIXED as u16).to_be_bytes());
-        // ECT is for data.
+        // Clear ECN: only data packets are sent as ECT.
         ip[1] &= 0xcf;
         8..FIXED
     } else {
@@ -91,17 +92,17 @@ mod tests {
     use super::*;
     use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 
-    /// NOP NOP timestamps, NOP NOP SACK with one block.
+    /// NOP, NOP, timestamps, NOP, NOP, SACK with one block.
     const OPTIONS: [u8; 24] = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, OPTION_SACK, 10, 0, 0, 0, 9, 0, 0, 0, 99];
 
-    /// A segment with data and FIN that is sent by Ethernet, and its headers.
+    /// A segment with data and FIN sent over Ethernet, with its headers.
     fn sent(v6: bool) -> Promised {
         let link = PacketBuilder::ethernet2([2; 6], [4; 6]);
         let ip = if v6 { link.ipv6([0xfd; 16], [0xfe; 16], 64) } else { link.ipv4([10, 0, 0, 1], [192, 0, 2, 1], 64) };
         let tcp = ip.tcp(5001, 443, 1000, 4321).ack(77).psh().fin().ece();
         let mut headers = Vec::new();
         tcp.options_raw(&OPTIONS).expect("they fit").write(&mut headers, &[7; 500]).expect("a vector takes it");
-        // ECT(0), as data have; checksums that the device is to finish.
+        // ECT(0), as for data; the checksums are left for the device to compute.
         headers[ETHERNET + 1] |= if v6 { 0x20 } else { 0x02 };
         headers.truncate(headers.len() - 500);
         let transport = headers.len() - TCP_HEADER - OPTIONS.len();

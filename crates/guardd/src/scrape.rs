@@ -1,6 +1,6 @@
-//! Metrics over HTTP, for Prometheus: `GET /metrics`, on a separate thread, which shares only the latest text with the
-//! loop. Several connections at once, each limited to a second and 4 KiB of request; the oldest is closed for a new
-//! one.
+//! Metrics over HTTP for Prometheus: `GET /metrics`. A separate thread serves them and shares only the latest text with
+//! the main loop. It serves several connections at once, each limited to one second and a request of 4 KiB; beyond the
+//! maximum number, a new connection closes the oldest.
 
 use crate::error::GuardError;
 use crate::exchange::{Exchanges, Limits};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum bytes of a request, with all headers.
+/// Maximum bytes of a request, including all headers.
 const MAX_REQUEST_BYTES: usize = 4096;
 const LIMITS: Limits = Limits { connections: 64, patience: Dur::from_millis(1000), request: MAX_REQUEST_BYTES };
 const MAX_HEADERS: usize = 32;
@@ -24,7 +24,7 @@ const ACCEPTED: usize = 16;
 /// Pause after a failure to accept a connection, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The text that is served.
+/// The text that is served, shared by the main loop and the server's thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Exposition(Arc<Mutex<String>>);
 
@@ -42,12 +42,12 @@ impl Exposition {
     }
 }
 
-/// A bound address, not yet served.
+/// A listening socket that is not served yet.
 #[derive(Debug)]
 pub(crate) struct Endpoint(TcpListener);
 
 impl Endpoint {
-    /// Binds `address`, which may require rights that are dropped before any request is served.
+    /// Binds `address`. This may require privileges, which are dropped before any request is served.
     pub(crate) fn bind(address: SocketAddr) -> Result<Endpoint, GuardError> {
         let bind = || {
             let listener = TcpListener::bind(address)?;
@@ -80,7 +80,7 @@ impl Endpoint {
     }
 }
 
-/// The endpoint with its connections.
+/// The endpoint and its open connections.
 #[derive(Debug)]
 struct Server {
     listener: TcpListener,
@@ -93,17 +93,17 @@ impl Server {
         Server { listener: endpoint.0, exchanges: Exchanges::new(LIMITS), exposition }
     }
 
-    /// Until a client connects, sends or reads, or the time of one is over.
+    /// Waits until a client connects, sends or reads, or until a connection's time limit passes.
     fn wait(&self, now: Time) {
         let listener = PollFd::new(self.listener.as_fd(), PollFlags::POLLIN);
         let mut sources: Vec<PollFd<'_>> = std::iter::once(listener).chain(self.exchanges.sources()).collect();
         let left = self.exchanges.next_deadline().map(|until| until.since(now).as_millis_f64().ceil() as u16);
-        // An interrupted wait is a short one.
+        // A wait that a signal interrupts counts as over.
         let _ = poll(&mut sources, left.map_or(PollTimeout::NONE, PollTimeout::from));
     }
 
-    /// Accepts new clients and advances every connection, without blocking. Returns whether a request waits for the
-    /// next turn; an error if no connection can be accepted, after the others were advanced.
+    /// Accepts new clients and advances every connection, without blocking. Returns whether a request is ready for the
+    /// next turn. If no connection can be accepted, the open connections are advanced before the error is returned.
     fn turn(&mut self, now: Time) -> io::Result<bool> {
         let accepted = self.accept(now);
         let respond = |request: &[u8], _: bool| Some(answer_to(request)?.response(&self.exposition));
@@ -129,7 +129,7 @@ enum Answer {
     Refusal(&'static str),
 }
 
-/// `None` while the request is incomplete.
+/// Returns the response, or `None` while the request is incomplete.
 fn answer_to(bytes: &[u8]) -> Option<Answer> {
     const TOO_LARGE: Answer = Answer::Refusal("431 Request Header Fields Too Large");
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
@@ -200,14 +200,14 @@ mod tests {
         assert_eq!(refusal(&endless[..MAX_REQUEST_BYTES]), Some(431));
     }
 
-    /// Connects to `server` and returns the client's end.
+    /// Connects to `server` and returns the client's end of the connection.
     fn connected(server: &mut Server, now: Time) -> TcpStream {
         let stream = TcpStream::connect(server.listener.local_addr().unwrap()).unwrap();
         server.turn(now).unwrap();
         stream
     }
 
-    /// Sends `request` and takes turns at `now` until the server has closed the connection in its direction.
+    /// Sends `request`, and takes turns at `now` until the server has closed its direction of the connection.
     fn answer(server: &mut Server, request: &[u8], now: Time) -> String {
         let mut stream = connected(server, now);
         stream.set_nonblocking(true).unwrap();
@@ -223,7 +223,7 @@ mod tests {
         panic!("no answer after {MAX_TURNS} turns");
     }
 
-    /// Limit for a test that would not end.
+    /// Maximum number of turns, so that a failing test ends.
     const MAX_TURNS: u32 = 1 << 20;
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         assert!(answer(&mut server, &long, at(2)).starts_with("HTTP/1.1 431 "), "an answer, no reset");
 
         assert!(!server.turn(at(999)).unwrap());
-        // Two were closed for the two clients.
+        // Two silent connections were closed in favor of the two clients.
         assert!(server.exchanges.sources().count() >= LIMITS.connections - 2, "the silent are within their second");
         assert!(!server.turn(at(1002)).unwrap());
         assert_eq!((server.exchanges.sources().count(), server.exchanges.next_deadline()), (0, None));

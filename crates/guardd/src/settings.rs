@@ -1,4 +1,4 @@
-//! Settings of a guard at its start.
+//! A guard's settings at its start.
 
 use crate::error::GuardError;
 use crate::files;
@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 /// Source of the policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// A file, which SIGHUP reads again.
+    /// A TOML file; SIGHUP reads it again.
     File(PathBuf),
     /// TOML text.
     Text(String),
 }
 
-/// Content of the files in its settings.
+/// Content of the files that the settings name.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Targets of flows.
+    /// The policies' configuration.
     pub config: Config,
     /// The flow policy's classifier, if any.
     pub forest: Option<Trees>,
@@ -32,24 +32,24 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The policies, at their beginning.
+    /// Returns the policies in their initial state.
     pub(crate) fn policies(&self) -> Result<Policies, GuardError> {
         let classifier = self.forest.clone().map(|forest| Box::new(forest) as Box<dyn Classify>);
         Policies::new(&self.config, classifier)
             .map_err(|e| GuardError::refused(e.to_string(), e.hint().unwrap_or_default()))
     }
 
-    /// Whether flows are grouped by this host's processes.
+    /// Returns whether a policy groups flows by this host's processes.
     pub(crate) fn needs_owners(&self) -> bool {
         self.config.groups().any(|group| matches!(group, Group::Process | Group::Cgroup))
     }
 }
 
 impl Policy {
-    /// Reads them.
+    /// Reads and parses the policies.
     ///
     /// # Errors
-    /// The file, the line and a description of the error.
+    /// If they cannot be read or are invalid; the error names the file and the line.
     fn read(&self) -> Result<Config, GuardError> {
         let (place, text) = match self {
             Policy::File(path) => {
@@ -61,7 +61,7 @@ impl Policy {
         Config::from_toml(&text).map_err(|e| GuardError::refused(format!("{place}, {e}"), e.hint().unwrap_or_default()))
     }
 
-    /// Directory to which the paths in it are relative.
+    /// Returns the directory to which relative paths in the configuration refer.
     fn directory(&self) -> &Path {
         match self {
             Policy::File(path) => path.parent().unwrap_or(Path::new("")),
@@ -81,7 +81,7 @@ fn read_forest(path: &Path) -> Result<Trees, GuardError> {
 }
 
 impl Settings {
-    /// Reads the files that it names.
+    /// Reads the files that the settings name.
     pub(crate) fn read(&self) -> Result<Rules, GuardError> {
         let names = self.hosts.as_deref().map(Names::read).transpose()?.unwrap_or_default();
         let config = self.policy.read()?;
@@ -91,16 +91,16 @@ impl Settings {
     }
 }
 
-/// Operation of a guard.
+/// All settings of a guard.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Name of the device.
     pub interface: String,
-    /// Its policy.
+    /// The guard's policy.
     pub policy: Policy,
-    /// Names of senders, as /etc/hosts; SIGHUP reads it again.
+    /// File with names of senders, in the format of /etc/hosts; SIGHUP reads it again.
     pub hosts: Option<PathBuf>,
-    /// Whether names of senders are learned from the DNS answers that pass.
+    /// Whether names of senders are learned from DNS answers that pass the device.
     pub dns: bool,
     /// Dry run: windows are not modified.
     pub dry_run: bool,
@@ -108,7 +108,7 @@ pub struct Settings {
     pub live: bool,
     /// File to which JSON lines are appended.
     pub log: Option<PathBuf>,
-    /// Prometheus' text format is written here every few seconds, for node_exporter's textfile collector.
+    /// File to which the metrics are written every few seconds, for node_exporter's textfile collector.
     pub metrics: Option<PathBuf>,
     /// Address at which the metrics are served over HTTP.
     pub metrics_listen: Option<SocketAddr>,

@@ -1,4 +1,4 @@
-//! Requests to end and to reload the configuration, polled by the loop.
+//! Signals that end the guard or reload its configuration; the loop polls them.
 
 use crate::error::GuardError;
 use fairweir_units::During;
@@ -6,14 +6,14 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The request.
+/// A request made by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// SIGINT, as by Ctrl-C.
+    /// SIGINT: Ctrl-C.
     Interrupt,
-    /// SIGTERM, as by systemd.
+    /// SIGTERM: the service manager stops the guard.
     Terminate,
-    /// SIGHUP.
+    /// SIGHUP: read the configuration again.
     Reload,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Request {
 pub(crate) struct Signals(SignalFd);
 
 impl Signals {
-    /// Blocks the signals; threads started later inherit that.
+    /// Blocks the signals for this thread and for threads started later.
     pub(crate) fn block() -> Result<Signals, GuardError> {
         let mut set = SigSet::empty();
         [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));

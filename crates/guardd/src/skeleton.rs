@@ -1,4 +1,5 @@
-//! The objects of `bpf/guard/` as Rust types, which `build.rs` writes from them, and their records as bytes.
+//! The objects of `bpf/guard/` as Rust types, which `build.rs` generates from them, and conversions between their
+//! records and bytes.
 
 use crate::error::bpf;
 use fairweir_kernel::libbpf;
@@ -19,9 +20,10 @@ pub(crate) mod dns {
     include!(concat!(env!("OUT_DIR"), "/dns.skel.rs"));
 }
 
-/// Opens an object, lets `set` choose its constants and programs, and loads it.
+/// Opens an object, calls `set` to choose its constants and programs, and loads it.
 ///
-/// A skeleton borrows its object's handle, a pointer, for as long as it lives: that stays allocated.
+/// A skeleton borrows its object's handle, which is a pointer, for the skeleton's whole lifetime; the handle is
+/// therefore never freed.
 pub(crate) fn load<B: SkelBuilder<'static>>(
     builder: B,
     set: impl FnOnce(&mut B::Output),
@@ -34,7 +36,7 @@ pub(crate) fn load<B: SkelBuilder<'static>>(
     skeleton.map_err(|e| io::Error::new(bpf(e).kind(), libbpf::gist(&said)))
 }
 
-/// Collects the records of a ring that `read` accepts.
+/// Returns a ring buffer, and the list that collects those of its records that `read` accepts.
 pub(crate) fn ring<T: 'static>(
     map: &dyn MapCore,
     read: impl Fn(&[u8]) -> Option<T> + 'static,
@@ -50,31 +52,32 @@ pub(crate) fn ring<T: 'static>(
     Ok((builder.build().map_err(bpf)?, arrived))
 }
 
-/// A C struct for which any bytes are a value, and which has no padding that is not a field.
+/// A C struct for which any bytes are a valid value, and which has no padding outside its fields.
 ///
 /// # Safety
-/// All fields must be integers, arrays of them, or such structs, and must fill the struct.
+/// All fields must be integers, arrays of integers, or structs of this kind, and the fields must fill the struct.
 pub(crate) unsafe trait Plain: Copy {
-    /// The struct at the start of `bytes`; `None` if they are too few.
+    /// Reads the struct from the start of `bytes`; returns `None` if there are too few bytes.
     fn read(bytes: &[u8]) -> Option<Self> {
-        // SAFETY: there are enough bytes, and any are a value of a plain type; they need not be aligned.
+        // SAFETY: there are enough bytes, and any bytes are a valid value of a plain type; the read needs no alignment.
         (bytes.len() >= size_of::<Self>()).then(|| unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the struct.
     fn bytes(&self) -> &[u8] {
         // SAFETY: a plain type has no uninitialized bytes.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 }
 
-/// Checks when compiling that `$fields` fill `$plain`.
+/// Checks at compile time that `$fields` fill `$plain`.
 macro_rules! plain {
     ($($plain:path { $($field:ident: $of:ty),* $(,)? })*) => {
         $(
             const _: () = assert!(size_of::<$plain>() == 0 $(+ size_of::<$of>())*);
             const _: fn($plain) = |value| { let _: ($($of,)*) = ($(value.$field,)*); };
-            // SAFETY: the fields are integers, arrays of them or plain structs, and their sizes add up to the struct's.
+            // SAFETY: the fields are integers, arrays of integers or plain structs, and the sum of their sizes is the
+            // struct's size.
             unsafe impl Plain for $plain {}
         )*
     };

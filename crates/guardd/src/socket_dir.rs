@@ -1,11 +1,11 @@
-//! Where the control sockets are: `/run/fairweir-guard/INTERFACE/NETNS.IFINDEX.sock`.
+//! The directories of the control sockets: `/run/fairweir-guard/INTERFACE/NETNS.IFINDEX.sock`.
 //!
-//! Only root can create the first directory, so no other user can take a guard's place (an abstract name could be bound
-//! by any user). The second one belongs to the guard's user: root, or the user for whom a service manager has created
-//! it. NETNS is the inode of the network namespace, as interfaces of different namespaces share `/run`.
+//! Only root can create the first directory, so no other user can impersonate a guard. (Any user could bind an abstract
+//! name.) The second directory belongs to the guard's user: root, or the user for whom a service manager has created
+//! the directory. NETNS is the inode of the network namespace, because interfaces of different namespaces share `/run`.
 //!
-//! Next to each socket is a lock, which a guard holds while it runs. Files whose lock is not held were left by a killed
-//! guard, and are removed by the next.
+//! Next to each socket is a lock file, which the guard locks while it runs. Unlocked files were left by a killed guard;
+//! the next guard removes them.
 
 use crate::device::Device;
 use crate::error::GuardError;
@@ -17,14 +17,14 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt}
 use std::path::{Path, PathBuf};
 
 const BASE: &str = "/run/fairweir-guard";
-/// Others may list names, but not connect, as the socket itself is accessible to its owner only.
+/// Other users may list names, but not connect, because only its owner can access a socket.
 const DIRECTORY_MODE: u32 = 0o755;
 const LOCK_MODE: u32 = 0o600;
-/// Write permission of group and others.
+/// Write permission of the group and of others.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// Attempts to lock a file that a guard which ends removes meanwhile.
+/// Maximum attempts to lock a file. An attempt fails if a guard that is ending removes the file at the same time.
 const ATTEMPTS: usize = 100;
-/// Maximum files of killed guards removed at a start; the others are removed later.
+/// Maximum number of files of killed guards removed at a start; later starts remove the rest.
 const MAX_SWEPT: usize = 256;
 
 /// The directory of all sockets.
@@ -37,19 +37,19 @@ impl Default for Home {
     }
 }
 
-/// The place of one guard, which it holds until this is dropped.
+/// The paths of one guard, locked until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     socket: PathBuf,
     lock: PathBuf,
-    /// The lock file.
+    /// The locked file.
     _held: File,
 }
 
-/// Reasons why a place cannot be taken.
+/// Reasons why a guard cannot take its place.
 #[derive(Debug)]
 pub(crate) enum Taken {
-    /// A running guard holds it.
+    /// A running guard holds the lock.
     Alive,
     Failed(GuardError),
 }
@@ -76,21 +76,21 @@ impl Home {
         self.0.join(&device.name)
     }
 
-    /// The path of the socket of the guard of `device`, and the user besides root that may answer there.
+    /// Returns the path of the socket of the guard of `device`, and the user besides root that may answer there.
     ///
     /// # Errors
-    /// If a user other than root could have created its directories.
+    /// If a user other than root could have created the directories.
     pub(crate) fn find(&self, device: &Device) -> Result<Option<(PathBuf, Uid)>, GuardError> {
         let directory = self.directory(device);
         let Some(base) = found(&self.0)? else { return Ok(None) };
         verify(&self.0, &base, |owner| owner.is_root() || owner == geteuid())?;
         let Some(metadata) = found(&directory)? else { return Ok(None) };
-        // The owner of this one was chosen by root, who alone could create it.
+        // Only root can create this directory, so root chose its owner.
         verify(&directory, &metadata, |_| true)?;
         Ok(Some((directory.join(format!("{}.sock", key(device)?)), Uid::from_raw(metadata.uid()))))
     }
 
-    /// Takes the place of the guard of `device`, and removes files left there by killed guards.
+    /// Takes the place of the guard of `device`, and removes files that killed guards left there.
     pub(crate) fn take(&self, device: &Device) -> Result<Place, Taken> {
         let directory = self.directory(device);
         make(&self.0)?;
@@ -98,7 +98,7 @@ impl Home {
         verify(&self.0, &fs::symlink_metadata(&self.0).during(|| look_at(&self.0))?, is_ours)?;
         for _ in 0..ATTEMPTS {
             make(&directory)?;
-            // Another guard of an interface of this name may end just now, and remove it.
+            // Another guard of an interface with this name may be ending and removing the directory.
             let Some(metadata) = found(&directory)? else { continue };
             verify(&directory, &metadata, |owner| owner == geteuid())?;
             let lock = directory.join(format!("{}.lock", key(device)?));
@@ -117,7 +117,7 @@ impl Home {
 }
 
 impl Place {
-    /// Path of its socket; nothing is there yet.
+    /// Returns the path of the guard's socket; `take` does not create the socket.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
@@ -125,7 +125,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // While it is locked: the next guard creates its own. A directory with other guards in it stays.
+        // Remove the files before the lock is released, so that the next guard creates new ones. If the directory
+        // contains files of other guards, it remains.
         let _ = fs::remove_file(&self.socket);
         let _ = fs::remove_file(&self.lock);
         let _ = self.lock.parent().map(fs::remove_dir);
@@ -162,7 +163,7 @@ fn make(directory: &Path) -> Result<(), GuardError> {
     }
 }
 
-/// Checks that it is a directory, not a link, of a permitted owner, and not writable by others.
+/// Checks that the path is a directory and not a link, has a permitted owner, and is not writable by others.
 fn verify(path: &Path, metadata: &Metadata, may_own: impl Fn(Uid) -> bool) -> Result<(), GuardError> {
     let owner = Uid::from_raw(metadata.uid());
     let problem = if !metadata.is_dir() {
@@ -180,7 +181,7 @@ fn verify(path: &Path, metadata: &Metadata, may_own: impl Fn(Uid) -> bool) -> Re
     ))
 }
 
-/// The file at `path`, created if needed, and locked; `None` if it was removed meanwhile.
+/// Opens or creates the file at `path` and locks it; returns `None` if the file was removed in the meantime.
 fn locked(path: &Path) -> Result<Option<File>, Taken> {
     let what = || format!("lock {}", path.display());
     let mut options = OpenOptions::new();
@@ -209,7 +210,7 @@ fn remove(path: &Path) -> Result<(), GuardError> {
     }
 }
 
-/// Removes files of killed guards of other devices of this name, if their locks are free. Errors are ignored.
+/// Removes the files of killed guards of other devices with this name, if their locks are free. Errors are ignored.
 fn sweep(directory: &Path, own: &Path) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(2 * MAX_SWEPT);
     for lock in entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "lock")) {

@@ -1,37 +1,37 @@
-//! State of a guard, for display and programs.
+//! State of a guard, for display and for other programs.
 
 use crate::tap::KernelCounts;
 use fairweir_guard::FlowKey;
 use serde::{Deserialize, Serialize};
 
-/// A guard at one moment.
+/// State of a guard at one time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// The device.
     pub interface: String,
-    /// Whether windows are not modified.
+    /// Whether this is a dry run, in which windows are not modified.
     pub dry_run: bool,
     /// Time of this status, s since 1970.
     pub unix_s: f64,
-    /// Time since its start, s.
+    /// Time since the guard's start, s.
     pub uptime_s: f64,
-    /// Numbers of decisions.
+    /// Numbers of decisions made and skipped.
     pub decisions: Decisions,
-    /// Whether programs and windows are removed when the process ends, even by `kill -9`.
+    /// Whether the end of the process undoes all changes, even after `kill -9`.
     pub ends_with_process: bool,
-    /// Services with their flows, the busiest first.
+    /// Services with their flows, by descending rate.
     pub services: Vec<ServiceStatus>,
-    /// Counters of the kernel side.
+    /// Counters of the BPF programs.
     pub kernel: KernelCounts,
     /// Counters of the flow table.
     pub table: TableCounts,
-    /// Processor time of the daemon so far.
+    /// Processor time that the daemon has used, s.
     pub cpu_s: f64,
-    /// Memory of the daemon, resident.
+    /// Resident memory of the daemon, KiB.
     pub resident_kib: u64,
 }
 
-/// Decisions are periodic; a period missed completely is skipped.
+/// Numbers of decisions. Decisions are periodic; a period that is missed completely is skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decisions {
     /// Decisions made.
@@ -40,48 +40,48 @@ pub struct Decisions {
     pub missed: u64,
 }
 
-/// Flows in the table, and those rejected.
+/// Numbers of flows in the table and of rejected flows.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct TableCounts {
     /// Flows that are measured.
     pub open: usize,
-    /// Unverified peers.
+    /// Flows whose peers are not verified yet.
     pub unverified: usize,
-    /// Unverified peers removed in favor of others.
+    /// Unverified flows removed to make room for others.
     pub unverified_evicted: u64,
-    /// Open flows removed in favor of others.
+    /// Open flows removed to make room for others.
     pub idle_evicted: u64,
     /// Packets of flows not tracked because the table was full.
     pub refused: u64,
-    /// Payload of these packets: not limited by any window.
+    /// Payload of these packets, bytes; no window limits it.
     #[serde(default)]
     pub refused_bytes: u64,
-    /// Flows that are idle or over; a reduced window stays in effect.
+    /// Flows that are idle or over; their reduced windows stay in effect.
     #[serde(default)]
     pub resting: usize,
 }
 
-/// Flows that share one allowance.
+/// Flows that share one allocation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServiceStatus {
-    /// Name used by policies.
+    /// Name that the policies use.
     pub name: String,
-    /// Payload over the last second.
+    /// Payload rate over the last second, Mbps.
     pub mbps: f64,
-    /// Joint target of its flows, Mbit/s; absent if no flow is limited.
+    /// Target rate of all its flows together, Mbps; absent if no flow is limited.
     pub target_mbps: Option<f64>,
-    /// The busiest first.
+    /// Its flows, by descending rate.
     pub flows: Vec<FlowStatus>,
 }
 
 /// One flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatus {
-    /// The sender.
+    /// Address and port of the sender.
     pub remote: String,
-    /// The managed host's end.
+    /// Address and port of the receiver.
     pub local: String,
-    /// VLAN, 0 if there is none.
+    /// VLAN number; 0 if there is none.
     pub vlan: u32,
     /// Name of the sender, from --hosts or --dns.
     pub name: Option<String>,
@@ -89,52 +89,52 @@ pub struct FlowStatus {
     pub process: Option<String>,
     /// Process id.
     pub pid: Option<u32>,
-    /// Its control group (version 2).
+    /// Control group (version 2) of the process.
     pub cgroup: Option<String>,
-    /// Payload over the last second.
+    /// Payload rate over the last second, Mbps.
     pub mbps: f64,
-    /// Latest RTT by timestamps.
+    /// Latest RTT, measured by timestamps, ms.
     pub rtt_ms: Option<f64>,
-    /// Minimum RTT.
+    /// Minimum RTT, ms.
     pub min_rtt_ms: Option<f64>,
     /// Segments declared lost so far.
     pub lost: u64,
-    /// Target rate, Mbit/s.
+    /// Target rate, Mbps; absent if the flow is not limited.
     pub target_mbps: Option<f64>,
-    /// Maximum bytes in flight; absent: the host's own window.
+    /// Maximum bytes in flight; absent if the host's own window applies.
     pub window_bytes: Option<u64>,
-    /// Whether that is the minimum, two segments. Then its rate may exceed the target.
+    /// Whether `window_bytes` is the minimum of two segments, with which the rate may exceed the target.
     #[serde(default)]
     pub is_minimum: bool,
-    /// The reason.
+    /// Reason for the latest decision.
     pub why: String,
 }
 
-/// Reasons for a flow's treatment, with history.
+/// Reasons for a flow's treatment, with its history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Explanation {
-    /// The flow now.
+    /// The flow's current state.
     pub flow: FlowStatus,
-    /// Its service.
+    /// Name of the flow's service.
     pub service: String,
-    /// Changes of the decision, the latest last.
+    /// Changes of the decision, from the earliest to the latest.
     pub history: Vec<Change>,
 }
 
-/// A decision that differed from the one before.
+/// A decision that differed from the previous one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Change {
-    /// Age of the change, s.
+    /// Time since the change, s.
     pub age_s: f64,
-    /// Maximum bytes in flight; absent: the host's own window.
+    /// Maximum bytes in flight; absent if the host's own window applies.
     pub window_bytes: Option<u64>,
-    /// Target rate, Mbit/s.
+    /// Target rate, Mbps; absent if the flow is not limited.
     pub target_mbps: Option<f64>,
-    /// The reason.
+    /// Reason for the decision.
     pub why: String,
 }
 
-/// `REMOTE > LOCAL`, as flows are named everywhere.
+/// Formats a flow's name, `REMOTE > LOCAL`.
 pub(crate) fn flow_name(flow: &FlowKey) -> String {
     format!("{} > {}", flow.remote(), flow.local())
 }

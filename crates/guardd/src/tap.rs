@@ -1,4 +1,4 @@
-//! The programs of `bpf/guard/`, loaded and attached to a device: a source of packets, and a sink of windows.
+//! The programs of `bpf/guard/`, attached to a device: they report packets and set windows.
 
 use crate::device::Device;
 use crate::error::{GuardError, bpf};
@@ -20,7 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Counters of the kernel side since it was attached.
+/// Counters of the BPF programs since they were loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCounts {
     /// Packets that were summarized.
@@ -29,16 +29,16 @@ pub struct KernelCounts {
     pub lost: u64,
     /// Pure ACKs not summarized while the ring buffer was filling.
     pub thinned: u64,
-    /// Data merged into a later summary because the ring buffer was full.
+    /// Data packets whose bytes were merged into a later summary because the ring buffer was full.
     pub merged: u64,
-    /// ACKs that left with a smaller window; with [`Enforcement::Clamp`] also changes of clamps.
+    /// ACKs that left with a smaller window; with [`Enforcement::Clamp`], changes of clamps are also counted.
     pub rewritten: u64,
     /// ACKs whose window was not modified because its scale is unknown.
     pub unscaled: u64,
     /// ACKs whose window was not modified because they are signed by TCP-AO or TCP-MD5.
     #[serde(default)]
     pub authenticated: u64,
-    /// Data packets dropped because they are beyond the advertised window.
+    /// Data packets dropped because they were beyond the advertised window.
     #[serde(default)]
     pub beyond: u64,
     /// ACKs sent again with a larger window.
@@ -49,22 +49,23 @@ pub struct KernelCounts {
 /// How flows are limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enforcement {
-    /// By the windows in departing ACKs, of this host and of those behind it; undone even by `kill -9`.
+    /// By rewriting the windows in departing ACKs of this host and of hosts behind it. Ends with the process, even
+    /// after `kill -9`.
     #[default]
     Rewrite,
-    /// By `TCP_WINDOW_CLAMP` of this host's sockets, and by rewriting as long as the clamp has not taken effect;
-    /// forwarded flows are not modified. After `kill -9` connections keep their last clamp until their buffers grow.
+    /// By setting `TCP_WINDOW_CLAMP` on this host's sockets, and by rewriting windows until the clamp takes effect.
+    /// Forwarded flows are not modified. After `kill -9`, connections keep their last clamp until their buffers grow.
     Clamp,
 }
 
-/// The programs in the kernel, at no device yet.
+/// The programs, loaded into the kernel but not yet attached to a device.
 pub struct Programs {
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<Packet>>>,
     waits: RingBuffer<'static>,
     waiting: Rc<RefCell<Vec<(FlowKey, Time)>>>,
     link_header: u32,
-    /// Iterates over all sockets when it is read.
+    /// An iterator over all sockets; reading it sets the clamps.
     clamps: Option<Link>,
     skeleton: GuardSkel<'static>,
 }
@@ -76,10 +77,10 @@ impl fmt::Debug for Programs {
 }
 
 impl Programs {
-    /// Loads them for the device of number `device`, with `link_header` bytes before the IP header.
+    /// Loads the programs for the device with index `device` and `link_header` bytes before the IP header.
     ///
     /// # Errors
-    /// If the kernel rejects it.
+    /// If the kernel rejects the programs.
     pub fn load(device: u32, link_header: u32, enforcement: Enforcement) -> Result<Programs, GuardError> {
         let is_clamping = enforcement == Enforcement::Clamp;
         let set = |open: &mut OpenGuardSkel<'static>| {
@@ -101,7 +102,7 @@ impl Programs {
         Ok(Programs { ring, arrived, waits, waiting, link_header, clamps, skeleton })
     }
 
-    /// Passes on the packets since the last call; does not wait.
+    /// Passes the packets since the last call to `sink`, without blocking.
     ///
     /// # Errors
     /// If the ring cannot be read.
@@ -111,7 +112,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Becomes readable when the ring is a quarter full.
+    /// Returns a descriptor that becomes readable when the ring is a quarter full.
     pub fn filling(&self) -> BorrowedFd<'_> {
         // SAFETY: the ring owns the descriptor, and the borrow ends before it.
         unsafe { BorrowedFd::borrow_raw(self.ring.epoll_fd()) }
@@ -127,14 +128,14 @@ impl Programs {
         Ok(self.waiting.take())
     }
 
-    /// Becomes readable when a sender waits.
+    /// Returns a descriptor that becomes readable when a sender begins to wait.
     pub fn waits(&self) -> BorrowedFd<'_> {
         // SAFETY: the ring owns the descriptor, and the borrow ends before it.
         unsafe { BorrowedFd::borrow_raw(self.waits.epoll_fd()) }
     }
 
-    /// Sends the last ACK of `flow` again, if its sender waits for a larger window; the program at the device
-    /// decides how large that is.
+    /// Sends the last ACK of `flow` again if its sender waits for a larger window. The program at the device chooses
+    /// the window.
     ///
     /// # Errors
     /// If the maps cannot be read.
@@ -156,24 +157,25 @@ impl Programs {
         Ok(())
     }
 
-    /// From the next ACK of `flow` on, its window leads towards `target`. `wscale` is for flows without a socket here.
+    /// Limits `flow`: from its next ACK on, windows move towards `target`. `wscale` is used if the flow has no socket
+    /// on this host.
     ///
     /// # Errors
-    /// If there are too many.
+    /// If the kernel's map is full.
     pub fn hold(&self, flow: &FlowKey, target: WindowTarget, wscale: Option<u8>) -> Result<(), GuardError> {
         let (key, value) = (record::flow(flow), record::target(target, wscale));
         let held = self.skeleton.maps.guard_targets.update(key.bytes(), value.bytes(), MapFlags::ANY);
         Ok(held.map_err(bpf).during(|| format!("hold {} > {}", flow.remote(), flow.local()))?)
     }
 
-    /// The windows of `flow` are its host's own again.
+    /// Releases `flow`: its ACKs advertise the host's own window again.
     ///
     /// # Errors
     /// If the maps cannot be written.
     pub fn release(&self, flow: &FlowKey) -> Result<(), GuardError> {
         let key = record::flow(flow);
         let last_ack = self.last_ack(flow)?;
-        // Promises from now on are not tracked.
+        // Windows advertised from now on are not tracked as promises.
         let maps = &self.skeleton.maps;
         for map in [&maps.guard_targets, &maps.guard_promises] {
             match map.delete(key.bytes()) {
@@ -183,11 +185,12 @@ impl Programs {
                 _ => {}
             }
         }
-        // Only this ends its sender's wait.
+        // The sender waits until it receives a larger window, and only this ACK advertises one.
         last_ack.map_or(Ok(()), |frame| self.send(&frame))
     }
 
-    /// Time of the last decision about `flow`'s window, by the kernel's clock: a test can repeat the decision.
+    /// Returns the time of the last decision about `flow`'s window by the kernel's clock, with which a test can repeat
+    /// the decision.
     #[doc(hidden)]
     pub fn decided_at(&self, flow: &FlowKey) -> Option<Time> {
         let promises = &self.skeleton.maps.guard_promises;
@@ -195,20 +198,20 @@ impl Programs {
         record::decided_at(&found)
     }
 
-    /// With [`Enforcement::Clamp`], clamps or releases the sockets of the process's network namespace according to the
-    /// targets; to be called repeatedly, as a growing buffer widens its clamp.
+    /// With [`Enforcement::Clamp`], sets or removes the clamps of sockets in the process's network namespace according
+    /// to the targets. To be called repeatedly, because a socket's clamp widens when its buffer grows.
     ///
     /// # Errors
-    /// If the kernel rejects it.
+    /// If the kernel refuses the iteration.
     pub fn clamp(&self) -> Result<(), GuardError> {
         let what = || "clamp sockets".to_owned();
         let Some(link) = &self.clamps else { return Ok(()) };
         let mut sockets = Iter::new(link).map_err(bpf).during(what)?;
-        // The program writes nothing.
+        // The program produces no output.
         Ok(sockets.read_to_end(&mut Vec::new()).map(|_| ()).during(what)?)
     }
 
-    /// Counters of the kernel side.
+    /// Returns the counters of the BPF programs.
     pub fn counts(&self) -> KernelCounts {
         let bytes = self.skeleton.maps.bss.lookup(&[0; 4], MapFlags::ANY).ok().flatten().unwrap_or_default();
         let counts = bytes.get(offset_of!(bss, guard_state)..).and_then(guard_counts::read).unwrap_or_default();
@@ -225,11 +228,11 @@ impl Programs {
         }
     }
 
-    /// Runs the program of `direction` on `frame` (with an Ethernet header), `repeat` times, without sending; also
-    /// returns the time of each run.
+    /// Runs the program of `direction` on `frame` (with an Ethernet header) `repeat` times, without sending. Returns
+    /// the resulting frame and the time of each run.
     ///
     /// # Errors
-    /// If the kernel refuses the frame.
+    /// If the kernel rejects the frame.
     pub fn rehearse(&self, direction: Direction, frame: &[u8], repeat: u32) -> Result<(Vec<u8>, Duration), GuardError> {
         let mut out = vec![0; frame.len()];
         let input = ProgramInput { data_in: Some(frame), data_out: Some(&mut out), repeat, ..ProgramInput::default() };
@@ -251,10 +254,10 @@ impl Programs {
     }
 }
 
-/// Attached to a device until it is dropped; then every window is the host's own again.
+/// The programs, attached to a device until the value is dropped; then the hosts' own windows apply again.
 #[derive(Debug)]
 pub struct Tap {
-    // First: no packet may find the maps removed.
+    // The first field: hooks are removed before the maps, so no packet finds the maps missing.
     hooks: [Hook; 2],
     programs: Programs,
 }
@@ -263,26 +266,26 @@ impl Tap {
     /// Loads the programs and attaches them to `device`.
     ///
     /// # Errors
-    /// If the kernel rejects it.
+    /// If the kernel rejects the programs.
     pub fn open(device: &Device, enforcement: Enforcement, attachment: Attachment) -> Result<Tap, GuardError> {
         let programs = Programs::load(device.index, device.link_header, enforcement)?;
         let hook = |direction| programs.attach(device.index, direction, attachment);
-        // Departures first: a flow's first packets are then seen in their order.
+        // Attach departures first, so that a flow's first packets are seen in order.
         let hooks = [hook(Direction::Outgoing)?, hook(Direction::Incoming)?];
         Ok(Tap { hooks, programs })
     }
 
-    /// Whether everything ends with the process, however that ends.
+    /// Returns whether the attachment ends with the process, even if the process is killed.
     pub fn is_linked(&self) -> bool {
         self.hooks.iter().all(Hook::is_link)
     }
 
-    /// Its programs.
+    /// Returns the programs.
     pub fn programs(&self) -> &Programs {
         &self.programs
     }
 
-    /// Its programs, for reading packets.
+    /// Returns the programs, for reading packets.
     pub fn programs_mut(&mut self) -> &mut Programs {
         &mut self.programs
     }

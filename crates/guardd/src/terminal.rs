@@ -1,8 +1,9 @@
-//! Text from outside, made safe to show on a terminal: names of processes, hosts and devices, and any text from a
-//! socket or a file.
+//! Escaping of text from other parties so that it is safe on a terminal: names of processes, hosts and devices, and
+//! text from sockets and files.
 //!
-//! ESC sequences set a terminal's title or type for the user, C1 controls do the same in one character, bidirectional
-//! overrides reorder what a reader sees (CVE-2021-42574). `python/fairweir/cli/terminal.py` is the same in Python.
+//! ESC sequences can set a terminal's title or type as the user would, C1 controls do the same in one character, and
+//! bidirectional overrides reorder the visible text (CVE-2021-42574). `python/fairweir/cli/terminal.py` implements the
+//! same in Python.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,10 +11,11 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Replaces every character that is not printable by its escape sequence, as `\x1b` or `\u202e`; those of `keep` stay.
+/// Replaces every character that is not printable by its escape sequence, such as `\x1b` or `\u202e`. Characters in
+/// `keep` are not replaced.
 ///
-/// Printable is what Unicode calls neither Other (controls, format characters, unassigned) nor Separator, and the ASCII
-/// space. Backslashes are not doubled: the result is for display.
+/// Printable characters are the ASCII space and all characters outside Unicode's categories Other (controls, format
+/// characters, unassigned) and Separator. Backslashes are not doubled, because the result is only for display.
 pub fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
     let stays = |c: char| keep.contains(&c) || is_printable(c);
     if text.chars().all(stays) {
@@ -36,7 +38,7 @@ pub fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
 /// Returns a copy in which each string, at any depth, is escaped to one line.
 ///
 /// # Errors
-/// If `value` cannot be represented as JSON, or is another type afterwards.
+/// If `value` cannot be represented as JSON, or if the escaped JSON no longer parses as `T`.
 pub fn escape_all<T: Serialize + DeserializeOwned>(value: &T) -> serde_json::Result<T> {
     let mut tree = serde_json::to_value(value)?;
     escape_strings(&mut tree);
@@ -56,7 +58,8 @@ fn escape_strings(value: &mut Value) {
     }
 }
 
-/// JSON on one line in which characters that are not printable are written as `\u....`: the same document, safe to show.
+/// Formats JSON on one line and writes characters that are not printable as `\u....`. The document is unchanged and
+/// safe to display.
 pub fn json(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().all(is_printable) {
@@ -79,7 +82,8 @@ fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
     }
-    // After a letter, where combining marks stay, `escape_debug` escapes exactly Unicode's Other and Separator.
+    // Place the character after a letter, where `escape_debug` does not escape combining marks. It then escapes exactly
+    // Unicode's categories Other and Separator.
     let mut pair = [b'a'; 1 + 4];
     let length = c.encode_utf8(&mut pair[1..]).len();
     std::str::from_utf8(&pair[..=length]).is_ok_and(|pair| pair.escape_debug().count() == 2)

@@ -5,13 +5,14 @@ use fairweir_units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 
-/// Those that wait, each flow once: the latest time counts. The kernel reports a flow again when it has dropped the
-/// promise for which it was reported (the host began another connection, or the flow was released and held again); if
-/// both were stored, each would cause the next one, and their number would grow with every reconnection.
+/// The waiting flows, each once, with the latest time reported. The kernel reports a flow again after it has dropped
+/// the promise for which it reported the flow: the host began another connection, or the flow was released and held
+/// again. If both reports were stored, each would cause another one, and their number would grow with every
+/// reconnection.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     until: HashMap<FlowKey, Time>,
-    /// May contain waits that have been replaced since.
+    /// May contain waits that a later report has replaced.
     order: BinaryHeap<Reverse<Wait>>,
 }
 
@@ -42,7 +43,7 @@ impl Waits {
         }
     }
 
-    /// The earliest end of a wait.
+    /// Returns the earliest end of a wait.
     pub(crate) fn first(&mut self) -> Option<Time> {
         while let Some(Reverse(wait)) = self.order.peek() {
             if self.until.get(&wait.flow) == Some(&wait.until) {
@@ -53,7 +54,7 @@ impl Waits {
         None
     }
 
-    /// Removes and returns those due at `now`.
+    /// Removes and returns the flows that are due at `now`.
     pub(crate) fn due(&mut self, now: Time) -> Vec<FlowKey> {
         let mut due = Vec::new();
         while self.first().is_some_and(|until| until <= now) {

@@ -1,4 +1,5 @@
-//! The kernel's windows equal those of the pure core, packet by packet, and its checksums are right.
+//! The windows that the kernel writes equal those of the pure core for every packet, and the kernel's checksums are
+//! correct.
 
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use fairweir_guard::{FlowKey, Promise, WindowTarget};
@@ -10,10 +11,10 @@ use proptest::test_runner::{Config, TestRunner};
 
 const MSS: u32 = 1448;
 const ETHERNET: u32 = 14;
-/// The number of no device: nothing is sent.
+/// The index of no device, so that nothing is sent.
 const NOWHERE: u32 = 0;
 
-/// Reports that the test needs root and returns true, if it does.
+/// Returns whether the test lacks root privileges, and reports it.
 fn is_unprivileged() -> bool {
     let is_unprivileged = !geteuid().is_root();
     if is_unprivileged {
@@ -30,7 +31,7 @@ enum Kind {
     Vlan,
 }
 
-/// Flags of an ACK that leaves.
+/// TCP flags of a departing ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flags {
     syn: bool,
@@ -45,7 +46,7 @@ fn departure(kind: Kind, ack: u32, window: u16, flags: Flags) -> Vec<u8> {
             let mut header =
                 etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber::TCP, [10, 0, 0, 1], [192, 0, 2, 1])
                     .expect("a valid length");
-            // Router alert.
+            // Router alert option.
             header.options = [0x94, 4, 0, 0][..].try_into().expect("four bytes");
             ethernet.ip(etherparse::IpHeaders::Ipv4(header, Default::default()))
         }
@@ -68,7 +69,7 @@ fn flow(kind: Kind) -> FlowKey {
     FlowKey::new((local, 5001).into(), (remote, 443).into(), if kind == Kind::Vlan { 5 } else { 0 })
 }
 
-/// The window of a frame whose checksum is right.
+/// Returns the window of a frame, after checking its checksum.
 fn window_of(frame: &[u8]) -> u16 {
     let packet = SlicedPacket::from_ethernet(frame).expect("a packet");
     let Some(TransportSlice::Tcp(tcp)) = packet.transport else { panic!("no TCP") };
@@ -123,7 +124,7 @@ fn the_kernel_keeps_the_pace_that_the_core_keeps() {
         programs.waiting().unwrap();
         let (mut promise, mut ack, mut left, mut was_waiting) = (Promise::new(scale), start, 0, false);
         for (part, window, mbps, bytes) in acks {
-            // No data beyond the promise arrive.
+            // No data arrive beyond the advertised window.
             ack = ack.wrapping_add((f64::from(left) * part) as u32);
             let target = WindowTarget::from_bytes(bytes, MSS).paced(mbps);
             programs.hold(&key, target, Some(scale)).unwrap();
@@ -131,7 +132,7 @@ fn the_kernel_keeps_the_pace_that_the_core_keeps() {
             let at = programs.decided_at(&key).expect("there is a promise");
             let expected = promise.advertise_at(ack, window, target, at);
             prop_assert_eq!(advertised, expected.window);
-            // A waiting flow is not reported again.
+            // A flow that already waits is not reported again.
             let named: Vec<_> =
                 expected.waits_until.filter(|_| !was_waiting).map(|until| (key, until)).into_iter().collect();
             prop_assert_eq!(programs.waiting().unwrap(), named);
@@ -172,7 +173,7 @@ fn other_packets_are_left_alone() {
     assert_eq!(summarised, 6);
 }
 
-/// An ACK of IPv4 with these TCP options.
+/// An IPv4 ACK with these TCP options.
 fn with_options(ack: u32, options: &[u8]) -> Vec<u8> {
     let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([10, 0, 0, 1], [192, 0, 2, 1], 64);
     let tcp = builder.tcp(5001, 443, 7, 60_000).ack(ack).options_raw(options).expect("they fit");
@@ -218,10 +219,10 @@ fn a_syn_of_the_host_begins_anew() {
     sent(&programs, &departure(Kind::Ipv4, 900_000, 60_000, Flags { syn: true, rst: false }));
     assert_eq!(ack(900_000), 60_000, "the scale of this connection is not known yet");
     assert_eq!(programs.counts().unscaled, 1);
-    // User space has learnt it; the promise is that of the new connection, far below the previous one's.
+    // User space has noticed the new connection; the promise is the new connection's, far below the previous one's.
     programs.hold(&key, target, Some(0)).unwrap();
     assert_eq!((ack(900_000), ack(950_000)), (60_000, 10_000));
-    // Its SYN was not seen: a value above any window is not a promise.
+    // The connection's SYN was not seen: an ACK number that no window allows is not taken as a promise.
     assert_eq!((ack(0x9000_0000), ack(0x9000_0000 + 50_000)), (60_000, 10_000));
 }
 
@@ -262,7 +263,7 @@ fn tcp_is_found_behind_ipv6_extension_headers_and_in_atomic_fragments() {
     assert_eq!(summarised(&behind(51, 1, [0; 8])), 0, "authenticated: it must not be changed");
 }
 
-/// An arriving IPv4 data packet.
+/// An IPv4 data packet that arrives.
 fn arrival(seq: u32, payload: usize, flags: Flags) -> Vec<u8> {
     let builder = PacketBuilder::ethernet2([4; 6], [2; 6]).ipv4([192, 0, 2, 1], [10, 0, 0, 1], 64);
     let mut tcp = builder.tcp(443, 5001, seq, 500).ack(7);
