@@ -100,7 +100,11 @@ class InvariantError(FairweirError):
     """The simulator reached a state that violates an invariant: a bug in fairweir."""
 
 
-class KernelError(FairweirError):
+class ProgramError(FairweirError):
+    """A separately built program is missing or failed."""
+
+
+class KernelError(ProgramError):
     """The kernel world cannot run: the helper program, root or BPF is missing, or the kernel rejected an operation."""
 
 

@@ -454,6 +454,7 @@ KINDS = {
     ("rule", "with --json"): "cc_qdel --json",
     ("run", "without --on kernel"): "x.toml",
     ("run", "with --on kernel"): "x.toml --on kernel --out out",
+    ("run", "with --on quic"): "x.toml --on quic --out out --pcap p.pcap",
     ("run", "without --pcap"): "x.toml",
     ("run", "without --out or --plot"): "x.toml",
     ("starve", "with --check"): "--check x.parquet",

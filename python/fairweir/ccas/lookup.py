@@ -22,6 +22,8 @@ from fairweir.documents import shipped
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import CcaError, describe_exception
 
+#: The QUIC stacks whose controllers are named `STACK/NAME`.
+QUIC_STACKS: Final = frozenset({"quinn"})
 #: Hint of errors about controller files in the kernel world.
 WHY_NOT_ON_THE_KERNEL: Final = (
     "its beliefs need floating point, which BPF programs cannot use; omit `--on kernel` (docs/writing-a-cca.md)"
@@ -54,6 +56,11 @@ def algorithms() -> dict[str, Algorithm]:
 def is_python(name: str) -> bool:
     """Return whether `name` refers to a Python class: ``mine.py:MyCca`` or ``pkg.mod:MyCca``."""
     return ":" in name
+
+
+def is_stack(name: str) -> bool:
+    """Return whether `name` is a controller of a QUIC stack, such as ``quinn/cubic``."""
+    return name.partition("/")[0] in QUIC_STACKS and "/" in name and not is_python(name)
 
 
 def is_bpf_source(name: str) -> bool:
@@ -103,7 +110,7 @@ def check(name: str, *, base: Path | None = None) -> None:
         kernel_c(name, base=base)
     elif is_controller_file(name):
         _check_controller_file(name, locate(name, base=base))
-    elif name not in algorithms():
+    elif name not in algorithms() and not is_stack(name):
         known = sorted({*algorithms(), *shipped.by_name("rules"), *rate_controllers()})
         otherwise = f"known are {', '.join(known)}; or name a class as `mine.py:MyCca`"
         hint = did_you_mean(name, known, otherwise=otherwise)

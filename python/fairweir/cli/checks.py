@@ -15,7 +15,7 @@ from typing import Any, Literal
 from fairweir import __version__
 from fairweir.errors import FairweirError, KernelError
 from fairweir.guard import daemon as guard_daemon
-from fairweir.play import kernel
+from fairweir.play import kernel, quic
 
 #: A package of each extra -> the extra, and the commands that need it.
 EXTRAS = {
@@ -55,6 +55,7 @@ def examine() -> list[Check]:
         _simulator(),
         *(_package(name, serves, f"pip install 'fairweir[{extra}]'") for name, (extra, serves) in EXTRAS.items()),
         _compiler(),
+        _quic_stacks(),
         *_kernel_world(),
     ]
 
@@ -142,6 +143,16 @@ _SERVES = {
     "clang for BPF": "BPF controllers",
     "BPF struct_ops": "BPF controllers",
 }
+
+
+def _quic_stacks() -> Check:
+    """Return whether the program of the QUIC stacks is there, and which stacks it has."""
+    name, serves = "QUIC stacks", "--on quic"
+    try:
+        versions = quic.PROGRAM.call(["stacks"], "", quic.LIMIT_S, None)["versions"]
+    except FairweirError as error:
+        return Check(name, "missing", str(error), serves, error.hint or "")
+    return Check(name, "ok", ", ".join(f"{stack} {version}" for stack, version in versions.items()), serves)
 
 
 def _kernel_world() -> list[Check]:

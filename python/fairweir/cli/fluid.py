@@ -22,7 +22,7 @@ from fairweir.play.batch import Archive
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairweir.play.run import World
+    from fairweir.play.run import TcpWorld
 
 CLAIM_FAILS = 1
 #: Kernel runs have the kernel's own noise.
@@ -79,7 +79,7 @@ def fluid(
     shares, wbars = tuple(_numbers("--weights", weights)), _numbers("--wbar", wbar)
     depth = psi if psi is not None else math.inf if packets is None else 1.0
     link = Link(scheme, shares, depth)
-    noises: dict[World, Sequence[float]] = {}
+    noises: dict[TcpWorld, Sequence[float]] = {}
     if packets in ("sim", "both"):
         noises["sim"] = _numbers("--noise", noise)
     if packets in ("kernel", "both"):

@@ -11,7 +11,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.values import read as read_value
-from fairweir.play.run import World
+from fairweir.play.run import TcpWorld
 from fairweir.units import Duration
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def examine_command(
     forest: Annotated[Path, typer.Argument(metavar="FOREST", help="A JSON file written by `guard train`.")],
     world: Annotated[
-        World, typer.Option("--on", help="World to run in: the simulator, or Linux TCP in real time.")
+        TcpWorld, typer.Option("--on", help="TcpWorld to run in: the simulator, or Linux TCP in real time.")
     ] = "sim",
     runs: Annotated[
         int,

@@ -126,8 +126,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "rule": (_where("as_json", (True,), "with --json", "form"),),
     "run": (
-        _where("world", ("sim",), "without --on kernel", "mode", "traffic", "record", "cost"),
+        _where("world", ("sim", "quic"), "without --on kernel", "mode", "traffic", "record", "cost"),
         _where("world", ("kernel",), "with --on kernel", "packets"),
+        _where("world", ("quic",), "with --on quic", "packets", "pcap"),
         _without("pcap", "--pcap", "pcap_at"),
         Rule("without --out or --plot", lambda p: p["out"] is None and not p["plot"], refuses=frozenset({"interval"})),
     ),

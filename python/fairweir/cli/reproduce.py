@@ -27,10 +27,10 @@ from fairweir.reproduce.table import list_rows, show, show_list
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairweir.play.run import World
+    from fairweir.play.run import TcpWorld
 
 CLAIM_FAILS = 1
-WORLDS: dict[str, list[World]] = {"sim": ["sim"], "kernel": ["kernel"], "both": ["sim", "kernel"]}
+WORLDS: dict[str, list[TcpWorld]] = {"sim": ["sim"], "kernel": ["kernel"], "both": ["sim", "kernel"]}
 
 
 def reproduce(
@@ -43,7 +43,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and shorter runs, in the simulator; stored in DIR/quick.")
     ] = False,
-    world: Annotated[Literal["sim", "kernel", "both"], typer.Option("--on", help="World to run in.")] = "sim",
+    world: Annotated[Literal["sim", "kernel", "both"], typer.Option("--on", help="TcpWorld to run in.")] = "sim",
     list_only: Annotated[
         bool, typer.Option("--list", help="List the published results without running anything.")
     ] = False,

@@ -23,7 +23,7 @@ from fairweir.judging.interval import Scale, interval
 from fairweir.judging.metrics import RATIO_CEILING
 from fairweir.judging.outcome import Interval
 from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
-from fairweir.play.run import World
+from fairweir.play.run import TcpWorld
 from fairweir.scenario.dumbbell import PACKET
 from fairweir.scenario.model import Scenario
 from fairweir.units import Rate
@@ -70,7 +70,7 @@ class PacketRuns(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     wbar: float
-    world: World
+    world: TcpWorld
     noise: float
     ratios: list[Interval]
     utilization: float | None
@@ -112,9 +112,9 @@ def scenario(link: Link, wbar: float, noise: float) -> Scenario:
 def run_packets(
     link: Link,
     wbars: Sequence[float],
-    noises: Mapping[World, Sequence[float]],
+    noises: Mapping[TcpWorld, Sequence[float]],
     *,
-    runs: Mapping[World, int],
+    runs: Mapping[TcpWorld, int],
     archive: Archive,
     workers: int | None = None,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
@@ -143,7 +143,7 @@ def run_packets(
     return [_beside(*setting, [outcomes[task.key] for task in tasks]) for setting, tasks in plan.items()]
 
 
-def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[TaskResult]) -> PacketRuns:
+def _beside(wbar: float, world: TcpWorld, noise: float, outcomes: Sequence[TaskResult]) -> PacketRuns:
     troubles = (outcome.failure or outcome.not_judged for outcome in outcomes)
     summaries = [o.summary for o in outcomes if o.summary is not None and not o.not_judged]
     shares = [[flow.throughput_mbps for flow in summary.flows] for summary in summaries]

@@ -7,11 +7,12 @@ import subprocess
 from pathlib import Path
 
 from fairweir.errors import KernelError
-from fairweir.play.kernel import find_program
+from fairweir.play.kernel import BUILD_HINT
+from fairweir.play.program import Program
 
-DAEMON = "fairweir-guard"
 #: Environment variable with the path of the daemon, if it is not in the interpreter's directory.
 DAEMON_VARIABLE = "FAIRWEIR_GUARD"
+_DAEMON = Program("fairweir-guard", DAEMON_VARIABLE, "the receiver's daemon", BUILD_HINT, KernelError)
 #: Maximum time of a call of the daemon, s.
 _TIMEOUT_S = 10.0
 
@@ -23,7 +24,7 @@ def find_daemon() -> Path:
     ------
     KernelError : the program was not found
     """
-    return find_program(DAEMON, DAEMON_VARIABLE, "the receiver's daemon")
+    return _DAEMON.find()
 
 
 def clean() -> int:

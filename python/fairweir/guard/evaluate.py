@@ -24,7 +24,7 @@ from fairweir.judging.summary import Summary
 from fairweir.play import kernel
 from fairweir.play.batch import LATE_RETRIES
 from fairweir.play.pool import Done, map_jobs
-from fairweir.play.run import World, run
+from fairweir.play.run import TcpWorld, run
 from fairweir.play.sweep import fingerprint
 from fairweir.scenario.model import Scenario
 
@@ -42,7 +42,7 @@ class Play:
 
     case: Case
     treatment: Treatment = field(default_factory=Treatment)
-    world: World = "sim"
+    world: TcpWorld = "sim"
 
     @cached_property
     def scenario(self) -> Scenario:

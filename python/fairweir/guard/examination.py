@@ -16,7 +16,7 @@ from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, PlannedRun, curriculum, learnt
 from fairweir.guard.examples import CLASSES, Examples, Library, gather
 from fairweir.guard.kernel_examples import gather_on_kernel
-from fairweir.play.run import World
+from fairweir.play.run import TcpWorld
 from fairweir.units import Duration
 
 
@@ -83,7 +83,7 @@ def examine(
     planned_runs: list[PlannedRun],
     rows: int,
     *,
-    world: World = "sim",
+    world: TcpWorld = "sim",
     data: Path | None = None,
     workers: int | None = None,
     on_done: Callable[[], object] | None = None,

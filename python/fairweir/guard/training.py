@@ -15,7 +15,7 @@ from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Part, PlannedRun, curriculum
 from fairweir.guard.examples import CLASSES, LEAKING_FEATURES, Examples, Library, gather
 from fairweir.guard.kernel_examples import gather_on_kernel
-from fairweir.play.run import World
+from fairweir.play.run import TcpWorld
 from fairweir.units import Duration
 
 #: Of each ten consecutive runs, this number is used for examination only.
@@ -50,7 +50,7 @@ class Plan:
     leaky_features: bool = False
     shape: forest.Shape = field(default_factory=forest.Shape)
     seed: int = 1
-    world: World = "sim"
+    world: TcpWorld = "sim"
 
     @property
     def origin(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Final
 from fairweir.errors import ConfigError
 from fairweir.guard.challenges import CHALLENGES, FAIR_SHARE, Challenge, Deployment, Published
 from fairweir.guard.configurations import Network, learnt
-from fairweir.play.run import World
+from fairweir.play.run import TcpWorld
 
 WITHOUT: Final = "without"
 PERFECT: Final = "perfect classifier"
@@ -120,7 +120,7 @@ class Treatment:
         return challenge.published[self.deployment]
 
 
-def treatments(challenge: str, policies: Sequence[Policy], world: World) -> list[Treatment]:
+def treatments(challenge: str, policies: Sequence[Policy], world: TcpWorld) -> list[Treatment]:
     """Return the treatments of `challenge`; the first has no guard.
 
     Parameters

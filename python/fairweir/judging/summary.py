@@ -237,7 +237,7 @@ class Summary:
 
     @property
     def world(self) -> str:
-        """``sim`` or ``kernel``."""
+        """``sim``, ``kernel`` or ``quic``."""
         return str(self.document["world"])
 
     @property

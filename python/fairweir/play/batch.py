@@ -36,7 +36,7 @@ class Task:
     Attributes
     ----------
     scenario : Scenario, with its seed
-    world : "sim" or "kernel"
+    world : "sim", "kernel" or "quic"
     interval : str, time with unit; sampling interval of throughputs over time, which are recorded only if it is given
     picture : Path of the file for a figure of the run
     """
@@ -180,7 +180,7 @@ def play_all(
             missing.append(task)
         else:
             settle(task, TaskResult(kept), is_new=False)
-    simulations = [task for task in missing if task.world == "sim"]
+    simulations = [task for task in missing if task.world != "kernel"]
     map_jobs(
         play,
         simulations,

@@ -8,38 +8,24 @@ so that the kernel releases them even if the helper is killed.
 
 from __future__ import annotations
 
-import base64
-import json
 import os
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
-from fairweir.errors import ConfigError, KernelError
-from fairweir.play.columns import Columns
-from fairweir.play.process import die_with_parent
+from fairweir.errors import KernelError
+from fairweir.play.program import Program
 from fairweir.play.simulate import Capture, RawRun
 from fairweir.units import Duration
 
-HELPER = "fairweir-kernel"
 #: Environment variable with the path of the helper, if it is not in the interpreter's directory.
 HELPER_VARIABLE = "FAIRWEIR_KERNEL"
-INTERRUPTED = 130
+#: How to build the programs that need libelf and clang.
+BUILD_HINT = "as root: apt-get install libelf-dev zlib1g-dev pkg-config clang libbpf-dev, then make"
+PROGRAM = Program("fairweir-kernel", HELPER_VARIABLE, "the kernel world's helper", BUILD_HINT, KernelError)
 #: Maximum time, s, for compiling and loading controllers and for the end of a run, in addition to its duration.
 SETUP_S = 60.0
-#: Maximum time, s, in which the helper must exit after a request, before it is killed.
-TIMEOUT_S = 5.0
-#: Number of the helper's last lines that an error shows if the helper did not print an error.
-_LAST_LINES = 5
 
 
 @dataclass(frozen=True)
@@ -121,37 +107,9 @@ def find_helper() -> Path:
 
     Raises
     ------
-    KernelError : the program was not found
+    KernelError : not found
     """
-    return find_program(HELPER, HELPER_VARIABLE, "the kernel world's helper")
-
-
-def find_program(name: str, variable: str, role: str) -> Path:
-    """Return the path of a separately built program: from the environment, next to the interpreter, or on the PATH.
-
-    Parameters
-    ----------
-    name : str, name of the file
-    variable : str, environment variable that overrides the path
-    role : str, role of the program, for messages
-
-    Raises
-    ------
-    KernelError : the program was not found
-    """
-    if named := os.environ.get(variable):
-        if os.access(named, os.X_OK) and Path(named).is_file():
-            return Path(named)
-        raise KernelError(f"not a program: `{named}`", hint=f"{variable} names {role}", key=variable)
-    beside = Path(sys.executable).parent / name
-    if beside.is_file():
-        return beside
-    if on_path := shutil.which(name):
-        return Path(on_path)
-    raise KernelError(
-        f"{role} `{name}` is not built",
-        hint="as root: apt-get install libelf-dev zlib1g-dev pkg-config clang libbpf-dev, then make",
-    )
+    return PROGRAM.find()
 
 
 def need_root(what: str, why: str = "it creates network namespaces, TUN devices and BPF programs") -> None:
@@ -196,14 +154,11 @@ def play(
     ConfigError : the kernel world does not support a part of the scenario; the error's ``key`` names it
     KeyboardInterrupt : Ctrl-C; it is raised after the helper has released all resources
     """
-    helper = find_helper()
+    find_helper()
     need_root("the kernel world")
     limit_s = Duration.from_ns(config["duration"]).s + SETUP_S
     captured = ["--pcap", str(capture.path), "--pcap-at", capture.side] if capture is not None else []
-    words = [str(helper), "run", *(options or Options()).words(), *captured]
-    document = _call(words, json.dumps(config), limit_s, on_progress)
-    series = document.pop("series", None)
-    return RawRun(document, (_decode(series["flows"]), _decode(series["links"])) if series else None)
+    return PROGRAM.run(["run", *(options or Options()).words(), *captured], config, limit_s, on_progress)
 
 
 def ask(words: Sequence[str], *, limit_s: float = SETUP_S) -> Any:
@@ -213,113 +168,4 @@ def ask(words: Sequence[str], *, limit_s: float = SETUP_S) -> Any:
     ------
     KernelError, ConfigError : as for :func:`play`
     """
-    return _call([str(find_helper()), *words], "", limit_s, None)
-
-
-def _decode(columns: Mapping[str, str]) -> Columns:
-    return {name: base64.b64decode(text) for name, text in columns.items()}
-
-
-def _call(words: Sequence[str], text: str, limit_s: float, on_progress: Callable[[float], object] | None) -> Any:
-    """Run the helper until it exits; return the document that it prints."""
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen(  # noqa: S603
-            words,
-            stdin=subprocess.PIPE,
-            stdout=out,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-            process_group=0,  # so that Ctrl-C reaches the helper only once, through this process
-            preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
-        )
-        timed_out = threading.Event()
-
-        def expire() -> None:
-            timed_out.set()
-            process.kill()
-
-        timer = threading.Timer(limit_s, expire)
-        timer.start()
-        try:
-            lines = _talk(process, text, on_progress)
-            code = process.wait()
-        except BaseException:
-            _stop(process)
-            raise
-        finally:
-            timer.cancel()
-            for pipe in (process.stdin, process.stderr):
-                if pipe is not None:
-                    with suppress(OSError):
-                        pipe.close()
-        if timed_out.is_set():
-            raise KernelError(f"`{Path(words[0]).name} {words[1]}` did not end within {limit_s:.0f} s")
-        if code == INTERRUPTED:
-            raise KeyboardInterrupt
-        if code != 0:
-            raise _error(code, lines)
-        out.seek(0)
-        return _document(out)
-
-
-def _talk(process: subprocess.Popen[str], text: str, on_progress: Callable[[float], object] | None) -> deque[str]:
-    """Send `text` to the helper and report its progress; return its last lines that are not progress."""
-    assert process.stdin is not None and process.stderr is not None  # noqa: S101, PT018
-    with suppress(BrokenPipeError):
-        process.stdin.write(text)
-        process.stdin.close()
-    last: deque[str] = deque(maxlen=_LAST_LINES)
-    for raw in process.stderr:
-        line = raw.strip()
-        fraction = _fraction(line)
-        if fraction is None:
-            last.append(line)
-        elif on_progress is not None:
-            on_progress(min(max(fraction, 0.0), 1.0))
-    return last
-
-
-def _fraction(line: str) -> float | None:
-    """Return 0.25 for a line ``progress 0.25``; None for any other line."""
-    word, _, number = line.partition(" ")
-    if word != "progress":
-        return None
-    try:
-        return float(number)
-    except ValueError:
-        return None
-
-
-def _stop(process: subprocess.Popen[str]) -> None:
-    """Stop the helper: first with a signal that lets it clean up and report, then by killing it."""
-    with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGINT)
-    try:
-        process.wait(TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _error(code: int, lines: deque[str]) -> KernelError | ConfigError:
-    """Convert the helper's last line, ``{"error": {"message", "key", "hint"}}``, to an exception."""
-    reported: dict[str, Any] = {}
-    if lines:
-        with suppress(ValueError, AttributeError):
-            reported = json.loads(lines[-1]).get("error", {})
-    if message := reported.get("message"):
-        kind = ConfigError if reported.get("key") else KernelError
-        return kind(message, hint=reported.get("hint"), key=reported.get("key"))
-    reason = f"signal {-code}" if code < 0 else f"exit code {code}"
-    text = "; ".join(line for line in lines if line)
-    return KernelError(f"`{HELPER}` failed ({reason}){f': {text}' if text else ''}", hint="fairweir doctor")
-
-
-def _document(out: IO[bytes]) -> Any:
-    raw = out.read()
-    try:
-        return json.loads(raw)
-    except ValueError:
-        start = raw[:60].decode("utf-8", "replace").strip()
-        raise KernelError(f"`{HELPER}` printed invalid JSON: `{start}`", hint="build it again: make") from None
+    return PROGRAM.call(words, "", limit_s, None)

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from fairweir.play.kernel import Options
     from fairweir.play.table import Table
 
-World = Literal["sim", "kernel"]
+#: Where a scenario runs: the simulator, the kernel's TCP, or the QUIC stacks that its flows name.
+World = Literal["sim", "kernel", "quic"]
+#: The worlds whose transport is TCP.
+TcpWorld = Literal["sim", "kernel"]
 
 #: Files that :meth:`Run.save` may write.
 RECORD_FILES = frozenset(
@@ -311,7 +314,7 @@ def run(
     scenario : Scenario, or an argument of :meth:`Scenario.of`: a path, a name, a document
     seed : int; replaces the scenario's seed
     interval : str, time with unit; sampling interval of the time series. Without it, no time series are recorded.
-    on : "sim" or "kernel"; the world
+    on : "sim", "kernel" or "quic"; the world
     options : options of the kernel world
     record_packets : int; maximum number of data packets that the simulator records, with their ACKs. Each takes about
         200 bytes of memory (:data:`MAX_PACKETS` takes 1 GB). None records no packets.
@@ -329,6 +332,7 @@ def run(
     ------
     ConfigError : the scenario cannot be run in this world, or has more packets than the maximum to record
     KernelError : the kernel world is not available (helper, root, BPF)
+    ProgramError : the program of the QUIC stacks is not built, or a stack failed
     CcaError : a controller does not exist or rejects its parameters
     ControllerError : a controller misbehaved; the error names the flow, the simulated time and the reason
     InvariantError : a bug in the simulator
@@ -345,6 +349,8 @@ def run(
             raise ConfigError("interval must be positive: `0`", hint='write "100ms"', key="interval")
     if options is not None and on != "kernel":
         raise ConfigError("only the kernel world has such options", hint="write `--on kernel`", key="--on")
+    if capture is not None and on == "quic":
+        raise ConfigError("the world of QUIC stacks captures no packets", hint="leave out `--pcap`", key="--pcap")
     if record_packets is not None and on != "sim":
         raise ConfigError("only the simulator records packets", hint="omit `record_packets`", key="record_packets")
     started = time.perf_counter()
@@ -353,8 +359,10 @@ def run(
             if on == "sim":
                 recording = Recording(record_packets, partial)
                 raw = sim.play(config, scenario.base, on_progress, recording, isolates_python=isolates_python)
-            else:
+            elif on == "kernel":
                 raw = _play_on_kernel(config, options, partial, on_progress)
+            else:
+                raw = _play_on_quic(config, on_progress)
     except ConfigError as error:
         error.source = error.source or scenario.source
         if isinstance(error, CcaError) and error.key is None:
@@ -418,6 +426,20 @@ def _play_on_kernel(
                 flow=flow["id"],
             )
     return kernel.play(config, options=options, capture=capture, on_progress=on_progress)
+
+
+def _play_on_quic(config: dict[str, Any], on_progress: Callable[[float], object] | None) -> RawRun:
+    from fairweir.play import quic
+
+    for flow in config["flows"]:
+        if not lookup.is_stack(flow["cca"]):
+            raise CcaError(
+                f"a QUIC stack cannot run this controller: `{flow['cca']}`",
+                hint="name one of a stack, such as `quinn/cubic`, or leave out `--on quic`",
+                cca=flow["cca"],
+                flow=flow["id"],
+            )
+    return quic.play(config, on_progress=on_progress)
 
 
 #: Name in the simulator's configuration -> key in scenario files, for keys of a flow with different names.

@@ -16,7 +16,7 @@ from fairweir.documents.quantities import invalid
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
-from fairweir.play.run import World
+from fairweir.play.run import TcpWorld
 from fairweir.scenario.model import Scenario, read_scenario
 from fairweir.units import Duration
 
@@ -64,7 +64,7 @@ class Axis(_Table):
         """Return the overrides that set `value`."""
         return dict.fromkeys([self.key] if isinstance(self.key, str) else self.key, value)
 
-    def places(self, world: World) -> list[tuple[int, Any]]:
+    def places(self, world: TcpWorld) -> list[tuple[int, Any]]:
         """Return index and value of each point that is run in `world`."""
         values = self.kernel if world == "kernel" and self.kernel is not None else self.values
         return [(i, value) for i, value in enumerate(values) if value != ""]
@@ -94,8 +94,8 @@ class Check(Bound):
     at: Place = "each"
     published: str | float | list[float] = ""
     reason: str = ""
-    differs: dict[World, str] = {}
-    worlds: list[World] = ["sim", "kernel"]
+    differs: dict[TcpWorld, str] = {}
+    worlds: list[TcpWorld] = ["sim", "kernel"]
 
     @model_validator(mode="after")
     def _is_bounded(self) -> Check:
@@ -120,7 +120,7 @@ class Case(_Table):
     name: str = Field(min_length=1)
     set: dict[str, Any] = {}
     axis: Axis | None = None
-    worlds: list[World] = ["sim", "kernel"]
+    worlds: list[TcpWorld] = ["sim", "kernel"]
     why_not: str = ""
     check: list[Check] = Field(min_length=1)
 
@@ -179,7 +179,7 @@ class Experiment(_Table):
         return self._id
 
     @property
-    def worlds(self) -> list[World]:
+    def worlds(self) -> list[TcpWorld]:
         """Worlds in which at least one case is run."""
         return [world for world in ("sim", "kernel") if any(world in case.worlds for case in self.case)]
 
@@ -216,7 +216,7 @@ class Experiment(_Table):
                 setting.scenario.resolve()
         return found
 
-    def settings(self, worlds: Sequence[World]) -> Iterator[Setting]:
+    def settings(self, worlds: Sequence[TcpWorld]) -> Iterator[Setting]:
         """Yield all scenarios that are run in `worlds`."""
         name = str(self._source)
         base = Scenario.from_dict(self.scenario, source=name, base=self._source.parent, name=self._id)
@@ -246,7 +246,7 @@ class Setting:
     """
 
     case: int
-    world: World
+    world: TcpWorld
     place: int
     label: str
     scenario: Scenario

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from fairweir.documents.digits import plain
 from fairweir.judging.interval import Scale, interval
 from fairweir.judging.outcome import Interval, Outcome
-from fairweir.play.run import World
+from fairweir.play.run import TcpWorld
 from fairweir.reproduce.experiment import Bound, Case, Check
 from fairweir.reproduce.readings import SCALES
 
@@ -39,7 +39,7 @@ class Finding(BaseModel):
     experiment: str
     case: str
     claim: str
-    world: World | Literal["computed"]
+    world: TcpWorld | Literal["computed"]
     reading: str
     at: str = ""
     published: str = ""
@@ -58,7 +58,7 @@ class Finding(BaseModel):
 Samples = Mapping[int, tuple[str, Sequence[float]]]
 
 
-def judge(experiment: str, case: Case, check: Check, world: World, samples: Samples, trouble: str = "") -> Finding:
+def judge(experiment: str, case: Case, check: Check, world: TcpWorld, samples: Samples, trouble: str = "") -> Finding:
     """Judge one check in one world.
 
     Parameters

@@ -13,7 +13,7 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.filenames import slug
 from fairweir.judging.outcome import Outcome
 from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
-from fairweir.play.run import World
+from fairweir.play.run import TcpWorld
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, Setting
 from fairweir.reproduce.judge import Finding, Samples, judge
@@ -55,7 +55,7 @@ class Reproduction(BaseModel):
 
 def reproduce(
     experiments: Sequence[Experiment],
-    worlds: Sequence[World],
+    worlds: Sequence[TcpWorld],
     *,
     quick: bool = False,
     computed: Sequence[Computed] = (),
@@ -140,7 +140,7 @@ def _trouble(played: TaskResult) -> str:
     return played.failure or (f"not judged: {played.not_judged}" if played.not_judged else "")
 
 
-def _about(experiment: Experiment, worlds: Sequence[World]) -> dict[str, str]:
+def _about(experiment: Experiment, worlds: Sequence[TcpWorld]) -> dict[str, str]:
     about = {
         "title": experiment.title,
         "source": experiment.source,

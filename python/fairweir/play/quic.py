@@ -1,0 +1,42 @@
+"""The world of QUIC stacks: run ``fairweir-quic``, whole stacks in virtual time.
+
+The program reads ``fairweir_scenario::Config`` as JSON from stdin and prints the record of the simulator, and ``quic``:
+the number of datagrams, a digest of their times and sizes, and the versions of the stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from fairweir.play.program import Program
+from fairweir.play.simulate import RawRun
+from fairweir.units import Duration
+
+PROGRAM: Final = Program("fairweir-quic", "FAIRWEIR_QUIC", "the program of the QUIC stacks", "run make build")
+#: Maximum time of a run, s, in addition to :data:`LIMIT_PER_S` for each simulated second.
+LIMIT_S: Final = 60.0
+#: 100 million datagrams take about 150 s; a link of 10 Gbit/s carries one million per second.
+LIMIT_PER_S: Final = 30.0
+
+
+def play(config: Mapping[str, Any], *, on_progress: Callable[[float], object] | None = None) -> RawRun:
+    """Run a resolved scenario with the QUIC stacks that its flows name.
+
+    Parameters
+    ----------
+    config : dict, ``fairweir_scenario::Config``
+    on_progress : called with the fraction of the duration that has passed, 0 to 1
+
+    Returns
+    -------
+    RawRun
+
+    Raises
+    ------
+    ProgramError : the program is not built, or a stack failed
+    ConfigError : the scenario requires a feature that QUIC or the stack does not have; ``key`` names the key
+    KeyboardInterrupt : Ctrl-C
+    """
+    limit_s = LIMIT_S + LIMIT_PER_S * Duration.from_ns(config["duration"]).s
+    return PROGRAM.run(["run"], config, limit_s, on_progress)

@@ -1,0 +1,80 @@
+"""The world of QUIC stacks: whole stacks in virtual time, by the program ``fairweir-quic``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairweir as fw
+from fairweir.errors import CcaError, ConfigError, ProgramError
+from fairweir.play import quic
+from fairweir.play.batch import Task, play
+
+
+@pytest.fixture(autouse=True)
+def _has_program() -> None:
+    try:
+        quic.PROGRAM.find()
+    except ProgramError as error:
+        pytest.fail(f"{error}: {error.hint}")
+
+
+def dumbbell(ccas: list[str], **changes: Any) -> fw.Scenario:
+    return fw.dumbbell(ccas, rate="24Mbps", rtprop="20ms", buffer="1bdp", duration="4s", **changes)
+
+
+def test_stacks_share_a_link_and_repeated_runs_are_equal() -> None:
+    scenario = dumbbell(["quinn/cubic", "quinn/newreno"])
+    first, second = (fw.run(scenario, on="quic", interval="500ms") for _ in range(2))
+    assert first.summary.world == "quic"
+    assert 22 < sum(flow.throughput_mbps for flow in first.summary.flows) <= 24
+    assert first.link["bottleneck"].utilization > 0.95
+    assert len(first.flows) == 2 * 8
+    assert {**first.summary.document, "wall_s": 0} == {**second.summary.document, "wall_s": 0}
+    printed = first.summary.document["quic"]
+    assert printed["versions"].keys() >= {"quinn"}
+    assert printed["digest"] != fw.run(scenario, on="quic", seed=2).summary.document["quic"]["digest"]
+
+
+def test_a_batch_runs_stacks() -> None:
+    summary = play(Task(dumbbell(["quinn/bbr"]), "quic"))
+    assert summary.flows[0].cca == "quinn/bbr"
+    assert summary.flows[0].throughput_mbps > 20
+
+
+def test_other_controllers_are_refused() -> None:
+    with pytest.raises(CcaError) as raised:
+        fw.run(dumbbell(["quinn/cubic", "reno"]), on="quic")
+    assert (raised.value.key, raised.value.hint) == (
+        "flow.1.cca",
+        "name one of a stack, such as `quinn/cubic`, or leave out `--on quic`",
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [({"flow.0.sack": False}, "flow.0.sack"), ({"flow.0.oracle_rtprop": True}, "flow.0.oracle_rtprop")],
+)
+def test_features_that_quic_does_not_have_are_refused_by_the_key_in_the_file(change: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        fw.run(dumbbell(["quinn/cubic"]).override(change), on="quic")
+    assert raised.value.key == key
+    assert raised.value.hint
+
+
+def test_unknown_controllers_of_a_stack_are_listed() -> None:
+    with pytest.raises(ConfigError) as raised:
+        fw.run(dumbbell(["quinn/copa"]), on="quic")
+    assert raised.value.key == "flow.0.cca"
+    assert "quinn/cubic" in (raised.value.hint or "")
+
+
+def test_without_the_program_the_error_says_how_to_build_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ProgramError) as raised:
+        fw.run(dumbbell(["quinn/cubic"]), on="quic")
+    assert str(raised.value) == "the program of the QUIC stacks `fairweir-quic` is not built"
+    assert raised.value.hint == "run make build"
