@@ -288,6 +288,31 @@ def _cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.parametrize("place", ["file", "file/sub", "dangling", "taken", "full"])
+def test_a_place_that_cannot_be_written_is_one_error(place: str, tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(SCENARIO)
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "dangling").symlink_to(tmp_path / "missing" / "target")
+    (tmp_path / "taken" / "flows.parquet").mkdir(parents=True)
+    words = [sys.executable, "-m", "fairweir", "sweep", "two.toml", "--out", place, "--grid", "seed=1,2"]
+    limit = "1000" if place == "full" else "unlimited"  # bytes of a file: as on a full disk
+    done = subprocess.run(
+        ["bash", "-c", f"trap '' XFSZ; exec prlimit --fsize={limit} \"$@\"", "bash", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["error", "", "hint"], done.stderr
+    assert place in lines[0]
+    assert (tmp_path / "file").read_text() == "kept"
+    assert not (tmp_path / "missing").exists()
+    assert not list(tmp_path.rglob("*.part"))
+
+
 def test_ctrl_c_in_a_sweep_keeps_finished_points(tmp_path: Path) -> None:
     (tmp_path / "two.toml").write_text(SCENARIO)
     words = ["sweep", "two.toml", "--out", "s", "--workers", "1", "--grid", "duration=5s,500h"]

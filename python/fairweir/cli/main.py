@@ -23,6 +23,7 @@ from fairweir.cli.modes import Command
 from fairweir.errors import FairweirError
 
 BAD_INPUT = 2
+_STORAGE_HINT = "choose another folder, such as with --out, or free some space; finished work remains stored"
 INTERRUPTED = 130
 #: Environment variable that is set when a shell requests completions (click).
 COMPLETE = "_FAIRWEIR_COMPLETE"
@@ -97,8 +98,8 @@ def main(args: Sequence[str] | None = None) -> int:
     _ended_by.clear()
     try:
         result = app(words)(args=words, prog_name="fairweir", standalone_mode=False)
-    except FairweirError as error:
-        return fail(error.render())
+    except (FairweirError, OSError) as error:
+        return fail(_render(error))
     except ModuleNotFoundError as error:
         if is_completion:
             return BAD_INPUT  # prints nothing: output would become part of the line that the user types
@@ -122,6 +123,16 @@ def main(args: Sequence[str] | None = None) -> int:
         typer.echo("terminated" if _ended_by else "interrupted", err=True)
         return SIGNALLED + _ended_by[0] if _ended_by else INTERRUPTED
     return result if isinstance(result, int) else 0
+
+
+def _render(error: FairweirError | OSError) -> str:
+    """Return the message of an error: also of a full disk, a read-only folder or a file in the place of a folder."""
+    if isinstance(error, FairweirError):
+        return error.render()
+    if isinstance(error, BrokenPipeError):
+        raise error
+    where = f": `{error.filename}`" if error.filename else ""
+    return f"error: {(error.strerror or str(error)).lower()}{where}\n\nhint: {_STORAGE_HINT}"
 
 
 def fail(text: str) -> int:

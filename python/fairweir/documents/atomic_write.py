@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -50,8 +50,12 @@ def draft(path: Path) -> Iterator[BinaryIO]:
         with unfinished.open("xb") as file:
             yield file
         unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):  # such as of a file system that has become read-only
+            unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in {None, str(unfinished)}:
+            # The user knows the file's name, not the draft's.
+            error.filename, error.filename2 = str(path), None
         raise
 
 
