@@ -207,7 +207,8 @@ class _ForkServer(context.ForkServerContext):
     def kill_workers(self) -> None:
         """End the workers before their locks are removed: one that is starting would print an error about them."""
         for worker in self._started:
-            with suppress(ValueError, AssertionError):
+            # A worker that has not started yet has no process, which `kill` reports as an AttributeError.
+            with suppress(ValueError, AssertionError, AttributeError):
                 worker.kill()
 
 
