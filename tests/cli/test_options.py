@@ -340,7 +340,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 #: Options that are not quantities: actions, subjects, destinations, output formats.
 OTHERS = {
     "agree": "--ccas --scenarios --quick --out --workers --json",
-    "audit": "CCAS --quick --deep --only --out --against --baseline --save-baseline --workers --json",
+    "audit": "CCAS --quick --deep --only --out --against --baseline --save-baseline --save-known --workers --json",
     "contract derive": "CCAS --set --seeds --seed --ecn --oracle --plot --out --workers --json",
     "contract design": "REQUIREMENTS --scenario --json",
     "contract open-loop": "CCAS --set --plot --out --workers --json",

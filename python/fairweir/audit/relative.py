@@ -16,7 +16,6 @@ from itertools import chain
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.results import CcaResults, ClaimResult, Curve, FamilyResult, Fault, Point
 from fairweir.audit.standings import Relative, Side, Standing
-from fairweir.documents.digits import plain
 from fairweir.judging.difference import Relation, is_multiplicative, judge_difference, paired, smallest_relevant
 from fairweir.judging.interval import CONFIDENCE, Scale
 from fairweir.judging.outcome import Direction, Interval, Outcome
@@ -403,12 +402,3 @@ def nearest_seed(standing: Standing, reference: CcaResults, candidate: CcaResult
             mean = math.fsum(each) / len(each)
             return min(zip(pairs.seeds, each, strict=True), key=lambda pair: (abs(pair[1] - mean), pair[0]))[0]
     return None
-
-
-def method(relative: Relative) -> str:
-    """Describe how verdicts were reached, in a sentence."""
-    return (
-        f"The first seeds suggested {relative.suspected} differences in this audit; each was tested on new seeds, run "
-        f"in pairs, at {plain(100 * (1 - (1 - CONFIDENCE) / max(relative.suspected, 1)), 5)} % "
-        f"(95 % for all together, Bonferroni)."
-    )

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from fairweir.audit.axis import Axis
+from fairweir.audit.profile import Profile
 from fairweir.audit.standings import Relative
 from fairweir.documents.atomic_write import write_text
 from fairweir.judging.outcome import Outcome, Threshold, combine
@@ -276,6 +277,9 @@ class AuditResults(_Model):
     relative: list[Relative] = Field(default_factory=list)
     """Each candidate compared with the reference, where one was given; the reference is the last of `ccas`, unless it
     comes from a baseline."""
+
+    profiles: list[Profile] = Field(default_factory=list)
+    """Each CCA's places among the known ones, in an audit without a reference."""
 
     @property
     def is_worse(self) -> bool:

@@ -18,6 +18,7 @@ from fairweir.audit.exhibits.family import OTHER_SEEDS, Depth, Place, Subject
 from fairweir.audit.exhibits.registry import CONTRACT, FAMILIES, HUNT, select
 from fairweir.audit.jobs import CALIBRATION, Job, Measured, TraceRequest, fills_buffers, measure, show, whole_path
 from fairweir.audit.judge import curves, judge, undecided
+from fairweir.audit.profile import known, profile_of
 from fairweir.audit.relative import Suspect, nearest_seed, relate, suspects, undecided_points
 from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
@@ -285,6 +286,9 @@ class _Conductor:
 
     def document(self, *, complete: bool, wall_s: float, command: str) -> AuditResults:
         """Return the results so far, with their verdicts."""
+        ccas = [self._judged(case) for case in self.cases.values()]
+        others = known(self.depth) if self.contest is None else None
+        profiles = [profile_of(cca, others) for cca in ccas] if others is not None else []
         return AuditResults(
             version=_core.__version__,
             depth=self.depth.value,
@@ -299,7 +303,8 @@ class _Conductor:
                 "machine": platform.machine(),
                 "system": platform.system(),
             },
-            ccas=[self._judged(case) for case in self.cases.values()],
+            ccas=ccas,
+            profiles=[profile for profile in profiles if profile is not None],
             new_seeds=self.new_seeds if any(runs for case in self.cases.values() for runs in case.new.values()) else [],
             relative=self._relatives(),
         )

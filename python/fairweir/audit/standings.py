@@ -7,8 +7,9 @@ from collections import Counter
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fairweir.documents.digits import plain
 from fairweir.judging.difference import Relation
-from fairweir.judging.interval import Scale
+from fairweir.judging.interval import CONFIDENCE, Scale
 from fairweir.judging.outcome import Direction
 from fairweir.show import formats
 
@@ -126,6 +127,15 @@ class Relative(_Model):
     def is_empty(self) -> bool:
         """Return whether there is nothing to judge by: no pair of runs, and no verdict without one."""
         return all(s.relation is Relation.UNDECIDED and not s.pairs for s in self.standings)
+
+    @property
+    def method(self) -> str:
+        """Describe how verdicts were reached, in a sentence."""
+        each = 1.0 - (1.0 - CONFIDENCE) / max(self.suspected, 1)
+        return (
+            f"The first seeds suggested {self.suspected} differences in this audit; each was tested on new seeds, run"
+            f" in pairs, at {plain(100 * each, 5)} % (95 % for all together, Bonferroni)."
+        )
 
     @property
     def headline(self) -> str:

@@ -16,6 +16,7 @@ from fairweir.show import formats
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fairweir.audit.profile import Profile
     from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, Comparison
     from fairweir.audit.standings import Relative
 
@@ -98,6 +99,33 @@ def show_relative(relative: Relative, console: Console) -> None:
         for side in replayed.shown_by:
             if side.replay:
                 console.print(f"  {side.replay}", soft_wrap=True)
+
+
+def show_profile(profile: Profile, console: Console) -> None:
+    """Print the places of a CCA among the known ones."""
+    table = Table(
+        title=f"{profile.cca} among the known CCAs (fairweir {profile.version})",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        header_style="bold",
+        pad_edge=False,
+    )
+    table.add_column("property", no_wrap=True)
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("best", justify="right", no_wrap=True)
+    table.add_column("of", overflow="ellipsis", no_wrap=True)
+    for place in profile.places:
+        cells = (
+            place.name,
+            f"{place.rank} of {place.of}",
+            f"{formats.number(place.value)} {place.unit}".strip(),
+            f"{formats.number(place.best_value)} {place.unit}".strip(),
+            place.best,
+        )
+        table.add_row(*map(Text, cells))
+    console.print(table)
 
 
 def show_comparison(comparison: Comparison, console: Console) -> None:

@@ -13,9 +13,10 @@ import typer
 from fairweir.audit.baseline import baseline_file, compare, find_baseline, save_baseline_file
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.folder import write_files
+from fairweir.audit.profile import save_known
 from fairweir.audit.results import AuditResults
 from fairweir.audit.runner import InterruptedAuditError, run_audit
-from fairweir.audit.table import show, show_comparison, show_relative
+from fairweir.audit.table import show, show_comparison, show_profile, show_relative
 from fairweir.ccas.cca_spec import require
 from fairweir.cli import output
 from fairweir.cli.progress import meter
@@ -72,6 +73,10 @@ def audit(
             "--save-baseline", metavar="NAME", help="Store this audit for --baseline; takes five times the runs."
         ),
     ] = None,
+    save_known_values: Annotated[
+        Path | None,
+        typer.Option("--save-known", metavar="FILE", help="Write the values that profiles rank by (docs/verdicts.md)."),
+    ] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default one per core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a single JSON document on stdout.")] = False,
 ) -> None:
@@ -116,6 +121,8 @@ def audit(
     write_files(results, folder)
     if store is not None:
         save_baseline_file(results, store)
+    if save_known_values is not None:
+        save_known(results, save_known_values)
     if as_json:
         sys.stdout.write(results.for_stdout())
     else:
@@ -129,6 +136,9 @@ def audit(
 def _show(results: AuditResults, folder: Path) -> None:
     for relative in results.relative:
         show_relative(relative, output.stdout)
+        output.stdout.print()
+    for profile in results.profiles:
+        show_profile(profile, output.stdout)
         output.stdout.print()
     show(results, output.stdout)
     if results.comparison is not None:

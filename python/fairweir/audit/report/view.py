@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fairweir.audit.relative import method
+from fairweir.audit.exhibits.family import Depth
+from fairweir.audit.profile import known
+from fairweir.audit.report.profiles import Heat, heat_of
 from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome, combine
 from fairweir.show import formats, style
@@ -201,6 +203,12 @@ class Page:
             return f"{', '.join(relative.cca for relative in self.relatives)} against {', '.join(names)}"
         return "Audit of " + ", ".join(c.cca for c in self.results.ccas)
 
+    @cached_property
+    def profile(self) -> Heat | None:
+        """The CCAs among the known ones, in an audit without a reference."""
+        others = known(Depth(self.results.depth)) if self.results.profiles else None
+        return heat_of(self.results.ccas, others) if others is not None else None
+
     @property
     def relatives(self) -> list[Relative]:
         """The candidates compared with the reference, where one was given."""
@@ -220,11 +228,6 @@ class Page:
     def rest(relative: Relative) -> list[Standing]:
         """Return what is undecided, then what is the same."""
         return [*relative.of(Relation.UNDECIDED), *relative.of(Relation.SAME)]
-
-    @staticmethod
-    def method(relative: Relative) -> str:
-        """Describe how the verdicts were reached."""
-        return method(relative)
 
     @property
     def outcome(self) -> Word:
