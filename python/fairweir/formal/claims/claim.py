@@ -1,6 +1,7 @@
 """Claims about every trace, and assumptions; :mod:`fairweir.formal.claims.syntax` parses them.
 
-A claim is encoded for solvers, and judged by definition on a trace, or on packets where they show all that it reads.
+A claim can be encoded for solvers, and evaluated by definition on a trace. It can also be evaluated on a packet run, if
+the run determines all quantities that the claim reads.
 """
 
 from __future__ import annotations
@@ -46,27 +47,27 @@ class Claim(Protocol):
         """The unit of the number that :meth:`value` returns."""
 
     def statement(self, system: System) -> str:
-        """Return the whole inequality, with numbers."""
+        """Return the claim as an inequality, with its numbers."""
 
     def over(self, system: System) -> z3.BoolRef:
         """Return the claim as a formula.
 
         Raises
         ------
-        ConfigError : it makes no sense for the system
+        ConfigError : the claim is undefined for the system
         """
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return the one number that the claim bounds, by definition; None if it bounds several or none."""
+        """Return the number that the claim bounds, by definition; None if the claim bounds several numbers or none."""
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return the numbers that it reads at sample points, by name."""
+        """Return the numbers that the claim reads at sample points, by name."""
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Return whether it holds, by definition; None if packets do not determine all its quantities."""
+        """Return whether the claim holds, by definition; None if packets do not determine all its quantities."""
 
     def weaker(self, margin: Fraction) -> Claim | None:
-        """Return it with its bounds relaxed by a fraction; None if there is none to relax."""
+        """Return the claim with its bounds relaxed by a fraction; None if it has no bound that can be relaxed."""
 
 
 def _curves(seen: Trace | Curves) -> Curves:
@@ -79,7 +80,8 @@ class Bound:
 
     Attributes
     ----------
-    name : str, of `PROPERTIES`
+    name : str, a name in `PROPERTIES`
+    bound : Fraction, in the property's unit
     """
 
     name: str
@@ -110,11 +112,11 @@ class Bound:
         return MEASURES[self.name](_curves(seen))
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return nothing: it has no single points."""
+        """Return no numbers: a bound does not refer to single sample points."""
         return {}
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Return whether the number satisfies the bound; the utilization of an empty interval always does."""
+        """Return whether the number satisfies the bound; the undefined utilization of an empty interval does."""
         value = self.value(seen)
         if value is None:
             return True
@@ -133,14 +135,14 @@ class Invariant:
 
     Attributes
     ----------
-    demands : its constants; `Demands.start` is the system's
+    demands : its constants; `Demands.start` is replaced by the system's
     """
 
     demands: Demands = field(default_factory=Demands)
 
     @property
     def text(self) -> str:
-        """The claim as one writes it; demands that are the published code's are left out."""
+        """The claim in its input syntax, without the demands that equal the published code's."""
         asked, usual = self.demands, Demands()
         words = {
             f"utilization>={asked.utilization}": asked.utilization != usual.utilization,
@@ -154,7 +156,7 @@ class Invariant:
 
     @property
     def unit(self) -> str:
-        """None: it bounds no single number."""
+        """Empty: the invariant bounds no single number."""
         return ""
 
     def statement(self, system: System) -> str:
@@ -189,7 +191,8 @@ class Invariant:
 
         Raises
         ------
-        ConfigError : flows that have no beliefs, or several flows
+        ConfigError : the system has several flows, or its flow has no beliefs; or the demands are about large losses
+            and the buffer is infinite
         """
         from fairweir.formal.encoding.invariant import invariant
 
@@ -206,28 +209,28 @@ class Invariant:
         return invariant(system, self._of(system))
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return None: it bounds no single number."""
+        """Return None: the invariant bounds no single number."""
         return None
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return the beliefs at both ends."""
+        """Return the beliefs at the first and the last point."""
         if not isinstance(seen, Trace):
             return {}
         beliefs = seen.flows[0].beliefs.items()
         return {f"{name}@{point}": curve[t] for name, curve in beliefs for point, t in (("0", 0), ("end", -1))}
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Return whether a trace satisfies it; packets do not determine beliefs."""
+        """Return whether a trace satisfies the invariant; None for packets, which do not determine beliefs."""
         if not isinstance(seen, Trace):
             return None
         return keeps(seen, self._of(seen))
 
     def weaker(self, margin: Fraction) -> Claim | None:
-        """Return None: a part of it may be violated for any bounds."""
+        """Return None: some parts of the invariant have no bound that could be relaxed."""
         return None
 
     def _of(self, seen: System | Trace) -> Demands:
-        """Return the demands for the attached beliefs, whose staleness is not part of the claim."""
+        """Return the demands with the attached beliefs' start: whether they may be stale is not part of the claim."""
         starts = {terms.start for terms in seen.flows[0].attached.values()}
         return replace(self.demands, start=Start.ANY if Start.ANY in starts else Start.CONSISTENT)
 
@@ -240,12 +243,12 @@ class AtPoints:
 
     @property
     def text(self) -> str:
-        """The claim as one writes it."""
+        """The claim in its input syntax."""
         return self.comparison.text
 
     @property
     def unit(self) -> str:
-        """None: its sides may have any."""
+        """Empty: the sides may have any unit."""
         return ""
 
     def statement(self, system: System) -> str:
@@ -260,39 +263,39 @@ class AtPoints:
         return z3.And(*self.comparison.over(system))
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return the number that is bounded, if the comparison reads only one."""
+        """Return the number that the comparison reads, if it reads only one; otherwise None."""
         found = self.shown(seen)
         return next(iter(found.values())) if len(found) == 1 else None
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return the numbers that it reads."""
+        """Return the numbers that the comparison reads."""
         return self.comparison.values(seen) or {}
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Return whether it holds."""
+        """Return whether the comparison holds."""
         return self.comparison.holds(seen)
 
     def weaker(self, margin: Fraction) -> AtPoints | None:
-        """Return it with its constants moved to the easy side."""
+        """Return the comparison with its constants relaxed; None if it has none that can be relaxed."""
         found = self.comparison.weaker(margin)
         return None if found is None else AtPoints(found)
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Claims that must all hold (``and``), or at least one (``or``)."""
+    """Claims of which all must hold (``and``), or at least one (``or``)."""
 
     word: str
     parts: tuple[Claim, ...]
 
     @property
     def text(self) -> str:
-        """The claim as one writes it."""
+        """The claim in its input syntax."""
         return f" {self.word} ".join(part.text for part in self.parts)
 
     @property
     def unit(self) -> str:
-        """None: it bounds several numbers."""
+        """Empty: the claim bounds several numbers."""
         return ""
 
     def statement(self, system: System) -> str:
@@ -307,11 +310,11 @@ class Joined:
         return z3.Or(*formulas) if self.word == "or" else z3.And(*formulas)
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return None: it bounds several numbers."""
+        """Return None: the claim bounds several numbers."""
         return None
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return the numbers that its parts read or bound."""
+        """Return the numbers that the parts read or bound."""
         found: dict[str, Fraction] = {}
         for part in self.parts:
             found |= part.shown(seen)
@@ -321,7 +324,7 @@ class Joined:
         return found
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Return whether it holds; quantities that packets do not determine matter only if others do not decide."""
+        """Return whether the claim holds; None if packets do not determine the parts that decide it."""
         found = [part.holds(seen) for part in self.parts]
         decides = self.word == "or"
         if decides in found:
@@ -329,7 +332,7 @@ class Joined:
         return None if None in found else not decides
 
     def weaker(self, margin: Fraction) -> Claim | None:
-        """Return it with the bounds of all its parts moved that have one."""
+        """Return the claim with the bounds of its parts relaxed; None if no part has a bound that can be relaxed."""
         moved = [part.weaker(margin) for part in self.parts]
         if all(part is None for part in moved):
             return None
@@ -337,7 +340,7 @@ class Joined:
 
 
 def parts(claim: Claim) -> list[Claim]:
-    """Return the claims of a conjunction; none of another claim."""
+    """Return the claims of a conjunction; an empty list for any other claim."""
     if not isinstance(claim, Joined) or claim.word != "and":
         return []
     return [inner for part in claim.parts for inner in (parts(part) or [part])]
@@ -345,7 +348,7 @@ def parts(claim: Claim) -> list[Claim]:
 
 @dataclass(frozen=True)
 class Assumption:
-    """A comparison that is assumed; a quantity without a point refers to the first one."""
+    """An assumed comparison. A quantity without a sample point refers to the first one."""
 
     comparison: Comparison
     written: str
@@ -353,7 +356,7 @@ class Assumption:
 
     @property
     def text(self) -> str:
-        """The assumption as one writes it."""
+        """The assumption in its input syntax."""
         return f"{self.written} at the start" if self.is_at_start else self.comparison.text
 
     def over(self, system: System) -> list[z3.BoolRef]:

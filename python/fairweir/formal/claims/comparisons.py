@@ -1,11 +1,11 @@
 """Comparisons of quantities at sample points: ``bq@end <= bq@0 - 1/2``, ``69/100 <= C_L@end <= 301/100``.
 
-Both claims (``verify --property``) and assumptions (``--given``) use this syntax. A quantity is a number with C = R =
-1: data in C R, rates in C, times in R. ``@`` names the sample point, 0 .. T - 1 or ``end``; ``rate.1@end`` is the
-second flow's. A quantity of flows without a number refers to every flow.
+Both claims (``verify --property``) and assumptions (``--given``) use this syntax. Quantities are in units in which C =
+R = 1: data in C R, rates in C, times in R. ``@`` is followed by the sample point: 0 .. T - 1, or ``end``.
+``rate.1@end`` is the second flow's rate; without an index, ``rate@end`` refers to every flow.
 
-The same text is encoded for solvers, evaluated exactly over a trace, and, where packets show all that it reads, over
-the curves of packets.
+The same text is encoded for solvers and evaluated exactly on a trace. It is also evaluated on a packet run, if the run
+determines all quantities that the text reads.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ PATH: Final[Mapping[str, str]] = {
     "S": "bytes served, C R",
     "L": "bytes lost, C R",
 }
-#: Quantities of each flow, besides its beliefs and the algorithm's state.
+#: Quantities of each flow, in addition to its beliefs and the algorithm's state.
 FLOW: Final[Mapping[str, str]] = {
     "inflight": "A - Ld - S: bytes neither acknowledged nor known to be lost, C R",
     "rate": "sending rate, C",
     "cwnd": "window, C R",
     "qdel_L": "minimum queueing delay that the flow can infer: the delay seen, of T steps at most, less D; R",
 }
-#: Numbers of the path that do not change.
+#: Parameters of the path, which are constant.
 FIXED: Final[Mapping[str, str]] = {"alpha": "MSS, C R", "beta": "buffer, C R; none if infinite"}
 _SIGNS: Final = ("<=", ">=", "<", ">", "=")
 _TOKEN = re.compile(
@@ -53,13 +53,13 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 _HINT: Final = "write it like `bq@end <= bq@0 - 1/2` or `69/100 <= C_L@end <= 3`; C = R = 1"
-#: Maximum length of a comparison; longer ones are not typed by hand.
+#: Maximum length of a comparison, in characters.
 _LONGEST: Final = 2000
 
 
 @dataclass(frozen=True)
 class At:
-    """A quantity at a point.
+    """A quantity at a sample point.
 
     Attributes
     ----------
@@ -79,13 +79,13 @@ class At:
 
 @dataclass(frozen=True)
 class Side:
-    """A sum: a constant, and quantities times factors."""
+    """One side of a comparison: a constant plus a sum of quantities, each times a factor."""
 
     constant: Fraction
     terms: tuple[tuple[Fraction, At], ...]
 
     def __str__(self) -> str:
-        """Return the sum as one writes it."""
+        """Return the sum in its input syntax."""
         parts: list[str] = []
         for factor, at in self.terms:
             size = "" if abs(factor) == 1 else f"{abs(factor)} "
@@ -98,7 +98,7 @@ class Side:
 
 
 class Complain(Protocol):
-    """Makes the error of a text that cannot be read."""
+    """Function that creates the error for an invalid text."""
 
     def __call__(self, what: str, hint: str = ...) -> ConfigError:
         """Return the error."""
@@ -115,7 +115,7 @@ class Comparison:
     Attributes
     ----------
     source : str, the input text
-    key : str, the option that it was given with
+    key : str, the option in which it was given
     """
 
     sides: tuple[Side, ...]
@@ -125,12 +125,12 @@ class Comparison:
 
     @property
     def text(self) -> str:
-        """The comparison as one writes it."""
+        """The comparison in its input syntax, normalized."""
         rest = (f" {sign} {side}" for sign, side in zip(self.signs, self.sides[1:], strict=True))
         return str(self.sides[0]) + "".join(rest)
 
     def remarks(self, system: System) -> str:
-        """Return remarks on the question for this system: the flows it refers to, and how numbers are truncated."""
+        """Return remarks on the comparison for this system: that it is about every flow, that qdel_L is truncated."""
         words = ["of every flow"] if len(self._flows(len(system.flows))) > 1 else []
         if any(at.name == "qdel_L" for at in self.quantities):
             longest = (system.grid.points - system.grid.d_steps) * system.grid.step
@@ -139,19 +139,19 @@ class Comparison:
 
     @property
     def quantities(self) -> list[At]:
-        """Its quantities, each once, in the order of writing."""
+        """The comparison's quantities, without duplicates, in the order of the text."""
         return list(dict.fromkeys(at for side in self.sides for _, at in side.terms))
 
     def over(self, system: System, *, is_assumed: bool = False) -> list[z3.BoolRef]:
         """Return the comparison as formulas, for every flow to which it refers.
 
-        Delays of T steps or more are one number in a trace. A claim must hold for every such length; an assumption is
-        satisfied if it is for some.
+        A trace does not distinguish delays of T steps or more. A claim must hold for every such delay; an assumption is
+        satisfied if it holds for at least one.
 
         Parameters
         ----------
         system : System
-        is_assumed : bool, the comparison narrows the traces instead of being claimed of them
+        is_assumed : bool, the comparison is an assumption about the traces, not a claim
 
         Raises
         ------
@@ -182,7 +182,10 @@ class Comparison:
         return formulas
 
     def _delays(self, i: int, count: int, flow: int, last: int, *, helps: bool) -> list[tuple[int, int]]:
-        """Return the delays, as flow and point, that break the ith sign's comparison if they are longer; or help it."""
+        """Return the delays, as flow and point, that violate the comparison of sign `i` if they are long enough.
+
+        If `helps`, return the delays that satisfy the comparison if they are long enough.
+        """
         rises: dict[tuple[int, int], Fraction] = {}
         for side, way in ((self.sides[i], 1), (self.sides[i + 1], -1)):
             for factor, at in side.terms:
@@ -193,7 +196,7 @@ class Comparison:
         return [key for key, rise in rises.items() if rise * bad > 0 or (rise and not bad)]
 
     def values(self, seen: Trace | Curves) -> dict[str, Fraction] | None:
-        """Return its numbers, by name; None if packets do not determine one of them."""
+        """Return the values of the quantities by name; None if packets do not determine one of them."""
         found: dict[str, Fraction] = {}
         for flow in self._flows(_count(seen)):
             for at in self.quantities:
@@ -205,11 +208,13 @@ class Comparison:
         return found
 
     def holds(self, seen: Trace | Curves, *, is_assumed: bool = False) -> bool | None:
-        """Return whether it holds, by definition; None if packets do not determine it; delays as in :meth:`over`.
+        """Return whether the comparison holds, by definition; None if packets do not determine one of its quantities.
+
+        Delays of T steps or more are treated as in :meth:`over`.
 
         Parameters
         ----------
-        seen : Trace, or curves of a run in packets
+        seen : Trace, or Curves of a packet run
         is_assumed : bool, as in :meth:`over`
         """
         for flow in self._flows(_count(seen)):
@@ -232,11 +237,11 @@ class Comparison:
         return True
 
     def weaker(self, margin: Fraction) -> Comparison | None:
-        """Return it with each bound relaxed by a fraction of its constant; None if there is none to relax."""
+        """Return the comparison with each bound's constant relaxed by a fraction; None if there is none to relax."""
         sides, moved, last = list(self.sides), False, len(self.sides) - 1
         for i, sign in enumerate(self.signs):
             left, right = self.sides[i], self.sides[i + 1]
-            # The bound is the side without quantities; of two sides with quantities, the right one's constant.
+            # The bound is the side without quantities. If both sides have quantities, it is the right side's constant.
             j = i + 1 if not right.terms or (last == 1 and left.terms) else i
             size = margin * abs(right.constant - left.constant if last == 1 else sides[j].constant)
             if sign == "=" or not size or j not in (0, last) or (last > 1 and sides[j].terms):
@@ -251,7 +256,12 @@ class Comparison:
         return {at.name for at in self.quantities if at.name not in PATH and at.name not in FIXED}
 
     def _flows(self, count: int) -> range:
-        """Return the flows to which it refers: all, if a quantity of flows has no number; else a single evaluation."""
+        """Return the flows for which the comparison is evaluated.
+
+        Returns
+        -------
+        range : every flow, if a quantity of flows has no index; otherwise one evaluation
+        """
         meant = any(at.flow is None and at.name in self._per_flow for at in self.quantities)
         return range(count if meant else 1)
 
@@ -325,7 +335,7 @@ def _count(seen: Trace | Curves) -> int:
 
 
 def _observed(seen: Trace | Curves, at: At, flow: int) -> Fraction | None:
-    """Return a quantity's number, by its definition; None if packets do not determine it."""
+    """Return a quantity's value, by its definition; None if packets do not determine it."""
     if at.name == "alpha":
         return seen.alpha
     t = seen.grid.last if at.point == END or at.point is None else int(at.point)
@@ -370,12 +380,13 @@ def parse_comparison(text: str, key: str = "--property", default_point: int | No
 
     Parameters
     ----------
-    key : str, the option it was given with
-    default_point : the point of a quantity without ``@``; None: it must have one
+    text : str
+    key : str, the option in which the text was given
+    default_point : the sample point of a quantity without ``@``; None: ``@`` is required
 
     Raises
     ------
-    ConfigError : not a comparison
+    ConfigError : the text is not a comparison
     """
     sides: list[list[re.Match[str]]] = [[]]
     signs: list[str] = []

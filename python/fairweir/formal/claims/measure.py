@@ -1,7 +1,7 @@
-"""The number bounded by a property, computed from curves: those of a trace, or those of packets.
+"""Compute the number that a property bounds from the curves of a trace or of a packet run.
 
-By definition and in Python's own numbers, so that the result of a refutation depends on neither the encoding nor a
-solver. :mod:`fairweir.formal.encoding.properties` has the encodings.
+The functions apply the definitions in Python's fractions, so that the result of a refutation depends on neither the
+encoding nor a solver. :mod:`fairweir.formal.encoding.properties` has the encodings.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from fairweir.formal.encoding.trace import Trace
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves at the sample points, summed over flows: C R, with C = R = 1.
+    """Cumulative curves at the sample points, summed over flows, in C R with C = R = 1.
 
     Attributes
     ----------
     alpha : MSS, C R
-    A, S, L : cumulative arrivals, service, losses
-    Ld : losses known to senders
+    A, S, L : data sent, served and lost
+    Ld : losses known to the senders
     out : data that has left the bottleneck's queue: min(TA, A - L)
-    TA : tokens (CCAC), else as `out`
+    TA : tokens (CCAC); equal to `out` in other models
     served : S of each flow
-    blur : how exactly the curves are known, C R; no loss is counted that is not larger
+    blur : error of the curves, C R; losses up to this size are not counted
     """
 
     grid: Grid
@@ -59,51 +59,51 @@ class Curves:
 
 
 def utilization(curves: Curves) -> Fraction:
-    """(S(T) - S(0)) / (C (T - D))."""
+    """Return (S(T) - S(0)) / (C (T - D))."""
     return (curves.S[-1] - curves.S[0]) / (curves.grid.span - curves.grid.jitter)
 
 
 def queue(curves: Curves) -> Fraction:
-    """Return max (A - L - S - 3 alpha) / (C (R + D)), but for the first point."""
+    """Return max (A - L - S - 3 alpha) / (C (R + D)) over all points except the first."""
     return max(curves.waiting(t) - QUEUE_PACKETS * curves.alpha for t in range(1, curves.grid.points)) / (
         1 + curves.grid.jitter
     )
 
 
 def inflight(curves: Curves) -> Fraction:
-    """Return max (A - Ld - S) / (C (R + D)), but for the first point."""
+    """Return max (A - Ld - S) / (C (R + D)) over all points except the first."""
     points = range(1, curves.grid.points)
     return max(curves.A[t] - curves.Ld[t] - curves.S[t] for t in points) / (1 + curves.grid.jitter)
 
 
 def bottleneck_queue(curves: Curves) -> Fraction:
-    """(A - L - TA) / (C (R + D)) at the last point."""
+    """Return (A - L - TA) / (C (R + D)) at the last point."""
     return (curves.A[-1] - curves.L[-1] - curves.TA[-1]) / (1 + curves.grid.jitter)
 
 
 def loss_events(curves: Curves) -> Fraction:
-    """Steps in which something was lost."""
+    """Return the number of steps with losses."""
     return Fraction(sum(lost > curves.blur for lost in curves.losses()))
 
 
 def large_losses(curves: Curves) -> Fraction:
-    """Steps in which more was lost than 3 alpha."""
+    """Return the number of steps in which more than 3 alpha was lost."""
     size = max(LARGE_LOSS * curves.alpha, curves.blur)
     return Fraction(sum(lost > size for lost in curves.losses()))
 
 
 def loss_amount(curves: Curves) -> Fraction:
-    """(L(T) - L(0) - (T - 1) alpha) / (C (R + D))."""
+    """Return (L(T) - L(0) - (T - 1) alpha) / (C (R + D))."""
     return (curves.L[-1] - curves.L[0] - curves.grid.last * curves.alpha) / (1 + curves.grid.jitter)
 
 
 def share(curves: Curves) -> Fraction:
-    """The minimum of flows' service divided by the maximum."""
+    """Return the smallest of the flows' amounts of served data, divided by the largest."""
     served = [column[-1] - column[0] for column in curves.served]
     return min(served) / max(served) if max(served) else Fraction(1)
 
 
-#: By property; each in the unit of the property's constant.
+#: The function for each property; it returns a number in the unit of the property's constant.
 MEASURES: Mapping[str, Callable[[Curves], Fraction]] = {
     "utilization": utilization,
     "queue": queue,

@@ -1,8 +1,9 @@
-"""Claims and assumptions as the command line writes them (docs/formal/verify.md has the syntax).
+"""Parse claims and assumptions of the command line (docs/formal/verify.md has the syntax).
 
-``utilization>=0.5``, ``queue<=22/5``: a property with its bound. ``invariant(utilization>=3/10, large-loss=always)``:
-the synthesis invariant with other demands. ``bq@end <= bq@0 - 1/2``: quantities at sample points
-(:mod:`fairweir.formal.claims.comparisons`). ``CLAIM or CLAIM``, ``CLAIM and CLAIM``; ``and`` binds tighter.
+- ``utilization>=0.5``, ``queue<=22/5``: a property with its bound.
+- ``invariant(utilization>=3/10, large-loss=always)``: the synthesis invariant with the given demands.
+- ``bq@end <= bq@0 - 1/2``: a comparison of quantities at sample points (:mod:`fairweir.formal.claims.comparisons`).
+- ``CLAIM or CLAIM``, ``CLAIM and CLAIM``: combinations; ``and`` binds tighter.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _NUMBER = re.compile(r"[+-]?\d{1,100}(\.\d{1,100})?(/\d{1,100})?", re.ASCII)
 
 
 def parse_claim(text: str) -> Claim:
-    """Read a claim; a property alone has its default bound.
+    """Parse a claim. A property without a bound gets its default bound.
 
     Raises
     ------
-    ConfigError : no such property, a bound on the wrong side, an invalid number, or a syntax error
+    ConfigError : unknown property, a bound on the wrong side, an invalid number, or a syntax error
     """
     for word in ("or", "and"):
         parts = _split(text, word)
@@ -52,7 +53,7 @@ def parse_claim(text: str) -> Claim:
 
 
 def _split(text: str, word: str) -> list[str]:
-    """Split a text at a word outside of brackets."""
+    """Split a text at each occurrence of a word outside brackets."""
     parts, depth, begin = [], 0, 0
     for found in re.finditer(rf"[()]|\s{word}\s", text):
         if found.group() in "()":
@@ -92,14 +93,14 @@ def _bound(found: re.Match[str], text: str) -> Claim:
     return Bound(name, bound)
 
 
-#: Syntax of an invariant's options: the sign, and how the value is added to the demands.
+#: For each option of the invariant, its sign, and the function that adds a value to the demands.
 _DEMANDS: Final[Mapping[str, tuple[str, Callable[[Demands, Fraction], Demands]]]] = {
     "utilization": (">=", lambda asked, value: replace(asked, utilization=value)),
     "queue": ("<=", lambda asked, value: replace(asked, queue=value)),
     "large-buffer": ("=", lambda asked, value: replace(asked, large_buffer=value)),
     "large-size": ("=", lambda asked, value: replace(asked, large_size=value)),
 }
-#: Their syntax, with their meaning.
+#: Syntax and meaning of these options.
 DEMANDS: Final[Mapping[str, str]] = {
     "utilization>=U": "minimum part of C",
     "queue<=Q": f"maximum queue, C (R + D), beyond {QUEUE_PACKETS} packets",
@@ -140,11 +141,11 @@ def _demands(text: str | None, whole: str) -> Demands:
 
 
 def parse_assumption(text: str) -> Assumption:
-    """Read an assumption: ``C_L>=69/100`` (at the start), ``queue@1<=4``, ``rate@end >= rate@1``.
+    """Parse an assumption: ``C_L>=69/100`` (at the start), ``queue@1<=4``, ``rate@end >= rate@1``.
 
     Raises
     ------
-    ConfigError : not one
+    ConfigError : the text is not an assumption
     """
     try:
         found = parse_comparison(text, "--given", default_point=0)
@@ -155,17 +156,17 @@ def parse_assumption(text: str) -> Assumption:
 
 
 def parse_number(word: str, text: str, key: str) -> Fraction:
-    """Read an exact number: ``4.4``, ``22/5``.
+    """Parse an exact number: ``4.4``, ``22/5``.
 
     Parameters
     ----------
     word : str, the number
-    text : str, the whole claim or value, for the message
-    key : str, the option, for the message
+    text : str, the whole claim or value, for the error message
+    key : str, the option, for the error message
 
     Raises
     ------
-    ConfigError : not a number
+    ConfigError : `word` is not a number
     """
     try:
         if not _NUMBER.fullmatch(word.strip()):

@@ -181,7 +181,8 @@ def collision_identities() -> list[Identity]:
     path = maps.Path(r=R, theta=THETA)
     n_c = sp.Symbol("N_C", positive=True) + 1  # of the first flow, above 1
     shares = (1 / n_c, 1 - 1 / n_c)
-    # E_i = gamma N_T throughput_i D; on the ideal link with C = 1 a probe's delay is E_i, and the delays of overlapping probes add up.
+    # E_i = gamma N_T throughput_i D. On the ideal link with C = 1 a probe's delay is E_i, and the delays of overlapping
+    # probes add up.
     probes = [GAMMA_D * N_T * share for share in shares]
     found = []
     for panel, sees_both, closed in (

@@ -1,8 +1,8 @@
-"""AIMD on a CCAC link: its window returns to C (R + D) + beta + MSS, and stays there; so do the losses in flight.
+"""AIMD on a CCAC link: cwnd falls to at most C (R + D) + beta + MSS and stays there; losses in flight are bounded.
 
-CCAC (SIGCOMM 2021) section 5 and its published proofs, which are for a buffer of one BDP and have a third state, losses
-not yet reported by three duplicate ACKs: with the models' oracle losses are known after R, and that state does not
-exist. Here the buffer is any up to 4 BDP.
+CCAC (SIGCOMM 2021), section 5. The published proofs are for a buffer of one BDP, and have a third state, in which three
+duplicate ACKs have not yet reported some losses. Here the buffer has any size up to 4 BDP. The network models report
+each loss after R, so the third state does not exist.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from fairweir.formal.models import MODELS
 from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 10
-#: The maximum buffer in the lemmas, BDP; longer queues require longer traces.
+#: The maximum buffer in the lemmas, BDP. Longer queues would require longer traces.
 LARGEST_BUFFER = 4
 SOURCE = "CCAC section 5"
 
 
 def max_cwnd(now: Snapshot) -> z3.ArithRef:
-    """Return the largest window of the steady state: C (R + D) + beta + MSS."""
+    """Return the maximum window in the steady state: C (R + D) + beta + MSS."""
     return 2 + now["beta"] + now["alpha"]
 
 
@@ -44,17 +44,17 @@ FALL = Transition("window falls", SOURCE, WIDE, ends=(STEADY,), progress=Progres
 STAY = Transition("window stays", SOURCE, STEADY, ends=(STEADY,), meets=True)
 POSITIVE = State("alpha > 0", lambda s: s["alpha"] > 0)
 PLAN = Plan(("cwnd", "alpha", "beta"), FIXED, POSITIVE, (Phase(WIDE, FALL), Phase(STEADY, STAY)))
-#: By how many packets the window may exceed its bound between two ends of windows.
+#: Number of packets by which cwnd may exceed its bound within a window of time; at the ends it is within the bound.
 EXCESS = 2
 
 
 def build(points: int, model: str = "ccac") -> System:
-    """Return AIMD on CCAC, or another model, with any buffer up to the largest.
+    """Return AIMD on a network model, with any buffer up to `LARGEST_BUFFER`.
 
     Parameters
     ----------
-    points : int, T
-    model : str, of `MODELS`
+    points : int, number T of sample points
+    model : str, a name in `MODELS`
     """
     cca = HAND_ENCODED["aimd"]
     system = MODELS[model].build(Grid(points), Buffer.ARBITRARY, (cca.sender,))
@@ -64,24 +64,24 @@ def build(points: int, model: str = "ccac") -> System:
 
 
 def bounded(system: System, packets: int = EXCESS) -> z3.BoolRef:
-    """The window never exceeds that of the steady state by more than that many packets.
+    """Return the constraint that cwnd never exceeds the steady state's maximum by more than `packets`.
 
     Parameters
     ----------
     system : System, of one flow
-    packets : alpha
+    packets : int, number of packets of alpha each
     """
     most = 2 + z3.Real("beta") + (1 + packets) * system.alpha
     return z3.And(*(cwnd <= most for cwnd in system.flows[0].cwnd))
 
 
 def undetected_below(system: System, bound: z3.ArithRef) -> z3.BoolRef:
-    """Losses not yet known, from t = 2 R on.
+    """Return the constraint that losses unknown to the sender are at most `bound`, from t = 2 R on.
 
     Parameters
     ----------
     system : System
-    bound : C R
+    bound : in C R
     """
     return z3.And(*(system.L[t] - system.Ld[t] <= bound for t in range(2, system.grid.points)))
 

@@ -1,4 +1,4 @@
-"""A transition, or a bound on all of a window, as a question about a system."""
+"""Convert a transition, or a bound that holds throughout a window, into a question about a system."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def inquire(
 
     Parameters
     ----------
-    constants : constants of the claim
-    objectives : definition of windows that "meet the objectives"
-    assumed : of the system, besides the start of the transition
-    name : in place of the transition's own
+    constants : constants in the claim
+    objectives : formula that is true if the window meets the objectives
+    assumed : assumptions about the system, in addition to the transition's start state
+    name : name of the lemma; empty: the transition's name
     expects, note : as in :class:`fairweir.formal.lemmas.result.LemmaResult`
     """
     before, after = snapshot(system, 0), snapshot(system, system.grid.last)
@@ -52,7 +52,7 @@ def inquire_bound(
     note: str = "",
     about: About = About.CCA,
 ) -> Inquiry:
-    """Ask whether a bound holds throughout all traces that begin in a state; `words` describes it."""
+    """Ask whether a bound holds throughout all traces that begin in a state; `words` describes the bound."""
     given = (*assumed, start.holds(snapshot(system, 0)))
     return Inquiry(name, f"{start.name} ⟹ {words}", system, given, bound, expects, constants, note, about)
 

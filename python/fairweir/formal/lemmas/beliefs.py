@@ -1,4 +1,4 @@
-"""``fairweir prove beliefs``: no trace of a model leaves a belief; by solver, and on random traces of an evaluator."""
+"""``fairweir prove beliefs``: beliefs never exclude the network; checked by solvers and on random traces."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from fairweir.formal.models import MODELS, NETWORKS
 from fairweir.formal.solving.solve import ProofOutcome, Question, ask
 from fairweir.formal.solving.solvers import Budget
 
-#: Default points of a trace: C_U needs intervals above D, and the result of a probe is known after two R.
+#: Default number of points in a trace: C_U needs intervals longer than D, and a probe's result is known after 2 R.
 POINTS = 7
-#: Random traces per model and buffer; four buffers make 10,000 a model.
+#: Random traces per model and buffer. A model has four kinds of buffer, so 10,000 traces.
 TRACES = 2500
-#: Random traces of each mixture of several flows or windows.
+#: Random traces for each combination of senders in `_TOGETHER`.
 TRACES_TOGETHER = 500
 
 
 @dataclass(frozen=True)
 class Step:
-    """A lemma before its proof, with the function that settles it."""
+    """The name of a lemma, and the function that proves or refutes it."""
 
     name: str
     settle: Callable[[], LemmaResult]
 
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Check every bound at one and at two steps per R, the controls, and random traces.
+    """Check each bound with one and with two steps per R, then the controls and the random traces.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _settled(bound: Bound, suffix: str, budget_s: float) -> Callable[[], LemmaRe
     return lambda: settle(named, budget_s)
 
 
-#: Flows that share a link: without beliefs, whose bounds refer to a whole link.
+#: Senders of flows that share a link. These flows have no beliefs, because beliefs bound the rate of a whole link.
 _TOGETHER: tuple[tuple[Sender, ...], ...] = (
     (Sender.WINDOW,),
     (Sender.RATE, Sender.RATE),

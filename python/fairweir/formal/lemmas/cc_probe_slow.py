@@ -1,9 +1,10 @@
 """cc_probe_slow on a CBR-delay link with any buffer: thesis section 4.2.3 and the published code's lemmas.
 
-The rule is the one that probes at 3 C_L_lambda + alpha, as the published code proves; its beliefs have delays to one
-step. The thesis does not define when they time out. With the published code's reasons a stale bound need not fall, nor
-the queue that it causes, although the code assumes in addition that a trace has two probes or more: both are refuted
-here. The suite is proved for a reason of our own, :attr:`Expiry.ON_CONTRADICTION`, without that assumption.
+The rule is the published code's: it probes at 3 C_L_lambda + alpha, and its beliefs know delays to within one step. The
+thesis does not define when beliefs time out. With the published code's conditions for timeouts, neither a stale bound
+nor the queue that it causes need fall, even if a trace has two probes or more, as that code assumes: both lemmas are
+refuted here. The suite is proved with fairweir's condition, :attr:`Expiry.ON_CONTRADICTION`, and without the assumption
+of two probes.
 """
 
 from __future__ import annotations
@@ -42,21 +43,21 @@ from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 10
 SOURCE = "thesis 4.2.3"
-#: A quiet T* has room for three times the bound: T* + D + one step.
+#: A probe's rate in units of C_L_lambda: T* + D + one step, in units of T*.
 REACH = 3
-#: Minimum C_L_lambda of the steady state; published for shorter traces: 0.23.
+#: Minimum C_L_lambda in the steady state, in C. Published: 0.23, for shorter traces.
 LEAST = Fraction(1, 4)
-#: Minimum utilization of the steady state, and of windows that meet the objectives while the bound is stale.
+#: Minimum utilization in the steady state, and in windows that meet the objectives while the bound is stale.
 SERVED, STALE_SERVED = Fraction(3, 10), Fraction(1, 4)
-#: All waiting bytes of windows that meet the objectives while the bound is stale, C (R + D), in addition to 3 MSS.
+#: Maximum queue, less 3 MSS, in windows that meet the objectives while the bound is stale, in C (R + D).
 STALE_QUEUE = Fraction(5)
-#: The bottleneck queue below which a window's end counts as no further from the end, C R.
+#: Bottleneck queue below which a further decrease does not count as progress, in C R (:func:`excess`).
 LOW_QUEUE = Fraction(11, 2)
-#: Excess queue, R, equivalent to a stale bound on the rate: the data sent in excess before it falls.
+#: Weight of a stale rate bound in :func:`excess`, in R: the excess data sent before the bound falls, divided by it.
 WORTH = 30
-#: An assumption of the verdict besides the model: the thesis does not define timeouts.
+#: An assumption of the verdict, in addition to the model. The thesis does not define timeouts.
 TIME_OUTS = "C_L_lambda times out if and only if a window contradicts it (ours; the published reasons do not suffice)"
-#: Largest q_U of the steady state, C R.
+#: Maximum q_U in the steady state, in C R.
 MOST = Fraction(321, 100)
 _ONE = z3.RealVal(1)
 
@@ -85,7 +86,7 @@ _BACK = Measure("C_L_lambda", lambda s: s["C_L_lambda"], Better.DOWN, Factor(Fra
 
 
 def excess(now: Snapshot) -> z3.ArithRef:
-    """Return how far a stale bound and the queue that it makes are from the end, C R."""
+    """Return the measure of recovery from a stale bound: the queue that it causes, and the bound itself, in C R."""
     queue = z3.If(now["bq"] >= _q(LOW_QUEUE), now["bq"], _q(LOW_QUEUE))
     return queue + WORTH * now["C_L_lambda"]
 
@@ -109,7 +110,7 @@ STEADY = Transition("steady", SOURCE, SOUND & SHORT & HIGH, ends=(HIGH,), meets=
 RECOVER = Transition(
     "stale rate recovers", "ours", KNOWN & ~RATE_SOUND, ends=(RATE_SOUND,), progress=Progress((_EXCESS,)), or_met=True
 )
-#: As published, for its own reasons of timeouts.
+#: The published lemma, for the published conditions for timeouts.
 FALL = Transition("stale rate falls", SOURCE, STALE, ends=(RATE_SOUND,), progress=Progress((_BACK,)))
 PLAN = Plan(
     ("C_L_lambda", "q_U", "bq", "inflight", "alpha", "beta"),
@@ -131,9 +132,9 @@ def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION, model: str = "c
 
     Parameters
     ----------
-    points : int, T
-    expiry : Expiry, of the beliefs at the last point
-    model : str, of `MODELS`
+    points : int, number T of sample points
+    expiry : Expiry, when beliefs time out
+    model : str, a name in `MODELS`
     """
     system = MODELS[model].build(Grid(points), Buffer.ARBITRARY)
     cbr_delay.attach(system, start=Start.ANY, expiry=expiry)
@@ -142,7 +143,7 @@ def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION, model: str = "c
 
 
 def two_probes(system: System) -> z3.BoolRef:
-    """At least two steps send above three times the bound: the published code's assumption on stale beliefs."""
+    """Return the constraint that at least two steps probe; the published code assumes it if beliefs are stale."""
     own = system.flows[0]
     lower = own.beliefs["C_L_lambda"]
     probes = [own.rate[t] > REACH * lower[t - 1] for t in range(1, system.grid.points)]
@@ -161,7 +162,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def ours(system: System) -> Iterator[Inquiry]:
-    """Yield the lemmas that fit together, and the bounds in their last state."""
+    """Yield the lemmas that compose to a result, and the bounds that hold in their last state."""
     steady = State("steady", STEADY.start.holds)
     queue = Fraction(17, 10)
     served, waiting = serves(system, SERVED), queue_below(system, queue, 3)
@@ -193,7 +194,7 @@ def ours(system: System) -> Iterator[Inquiry]:
 
 
 def as_published(system: System) -> Iterator[Inquiry]:
-    """Yield the results for a stale bound that times out for the published code's reasons."""
+    """Yield the lemmas about a stale bound under the published code's conditions for timeouts; they are refuted."""
     factor = Constant("factor", Fraction(19, 10), Fraction(19, 10))
     probes, refuted = (two_probes(system),), ProofOutcome.REFUTED
     on_the_way = z3.And(serves(system, STALE_SERVED), queue_below(system, STALE_QUEUE, 3))
@@ -204,11 +205,11 @@ def as_published(system: System) -> Iterator[Inquiry]:
 
 
 def serves(system: System, least: Fraction) -> z3.BoolRef:
-    """The utilization over a whole window is at least this.
+    """Return the constraint that the utilization over a whole window is at least `least`.
 
     Parameters
     ----------
     system : System
-    least : part of C
+    least : fraction of C
     """
     return system.S[system.grid.last] >= least * (system.grid.span - system.grid.jitter)

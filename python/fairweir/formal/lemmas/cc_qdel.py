@@ -1,8 +1,9 @@
 """cc_qdel on a CCAC link with a buffer of at least 3 C (R + D): thesis section 4.2.3 and appendix B.4.
 
-The published lemmas are checked as printed, on the published model, in which acknowledgments never pause. On the model
-that lets them pause for as long as the jitter D allows, two of them are wrong; there the suite proves others that
-compose: six states instead of four. docs/formal/lemmas.md has the results.
+The published lemmas are checked as printed, on the published model, in which acknowledgments never pause. In the CCAC
+model acknowledgments may pause for as long as the jitter D allows, and two of the published lemmas are wrong. For this
+model the suite proves other lemmas, which compose, with six states instead of four. docs/formal/lemmas.md has the
+results.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ from fairweir.formal.models import MODELS
 from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 10
-#: Lower limits of the converged range for which the best upper one is looked for: the two trade.
+#: Lower limits of the converged range; for each, `search` finds the smallest upper limit. A higher one allows a lower
+#: other.
 LEAST = (Fraction(60, 100), Fraction(67, 100), Fraction(69, 100), Fraction(70, 100))
 
 
@@ -50,8 +52,8 @@ def build(model: str, points: int) -> System:
 
     Parameters
     ----------
-    model : str, of `MODELS`
-    points : int, T
+    model : str, a name in `MODELS`
+    points : int, number T of sample points
     """
     system = MODELS[model].build(Grid(points), Buffer.LARGE)
     beliefs.attach(system, start=Start.ANY, expiry=Expiry.AT_END)
@@ -60,18 +62,18 @@ def build(model: str, points: int) -> System:
 
 
 def met(system: System, n: Numbers) -> z3.BoolRef:
-    """Return whether a whole window meets the objectives: utilization and queue.
+    """Return the constraint that a whole window meets the objectives on utilization and queue.
 
     Parameters
     ----------
     system : System
-    n : Numbers, the constants of the steady state
+    n : Numbers, the objectives' constants
     """
     return z3.And(utilization(system, n.under_way), queue_below(system, n.queue, n.queue_packets))
 
 
 def ours(system: System) -> Iterator[Inquiry]:
-    """Yield the lemmas that fit together, and the bounds in their last state."""
+    """Yield the lemmas that compose to a result, and the bounds that hold in their last state."""
     n, lemmas = OURS, Lemmas(OURS)
     moves = Constant("factor", n.moves, Fraction(11, 10))
     queue = Constant("queue", n.queue, Fraction(44, 10), "C(R+D)")
@@ -103,7 +105,7 @@ def ours(system: System) -> Iterator[Inquiry]:
 
 
 def loss_or_relief(system: System) -> z3.BoolRef:
-    """Large losses occur only with a lower rate or a shorter queue at the end: B.4.8 in the published code."""
+    """Return B.4.8 of the published code: after a large loss, the rate is lower or a queue shorter at the end."""
     last = system.grid.last
     return z3.Or(
         loss_below(system, last),
@@ -114,12 +116,12 @@ def loss_or_relief(system: System) -> z3.BoolRef:
 
 
 def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inquiry]:
-    """Yield the published lemmas with their own constants, and their results.
+    """Yield the published lemmas with the published constants, and the outcome expected of each.
 
     Parameters
     ----------
-    where : the model in words
-    may_pause : may acknowledgments pause on it? Two lemmas need that they do not.
+    where : description of the model
+    may_pause : whether acknowledgments may pause on the model; two lemmas hold only if they may not
     """
     n, last, refuted = PUBLISHED, system.grid.last, ProofOutcome.REFUTED
     needs_steady = refuted if may_pause else ProofOutcome.PROVED
@@ -165,7 +167,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def search(system: System, request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Search the best constants: proved on one side, refuted on the other, if both fit the budget."""
+    """Search the tightest constants: a value that is proved, next to one that is refuted, if the budget suffices."""
     steady = with_history(Lemmas(OURS).stays_drained).start
     tenth, percent = Fraction(1, 10), Fraction(1, 100)
 
@@ -194,7 +196,7 @@ def search(system: System, request: Request, on_progress: OnProgress) -> list[Le
 
 
 def _upper_limit(system: System, least: Fraction) -> Sought:
-    """Search the minimum upper limit of the converged range, given the lower one."""
+    """Return the search for the minimum upper limit of the converged range, given the lower limit."""
 
     def stays(most: Fraction) -> Inquiry:
         return inquire(system, Lemmas(replace(OURS, least=least, most=most)).stays_converged)

@@ -1,8 +1,8 @@
 """States and transitions of cc_qdel: thesis appendix B.4, with additions needed to compose them.
 
-To the thesis' four states we add one, in which the queue is longer than the observed delay implies: after the link rate
-fell, a flow may recently have sent much faster than C. And beliefs may be stale in two ways, one of which does not lead
-back to the other.
+The thesis has four states. One state is added here, in which the queue is longer than the observed delay implies: after
+the link rate fell, a flow may recently have sent much faster than C. The thesis' state of stale beliefs is split in
+two, C_L > C and C_U < C; no window leads from the second back to the first.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _ONE = z3.RealVal(1)
 
 @dataclass(frozen=True)
 class Numbers:
-    """The constants of the lemmas; C = R = 1.
+    """The constants of the lemmas, in units in which C = R = 1.
 
     Attributes
     ----------
-    moves : factor by which stale beliefs move towards C in a window
-    least, most : bounds on C_L and C_U when converged
-    shrinks : factor by which consistent beliefs shrink in a window
-    drained : bottleneck queue that counts as drained, C (R + D)
-    drains : decrease of a longer one per window, C R
-    under_way : utilization of windows that meet the objectives on the way
-    steady : utilization in the last state
-    queue : all waiting bytes of windows that meet the objectives, C (R + D)
-    queue_packets : the same, further packets
+    moves : minimum factor by which a stale belief moves towards C in a window
+    least, most : lower bound on C_L and upper bound on C_U in the converged state, in C
+    shrinks : minimum factor by which C_L or C_U of consistent beliefs improves in a window
+    drained : maximum bottleneck queue that counts as drained, in C (R + D)
+    drains : minimum decrease of a longer bottleneck queue per window, in C R
+    under_way : minimum utilization in windows that meet the objectives before the last state
+    steady : minimum utilization in the last state
+    queue : maximum queue in windows that meet the objectives, in C (R + D)
+    queue_packets : number of packets (alpha) added to `queue`
     """
 
     moves: Fraction = Fraction(11, 10)
@@ -51,7 +51,7 @@ class Numbers:
 
 
 OURS = Numbers()
-#: The constants of lemmas B.4.2 to B.4.7; the range is the published code's, the text has [27/40, 3].
+#: The constants of lemmas B.4.2 to B.4.7. The converged range is the published code's; the thesis' text has [27/40, 3].
 PUBLISHED = replace(
     OURS, shrinks=Fraction(17, 10), under_way=Fraction(83, 100), queue=Fraction(44, 10), queue_packets=3
 )
@@ -68,23 +68,24 @@ SHOWN = State("delay shows the queue", lambda s: s["shows"] == 1)
 
 
 def converged(n: Numbers) -> State:
-    """Return the state of beliefs close to C."""
+    """Return the state in which C_L and C_U are close to C."""
     name = f"beliefs in [{float(n.least):g}, {float(n.most):g}] C"
     return State(name, lambda s: z3.And(s["C_L"] >= z3.Q(*n.least.as_integer_ratio()), s["C_U"] <= _q(n.most)))
 
 
 def drained(n: Numbers) -> State:
-    """Return the state of a short bottleneck queue; R + D = 2."""
+    """Return the state in which the bottleneck queue is short; R + D = 2."""
     return State(f"bq <= {float(n.drained):g} C(R+D)", lambda s: s["bq"] <= _q(2 * n.drained))
 
 
 @dataclass(frozen=True)
 class Lemmas:
-    """The transitions of a set of constants.
+    """The lemmas' transitions, for given constants.
 
     Attributes
     ----------
-    loses_none : windows that meet the objectives must not lose progress; not so in the published lemmas
+    numbers : Numbers, the constants
+    loses_none : whether windows that meet the objectives must not lose progress; false in the published lemmas
     """
 
     numbers: Numbers
@@ -92,7 +93,10 @@ class Lemmas:
 
     @property
     def valid(self) -> tuple[Transition, ...]:
-        """A window's end may begin the next: tacit in the thesis. Consistent bounds cannot cross."""
+        """The beliefs at a window's end are valid at the next window's start, as the thesis assumes without a lemma.
+
+        Consistent bounds need no lemma, because they cannot cross.
+        """
         source = "tacit in the thesis"
         return (
             Transition("valid, C_L >= alpha", source, VALID, ends=(FLOOR,)),
@@ -102,7 +106,7 @@ class Lemmas:
 
     @property
     def sound(self) -> tuple[Transition, Transition]:
-        """A correct bound stays correct, for any other bound; the thesis has both together, "for any CCA"."""
+        """A correct bound stays correct, for any value of the other; the thesis states both as one, "for any CCA"."""
         return (
             Transition("B.4.1 C_L sound", SOURCE, LOW_SOUND, ends=(LOW_SOUND,), about=About.NETWORK),
             Transition("B.4.1 C_U sound", SOURCE, HIGH_SOUND, ends=(HIGH_SOUND,), about=About.NETWORK),
@@ -110,30 +114,30 @@ class Lemmas:
 
     @property
     def shown(self) -> Transition:
-        """A flow that sent at most 2 C observes its queue."""
+        """At the end of a window with consistent beliefs, the flow's delay shows its queue: it sent at most 2 C."""
         return Transition("history", "ours", CONSISTENT, ends=(SHOWN,))
 
     @property
     def low(self) -> Transition:
-        """After the link rate fell."""
+        """C_L, which is too high after the link rate fell, falls to C."""
         ends, rates = (CONSISTENT,), self._rates(Better.DOWN, Better.DOWN, self.numbers.moves)
         return Transition("B.4.2 C_L stale", SOURCE, STALE_LOW, ends, (), rates, True, self.loses_none)
 
     @property
     def high(self) -> Transition:
-        """After the link rate rose."""
+        """C_U, which is too low after the link rate rose, rises to C."""
         ends, rates = (CONSISTENT,), self._rates(Better.UP, Better.UP, self.numbers.moves)
         return Transition("B.4.2 C_U stale", SOURCE, STALE_HIGH, ends, (), rates, True, self.loses_none)
 
     @property
     def stays_converged(self) -> Transition:
-        """Converged beliefs stay so in spite of timeouts."""
+        """Converged beliefs stay converged in spite of timeouts."""
         near = converged(self.numbers)
         return Transition("B.4.3 range", SOURCE, CONSISTENT & near, ends=(near,))
 
     @property
     def shrink(self) -> Transition:
-        """Consistent beliefs shrink."""
+        """Consistent beliefs shrink until they have converged."""
         near, rates = converged(self.numbers), self._rates(Better.UP, Better.DOWN, self.numbers.shrinks)
         start = CONSISTENT & ~near
         return Transition("B.4.4 shrink", SOURCE, start, (near,), (), rates, True, self.loses_none)
@@ -161,7 +165,7 @@ class Lemmas:
 
 
 def plan() -> Plan:
-    """Return the order of states, with the transitions that the suite proves on the model where ACKs may pause."""
+    """Return the order of the states, with the transitions proved on the model in which ACKs may pause."""
     lemmas = Lemmas(OURS)
     near, short = converged(OURS), drained(OURS)
     known = CONSISTENT & SHOWN
@@ -183,7 +187,7 @@ def plan() -> Plan:
 
 
 def with_history(transition: Transition) -> Transition:
-    """Return the transition from where the delay shows the queue."""
+    """Return the transition restricted to start states in which the delay shows the queue."""
     return replace(transition, name=f"{transition.name}, queue shown", start=transition.start & SHOWN)
 
 

@@ -1,9 +1,9 @@
 """A Copa-like algorithm on a CCAC link with an infinite buffer: window and queue are bounded; throughput is not.
 
-CCAC (SIGCOMM 2021) section 6 and its published proofs: a window above 4 BDP + MSS falls, a queue above 4 BDP + 2 MSS
-falls, a window below a BDP rises, and these bounds persist. The published encoding has no trace in which a step passes
-without acknowledgments, which D admits. With such steps the bounds are 5 BDP, from 15 points on, and the window need
-not rise, even if tokens are wasted only when the queue is empty.
+CCAC (SIGCOMM 2021), section 6. The published proofs state that a window above 4 BDP + MSS falls, a queue above 4 BDP +
+2 MSS falls, a window below one BDP rises, and that these bounds persist. The published encoding excludes traces in
+which a step passes without acknowledgments, although the jitter D permits them. With these traces the bounds are 5 BDP,
+for traces of 15 points or more, and the window need not rise, even if tokens are wasted only when the queue is empty.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 15
 SOURCE = "CCAC section 6"
-#: Bound on window and queue, BDP, beyond one and two packets; published: 4.
+#: Bound on cwnd less one packet, and on the queue less two packets, in BDP. Published: 4.
 BOUND = 5
 _PACKET = Amount(lambda s: s["alpha"], "MSS")
 
@@ -52,12 +52,14 @@ PLAN = Plan(
 
 
 def build(points: int, *, composes: bool, model: str = "ccac") -> System:
-    """Return the algorithm on CCAC, or another model.
+    """Return the algorithm on a network model.
 
     Parameters
     ----------
-    composes : tokens may be wasted when no bytes wait for one, so that two links in series are one; otherwise only when
-        no bytes wait at all
+    points : int, number T of sample points
+    composes : whether tokens may be wasted whenever no bytes wait for a token, so that two links in series are
+        equivalent to one; otherwise tokens may be wasted only when no bytes wait at all
+    model : str, a name in `MODELS`
     """
     cca = HAND_ENCODED["copa_like"]
     system = MODELS[model].build(Grid(points), Buffer.INFINITE, (cca.sender,))

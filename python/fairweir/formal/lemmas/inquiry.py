@@ -1,8 +1,8 @@
-"""A lemma as a question to the solvers, and its answer as a line of the suite's table.
+"""Ask the solvers a lemma, and return the answer as a line of the suite's table.
 
-With a folder, settled answers are stored there by the fingerprint of their question, and read again by the same
-command: a proof with its certificate, a refutation with its trace. :mod:`fairweir.documents.sealed` defines their
-verification.
+If the request names a folder, proofs (with certificates, if requested) and refutations (with traces) are stored there
+under the fingerprint of their question, and the same command reads them again. :mod:`fairweir.documents.sealed` defines
+how stored answers are verified.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solving.solve import ProofOutcome, Question, ask, control
 from fairweir.formal.solving.solvers import Budget
 
-#: z3's steps for a certificate: a few times those for the answer that is certified.
+#: Limit on z3's steps in the search for a certificate, which takes a few times the steps of the answer itself.
 CERTIFICATE_STEPS = 1_000_000_000
 
 
@@ -43,8 +43,8 @@ class Inquiry:
     ----------
     name, claim : str, as in :class:`LemmaResult`
     system : System, with beliefs and senders
-    given : further assumptions, as the state in which a trace begins
-    then : property of each such trace
+    given : further assumptions, such as the state in which a trace begins
+    then : property that each such trace must have
     expects, constants, note, about : as in :class:`LemmaResult`
     """
 
@@ -60,7 +60,7 @@ class Inquiry:
 
     @cached_property
     def question(self) -> Question:
-        """The question for the solvers; a claim about the network is asked of any sender, without the CCA."""
+        """The question for the solvers. A claim about the network is asked of an arbitrary sender, without the CCA."""
         anyone = [*self.system.of_any_sender(), *self.given]
         if self.about is not About.CCA:
             return Question(self.name, anyone, self.then)
@@ -78,7 +78,7 @@ class Inquiry:
         return hashlib.sha256("\0".join([self.text, *controls]).encode()).hexdigest()
 
     def objections(self, trace: Trace) -> list[str]:
-        """Return why a trace is not a refutation, judged exactly; empty if it is one."""
+        """Return the reasons why a trace does not refute the claim, by exact evaluation; empty if it does."""
         system = self.system
         found = [str(violation) for violation in violations(trace)]
         if self.about is About.CCA:
@@ -95,12 +95,12 @@ class Inquiry:
 
 
 def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
-    """Ask, or use the folder's answer if it can be verified.
+    """Return the stored answer if it can be verified; otherwise ask the solvers.
 
     Parameters
     ----------
     inquiry : Inquiry
-    request : Request, with the budget and the folder of answers
+    request : Request, with the budget and the folder of stored answers
 
     Raises
     ------
@@ -143,9 +143,9 @@ def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf
 
 
 def elsewhere(inquiries: Iterable[Inquiry]) -> list[Inquiry]:
-    """Return the lemmas that a suite asks on a model other than its own: those that it needs to be proved.
+    """Return the lemmas that a suite asks on another model than its default: those whose proof it needs.
 
-    Its controls, and published statements that are wrong on its own model, are not relevant on another.
+    Controls, and published statements that are wrong on the default model, are not relevant on another model.
     """
     return [inquiry for inquiry in inquiries if inquiry.expects is ProofOutcome.PROVED]
 
@@ -157,7 +157,12 @@ UNCHECKED = "not re-checked"
 
 
 def weakest_check(results: Iterable[LemmaResult]) -> str:
-    """Return how a conclusion's answers were verified: ``not re-checked`` if one was not; empty if none was stored."""
+    """Return how the stored answers among `results` were verified.
+
+    Returns
+    -------
+    str : `UNCHECKED` if a stored answer was not verified; empty if no answer was stored
+    """
     found = {result.kept for result in results}
     return UNCHECKED if UNCHECKED in found else max(found, default="")
 
@@ -174,7 +179,7 @@ class _Shelf:
         self.certificate = out / "certificates" / stem
 
     def keep(self, result: LemmaResult) -> None:
-        """Store a settled answer, sealed."""
+        """Store an answer with a seal; ``unknown`` and ``vacuous`` are not stored."""
         if result.outcome not in (ProofOutcome.PROVED, ProofOutcome.REFUTED):
             return
         document = {
@@ -187,11 +192,11 @@ class _Shelf:
         sealed.write(self.path, document)
 
     def recall(self, blank: LemmaResult, budget: Budget) -> LemmaResult:
-        """Return the stored answer, as far as it can be verified.
+        """Return the stored answer.
 
         Raises
         ------
-        NotBelievedError : it cannot be verified
+        NotBelievedError : the stored answer cannot be verified
         """
         document = sealed.read(self.path)
         solver, cpu_s = document.get("solver"), document.get("cpu_s")
@@ -204,7 +209,7 @@ class _Shelf:
             case ProofOutcome.REFUTED.value:
                 self._judge()
                 if not sealed.is_sealed(document):
-                    known = replace(blank, solver="exact judge")
+                    known = replace(blank, solver="exact evaluator")
                 return replace(known, outcome=ProofOutcome.REFUTED, kept=JUDGED, files=(str(self.trace),))
             case ProofOutcome.PROVED.value:
                 return self._proof(known, budget, document)
@@ -230,12 +235,12 @@ class _Shelf:
                 steps = accept(self.inquiry.text, sealed.read_text(proof).removesuffix("\n").split("\n"))
             except RejectedError as error:
                 raise NotBelievedError(f"{proof} is rejected: {error}") from None
-            # The certificate names it as its question, for independent checkers.
+            # Independent checkers read the question from its file.
             if sealed.read_text(asked) != self.inquiry.text:
                 raise NotBelievedError(f"{asked} is not the question of {proof}")
             if not is_sealed:
-                # A certificate shows that the lemma holds, not that it is not vacuous: a seal or the controls do.
-                # Solver and cost cannot be verified.
+                # A certificate shows that the lemma holds. That the lemma is not vacuous follows from a seal or from
+                # the controls. The stored solver and CPU time cannot be verified without a seal.
                 if (found := control(self.inquiry.question, budget)).outcome is not ProofOutcome.PROVED:
                     raise NotBelievedError(f"{self.path}: {found.reason}")
                 known = replace(known, solver="checkers", cpu_s=0.0)
@@ -244,25 +249,25 @@ class _Shelf:
             return replace(known, outcome=ProofOutcome.PROVED, kept=CERTIFIED, files=files, note=note)
         if not is_sealed:
             raise NotBelievedError(f"{self.path} was changed, or was not written by this installation")
-        note = f"kept, {UNCHECKED}: an earlier run's proof without a certificate"
+        note = f"{UNCHECKED}: an earlier run's proof without a certificate"
         return replace(known, outcome=ProofOutcome.PROVED, kept=UNCHECKED, note=note)
 
 
-#: Names within a certificate's folder.
+#: File names in a certificate's folder.
 QUESTION, PROOF = "question.smt2", "certificate.txt"
 
 
 def answer_all(
     inquiries: Sequence[Inquiry], request: Request, on_progress: OnProgress, more: int = 0
 ) -> list[LemmaResult]:
-    """Ask one after another; `more` is the number of later lines of the table.
+    """Answer the inquiries one after another.
 
     Parameters
     ----------
     inquiries : in the order of the table
     request : Request
-    on_progress : called before and after each
-    more : int, later lines of the table, for the total
+    on_progress : called before and after each inquiry
+    more : int, number of further lines that the caller adds to the table; counted in the total
     """
     results = []
     total = len(inquiries) + more
@@ -278,7 +283,7 @@ def _stem(name: str) -> str:
 
 
 def _certified(result: LemmaResult, inquiry: Inquiry, shelf: _Shelf | None) -> LemmaResult:
-    """Search a certificate; a proof without one remains proved, with a note."""
+    """Search for a certificate. Without one the lemma remains proved, and a note gives the reason."""
     from fairweir.formal.certificates.certificate import certify, save
 
     try:

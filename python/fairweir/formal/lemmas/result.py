@@ -15,14 +15,14 @@ __all__ = ["About", "Constant", "LemmaResult", "ProofOutcome", "conclude"]
 
 @dataclass(frozen=True)
 class Constant:
-    """A number in a lemma: ours, and the published one if any.
+    """A number in a lemma: fairweir's value, and the published value if there is one.
 
     Attributes
     ----------
-    name : str, as "utilization"
-    ours : Fraction or str (if it is not a single number, such as "[69, 301]")
-    published : the same, or None
-    unit : str, as "C", "C(R+D)", "mss"
+    name : str, such as "utilization"
+    ours : Fraction; or str if the constant is not a single number, such as "[69, 301]"
+    published : Fraction or str as for `ours`; None if no value is published
+    unit : str, such as "C", "C(R+D)", "mss"
     """
 
     name: str
@@ -32,24 +32,24 @@ class Constant:
 
     @property
     def agrees(self) -> bool:
-        """Return whether no different value is published."""
+        """Whether the published value, if there is one, equals fairweir's."""
         return self.published is None or self.published == self.ours
 
     def document(self) -> dict[str, Any]:
-        """Return the constant as JSON holds it; numbers as "p/q"."""
+        """Return the constant as a JSON object, with numbers as "p/q"."""
         published = None if self.published is None else str(self.published)
         return {"name": self.name, "ours": str(self.ours), "published": published, "unit": self.unit}
 
 
 class About(StrEnum):
-    """Subject of a lemma, and thus what could make it vacuous."""
+    """Subject of a lemma. It determines how fairweir checks that the lemma is not vacuous."""
 
     CCA = "cca"
-    """The CCA's behavior. Proved only if the same question with any sender in its place can be refuted."""
+    """The CCA's behavior. The lemma counts as proved only if it is refuted for an arbitrary sender."""
     NETWORK = "network"
-    """The network, and inferences about it; asked of any sender, without the CCA."""
+    """The network, and inferences about it. The lemma is asked of an arbitrary sender, without the CCA."""
     LOGIC = "logic"
-    """Arithmetic, or how lemmas add up: no sender occurs in it. Suites have controls that must fail for these."""
+    """Arithmetic, or the composition of lemmas; no sender occurs in it. Suites contain controls that must fail."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +58,18 @@ class LemmaResult:
 
     Attributes
     ----------
-    name : str, short, as "2.1 range"
+    name : str, a short name such as "2.1 range"
     claim : str, the statement in words or symbols, with its numbers
     outcome : ProofOutcome
-    about : About
-    expects : the outcome under which the suite stands; a negative control or a published statement known to be wrong
-        expects ``refuted``
-    constants : constants of the claim
-    solver : str, who answered
+    expects : the outcome that the suite needs; ``refuted`` for a negative control, and for a published statement that
+        is known to be wrong
+    constants : constants in the claim
+    solver : str, the solver that answered
     cpu_s : float, CPU seconds of all solvers used
-    note : str, an assumption, a reason for ``unknown``, a difference from the published statement
-    files : paths of stored questions, traces, certificates
-    kept : str, for an answer of an earlier run, how it was verified when it was read again; empty if it is new
+    note : str, an assumption, a reason for ``unknown``, or a difference from the published statement
+    files : paths of stored questions, traces and certificates
+    kept : str, how the answer of an earlier run was verified when it was read; empty if this run asked the question
+    about : About, the subject
     """
 
     name: str
@@ -86,11 +86,11 @@ class LemmaResult:
 
     @property
     def stands(self) -> bool:
-        """Whether the solver's answer is the expected one; ``unknown`` and ``vacuous`` never are."""
+        """Whether the outcome is the expected one, and is ``proved`` or ``refuted``."""
         return self.outcome is self.expects and self.outcome in (ProofOutcome.PROVED, ProofOutcome.REFUTED)
 
     def document(self) -> dict[str, Any]:
-        """Return the result as JSON holds it."""
+        """Return the result as a JSON object."""
         return {
             "name": self.name,
             "claim": self.claim,
@@ -112,8 +112,8 @@ def conclude(results: Iterable[LemmaResult]) -> ProofOutcome:
 
     Returns
     -------
-    ProofOutcome : ``vacuous`` if a lemma is; else ``refuted`` if one has another result than the suite needs; else
-        ``unknown`` if one was not settled, or if there is none; else ``proved``
+    ProofOutcome : ``vacuous`` if a lemma is vacuous; otherwise ``refuted`` if a lemma was proved or refuted contrary
+        to expectation; otherwise ``unknown`` if a lemma is unknown, or if there are no lemmas; otherwise ``proved``
     """
     found = list(results)
     if any(result.outcome is ProofOutcome.VACUOUS for result in found):

@@ -1,7 +1,7 @@
-"""The best constant of a lemma: where proofs end and refutations begin, on a grid of values.
+"""Search for a lemma's tightest constant: on a grid of values, the last that is proved before one that is refuted.
 
-A stronger claim must imply the weaker ones. The strongest and weakest values are tried first, then the interval in
-between is divided; with two processes into three parts at a time.
+A stronger claim must imply the weaker ones. The strongest and weakest values are tried first; then the interval between
+them is bisected, or divided into n + 1 parts if n values are tried at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solving.solve import ProofOutcome
 
-#: Questions asked at the same time; each is already a race of two solvers.
+#: Number of values tried at a time. It is 1, because each question already runs two solvers in parallel.
 AT_ONCE = 1
 
 
@@ -26,8 +26,8 @@ class Found:
 
     Attributes
     ----------
-    proved : the strongest value that was proved, None if not even the weakest was
-    refuted : the weakest value that was refuted, None if not even the strongest was
+    proved : the strongest value that was proved; None if no value was proved
+    refuted : the weakest value that was refuted; None if no value was refuted
     """
 
     proved: Fraction | None
@@ -35,24 +35,25 @@ class Found:
 
     @property
     def is_tight(self) -> bool:
-        """Return whether both sides meet: no value between them is unknown."""
+        """Whether some value was proved and some value was refuted."""
         return self.proved is not None and self.refuted is not None
 
 
 def best(
     ask: Callable[[Fraction], ProofOutcome], weakest: Fraction, strongest: Fraction, step: Fraction, at_once: int = 1
 ) -> Found:
-    """Search the values from `weakest` to `strongest` in steps.
+    """Search the grid of values between `weakest` and `strongest`.
 
     Parameters
     ----------
-    ask : settles the claim with a value
-    step : positive
-    at_once : how many values are asked in parallel
+    ask : function from a value to the outcome of the claim with that value
+    weakest, strongest : ends of the grid; `weakest` may be the larger
+    step : spacing of the grid, positive
+    at_once : number of values tried in parallel
 
     Returns
     -------
-    Found : unknown values belong to neither side, and the search continues around them towards the weaker ones
+    Found : an unknown value counts as neither proved nor refuted; the search continues with weaker values
     """
     count = int(abs(strongest - weakest) / step)
     sign = 1 if strongest >= weakest else -1
@@ -74,7 +75,7 @@ def best(
 
 
 def _cuts(low: int, high: int, parts: int) -> list[int]:
-    """Return up to `parts` values that divide the open interval between two."""
+    """Return up to `parts` + 1 indices that divide the open interval between `low` and `high`."""
     if low < 0 or high - low <= 1:
         return []
     return sorted(
@@ -84,14 +85,14 @@ def _cuts(low: int, high: int, parts: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Sought:
-    """A lemma whose constant is searched.
+    """A lemma, and the range of values in which its tightest constant is searched.
 
     Attributes
     ----------
-    name, unit : str, of the constant
-    lemma : the lemma with a value
-    weakest, strongest, step : as of :func:`best`
-    published : the published value
+    name, unit : str, name and unit of the constant
+    lemma : function from a value to the lemma with that value
+    weakest, strongest, step : as in :func:`best`
+    published : the published value; None if there is none
     """
 
     name: str
@@ -104,12 +105,16 @@ class Sought:
 
 
 def seek(sought: Sought, request: Request) -> LemmaResult:
-    """Search one constant; ``proved`` if some value was, with the next value that was refuted in the note.
+    """Search one constant.
 
     Parameters
     ----------
     sought : the constant, its lemma, and the values to try
     request : Request, with the budget per question
+
+    Returns
+    -------
+    LemmaResult : ``proved`` if a value was proved; the note has the weakest value that was refuted
     """
     spent: list[LemmaResult] = []
 
@@ -144,7 +149,7 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
 
 
 def seek_all(lemmas: Sequence[Sought], request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Search one constant after another; two with a trade-off are a row of searches, one per value of the first."""
+    """Search the constants one after another."""
     results = []
     for i, sought in enumerate(lemmas):
         on_progress(Progress(sought.name, i, len(lemmas)), None)

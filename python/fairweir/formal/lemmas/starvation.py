@@ -1,9 +1,10 @@
-"""Two flows of one kind on one queue: bounds on the unfairness of behaviors that can continue without end.
+"""Two flows of one CCA that share a queue: bounds on the throughput ratio of periodic behavior.
 
-A trace is periodic if it ends as it began: windows or rates, what each flow has in the network, losses in flight, what
-the algorithm remembers. A property of all such traces holds for all behaviors that repeat with that period. Starvation
-paper (SIGCOMM 2022), section 5.4 and appendix C: AIMD on 1 BDP of buffer, and the exponential curve of section 6.3, are
-bounded over 10 R; delay-convergent algorithms, as the Vegas-like one, are starved by jitter.
+A trace is periodic if its last point equals its first in cwnd or rate, in each flow's bytes in flight, in the losses in
+flight, and in the algorithm's state. A property of all periodic traces holds for all behaviors that repeat with that
+period forever. Starvation paper (SIGCOMM 2022), section 5.4 and appendix C: over 10 R, the throughput ratio is bounded
+for AIMD with a buffer of 1 BDP and for the exponential curve of section 6.3. Jitter starves flows of delay-convergent
+algorithms, such as the Vegas-like one.
 """
 
 from __future__ import annotations
@@ -22,26 +23,26 @@ from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.models import MODELS
 from fairweir.formal.solving.solve import ProofOutcome
 
-#: Points of the questions: AIMD's ten R of the paper, 11 points, are not settled within two CPU minutes.
+#: Points per trace. The paper's ten R are 11 points; the solvers do not settle AIMD with 11 in two CPU minutes.
 AIMD_POINTS = 7
 POINTS = 11
-#: Ratios for which the result is known.
+#: Throughput ratios that are asked: the solvers settle each.
 AIMD_RATIO = 20
 EXPO_RATIO, EXPO_REACHED = 20, 10
 VEGAS_REACHED = (10, 100)
-#: Minimum joint utilization of both flows: an idle link proves nothing.
+#: Minimum utilization by both flows together. Without it, a trace of an almost idle link would count.
 BUSY = Fraction(1, 2)
 
 
 def build(cca: str, model: str, buffer: Buffer, points: int) -> System:
-    """Return two flows of one kind.
+    """Return a system of two flows of one CCA.
 
     Parameters
     ----------
-    cca : str, of `HAND_ENCODED`
-    model : str, of `MODELS`
+    cca : str, a name in `HAND_ENCODED`
+    model : str, a name in `MODELS`
     buffer : Buffer
-    points : int, T
+    points : int, number T of sample points
     """
     subject = HAND_ENCODED[cca]
     system = MODELS[model].build(Grid(points), buffer, (subject.sender, subject.sender))
@@ -51,7 +52,7 @@ def build(cca: str, model: str, buffer: Buffer, points: int) -> System:
 
 
 def periodic(system: System) -> list[z3.BoolRef]:
-    """Return the constraints that the trace ends as it began."""
+    """Return the constraints that the trace is periodic: its last point equals its first."""
     last = system.grid.last
     out = [system.bottleneck_queue(last) == system.bottleneck_queue(0)]
     for flow in system.flows:
@@ -64,7 +65,7 @@ def periodic(system: System) -> list[z3.BoolRef]:
 
 
 def _aimd_returns(flow: Flow, last: int) -> list[z3.BoolRef]:
-    """AIMD's memory: bytes acknowledged since the window changed, and whether a loss is being answered."""
+    """Return the same for AIMD's state: bytes acknowledged since cwnd changed, and whether it is in loss recovery."""
     mark, recover = flow.beliefs["mark"], flow.beliefs["recover"]
     is_over = [recover[t] <= flow.S[t] for t in (0, last)]
     same = flow.accepted(last) - recover[last] == flow.accepted(0) - recover[0]
@@ -72,17 +73,17 @@ def _aimd_returns(flow: Flow, last: int) -> list[z3.BoolRef]:
 
 
 def busy(system: System) -> z3.BoolRef:
-    """The link's utilization is at least :data:`BUSY`."""
+    """Return the constraint that the link's utilization is at least :data:`BUSY`."""
     return system.S[system.grid.last] >= BUSY * (system.grid.span - system.grid.jitter)
 
 
 def fair(system: System, ratio: int) -> z3.BoolRef:
-    """The second flow gets less than `ratio` times the first one's throughput.
+    """Return the constraint that the second flow's throughput is less than `ratio` times the first flow's.
 
     Parameters
     ----------
     system : System, of two flows
-    ratio : of their throughputs
+    ratio : throughput ratio
     """
     first, second = (flow.S[system.grid.last] for flow in system.flows)
     return second < ratio * first

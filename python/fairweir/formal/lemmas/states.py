@@ -1,7 +1,7 @@
 """States of a flow on its path, and the transitions that a lemma claims between them (thesis section 4.1.2).
 
-A lemma is about one window of time, from a snapshot at its first point to one at its last. States are formulas over a
-snapshot, transitions over the two; so that a solver can check both that every trace of a model satisfies the
+A lemma is about one window of time. A state is a formula over a snapshot of one point; a transition is a formula over
+the snapshots of the window's first and last point. A solver can therefore check that every trace of a model satisfies a
 transition, and that transitions compose over any number of windows (:mod:`fairweir.formal.lemmas.stitch`).
 """
 
@@ -16,30 +16,30 @@ import z3
 
 from fairweir.formal.lemmas.result import About
 
-#: The quantities of an instant by name: ``C_L``, ``queue``, ``cwnd``, ...; C = R = 1.
+#: The quantities at one point by name: ``C_L``, ``queue``, ``cwnd``, ...; in units in which C = R = 1.
 Snapshot = Mapping[str, z3.ArithRef]
 Formula = Callable[[Snapshot], z3.BoolRef]
 
 
 @dataclass(frozen=True)
 class State:
-    """A set of instants.
+    """A state, as a predicate of a snapshot.
 
     Attributes
     ----------
-    name : str, as "beliefs converged"
-    holds : formula over a snapshot
+    name : str, such as "beliefs converged"
+    holds : function from a snapshot to the formula that it is in this state
     """
 
     name: str
     holds: Formula
 
     def __and__(self, other: State) -> State:
-        """Return the instants in both."""
+        """Return the intersection of two states."""
         return State(f"{self.name}, {other.name}", lambda s: z3.And(self.holds(s), other.holds(s)))
 
     def __invert__(self) -> State:
-        """Return all other instants."""
+        """Return the complement of the state."""
         return State(f"not ({self.name})", lambda s: z3.Not(self.holds(s)))
 
 
@@ -55,14 +55,20 @@ class Better(Enum):
 
 @dataclass(frozen=True)
 class Factor:
-    """A measure that improves is multiplied or divided by at least `by`, which is above 1."""
+    """Step of a measure: an improvement multiplies or divides it by at least `by`, which is above 1."""
 
     by: Fraction
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A measure that improves moves by at least `by`, a form over the snapshot before; `name` describes it."""
+    """Step of a measure: an improvement adds or subtracts at least `by`.
+
+    Attributes
+    ----------
+    by : function from the snapshot at the window's start to the amount
+    name : str, description of the amount
+    """
 
     by: Callable[[Snapshot], z3.ArithRef]
     name: str
@@ -70,16 +76,16 @@ class Amount:
 
 @dataclass(frozen=True)
 class Measure:
-    """Distance of a state from being left.
+    """A quantity whose improvement leads out of a state.
 
     Attributes
     ----------
     name : str
-    value : form over a snapshot
-    better : which way it moves towards the end
+    value : function from a snapshot to the quantity
+    better : Better, the direction of improvement
     step : minimum improvement
-    limit : form over a snapshot: the value cannot be better than that as long as the state lasts; positive for a factor
-    strict : an improvement moves by more than the step, not by it exactly
+    limit : function from a snapshot to the best value that is possible in the state; positive if `step` is a factor
+    strict : whether an improvement must exceed the step
     """
 
     name: str
@@ -90,7 +96,7 @@ class Measure:
     strict: bool = False
 
     def improves(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Return the constraint that it improves by its step.
+        """Return the constraint that the measure improves by its step.
 
         Parameters
         ----------
@@ -106,7 +112,7 @@ class Measure:
         return low < high if self.strict else low <= high
 
     def is_no_worse(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Return the constraint that it does not worsen.
+        """Return the constraint that the measure does not worsen.
 
         Parameters
         ----------
@@ -116,14 +122,17 @@ class Measure:
         return new >= old if self.better is Better.UP else new <= old
 
     def is_within(self, now: Snapshot) -> z3.BoolRef:
-        """Return the constraint that it is within its limit."""
+        """Return the constraint that the measure is within its limit."""
         value, limit = self.value(now), self.limit(now)
         return value <= limit if self.better is Better.UP else value >= limit
 
 
 @dataclass(frozen=True)
 class Progress:
-    """At least one measure improves by its step, and none worsens, so that windows add up (thesis, Lemma B.4.2)."""
+    """Progress in a window: at least one measure improves by its step, and no measure worsens (thesis, Lemma B.4.2).
+
+    Because no measure worsens, progress accumulates over windows.
+    """
 
     measures: tuple[Measure, ...]
 
@@ -148,22 +157,23 @@ class Progress:
 
 @dataclass(frozen=True)
 class Transition:
-    """Results of a window that begins in `start`.
+    """A claim about every window that begins in `start`.
 
-    The window ends in one of `ends`, or makes `progress`; or, if `or_met`, meets the objectives and loses no progress.
-    In any case all of `keeps` hold at its end.
+    The window ends in one of `ends`, or makes `progress`, or (if `or_met`) meets the objectives and loses no progress.
+    In each of these cases all of `keeps` hold at its end. The objectives are bounds on utilization, queue and losses
+    that the suite sets.
 
     Attributes
     ----------
-    name, source : str
+    name, source : str, name of the lemma and its publication
     start : State at the first point
-    ends : States at the last point
-    keeps : States at the last point, in any case
-    progress : Progress, None if undefined
-    or_met : a window in which the objectives hold need not progress
-    loses_none : such a window does not lose progress either; the published lemmas leave this out
-    meets : the objectives hold throughout every such window
-    about : a transition of the network is asked of any sender
+    ends : States of which at least one holds at the last point
+    keeps : States that all hold at the last point
+    progress : Progress; None if only `ends` count
+    or_met : whether a window that meets the objectives need not make progress
+    loses_none : whether a window that meets the objectives must not lose progress; false in the published lemmas
+    meets : whether every window that begins in `start` must meet the objectives
+    about : About, the subject; a transition about the network is asked of an arbitrary sender
     """
 
     name: str
@@ -183,7 +193,7 @@ class Transition:
         Parameters
         ----------
         before, after : the window's first and last point
-        met : do the objectives hold throughout it?
+        met : formula that is true if the window meets the objectives
         """
         ways = [state.holds(after) for state in self.ends]
         if self.progress is not None:

@@ -1,17 +1,18 @@
 """Composition of a suite's transitions over any number of windows, checked by a solver.
 
-Given phases in the order in which a flow passes them, each with the transition that was proved from it, the checks are:
+A plan lists phases in the order in which a flow passes them, each with the transition that was proved from it. The
+checks are:
 
-- cover: every instant at which a window may begin is in some phase;
-- begin: each phase is inside the start of its transition;
-- resume: the end of each window is an instant at which a window may begin;
-- advance: from a phase, a window ends in a later phase, or in the same one with progress made, or with the objectives
-  met and no progress lost; never in an earlier phase;
-- limit: in each phase every measure has a bound, so that progress is made in finitely many windows;
-- stay: the last phase is never left, and the objectives hold in it.
+- cover: every snapshot at which a window may begin is in some phase;
+- begin: each phase implies the start state of its transition;
+- resume: at the end of each window, another window may begin;
+- advance: a window that begins in a phase ends in a later phase; or it ends in the same phase, and either makes
+  progress, or meets the objectives and loses no progress;
+- limit: in each phase every measure has a bound, so only finitely many windows can make progress;
+- stay: windows that begin in the last phase end in it and meet the objectives.
 
-Together they imply: from any start, all windows but a bounded number (`windows_without_objectives`) meet the
-objectives.
+Together the checks imply that from any start all windows meet the objectives, except for a bounded number
+(`windows_without_objectives`).
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ import z3
 from fairweir.formal.lemmas.result import About, LemmaResult, ProofOutcome
 from fairweir.formal.lemmas.states import Factor, Measure, Snapshot, State, Transition
 
-#: A solver's steps for one check; they are a few dozen linear constraints each.
+#: z3's resource limit (rlimit) for one check, which is a few dozen linear constraints.
 RLIMIT = 20_000_000
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a flow's way, and the transition from it."""
+    """A state on a flow's way to the last state, and the transition that was proved from it."""
 
     state: State
     transition: Transition
@@ -45,11 +46,11 @@ class Plan:
 
     Attributes
     ----------
-    quantities : names in a snapshot; those in `fixed` do not change between windows
-    fixed : names of the path's own quantities, as alpha
-    may_begin : State in which the lemmas let a window begin
-    phases : in order; the last is where a flow stays
-    standing : transitions that were proved of every window, as "consistent beliefs stay consistent"
+    quantities : names of a snapshot's quantities
+    fixed : names of quantities of the path, such as alpha, which do not change between windows
+    may_begin : State in which a window may begin, according to the lemmas
+    phases : in order; a flow stays in the last
+    standing : transitions that apply in every phase, such as "consistent beliefs stay consistent"
     """
 
     quantities: tuple[str, ...]
@@ -65,10 +66,10 @@ class Check:
 
     Attributes
     ----------
-    name : str, which of the checks
-    phase : str, where
+    name : str, kind of check, such as ``advance``
+    phase : str, number and name of the phase
     gap : str, the counterexample; empty if there is none
-    cpu_s : float
+    cpu_s : float, CPU seconds
     """
 
     name: str
@@ -88,7 +89,10 @@ _MEANINGS = {
 
 
 def summary(checks: Sequence[Check]) -> list[LemmaResult]:
-    """Return the checks as lines of the suite's table, one per kind; a gap makes the suite unknown, and is named."""
+    """Return one line of the suite's table for each kind of check.
+
+    If a check has a counterexample, the line's outcome is ``unknown`` and its note has the counterexample.
+    """
     results = []
     for name, meaning in _MEANINGS.items():
         own = [check for check in checks if check.name == name]
@@ -103,7 +107,7 @@ def summary(checks: Sequence[Check]) -> list[LemmaResult]:
 
 
 def stitch(plan: Plan) -> list[Check]:
-    """Make all checks of a plan."""
+    """Run all checks of a plan."""
     before = _snapshot(plan, "")
     after = _snapshot(plan, "'")
     same = [before[name] == after[name] for name in plan.fixed]
@@ -128,7 +132,7 @@ def stitch(plan: Plan) -> list[Check]:
 
 
 def _claims(plan: Plan, phase: Phase, before: Snapshot, after: Snapshot, met: z3.BoolRef) -> list[z3.BoolRef]:
-    """Return the knowledge about a window that begins in the phase."""
+    """Return the claims of all lemmas about a window that begins in the phase."""
     known = [phase.transition.claim(before, after, met)]
     return known + [z3.Implies(t.start.holds(before), t.claim(before, after, met)) for t in plan.standing]
 
@@ -153,7 +157,7 @@ def _snapshot(plan: Plan, mark: str) -> Snapshot:
 
 
 def _check(name: str, where: str, impossible: list[z3.BoolRef], *shown: Snapshot) -> Check:
-    """Search for a counterexample."""
+    """Search for a counterexample: snapshots that satisfy all formulas of `impossible`."""
     began = time.process_time()
     solver = z3.Solver()
     solver.set("rlimit", RLIMIT)
@@ -169,14 +173,16 @@ def _check(name: str, where: str, impossible: list[z3.BoolRef], *shown: Snapshot
 
 
 def windows_to_cover(measure: Measure, ratio: Fraction) -> int:
-    """Return the maximum number of windows in which a measure can improve, if it begins at `ratio` from its limit.
+    """Return the maximum number of windows in which a measure can improve.
 
     Parameters
     ----------
-    ratio : for a factor, the ratio to its limit (or its inverse); for an amount, the distance in units of it
+    measure : Measure
+    ratio : initial distance from the measure's limit. If the step is a factor: the larger of value and limit, divided
+        by the smaller. If the step is an amount: the difference, divided by the amount
     """
     if isinstance(measure.step, Factor):
-        # Exact: floating logarithms only provide the first guess.
+        # The loop is exact; floating-point logarithms provide only its start.
         by = measure.step.by
         count = max(0, math.floor(math.log(ratio) / math.log(by)) - 2)
         while by ** (count + 1) <= ratio:
@@ -186,9 +192,13 @@ def windows_to_cover(measure: Measure, ratio: Fraction) -> int:
 
 
 def windows_without_objectives(measures: Iterable[tuple[Measure, Fraction]]) -> int:
-    """Return the maximum length of a phase in windows, without windows that meet the objectives.
+    """Return the maximum number of windows in a phase that do not meet the objectives.
 
-    Each such window improves at least one of the measures by its step and worsens none; the one that leaves the phase
-    is added.
+    Each of these windows, except the one that leaves the phase, improves at least one measure by its step and worsens
+    none.
+
+    Parameters
+    ----------
+    measures : pairs of a measure and its initial distance from its limit, as in :func:`windows_to_cover`
     """
     return sum(windows_to_cover(measure, ratio) for measure, ratio in measures) + 1

@@ -1,7 +1,7 @@
 """The suites of ``fairweir prove``: sets of lemmas that together imply a result.
 
 A suite is a function ``run(request, on_progress) -> list[LemmaResult]``, in a module that is imported only when the
-suite is run. To add one: write the function, add its line to `SUITES`.
+suite runs. To add a suite, write this function and add an entry to `_ALL`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class Request:
 
     Attributes
     ----------
-    points : int, sample points of the traces; None: the suite's default
-    budget_s : float, CPU seconds for each question; unsettled ones are ``unknown``
-    search : bool, search the best constants instead of checking the known ones
-    certificate : bool, write checkable proofs where that is possible
-    out : Path, folder for questions, traces and certificates; None: store nothing
-    model : str, the network model instead of the suite's own, one of `Suite.models`; None: the suite's own
+    points : int, number of sample points in a trace; None: the suite's default
+    budget_s : float, CPU seconds for each question; a question without an answer by then is ``unknown``
+    search : bool, search the tightest constants instead of checking the known ones
+    certificate : bool, write a certificate for each proof where that is possible
+    out : Path, folder for answers, traces and certificates; None: store nothing
+    model : str, the network model, one of `Suite.models`; None: the suite's default
     """
 
     points: int | None = None
@@ -40,14 +40,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a suite: the current lemma, the number of finished ones, and the total."""
+    """Progress of a suite: the current lemma, the number of finished lemmas, and the total."""
 
     doing: str
     done: int
     total: int
 
 
-#: Called before each lemma with None, and after it with its result.
+#: Function that is called before each lemma with None, and after each lemma with its result.
 OnProgress = Callable[[Progress, LemmaResult | None], None]
 Run = Callable[[Request, OnProgress], list[LemmaResult]]
 
@@ -58,10 +58,10 @@ class Suite:
 
     Attributes
     ----------
-    name, shows, source : its name, its result, the publication
-    where : its function, "module:function"
-    reads : the fields of a :class:`Request` that it uses, besides `budget_s`, `out` and `model`
-    models : the network models for which it can be run, its own first; empty if it is not about one model of that kind
+    name, shows, source : str, its name, its result, and the publication
+    where : str, its function as "module:function"
+    reads : the fields of :class:`Request` that the suite uses, in addition to `budget_s`, `out` and `model`
+    models : the network models for which the suite can run, the default first; empty if the model cannot be chosen
     """
 
     name: str
@@ -79,7 +79,7 @@ class Suite:
 
 
 _HERE = "fairweir.formal.lemmas"
-#: Models with a jitter of D = R, the case of the lemmas' constants; the ideal link has none.
+#: Models with jitter. The lemmas' constants are for D = R; the ideal link has no jitter.
 _JITTERY = ("ccac", "ccac-published", "cbr-delay", "cbr-delay-published")
 
 _ALL: tuple[Suite, ...] = (
@@ -148,16 +148,16 @@ _ALL: tuple[Suite, ...] = (
     ),
 )
 
-#: By name, in the order of ``fairweir prove --list``.
+#: Suites by name, in the order of ``fairweir prove --list``.
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _ALL}
 
 
 def find(name: str) -> Suite:
-    """Return the suite of that name.
+    """Return the suite with this name.
 
     Raises
     ------
-    ConfigError : unknown name
+    ConfigError : no suite has this name
     """
     if name in SUITES:
         return SUITES[name]

@@ -1,16 +1,15 @@
 """Theorem 4.2.1: minimum time for a CCA to find a link's rate, given its allowed loss (thesis 4.2.2, B.2).
 
-On a CBR-delay link whose buffer is at most C D, delays are not informative, so a CCA must lose packets to find the
-rate. Data sent without loss implies a rate of at least some C_{L,lambda}; a round trip later it may send
-f(C_{L,lambda}) more than certainly fits, if f is its allowed loss. With a buffer of beta_s seconds the best possible
-knowledge after k round trips is
+On a CBR-delay link whose buffer is at most C D, delays are not informative, so a CCA must lose packets to find the link
+rate. Data sent without loss implies a rate of at least C_L_lambda. A round trip later the CCA may send f(C_L_lambda)
+packets more than certainly fit, where f is its allowed loss. If the buffer holds the data of a time beta_s, the largest
+lower bound on the rate that a CCA can know after k round trips is
 
-    F(0) = C_0,   F(k) = F(k-1) + f(F(k-1)) / beta_s,
+    F(0) = C_0,   F(k) = F(k-1) + f(F(k-1)) / beta_s.
 
-and F^-1(C), the smallest k with F(k) >= C, round trips are needed to reach C, each of R + beta_s.
+To reach C, a CCA needs F^-1(C) round trips, the smallest k with F(k) >= C. Each takes R + beta_s.
 
-Units: data in packets, time in R; so a rate is in packets per R, as is the bandwidth-delay product, and f too is asked
-at that number. beta_s is in R.
+Units: data in packets, time in R. Rates, including f's argument, are therefore in packets per R, and beta_s is in R.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from typing import Final
 
 from fairweir.errors import ConfigError
 
-#: Round trips after which a ramp is given up: at 40 ms each, five days.
+#: Maximum number of round trips that are computed; at 40 ms each, they take five days.
 MAX_ROUNDS: Final = 10_000_000
 
 _FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = {
@@ -45,15 +44,15 @@ _HINT: Final = "write f with C, numbers, + - * / **, sqrt, log, log2, min, max: 
 
 @dataclass(frozen=True)
 class Allowance:
-    """Allowed loss of a CCA's probe, as a function of its certain rate.
+    """Allowed loss of a CCA's probe, as a function of the rate C_L_lambda that the CCA has confirmed.
 
     Parameters
     ----------
-    text : str, an expression in ``C``: packets lost, for a rate of C packets per R
+    text : str, an expression in ``C`` for the number of packets that may be lost, with C in packets per R
 
     Raises
     ------
-    ConfigError : not such an expression
+    ConfigError : the text is not an arithmetic expression in ``C``
     """
 
     text: str
@@ -70,7 +69,7 @@ class Allowance:
 
         Raises
         ------
-        ConfigError : f is not defined there, or is not positive: the CCA could never probe
+        ConfigError : f is undefined at `rate`, or is not positive, so that the CCA could never probe
         """
         evaluate: Callable[[float], float] = self.__dict__["_evaluate"]
         try:
@@ -85,7 +84,7 @@ class Allowance:
 
 
 def _compile(node: ast.expr, text: str) -> Callable[[float], float]:
-    """Return the function of C that an expression defines; only arithmetic is allowed."""
+    """Return the function of C that an expression defines. Only arithmetic is allowed."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return lambda _: value
@@ -104,7 +103,7 @@ def _compile(node: ast.expr, text: str) -> Callable[[float], float]:
 
 
 def ramp(allowance: Allowance, start: float, buffer: float) -> Iterator[float]:
-    """Yield F(0), F(1), ...: the maximum known rate after that many round trips, packets per R.
+    """Yield F(0), F(1), ...: the maximum known rate after 0, 1, ... round trips, in packets per R.
 
     Parameters
     ----------
@@ -113,7 +112,7 @@ def ramp(allowance: Allowance, start: float, buffer: float) -> Iterator[float]:
 
     Raises
     ------
-    ConfigError : a start or a buffer that is not positive, or an allowance that is not
+    ConfigError : the start, the buffer or the allowance is not positive
     """
     for key, value in (("start", start), ("buffer", buffer)):
         if not 0 < value < math.inf:
@@ -125,15 +124,16 @@ def ramp(allowance: Allowance, start: float, buffer: float) -> Iterator[float]:
 
 
 def rounds_to(rates: list[float], allowance: Allowance, start: float, buffer: float) -> list[int]:
-    """Return F^-1 at several rates: the smallest k with F(k) >= C, for each C of `rates`.
+    """Return F^-1(C) for each C in `rates`: the smallest k with F(k) >= C.
 
     Parameters
     ----------
-    rates : packets per R, ascending
+    rates : in packets per R, ascending
+    allowance, start, buffer : as in :func:`ramp`
 
     Raises
     ------
-    ConfigError : as for :func:`ramp`; rates that do not ascend; more round trips than anyone would wait for
+    ConfigError : as for :func:`ramp`; the rates do not ascend; more than `MAX_ROUNDS` round trips are needed
     """
     if rates != sorted(rates):
         raise ConfigError("rates do not ascend", key="rates")
@@ -152,16 +152,16 @@ def rounds_to(rates: list[float], allowance: Allowance, start: float, buffer: fl
 
 
 def min_time(rate: float, allowance: Allowance, start: float, buffer: float) -> float:
-    """Return the theorem's bound on the time from `start` to `rate`, R.
+    """Return the theorem's lower bound on the time that a CCA needs to get from `start` to `rate`, in R.
 
-    A CCA may lose packets, and so learn the rate, once F(k + 1) > C (B.2.1, step 4): not before F^-1(C) - 1 round
-    trips, each of R + beta_s.
+    A CCA can lose packets, and thus learn the link rate, only when F(k + 1) > C (B.2.1, step 4). This takes at least
+    F^-1(C) - 1 round trips, each of R + beta_s.
 
     Parameters
     ----------
-    rate : the link's, packets per R
-    allowance : the packets that may be lost, by the rate that is believed
-    start : rate that is believed at first, packets per R
+    rate : link rate, packets per R
+    allowance : allowed loss, as a function of the rate that the CCA has confirmed
+    start : initial known rate, packets per R
     buffer : beta_s, R
     """
     rounds = rounds_to([rate], allowance, start, buffer)[0]

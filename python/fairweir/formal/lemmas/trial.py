@@ -1,4 +1,4 @@
-"""Random traces against all that is claimed of them: the model's rules, its encoding, its beliefs."""
+"""Check random traces against the network model's definition, its encoding, and its beliefs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Finding:
 
     Attributes
     ----------
-    seed : int, which makes the trace again
-    text : str
+    seed : int, from which the trace can be regenerated
+    text : str, the violation
     trace : Trace
     """
 
@@ -39,13 +39,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Trial:
-    """Random traces of one system.
+    """Result for random traces of one system.
 
     Attributes
     ----------
-    traces : int, how many were made
-    pauses : int, in how many acknowledgments paused so that the delay seen grew by more than a step per step
-    findings : violations, empty if there are none
+    traces : int, number of traces
+    pauses : int, number of traces in which acknowledgments pause: the observed delay grows by more than a step per step
+    findings : violations; empty if there are none
     """
 
     traces: int
@@ -55,22 +55,23 @@ class Trial:
 
 @words_for_enums
 def families_of(model: str, buffer: Buffer) -> tuple[str, ...]:
-    """Return the beliefs that are sound on a model with such a buffer, in an order in which they can be attached.
+    """Return the families of beliefs that are sound on a model, in an order in which they can be attached.
 
     Parameters
     ----------
-    model : str, of `MODELS`
-    buffer : Buffer
+    model : str, a name in `MODELS`
+    buffer : Buffer, the model's
     """
     return tuple(name for name, family in FAMILIES.items() if family.is_sound_on(MODELS[model], buffer))
 
 
 def try_out(system: System, seeds: Sequence[int]) -> Trial:
-    """Make a trace from each seed and hold it against its model, the encoding, and its own beliefs.
+    """Generate a trace from each seed, and check it against the model's definition, the encoding, and its beliefs.
 
     Parameters
     ----------
-    system : of one flow or several; one alone has the beliefs of `families_of`, attached with their usual terms
+    system : System, of one or several flows. A single flow has the beliefs of `families_of`, with default terms
+    seeds : one per trace
     """
     evaluator = Evaluator(system.groups)
     findings, pauses = [], 0
@@ -86,15 +87,15 @@ def try_out(system: System, seeds: Sequence[int]) -> Trial:
 
 @words_for_enums
 def make(model: str, grid: Grid, buffer: Buffer, seed: int, senders: Sequence[Sender]) -> Trace:
-    """Make a random trace, with beliefs if its flow is alone and never pauses.
+    """Generate a random trace, with beliefs if it has one flow and that flow's sender never pauses.
 
     Parameters
     ----------
-    model : str, of `MODELS`, with random traces
+    model : str, a name in `MODELS` that has random traces
     grid : Grid
     buffer : Buffer
-    seed : int; the same one makes the same trace
-    senders : constraint on each flow's arrivals
+    seed : int; the same seed generates the same trace
+    senders : kind of sender for each flow, which constrains its arrivals
     """
     trace = sample(model, grid, buffer, seed, senders=senders)
     if len(senders) > 1 or senders[0] is not Sender.RATE:
@@ -106,7 +107,7 @@ def make(model: str, grid: Grid, buffer: Buffer, seed: int, senders: Sequence[Se
 
 
 def inconsistencies(trace: Trace) -> list[str]:
-    """Return where a flow's beliefs leave the network out that they admitted at first."""
+    """Return the points at which a flow's beliefs exclude the network, although the initial beliefs include it."""
     out = []
     for i, flow in enumerate(trace.flows):
         for family, terms in flow.attached.items():
@@ -115,7 +116,7 @@ def inconsistencies(trace: Trace) -> list[str]:
                 values = {name: column[t] for name, column in columns.items()}
                 if not is_consistent(trace, family, terms, values, t):
                     shown = ", ".join(f"{name} = {value}" for name, value in values.items())
-                    out.append(f"beliefs of flow {i} at t = {t} leave out the network: {shown}")
+                    out.append(f"beliefs of flow {i} at t = {t} exclude the network: {shown}")
     return out
 
 

@@ -1,4 +1,4 @@
-"""A lemma's view of a system at one point."""
+"""The quantities of a system at one point, as lemmas use them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ FIXED = frozenset({"alpha", "beta"})
 
 
 def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
-    """Return the quantities of a point by name, C R and C.
+    """Return the quantities at a point by name; data in C R, rates in C.
 
-    ``queue``: all waiting bytes; ``bq``: those that wait for the link; ``inflight``: those neither acknowledged nor
-    known to be lost; ``undetected``: losses not yet known; ``cwnd``, ``rate``: the flow's; its beliefs under their own
-    names; ``shows``: 1 if its delay shows the queue (:func:`delay_shows_queue`), else 0; ``alpha``;
-    ``beta``.
+    ``queue``: all waiting bytes; ``bq``: bytes that wait for the link's capacity; ``inflight``: bytes neither
+    acknowledged nor known to be lost; ``undetected``: lost bytes that the sender does not know to be lost; ``cwnd``,
+    ``rate``: the flow's; ``shows``: 1 if the flow's delay shows the queue (:func:`delay_shows_queue`), else 0;
+    ``alpha``, ``beta``: MSS and buffer; and the flow's beliefs under their names.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
 
 
 def delay_shows_queue(system: System, t: int, flow: int = 0) -> z3.BoolRef:
-    """Return whether a flow that recently sent at most 2 C observes its queue in its delay.
+    """Return the constraint that the queue is no longer than the observed delay implies for a flow that sent at 2 C.
 
-    If the bytes served last waited less than k + 1 steps, then the queued data was sent in those steps, and in those of
-    D in which service may have paused since: queue <= 2 C (k + 1 + D). Delays of almost the whole trace are not
-    informative.
+    If the delay of the bytes served last was less than k + 1 steps, the queued bytes were sent during the last k + 1
+    steps and the steps of D in which service may have paused: queue <= 2 C (k + 1 + D). Values of k near the length of
+    the trace are left out, because they imply nothing.
 
     Parameters
     ----------

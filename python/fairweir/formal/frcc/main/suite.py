@@ -283,7 +283,7 @@ def _recalled(name: str, path: Path, question: str, cells: Path | None) -> Lemma
         text = sealed.read_text(cells)
         if hashlib.sha256(text.encode()).hexdigest() != document["cells"]:
             raise NotBelievedError(f"{cells} was changed, or was not written by this installation")
-    note = f"kept, {UNCHECKED}: an earlier run's search"
+    note = f"{UNCHECKED}: an earlier run's search"
     return LemmaResult(
         name,
         document["claim"],
