@@ -69,7 +69,7 @@ def test_every_property_has_a_good_side() -> None:
     assert all(one.metric.better is not None for one in PROPERTIES)
 
 
-@pytest.mark.parametrize("depth", [Depth.QUICK])
+@pytest.mark.parametrize("depth", [Depth.QUICK, Depth.DEFAULT])
 def test_shipped_values_are_complete(depth: Depth) -> None:
     shipped = known(depth)
     assert shipped is not None

@@ -42,6 +42,7 @@ class Contest:
     source: str = ""
 
     @classmethod
+    @words_for_enums
     def with_baseline(cls, baseline: AuditResults, depth: Depth, candidates: Sequence[str]) -> Contest:
         """Compare with the CCAs of the same names in a baseline, or with its only CCA.
 

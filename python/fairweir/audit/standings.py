@@ -7,6 +7,7 @@ from collections import Counter
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
 from fairweir.judging.difference import Relation
 from fairweir.judging.interval import CONFIDENCE, Scale
@@ -114,6 +115,7 @@ class Relative(_Model):
     notes: list[str] = Field(default_factory=list)
     """Reasons for care, such as another version of fairweir."""
 
+    @words_for_enums
     def of(self, relation: Relation) -> list[Standing]:
         """Select the metrics with one verdict."""
         return [standing for standing in self.standings if standing.relation is relation]
