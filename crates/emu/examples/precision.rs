@@ -1,9 +1,9 @@
-//! Accuracy of the emulator on this machine: `cargo run --release -p fairweir-emu --example precision [seconds
+//! Measures the emulator's accuracy on this machine: `cargo run --release -p fairweir-emu --example precision [seconds
 //! [mbps]]`.
 //!
-//! Goals on an idle machine: 99th percentile of the release error at most 0.1 ms at 100 Mbps and 0.2 ms at 300 Mbps;
-//! 900 Mbps of goodput at 1 Gbps in the TSO mode; an added RTT with a median under 0.1 ms and a 99th percentile under
-//! 0.3 ms.
+//! Targets on an idle machine: a 99th percentile of the release error of at most 0.1 ms at 100 Mbps and 0.2 ms at 300
+//! Mbps; a goodput of 900 Mbps at 1 Gbps in TSO mode; an added RTT with a median below 0.1 ms and a 99th percentile
+//! below 0.3 ms.
 
 use fairweir_emu::{EmuError, Emulator, EmulatorOptions, EmulatorRecord, Network, PacketMode, address};
 use fairweir_scenario::Config;
@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 const MTU: PacketMode = PacketMode::Mtu { burst: 1 };
 const TSO: PacketMode = PacketMode::Tso { segments: 44 };
 
-/// Between two reads of a receiver.
+/// Pause between two reads of a receiver.
 const READ_PAUSE: Duration = Duration::from_millis(2);
 
-/// One row of the table.
+/// One row of the table: a mode, a rate, a CCA and a number of flows.
 struct Trial {
     mode: PacketMode,
     mbps: u64,
@@ -35,7 +35,7 @@ struct Trial {
 
 fn config(trial: &Trial, seconds: u64, rtprop_ms: u64) -> Config {
     let rate = trial.mbps * 125_000;
-    // A BDP of buffer.
+    // One BDP of buffer, but at least 150,000 bytes.
     let limit = (rate * rtprop_ms / 1000).max(150_000);
     let flow = |k: usize| {
         serde_json::json!({
@@ -52,7 +52,7 @@ fn config(trial: &Trial, seconds: u64, rtprop_ms: u64) -> Config {
     .expect("the configuration is well-formed")
 }
 
-/// Every flow of `trial` sends as much as it may.
+/// Runs `trial` with bulk flows.
 fn bulk(trial: &Trial, seconds: u64) -> Result<EmulatorRecord, EmuError> {
     let config = config(trial, seconds, 20);
     let network = Network::new(&config, trial.mode)?;
@@ -68,7 +68,8 @@ fn bulk(trial: &Trial, seconds: u64) -> Result<EmulatorRecord, EmuError> {
             scope.spawn(move || {
                 let (mut stream, _) = listener.accept().expect("the sender connects");
                 let mut buffer = vec![0; 1 << 20];
-                // Does not block in `read`: waking up for every packet would cost the emulator more than the packet.
+                // Pause between reads: a receiver that wakes up for every packet would cost the emulator more than the
+                // packet itself.
                 while stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
                     thread::sleep(READ_PAUSE);
                 }
@@ -83,7 +84,7 @@ fn bulk(trial: &Trial, seconds: u64) -> Result<EmulatorRecord, EmuError> {
                 setsockopt(&stream, TcpCongestion, &OsString::from(trial.cca)).expect("the kernel has this CCA");
                 let buffer = vec![0; 1 << 18];
                 while Instant::now() < end && stream.write(&buffer).is_ok() {}
-                // Unsent data may be discarded.
+                // With a zero linger time, closing the socket may discard unsent data.
                 SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("SO_LINGER can be set");
             });
         }
@@ -91,9 +92,11 @@ fn bulk(trial: &Trial, seconds: u64) -> Result<EmulatorRecord, EmuError> {
     running.stop()
 }
 
-/// RTTs of single packets through an otherwise idle path of 100 Mbps and 20 ms, less the configured delay, µs.
+/// Measures the RTTs of single packets through an otherwise idle path of 100 Mbps and 20 ms; returns them minus the
+/// configured delay, µs.
 ///
-/// The receiver's kernel answers (ICMP echo), and the sender's stamps the answer: no process's wake-up is in it.
+/// The receiver's kernel answers an ICMP echo request, and the sender's kernel stamps the reply, so the RTT contains no
+/// wake-up of a process.
 fn pings(count: usize) -> Result<Vec<f64>, EmuError> {
     let trial = Trial { mode: MTU, mbps: 100, cca: "reno", flows: 1 };
     let config = config(&trial, count as u64 / 20 + 5, 20);
@@ -105,9 +108,9 @@ fn pings(count: usize) -> Result<Vec<f64>, EmuError> {
     setsockopt(&socket, ReceiveTimestampns, &true).expect("arrivals can be stamped");
     socket.set_read_timeout(Some(Duration::from_secs(2))).expect("a timeout can be set");
     running.go();
-    // 1500 B at 100 Mbps, and 20 ms.
+    // Serialization of 1500 B at 100 Mbps, plus 20 ms.
     let intended_us = 1500.0 * 8.0 / 100.0 + 20_000.0;
-    // An echo request: type 8, its checksum, and zeros.
+    // An echo request: type 8, the checksum, and zeros.
     let mut request = [0; 1500 - 20];
     (request[0], request[2]) = (8, !8);
     request[3] = 0xFF;
@@ -124,7 +127,7 @@ fn pings(count: usize) -> Result<Vec<f64>, EmuError> {
     Ok(errors_us)
 }
 
-/// When the next packet reached the socket, by the kernel's stamp.
+/// Receives a packet and returns the kernel's timestamp of its arrival at the socket.
 fn arrival(socket: &Socket) -> TimeSpec {
     let mut buffer = [0; 2048];
     let mut slices = [IoSliceMut::new(&mut buffer)];

@@ -1,28 +1,28 @@
-//! Accuracy of an emulation: the histogram of its lateness compared with its budget.
+//! Accuracy of an emulation: its lateness compared with a budget.
 
 use crate::record::{Accuracy, ReleaseError};
 use fairweir_scenario::{Config, Histogram};
 use fairweir_units::Dur;
 
-/// 5 % of the smallest rtprop, within these bounds.
+/// The default budget is the minimum rtprop divided by this number, within the bounds below.
 const BUDGET_DIVISOR: u64 = 20;
 const SMALLEST_BUDGET: Dur = Dur::from_micros(200);
 const LARGEST_BUDGET: Dur = Dur::from_millis(1);
 
-/// Default limit on the 99th percentile of the release error.
+/// Returns the default limit on the 99th percentile of the release error.
 pub(crate) fn default_budget(config: &Config) -> Dur {
     let rtprop = config.flows.iter().map(|flow| flow.rtprop).min().unwrap_or(Dur::MAX);
     Dur::from_nanos(rtprop.as_nanos() / BUDGET_DIVISOR).clamp(SMALLEST_BUDGET, LARGEST_BUDGET)
 }
 
-/// Measured lateness.
+/// Measured lateness of an emulator.
 #[derive(Debug)]
 pub(crate) struct Lateness {
-    /// Release error: actual minus intended time.
+    /// Release error: actual minus intended release time of each frame.
     pub(crate) release: Histogram,
-    /// Wake-up: return from sleep less the alarm.
+    /// Wake-up error: time of the return from sleep minus the time of the alarm.
     pub(crate) wake: Histogram,
-    /// Frames that a device refused or that belong to no flow.
+    /// Frames that a device rejected or that belong to no flow.
     pub(crate) strays: u64,
 }
 
@@ -31,7 +31,7 @@ impl Lateness {
         Lateness { release: Histogram::new(), wake: Histogram::new(), strays: 0 }
     }
 
-    /// Compares the lateness with the budget.
+    /// Compares the lateness with the budget and returns the verdict.
     pub(crate) fn judge(&self, budget: Dur, mode: &'static str, cpu_fraction: f64, not_granted: &str) -> Accuracy {
         let release_error_us = percentiles(&self.release);
         let budget_us = budget.as_nanos() as f64 / 1e3;

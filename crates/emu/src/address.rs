@@ -1,11 +1,12 @@
-//! Every flow has its own address pair, which identifies it in both directions and carries its route's metrics.
+//! Addresses of flows. Each flow has its own pair of addresses, which identifies the flow in both directions and
+//! selects a route with the flow's metrics.
 
 use std::net::Ipv4Addr;
 
 /// Port on which receivers listen.
 pub const PORT: u16 = 5001;
 
-/// Addresses used of a block of 256.
+/// Number of addresses used per block of 256.
 const PER_BLOCK: usize = 250;
 /// Maximum number of flows that have an address.
 pub const MAX_FLOWS: usize = 256 * PER_BLOCK;
@@ -13,12 +14,12 @@ pub const MAX_FLOWS: usize = 256 * PER_BLOCK;
 const SENDERS: [u8; 2] = [10, 77];
 const RECEIVERS: [u8; 2] = [10, 78];
 
-/// The sender's address of flow number `flow`.
+/// Returns the sender's address of flow number `flow`.
 pub fn sender(flow: usize) -> Ipv4Addr {
     address(SENDERS, flow)
 }
 
-/// The receiver's address of flow number `flow`.
+/// Returns the receiver's address of flow number `flow`.
 pub fn receiver(flow: usize) -> Ipv4Addr {
     address(RECEIVERS, flow)
 }
@@ -28,7 +29,7 @@ fn address([a, b]: [u8; 2], flow: usize) -> Ipv4Addr {
     Ipv4Addr::new(a, b, (flow / PER_BLOCK) as u8, (flow % PER_BLOCK + 1) as u8)
 }
 
-/// The flow between a pair of addresses, in either direction; `None` if they are not a pair.
+/// Returns the flow between two addresses, in either direction; `None` if no flow has this pair.
 pub(crate) fn flow_between(source: [u8; 4], destination: [u8; 4]) -> Option<usize> {
     let [a, b, block, host] = source;
     let ends = [[a, b], [destination[0], destination[1]]];

@@ -1,5 +1,5 @@
-//! Capture of packets at one of the devices: headers only, buffered by the thread that forwards the packets, and
-//! written by another thread of normal priority.
+//! Capture of packet headers at one of the devices. The forwarding thread buffers the packets, and another thread with
+//! normal priority writes them.
 
 use crate::EmuError;
 use fairweir_capture::Writer;
@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Handed to the writing thread in one go, bytes: some 8,000 packets.
+/// Bytes passed to the writing thread at once: about 8,000 packets.
 const CHUNK: usize = 1 << 20;
 
 /// Destination of a capture.
@@ -25,7 +25,7 @@ pub struct CaptureTo {
     pub side: Side,
 }
 
-/// Collects bytes into chunks.
+/// Collects bytes into chunks and passes them to the writing thread.
 #[derive(Debug)]
 struct Chunks {
     open: Vec<u8>,
@@ -43,17 +43,17 @@ impl Write for Chunks {
 
     fn flush(&mut self) -> io::Result<()> {
         let full = std::mem::replace(&mut self.open, Vec::with_capacity(CHUNK));
-        // The writer is gone only after an error, which `finish` returns.
+        // Sending fails only if the writing thread has ended with an error, which `finish` returns.
         let _ = self.full.send(full);
         Ok(())
     }
 }
 
-/// Records packets.
+/// A capture in progress.
 #[derive(Debug)]
 pub(crate) struct Capture {
     side: Side,
-    /// The run's start, since 1970.
+    /// The run's start, as the time since 1970.
     zero: Time,
     packets: Writer<Chunks>,
     writing: JoinHandle<io::Result<()>>,
@@ -61,7 +61,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Makes the file, and starts the thread that writes it.
+    /// Creates the file and starts the thread that writes it.
     pub(crate) fn start(to: &CaptureTo) -> Result<Capture, EmuError> {
         let action = || format!("write the capture {}", to.file.display());
         let file = File::create(&to.file).during(action)?;
@@ -77,7 +77,7 @@ impl Capture {
         self.zero = Time::from_nanos(since.as_nanos() as u64);
     }
 
-    /// Records a packet that comes from the stack of its side at `now`, or is delivered to the other's.
+    /// Records a packet if it passes this capture's side: sent from its namespace or delivered to it, at `now`.
     pub(crate) fn note(&mut self, now: Time, passage: Passage, packet: &[u8]) {
         if passage.side() == self.side {
             let at = self.zero + Dur::from_nanos(now.as_nanos());
@@ -96,12 +96,12 @@ impl Capture {
     }
 }
 
-/// Passage of a packet through a device.
+/// How a packet passes a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// Sent by a namespace in this direction.
+    /// Sent from a namespace, in this direction.
     Sent(Direction),
-    /// Delivered to the other namespace.
+    /// Delivered to a namespace, in this direction.
     Delivered(Direction),
 }
 
@@ -119,7 +119,7 @@ fn write_all(mut file: File, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
     file.flush()
 }
 
-/// The packet's length from the IPv4 header, which is also correct for super-packets.
+/// Returns the packet's length from its IPv4 header, which is also correct for super-packets.
 fn ip_bytes(packet: &[u8]) -> Option<u16> {
     let length = packet.get(2..4)?;
     Some(u16::from_be_bytes([length[0], length[1]])).filter(|&bytes| usize::from(bytes) >= packet.len().min(20))

@@ -1,7 +1,7 @@
-//! The kernel's controllers for the flows.
+//! The flows' congestion controllers in the kernel.
 //!
-//! Algorithms of `bpf/` and paths of `.bpf.c` sources are compiled and loaded for the run only, under unique names;
-//! other names are the kernel's own controllers.
+//! Algorithms of `bpf/` and paths of `.bpf.c` sources are compiled and loaded under unique names for the duration of
+//! the run. All other names refer to the kernel's own controllers.
 
 use fairweir_kernel::{Cca, KernelError, Source};
 use fairweir_native as native;
@@ -13,14 +13,15 @@ use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 use std::{fs, io};
 
-/// Congestion controls that can be chosen now, in any network namespace.
+/// Lists the congestion controllers that can currently be selected in any network namespace.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// The kernel's built-in controllers that pace. The pacing rate that the kernel computes for others is not used.
+/// The kernel's built-in controllers that use pacing. The kernel also computes a pacing rate for other controllers, but
+/// does not use it.
 const PACED: [&str; 2] = ["bbr", "bbr3"];
-/// Field that a source writes to enable pacing.
+/// Field that a controller's source writes to enable pacing.
 const PACING_SWITCH: &str = "sk_pacing_status";
 
-/// The controllers of a scenario's flows, loaded. Dropping the value unloads them.
+/// The controllers of a scenario's flows, loaded into the kernel. Dropping the value unloads them.
 #[derive(Debug)]
 pub struct Choice {
     flows: Vec<Chosen>,
@@ -29,9 +30,9 @@ pub struct Choice {
 
 #[derive(Debug)]
 enum Chosen {
-    /// The kernel's own, by name.
+    /// One of the kernel's own controllers, by name.
     Stock(String),
-    /// The one at this place of `loaded`.
+    /// The BPF controller at this index of `loaded`, with the flow's parameters.
     Bpf(usize, Value),
 }
 
@@ -44,8 +45,8 @@ struct Loaded {
 }
 
 impl Choice {
-    /// Finds the controller of each flow and loads those in BPF; with `is_recorded`, as programs that record their
-    /// hooks' calls.
+    /// Finds the controller of each flow and loads the BPF controllers. With `is_recorded`, the loaded programs record
+    /// the calls of their hooks.
     ///
     /// # Errors
     /// If a name is unknown, parameters are invalid, or the kernel rejects the controller.
@@ -68,7 +69,7 @@ impl Choice {
         Ok(choice)
     }
 
-    /// Loads `name` and returns its index.
+    /// Loads controller `name` and returns its index in `loaded`.
     fn load(&mut self, name: &str, is_recorded: bool) -> Result<usize, KernelError> {
         let compiled = Source::find(name)?.compile(is_recorded)?;
         let cca = Cca::load(&compiled, &Value::Null)?;
@@ -76,7 +77,7 @@ impl Choice {
         Ok(self.loaded.len() - 1)
     }
 
-    /// Name of flow `flow`'s controller for `TCP_CONGESTION`.
+    /// Returns the `TCP_CONGESTION` name of flow `flow`'s controller.
     pub fn name(&self, flow: usize) -> &str {
         match &self.flows[flow] {
             Chosen::Stock(name) => name,
@@ -84,19 +85,19 @@ impl Choice {
         }
     }
 
-    /// Sets the congestion control of flow `flow`'s new socket.
+    /// Selects flow `flow`'s controller on its new socket.
     ///
     /// # Errors
-    /// If the kernel refuses it.
+    /// If the kernel rejects the controller or its parameters.
     pub fn apply(&self, flow: usize, socket: BorrowedFd<'_>) -> io::Result<()> {
         if let Chosen::Bpf(place, params) = &self.flows[flow] {
-            // Before the algorithm is chosen: its init reads them.
+            // Set the parameters first: the controller's init hook reads them.
             self.loaded[*place].cca.set_params(socket, params).map_err(io::Error::other)?;
         }
         SockRef::from(&socket).set_tcp_congestion(self.name(flow).as_bytes())
     }
 
-    /// Whether flow `flow`'s controller paces.
+    /// Returns whether flow `flow`'s controller uses pacing.
     pub fn is_paced(&self, flow: usize) -> bool {
         match &self.flows[flow] {
             Chosen::Stock(name) => PACED.contains(&name.as_str()),
@@ -104,19 +105,19 @@ impl Choice {
         }
     }
 
-    /// The loaded controllers, by their names in the scenario.
+    /// Returns the loaded controllers with their names in the scenario.
     pub(crate) fn loaded(&self) -> impl Iterator<Item = (&str, &Cca)> + Clone {
         self.loaded.iter().map(|loaded| (loaded.name.as_str(), &loaded.cca))
     }
 }
 
-/// The names that `TCP_CONGESTION` takes.
+/// Returns the names that `TCP_CONGESTION` accepts.
 pub(crate) fn available() -> BTreeSet<String> {
     fs::read_to_string(AVAILABLE).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// Whether it is a BPF controller. Sources in `bpf/` take precedence over kernel modules of the same name: they are
-/// what the simulator runs.
+/// Returns whether `name` is a BPF controller. A source in `bpf/` takes precedence over a kernel module of the same
+/// name, because the simulator runs that source.
 fn is_bpf(name: &str) -> bool {
     name.ends_with(native::SUFFIX) || native::source(name).is_some()
 }
@@ -128,7 +129,7 @@ fn switches_pacing_on(name: &str) -> bool {
     }
 }
 
-/// Rejects parameters that the algorithm would reject when the flow starts.
+/// Rejects parameters that the controller would reject when the flow starts.
 fn check_params(source: &Source, index: usize, flow: &FlowSpec) -> Result<(), Refusal> {
     let refused =
         |reason: String| Err(Refusal::new(format!("flow `{}`: {reason}", flow.id)).at(format!("flows.{index}.params")));
@@ -139,7 +140,7 @@ fn check_params(source: &Source, index: usize, flow: &FlowSpec) -> Result<(), Re
     }
 }
 
-/// Selects the kernel's own controller.
+/// Selects one of the kernel's own controllers.
 fn stock(index: usize, flow: &FlowSpec) -> Result<Chosen, Refusal> {
     let available = available();
     if !available.contains(&flow.cca) {
@@ -162,7 +163,7 @@ fn has_params(flow: &FlowSpec) -> bool {
     !flow.params.is_null() && flow.params.as_object().is_none_or(|params| !params.is_empty())
 }
 
-/// Errors of a controller carry its flow's key, those of the machine do not.
+/// Converts an error. Errors of a controller name the flow's key; errors of the machine do not.
 fn refusal(error: &KernelError, index: usize, flow: &FlowSpec) -> Refusal {
     let refusal = Refusal::of(error);
     match error {

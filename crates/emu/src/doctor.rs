@@ -4,7 +4,7 @@ use crate::{Namespace, cca};
 use fairweir_kernel::doctor::Check;
 use std::fs::OpenOptions;
 
-/// Tries everything that a run needs, and undoes it.
+/// Tries every operation that a run needs, and undoes it.
 pub fn examine() -> Vec<Check> {
     let mut checks = fairweir_kernel::doctor::checks();
     checks.extend([network_namespaces(), tun(), real_time(), congestion_controls()]);
@@ -25,11 +25,11 @@ fn tun() -> Check {
     check("TUN devices", opened.map(|_| "/dev/net/tun").map_err(|e| format!("/dev/net/tun: {e}")))
 }
 
-/// The emulator's thread runs in real time; tried on a thread that ends at once.
+/// Checks that the emulator's thread can run with real-time priority, on a thread that ends at once.
 fn real_time() -> Check {
     let tried = std::thread::spawn(|| {
         let param = libc::sched_param { sched_priority: 1 };
-        // SAFETY: the parameter lives through the call, which concerns the calling thread alone.
+        // SAFETY: the parameter outlives the call, which affects only the calling thread.
         match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) } {
             0 => Ok("SCHED_FIFO is permitted"),
             _ => Err(format!("SCHED_FIFO: {}; packets will be late", std::io::Error::last_os_error())),

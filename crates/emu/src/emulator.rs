@@ -1,9 +1,9 @@
-//! The emulator: one thread that reads packets from one namespace, delays them as the configured network does, and
-//! writes them to the other.
+//! The emulator: a thread that reads packets from each of the two namespaces, delays them by the configured network,
+//! and writes them to the other namespace.
 //!
-//! It sleeps until a device has a packet or the next one is due, under SCHED_FIFO on a CPU that it chooses. It does not
-//! spin, because the kernel throttles spinning SCHED_FIFO threads for about 50 ms per second. Writing a packet runs the
-//! receiving TCP before the write returns, so its response is read at once.
+//! The thread sleeps until a device has a packet or a packet is due. It runs under SCHED_FIFO on a CPU that it chooses.
+//! It does not spin, because the kernel throttles a spinning SCHED_FIFO thread for about 50 ms per second. Writing a
+//! packet runs the receiving TCP before the write returns, so the receiver's response can be read at once.
 
 use crate::accuracy::{Lateness, default_budget};
 use crate::capture::{Capture, CaptureTo, Passage};
@@ -26,13 +26,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
 
-/// Packets read from a device before the clock is read again.
+/// Maximum packets read from a device before the clock is read again.
 const READ_BATCH: usize = 16;
 /// Options of the emulator.
 #[derive(Clone, Debug, Default)]
 pub struct EmulatorOptions {
-    /// Limit on the 99th percentile of the release error; default: 1 ms or 5 % of the minimum rtprop, whichever is
-    /// smaller, but at least 0.2 ms.
+    /// Limit on the 99th percentile of the release error. Default: 5 % of the minimum rtprop, but at least 0.2 ms and
+    /// at most 1 ms.
     pub budget: Option<Dur>,
     /// Capture of the packets' headers, if requested.
     pub capture: Option<CaptureTo>,
@@ -42,7 +42,7 @@ pub struct EmulatorOptions {
 #[derive(Debug)]
 pub struct Emulator;
 
-/// An emulator at work; dropping it stops it.
+/// A running emulator; dropping the value stops it.
 #[derive(Debug)]
 pub struct Running {
     thread: Option<JoinHandle<Result<EmulatorRecord, EmuError>>>,
@@ -53,17 +53,17 @@ pub struct Running {
 }
 
 impl Emulator {
-    /// Starts the thread that moves the packets of `network`; they wait until [`Running::go`].
+    /// Starts the thread that forwards the packets of `network`. Packets wait until [`Running::go`] is called.
     ///
     /// # Errors
-    /// A scenario that cannot be run, or a failed system call.
+    /// If the scenario is unsupported, or if a system call fails.
     pub fn start(config: &Config, network: &Network, options: EmulatorOptions) -> Result<Running, EmuError> {
         fairweir_scenario::check(config)?;
         let stop = Arc::new(Stop::new()?);
         let placement = Placement::find().during(|| "look for a CPU".into())?;
         let cpu = placement.cpu;
         if let Some(others) = cpu.others() {
-            // If the system does not grant this, only precision is lost; the release error shows the loss.
+            // Steering only improves accuracy: without it, the run continues and the release error shows the effect.
             let _ = network.steer(&others);
         }
         let frame_bytes = network.sender_tun.frame_bytes(config.packet.0 as usize);
@@ -92,28 +92,29 @@ impl Emulator {
 }
 
 impl Running {
-    /// Starts the clock: packets move, and flows' start times count from now. Later calls return the same clock.
+    /// Starts the clock: packets are forwarded, and the flows' start times count from now. Later calls return the same
+    /// clock.
     pub fn go(&self) -> Clock {
         *self.clock.get_or_init(|| {
             let clock = Clock::starting_now();
-            // The receiver is gone only if the thread has failed; `stop` returns the reason.
+            // Sending fails only if the thread has failed; `stop` returns the reason.
             let _ = self.go.send(clock);
             clock
         })
     }
 
-    /// The emulator's CPU, which the caller's other threads should avoid ([`EmulatorCpu::avoid`]).
+    /// Returns the emulator's CPU, which the caller's other threads should avoid ([`EmulatorCpu::avoid`]).
     pub fn cpu(&self) -> EmulatorCpu {
         self.cpu
     }
 
-    /// Whether the emulator has ended by itself, which happens only on failure; [`Running::stop`] returns the reason.
+    /// Returns whether the emulator has failed; [`Running::stop`] returns the reason.
     pub fn has_failed(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Stops the emulator and returns its measurements. Packets after the scenario's duration do not count; a run that
-    /// is stopped earlier is recorded up to that time.
+    /// Stops the emulator and returns its measurements. Packets after the scenario's duration are not counted. If the
+    /// run is stopped earlier, the measurements cover the time until then.
     ///
     /// # Errors
     /// If a device failed.
@@ -158,7 +159,7 @@ struct Worker {
 impl Worker {
     fn run(mut self, go: &Receiver<Clock>) -> Result<EmulatorRecord, EmuError> {
         let not_granted = self.placement.take();
-        // The sender is gone only if the emulator was dropped before the start.
+        // Receiving fails only if the emulator was dropped before its start.
         self.clock = go.recv().unwrap_or_else(|_| Clock::starting_now());
         if let Some(capture) = &mut self.capture {
             capture.go();
@@ -196,7 +197,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Sleeps until the next packet is due, or does not if that is soon.
+    /// Sleeps until a packet arrives or the next one is due; does not sleep if that is too soon to be worthwhile.
     fn sleep(&mut self) -> Result<Woken, Errno> {
         let next = self.relay.next_event().min(self.recorder.due());
         let now_ns = self.clock.monotonic_ns(self.clock.now());
@@ -211,7 +212,7 @@ impl Worker {
         Ok(woken)
     }
 
-    /// Processes events inside the network up to `now`.
+    /// Processes all events of the network up to `now`.
     fn catch_up(&mut self, now: Time) {
         while self.recorder.due() <= now {
             let due = self.recorder.due();
@@ -224,7 +225,7 @@ impl Worker {
         }
     }
 
-    /// Writes all packets that are due, and reads the responses to each.
+    /// Writes all packets that are due. After each packet, reads the receiver's responses.
     fn release_due(&mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
@@ -269,7 +270,7 @@ impl Worker {
         }
     }
 
-    /// Reads packets waiting at a device into the network, up to a batch.
+    /// Reads the packets that wait at a device, up to one batch, and sends them into the network.
     fn read_from(&mut self, direction: Direction) -> io::Result<()> {
         for _ in 0..READ_BATCH {
             let frame = self.frames.take();

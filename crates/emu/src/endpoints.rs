@@ -1,4 +1,4 @@
-//! Senders and receivers of a run: plans from the configuration, and the two threads.
+//! Senders and receivers of a run: the plans derived from the configuration, and the two threads that execute them.
 
 use crate::cca::Choice;
 use crate::guarding::{Guarded, Guarding};
@@ -18,22 +18,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Interval at which iperf3's servers are checked for the stop flag.
+/// Interval at which the thread of iperf3's servers checks the stop flag.
 const STOP_CHECK: Duration = Duration::from_millis(20);
-/// Maximum unsent data in a socket, as time at the rate of the path: large enough that neither a delayed thread nor a
+/// Maximum unsent data in a socket, as time at the path's rate. It is large enough that neither a delayed thread nor a
 /// burst of ACKs makes a bulk flow application-limited.
 const UNSENT: Dur = Dur::from_millis(100);
-/// The same for flows that stop or pause, and then still send it.
+/// Maximum unsent data of a flow that stops or pauses, because such a flow still sends these data.
 const UNSENT_OF_STOPPING: Dur = Dur::from_millis(10);
-/// TCP's own: 16 bits, scaled by 14.
+/// TCP's maximum window: 16 bits, scaled by 2^14.
 const LARGEST_WINDOW_BYTES: u32 = 65_535 << 14;
-/// At least a burst of super-packets.
+/// Minimum limit on unsent data: one burst of super-packets.
 const MIN_UNSENT_BYTES: u64 = 64 << 10;
 
-/// Generator of the traffic.
+/// Generator of a run's traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
-    /// Our senders and receivers.
+    /// The senders and receivers of this crate.
     Own,
     /// iperf3.
     Iperf3,
@@ -54,11 +54,11 @@ pub(crate) struct Endpoints<'a> {
 }
 
 impl Endpoints<'_> {
-    /// Receives until `stop` is set; calls `ready` when senders may connect. Returns the guard's final record, if there
+    /// Receives until `stop` is set; calls `ready` when senders may connect. Returns the guard's last status, if there
     /// is a guard.
     ///
     /// # Errors
-    /// If listening fails, or a later system call.
+    /// If listening or a later system call fails.
     pub(crate) fn receive(&self, ready: impl FnOnce()) -> Result<Option<Value>, Refusal> {
         self.emulator_cpu.avoid();
         self.network.receivers().join()?;
@@ -82,10 +82,10 @@ impl Endpoints<'_> {
         guarded.map(Guarded::stop).transpose()
     }
 
-    /// Sends by `clock` until the run's end, or `stop` is set.
+    /// Sends according to `clock` until the run ends or `stop` is set.
     ///
     /// # Errors
-    /// If a sender cannot implement its flow.
+    /// If a sender cannot execute its plan.
     pub(crate) fn send(&self, clock: Clock) -> Result<SenderRecord, Refusal> {
         self.emulator_cpu.avoid();
         self.network.senders().join()?;
@@ -145,7 +145,7 @@ impl Endpoints<'_> {
             .collect()
     }
 
-    /// Payload of a full packet.
+    /// Returns the payload of a full packet.
     fn segment_bytes(&self) -> u64 {
         self.config.packet.0 - HEADER_BYTES
     }

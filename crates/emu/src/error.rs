@@ -5,13 +5,13 @@ use fairweir_units::{Hint, SystemError};
 use std::borrow::Cow;
 use std::io;
 
-/// Errors of creating a network or running the emulator.
+/// Errors when creating a network or running the emulator.
 #[derive(Debug, thiserror::Error)]
 pub enum EmuError {
     /// A system call failed.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// The scenario contradicts itself, or needs something that the kernel world does not support.
+    /// The scenario is inconsistent, or needs a feature that the kernel world does not support.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }

@@ -1,8 +1,8 @@
-//! Storage of the frames in the network, with reused memory.
+//! Storage of the frames that are in the network; memory is reused.
 
 use fairweir_scenario::relay::Frame;
 
-/// Frames by number. The slot freed last is used next: its memory is warm.
+/// Frames by slot number. The slot freed last is used next, because its memory is likely to be in the CPU's cache.
 #[derive(Debug)]
 pub(crate) struct Frames {
     slots: Vec<Slot>,
@@ -22,7 +22,7 @@ impl Frames {
         Frames { slots: Vec::new(), free: Vec::new(), frame_bytes }
     }
 
-    /// Returns a writable slot; [`Frames::keep`] or [`Frames::release`] it.
+    /// Returns a free slot for writing; pass it to [`Frames::keep`] or [`Frames::release`] afterwards.
     #[inline]
     pub(crate) fn take(&mut self) -> Frame {
         match self.free.pop() {
@@ -37,26 +37,26 @@ impl Frames {
         (self.slots.len() - 1) as Frame
     }
 
-    /// The whole memory of a slot.
+    /// Returns the whole memory of a slot.
     #[inline]
     pub(crate) fn buffer(&mut self, frame: Frame) -> &mut [u8] {
         &mut self.slots[frame as usize].buffer
     }
 
-    /// The slot holds a frame of `length` bytes.
+    /// Records that the slot contains a frame of `length` bytes.
     #[inline]
     pub(crate) fn keep(&mut self, frame: Frame, length: usize) {
         self.slots[frame as usize].length = length;
     }
 
-    /// The frame in a slot.
+    /// Returns the frame in a slot.
     #[inline]
     pub(crate) fn get_mut(&mut self, frame: Frame) -> &mut [u8] {
         let slot = &mut self.slots[frame as usize];
         &mut slot.buffer[..slot.length]
     }
 
-    /// Frees the slot.
+    /// Frees a slot.
     #[inline]
     pub(crate) fn release(&mut self, frame: Frame) {
         self.free.push(frame);

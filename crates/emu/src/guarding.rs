@@ -1,4 +1,4 @@
-//! The receivers' guard: the daemon `fairweir-guard` at their device, for as long as a run takes.
+//! The receivers' guard: the daemon `fairweir-guard`, which runs at the receivers' device for the duration of a run.
 
 use fairweir_program::Refusal;
 use nix::sys::prctl::set_pdeathsig;
@@ -15,11 +15,11 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 pub struct Guarding {
     /// Path of the daemon.
     pub program: PathBuf,
-    /// Path of its policies, TOML.
+    /// Path of its policies (TOML).
     pub config: PathBuf,
-    /// Names of senders, as /etc/hosts.
+    /// File with names of senders, in the format of /etc/hosts.
     pub hosts: Option<PathBuf>,
-    /// File for its decisions.
+    /// File to which the daemon logs its decisions.
     pub log: Option<PathBuf>,
 }
 
@@ -31,8 +31,8 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// Guards `device` of the calling thread's network namespace; when this returns, it sees packets. It dies with the
-    /// calling thread.
+    /// Starts the daemon at `device` of the calling thread's network namespace, and returns when the daemon sees
+    /// packets. The daemon is killed when the calling thread ends.
     pub(crate) fn start(guarding: &Guarding, device: &str) -> Result<Guarded, Refusal> {
         let program = guarding.program.display();
         let mut command = Command::new(&guarding.program);
@@ -43,7 +43,7 @@ impl Guarded {
             });
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // SAFETY: one system call between fork and exec.
+        // SAFETY: the closure makes only one system call between fork and exec.
         unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
         let mut child = command.spawn().map_err(|e| {
             Refusal::new(format!("start the guard `{program}`: {e}"))
@@ -63,7 +63,7 @@ impl Guarded {
         Err(if hint.is_empty() { refusal } else { refusal.hint(hint.trim()) })
     }
 
-    /// Ends it politely; its last status.
+    /// Ends the daemon by a signal and returns its last status.
     pub(crate) fn stop(mut self) -> Result<Value, Refusal> {
         let failed = |e: std::io::Error| Refusal::new(format!("end the guard: {e}"));
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT).map_err(|e| failed(e.into()))?;
@@ -81,7 +81,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // Both fail only if the process has ended.
+        // Both calls fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,8 +1,8 @@
-//! The kernel world: real TCP between two namespaces, with the elements of [`fairweir_path`] between them, driven by
-//! the real clock over TUN devices.
+//! The kernel world: real TCP connections between two network namespaces. TUN devices connect the namespaces to path
+//! elements of [`fairweir_path`], which run in real time.
 //!
-//! [`Network`] creates the namespaces, [`Emulator`] forwards the packets. All resources are owned by file descriptors
-//! and threads of this process and end with it, however it ends.
+//! [`Network`] creates the namespaces, and [`Emulator`] forwards the packets. File descriptors and threads of this
+//! process own all resources, so that the resources are freed when the process ends for any reason.
 
 mod accuracy;
 pub mod address;

@@ -1,26 +1,27 @@
-//! Rejects scenarios that the kernel world does not support, naming the key.
+//! Rejects scenarios that the kernel world does not support; the error names the key.
 
 use fairweir_program::Refusal;
 use fairweir_scenario::{Config, Source};
 use fairweir_units::Dur;
 
-/// Maximum duration: runs take real time.
+/// Maximum duration of a run, which takes real time.
 const LONGEST: Dur = Dur::from_secs(3_600);
-/// Flows that two threads and one emulator can serve.
+/// Maximum number of flows that two threads and one emulator can serve.
 const MAX_FLOWS: usize = 240;
-/// Linux `TCP_DELACK_MIN`, which no route or sysctl changes.
+/// Linux `TCP_DELACK_MIN`, which no route or sysctl can change.
 const DELAYED_ACK_TIMER: Dur = Dur::from_millis(40);
 
 /// How packets are transferred between the namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Packets of wire size.
+    /// Packets have their size on the wire.
     Mtu,
-    /// Super-packets of at most this many segments: for rates beyond the accurate mode's capacity.
+    /// Super-packets of at most this many segments, for rates that are too high for `Mtu`.
     Tso(u32),
 }
 
-/// Rejects unsupported scenarios; returns the burst of all flows' segmentation offload, in packets.
+/// Rejects unsupported scenarios; returns the number of packets in a burst of segmentation offload, which is the same
+/// for all flows.
 ///
 /// # Errors
 /// If the scenario is not supported.
@@ -79,7 +80,7 @@ pub(crate) fn check_iperf3(config: &Config) -> Result<(), Refusal> {
         };
         match flow.source {
             Source::OnOff { .. } => return no("source", "iperf3 does not pause"),
-            // Its server exits when the client has written all data, acknowledged or not.
+            // The iperf3 server exits when the client has written all data, whether or not they are acknowledged.
             Source::Finite { .. } => return no("source", "iperf3 ends a transfer before all of it has arrived"),
             Source::Bulk | Source::Rate { .. } => {}
         }

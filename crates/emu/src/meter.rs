@@ -1,5 +1,5 @@
-//! Measurements of one flow at the sender's side of the network: the same for all controllers, independent of the
-//! controller's own RTT estimate.
+//! Measurements of one flow at the sender's side of the network. They are the same for all controllers and independent
+//! of a controller's own RTT estimate.
 
 use crate::wire::View;
 use etherparse::TcpHeaderSlice;
@@ -17,13 +17,13 @@ struct Sent {
     end: u64,
     at: Time,
     packets: u32,
-    /// Bytes of headers of all packets together.
+    /// Total bytes of the headers of all its packets.
     header_bytes: u32,
-    /// Part of it was retransmitted: its RTT is ambiguous (Karn).
+    /// Whether part of the data was retransmitted, which makes its RTT ambiguous (Karn's algorithm).
     is_ambiguous: bool,
 }
 
-/// The measured connection: the last one that the flow opened.
+/// The measured connection: the latest that the flow opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Connection {
     sender_port: u16,
@@ -38,10 +38,10 @@ pub(crate) struct FlowMeter {
     /// Payload bytes of a full packet.
     packet_data: u64,
     connection: Option<Connection>,
-    /// Everything below is covered by a cumulative ACK.
+    /// All data below this sequence number are covered by a cumulative ACK.
     una: u64,
     sent: VecDeque<Sent>,
-    /// Covered by SACK blocks, above `una`.
+    /// Data above `una` that SACK blocks cover.
     sacked: Intervals,
     pub(crate) tally: Tally,
 }
@@ -110,7 +110,7 @@ impl FlowMeter {
         number
     }
 
-    /// `view` reaches the sender at `now`.
+    /// Processes an acknowledgement `view` that reaches the sender at `now`.
     pub(crate) fn on_ack(&mut self, now: Time, view: &View<'_>) {
         let Some(tcp) = &view.tcp else { return };
         let ports = (tcp.destination_port(), tcp.source_port());
@@ -146,17 +146,17 @@ impl FlowMeter {
         }
     }
 
-    /// A data packet reaches the receiver with a mark.
+    /// Counts `packets` data packets that reach the receiver with a CE mark.
     pub(crate) fn on_mark(&mut self, packets: u32) {
         self.tally.counts.marked += u64::from(packets);
     }
 
-    /// One past the last sequence number sent.
+    /// Returns the sequence number after the last one sent.
     fn next(&self) -> u64 {
         self.sent.back().map_or(self.una, |sent| sent.end)
     }
 
-    /// A connection that is opened takes the place of the one before.
+    /// Starts to measure a newly opened connection in place of the previous one.
     fn open(&mut self, syn: &TcpHeaderSlice<'_>) {
         self.connection = Some(Connection {
             sender_port: syn.source_port(),
@@ -166,7 +166,8 @@ impl FlowMeter {
         (self.una, self.sent, self.sacked) = (0, VecDeque::new(), Intervals::new());
     }
 
-    /// Sequence number at which the measured connection's data starts; `None` for other ports.
+    /// Returns the sequence number at which the measured connection's data start; `None` for ports of another
+    /// connection.
     fn origin_of(&self, (sender_port, receiver_port): (u16, u16)) -> Option<u32> {
         let connection = self.connection?;
         (connection.sender_port == sender_port && connection.receiver_port == receiver_port)
@@ -179,16 +180,16 @@ impl FlowMeter {
     }
 }
 
-/// Data newly covered by an ACK.
+/// Data that an ACK newly covers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gains {
     packets: u64,
-    /// On the wire: headers count with the last byte of a frame's data.
+    /// Bytes on the wire; a frame's headers are counted with the last byte of its data.
     bytes: u64,
 }
 
 impl Gains {
-    /// `[start, end)` is newly covered; `newest` becomes the frame that entered last among those fully covered.
+    /// Adds the newly covered data `[start, end)`. Sets `newest` to the latest sent of the fully covered frames.
     fn add(&mut self, sent: &VecDeque<Sent>, start: u64, end: u64, newest: &mut Option<Sent>) {
         self.bytes += end - start;
         let first = sent.partition_point(|sent| sent.end <= start);
@@ -202,7 +203,7 @@ impl Gains {
     }
 }
 
-/// The offset from the first data byte nearest to `near` whose low 32 bits are `low`, at least 0.
+/// Returns the offset from the first data byte that has the low 32 bits `low` and is nearest to `near`, but at least 0.
 fn unwrap(low: u32, near: u64) -> u64 {
     u64::try_from(sequence::unwrap(low, near as i64)).unwrap_or(u64::from(low))
 }
@@ -245,14 +246,15 @@ mod tests {
 
     #[test]
     fn an_rtt_lasts_from_entry_to_the_ack_that_newly_covers() {
-        // The sequence numbers wrap on the way.
+        // The sequence numbers wrap within the test.
         let origin = 5000u32.wrapping_sub(6000);
         let at = |packet: u32| origin.wrapping_add(1000 * packet);
         let mut meter = meter(origin);
         assert_eq!((0..4).map(|k| send(&mut meter, u64::from(k), at(k))).collect::<Vec<_>>(), [0, 1, 2, 3]);
         ack(&mut meter, 20, at(1), &[]);
         assert_eq!(rtts(&meter), (1, 20.0));
-        // The third is SACKed (18 ms), a duplicate adds nothing, then all is acknowledged (fourth: 19 ms).
+        // The third packet is SACKed (RTT 18 ms), a duplicate ACK adds nothing, and then all packets are acknowledged
+        // (RTT of the fourth: 19 ms).
         ack(&mut meter, 20, at(1), &[(at(2), at(3))]);
         ack(&mut meter, 21, at(1), &[(at(2), at(3))]);
         assert_eq!(rtts(&meter), (2, 38.0));

@@ -1,4 +1,4 @@
-//! Unnamed network namespaces: the kernel frees one when no descriptor, process or socket refers to it.
+//! Unnamed network namespaces: the kernel frees such a namespace when no descriptor, process or socket refers to it.
 
 use crate::EmuError;
 use fairweir_units::During;
@@ -8,17 +8,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::{fs, thread};
 
-/// A network namespace owned by this process, with no entry in the file system.
+/// A network namespace that this process owns and that has no entry in the file system.
 #[derive(Debug)]
 pub struct Namespace {
     fd: OwnedFd,
 }
 
 impl Namespace {
-    /// Creates a namespace and sets its loopback device up.
+    /// Creates a namespace and activates its loopback device.
     ///
     /// # Errors
-    /// If the kernel refuses it (CAP_SYS_ADMIN is required).
+    /// If the kernel refuses (creation requires CAP_SYS_ADMIN).
     pub fn new() -> Result<Namespace, EmuError> {
         let fd = on_own_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).during(|| "create a network namespace".into())?;
@@ -29,13 +29,13 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Runs `work` on a new thread inside the namespace. Sockets that it opens belong to the namespace.
+    /// Runs `work` on a new thread inside the namespace. Sockets that `work` opens belong to the namespace.
     ///
     /// # Errors
     /// If the namespace cannot be entered.
     ///
     /// # Panics
-    /// If `work` does.
+    /// If `work` panics.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, EmuError> {
         on_own_thread(|| {
             self.join()?;
@@ -54,7 +54,7 @@ impl Namespace {
     /// Sets the `net.` sysctl `key`, such as `ipv4/tcp_sack`.
     ///
     /// # Errors
-    /// If the kernel has no such key or refuses the value.
+    /// If the kernel has no such key or rejects the value.
     pub fn set_sysctl(&self, key: &str, value: &str) -> Result<(), EmuError> {
         let path = Path::new("/proc/sys/net").join(key);
         let written = self.enter(|| fs::write(&path, value))?;
@@ -68,7 +68,7 @@ impl AsFd for Namespace {
     }
 }
 
-/// Runs `work` on a new thread that then exits, so that no other work runs in the namespace it joined.
+/// Runs `work` on a new thread that exits afterwards, so that no other work runs in a namespace that `work` joins.
 fn on_own_thread<T: Send>(work: impl FnOnce() -> Result<T, EmuError> + Send) -> Result<T, EmuError> {
     thread::scope(|scope| match scope.spawn(work).join() {
         Ok(result) => result,

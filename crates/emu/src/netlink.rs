@@ -1,4 +1,4 @@
-//! Addresses, routes and link settings in the calling thread's namespace.
+//! Addresses, routes and link settings in the calling thread's network namespace, set by netlink.
 
 use crate::EmuError;
 use fairweir_units::During;
@@ -17,24 +17,24 @@ use nix::net::if_::if_nametoindex;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The metrics of a route, used by connections over it; `None`: the kernel's default.
+/// Metrics of a route, which apply to connections over it. `None` leaves the kernel's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Metrics {
-    /// Initial window, packets.
+    /// Initial congestion window, packets.
     pub(crate) initcwnd: Option<u32>,
-    /// Smallest retransmission timeout, ms.
+    /// Minimum retransmission timeout, ms.
     pub(crate) rto_min_ms: Option<u32>,
-    /// Largest window advertised, bytes.
+    /// Maximum advertised window, bytes.
     pub(crate) window: Option<u32>,
-    /// Initial window advertised, packets.
+    /// Initial advertised window, packets.
     pub(crate) initrwnd: Option<u32>,
-    /// Acknowledge every packet at once.
+    /// Whether every packet is acknowledged at once.
     pub(crate) quickack: bool,
-    /// Request ECN and accept it.
+    /// Whether connections request and accept ECN.
     pub(crate) ecn: bool,
 }
 
-/// `RTAX_RTO_MIN`: the number of the metric that the kernel applies only if it is locked.
+/// `RTAX_RTO_MIN`, a metric that the kernel applies only if it is locked.
 const RTO_MIN: u32 = 13;
 /// `RTAX_FEATURE_ECN`.
 const FEATURE_ECN: u32 = 1;
@@ -57,15 +57,15 @@ impl Metrics {
 /// Settings of a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkSettings {
-    /// Maximum packet, bytes.
+    /// Maximum packet size, bytes.
     pub(crate) mtu: u32,
-    /// Packets that may wait for the emulator.
+    /// Maximum number of packets that may wait for the emulator.
     pub(crate) txqueuelen: u32,
-    /// Maximum packets that TCP passes down in one buffer.
+    /// Maximum number of packets that TCP passes down in one buffer.
     pub(crate) gso_max_segs: u32,
 }
 
-/// A conversation with the kernel about the namespace that the calling thread is in.
+/// A netlink socket in the calling thread's network namespace.
 pub(crate) struct Netlink {
     socket: Socket,
     sequence: u32,
@@ -87,7 +87,8 @@ impl Netlink {
         Ok(self.request(RouteNetlinkMessage::SetLink(message), 0).during(|| format!("bring up {link}"))?)
     }
 
-    /// Settings first, then up: the queue's length counts when the queue is made.
+    /// Sets the link's parameters and then activates the link, because the queue's length takes effect when the queue
+    /// is created.
     pub(crate) fn configure(&mut self, link: &str, settings: LinkSettings) -> Result<(), EmuError> {
         let index = index_of(link)?;
         let mut message = LinkMessage::default();
@@ -113,7 +114,7 @@ impl Netlink {
             .during(|| format!("add address {address} to {link}"))?)
     }
 
-    /// A route to one host, from `source`.
+    /// Adds a route to one host, with source address `source`.
     pub(crate) fn add_route(
         &mut self,
         link: &str,

@@ -1,4 +1,4 @@
-//! The two namespaces of a run: senders in one, receivers in the other, a TUN device in each.
+//! The two network namespaces of a run, one for senders and one for receivers, with a TUN device in each.
 
 use crate::EmuError;
 use crate::address::{MAX_FLOWS, receiver, sender};
@@ -10,38 +10,39 @@ use fairweir_path::ConfigError;
 use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES};
 use nix::sched::CpuSet;
 
-/// The device's name in both namespaces.
+/// Name of the device in both namespaces.
 pub(crate) const DEVICE: &str = "path";
-/// Packets that may wait for the emulator: more than all windows together, so that none is dropped before the path.
+/// Packets that may wait for the emulator: more than all windows together, so that no packet is dropped before it
+/// enters the path.
 const TX_QUEUE_PACKETS: u32 = 200_000;
 /// Maximum bytes of a socket's buffers; the scenario's windows are the effective limits.
 const BUFFER_BYTES: u64 = 512 << 20;
-/// Linux's minimum, initial and maximum autotuned receive buffer.
+/// Linux's minimum, initial and maximum size of the autotuned receive buffer, bytes.
 const AUTOTUNED_BUFFER: &str = "4096 131072 33554432";
-/// A sender's initial buffer, before the kernel lets it grow with the window.
+/// Initial size of a sender's buffer; the kernel increases it with the window.
 const INITIAL_SEND_BUFFER_BYTES: u64 = 1 << 20;
 /// Initial receive window, packets: large enough not to limit the sender.
 const INITIAL_RWND: u32 = 65_535;
-/// TCP's option kinds, timestamps included, need a packet larger than this.
+/// TCP with all its options, including timestamps, needs packets larger than this, bytes.
 const MIN_MTU: u64 = 576;
 
 /// How packets are transferred between the namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketMode {
-    /// One packet of the wire at a time: the accurate mode.
+    /// One packet on the wire at a time: the accurate mode.
     Mtu {
-        /// Maximum packets that TCP sends at once, as [`FlowSpec::gso`].
+        /// Maximum packets that TCP sends at once, as in [`FlowSpec::gso`].
         burst: u32,
     },
-    /// Up to `segments` packets in one piece, which queues take, mark and drop as a whole: the fast mode.
+    /// Super-packets of up to `segments` packets, which queues store, mark and drop as a whole: the fast mode.
     Tso {
-        /// At most 44 of 1500 B fit.
+        /// Maximum number of segments; at most 44 of 1500 B fit.
         segments: u32,
     },
 }
 
 impl PacketMode {
-    /// Name in records.
+    /// Returns the mode's name in records.
     pub fn name(self) -> &'static str {
         match self {
             PacketMode::Mtu { .. } => "mtu",
@@ -60,10 +61,10 @@ impl PacketMode {
 /// Receive windows of flows for which the scenario sets none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiveWindows {
-    /// More than any sender uses, from the first packet on.
+    /// Larger than any sender's window, from the first packet on.
     #[default]
     Unlimited,
-    /// Linux's autotuning, as on an ordinary host.
+    /// Linux's autotuned windows, as on an ordinary host.
     Autotuned,
 }
 
@@ -82,15 +83,15 @@ impl Network {
     /// Creates the network for the flows of `config`: addresses, routes with each flow's settings, sysctls.
     ///
     /// # Errors
-    /// An unsupported scenario, or a failed system call.
+    /// If the scenario is unsupported, or a system call fails.
     pub fn new(config: &Config, mode: PacketMode) -> Result<Network, EmuError> {
         Network::with_windows(config, mode, ReceiveWindows::Unlimited)
     }
 
-    /// As [`Network::new`], with receivers that advertise `windows`.
+    /// Creates the network as [`Network::new`] does, with receivers that advertise `windows`.
     ///
     /// # Errors
-    /// An unsupported scenario, or a failed system call.
+    /// If the scenario is unsupported, or a system call fails.
     pub fn with_windows(config: &Config, mode: PacketMode, windows: ReceiveWindows) -> Result<Network, EmuError> {
         let has_sack = check(config)?;
         let (senders, receivers) = (Namespace::new()?, Namespace::new()?);
@@ -110,7 +111,7 @@ impl Network {
         Ok(Network { senders, receivers, sender_tun, receiver_tun, mode, windows })
     }
 
-    /// Lets `cpus` run TCP's processing of packets that leave the emulator.
+    /// Lets the CPUs `cpus` run the TCP processing of packets that leave the emulator.
     pub(crate) fn steer(&self, cpus: &CpuSet) -> Result<(), EmuError> {
         for namespace in [&self.senders, &self.receivers] {
             namespace.enter(|| steer(DEVICE, cpus))??;
@@ -118,12 +119,12 @@ impl Network {
         Ok(())
     }
 
-    /// The senders' namespace.
+    /// Returns the senders' namespace.
     pub fn senders(&self) -> &Namespace {
         &self.senders
     }
 
-    /// The receivers' namespace.
+    /// Returns the receivers' namespace.
     pub fn receivers(&self) -> &Namespace {
         &self.receivers
     }
@@ -166,11 +167,12 @@ fn set_sysctls(namespace: &Namespace, has_sack: bool) -> Result<(), EmuError> {
     let send_buffers = format!("4096 {INITIAL_SEND_BUFFER_BYTES} {BUFFER_BYTES}");
     for (key, value) in [
         ("ipv4/tcp_sack", if has_sack { "1" } else { "0" }),
-        // A finished connection leaves its RTT and ssthresh to the next one otherwise.
+        // Without this, a finished connection passes its RTT and ssthresh to the next one.
         ("ipv4/tcp_no_metrics_save", "1"),
         ("ipv4/tcp_rmem", &receive_buffers),
         ("ipv4/tcp_wmem", &send_buffers),
-        // The limit of pure ACKs out of window is made for the open internet.
+        // Disable the rate limit of ACKs that answer out-of-window packets; it protects against attacks on the
+        // internet.
         ("ipv4/tcp_invalid_ratelimit", "0"),
         ("ipv6/conf/all/disable_ipv6", "1"),
         ("ipv6/conf/default/disable_ipv6", "1"),
@@ -180,14 +182,14 @@ fn set_sysctls(namespace: &Namespace, has_sack: bool) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// Settings of one side's device, addresses and routes.
+/// The settings of one side's device, addresses and routes.
 struct Plan<'a> {
     config: &'a Config,
     mode: PacketMode,
 }
 
 impl Plan<'_> {
-    /// Makes the device of the namespace that the calling thread is in.
+    /// Creates the device in the calling thread's network namespace, with its addresses and routes.
     fn lay(
         &self,
         own: fn(usize) -> std::net::Ipv4Addr,
@@ -213,7 +215,7 @@ impl Plan<'_> {
 fn sender_metrics(_config: &Config, flow: &FlowSpec) -> Metrics {
     Metrics {
         initcwnd: Some(clamp(flow.initial_cwnd)),
-        // The kernel counts whole ms, and zero would disable the minimum.
+        // The kernel uses whole milliseconds, and zero would disable the minimum.
         rto_min_ms: Some(clamp(flow.min_rto.as_nanos().div_ceil(1_000_000).max(1))),
         ecn: flow.ecn,
         ..Metrics::default()

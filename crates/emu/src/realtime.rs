@@ -1,4 +1,4 @@
-//! Real-time scheduling of a thread.
+//! Real-time scheduling and CPU placement of a thread.
 
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -10,13 +10,13 @@ use std::io::Write as _;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-/// Priority above all normal threads and below other real-time threads. Without it the 99th percentile of the lateness
-/// of the emulator is a hundred times as large.
+/// Priority above all normal threads and below other real-time threads. Without it, the 99th percentile of the
+/// emulator's lateness is a hundred times as large.
 const PRIORITY: libc::c_int = 10;
-/// Timer slack of the thread, ns; with the default, timers may be 50 µs late.
+/// Timer slack of the thread, ns; with the kernel's default, timers may fire 50 µs late.
 const TIMER_SLACK_NS: u64 = 1;
 
-/// The CPU of an emulator.
+/// The CPU on which an emulator runs.
 #[derive(Clone, Copy, Debug)]
 pub struct EmulatorCpu {
     cpu: usize,
@@ -25,16 +25,16 @@ pub struct EmulatorCpu {
 }
 
 impl EmulatorCpu {
-    /// Moves the calling thread, and those that it starts, off the emulator's CPU, if there is another.
+    /// Moves the calling thread, and the threads that it starts later, off the emulator's CPU, if there is another CPU.
     ///
-    /// If the system refuses this, only precision is lost; the release error shows the loss.
+    /// If the system refuses, the run continues with less accuracy, and the release error shows the effect.
     pub fn avoid(&self) {
         if let Some(others) = self.others() {
             let _ = sched_setaffinity(this_thread(), &others);
         }
     }
 
-    /// The other CPUs that this process may use, if any.
+    /// Returns the other CPUs that this process may use, if any.
     pub(crate) fn others(&self) -> Option<CpuSet> {
         let mut others = self.allowed;
         others.unset(self.cpu).ok()?;
@@ -46,15 +46,15 @@ impl EmulatorCpu {
 #[derive(Debug)]
 pub(crate) struct Placement {
     pub(crate) cpu: EmulatorCpu,
-    /// Reserves the CPU among all emulators of this machine; `None` if all are reserved.
+    /// Reserves the CPU against other emulators on this machine; `None` if all CPUs are reserved.
     _claim: Option<UnixListener>,
-    /// While this file is open no CPU enters deep sleep; `None` if the system does not support it.
+    /// While this file is open, no CPU enters deep sleep; `None` if the system does not support this.
     _wakefulness: Option<File>,
 }
 
 impl Placement {
-    /// Chooses the last CPU that no other emulator has reserved: interrupts and daemons tend to use the first ones. If
-    /// all are reserved, chooses the last one.
+    /// Chooses the last CPU that no other emulator has reserved, because interrupts and daemons tend to use the first
+    /// CPUs. If all CPUs are reserved, chooses the last one.
     ///
     /// # Errors
     /// If the set of CPUs cannot be read.
@@ -69,13 +69,13 @@ impl Placement {
         Ok(Placement { cpu: EmulatorCpu { cpu, allowed }, _claim: claim, _wakefulness: stay_awake().ok() })
     }
 
-    /// Pins the calling thread, makes it real-time and locks its memory; returns what the system did not grant, or an
-    /// empty text.
+    /// Pins the calling thread to the CPU, gives it real-time priority and locks its memory. Returns what the system
+    /// did not grant, or an empty text.
     pub(crate) fn take(&self) -> String {
         let steps = [
             ("pin it to a CPU", self.pin()),
             ("shorten its timer slack", set_timerslack(TIMER_SLACK_NS)),
-            // Locks only current memory: locking future memory can make other threads' allocations fail.
+            // Lock only current memory: locking future memory can make other threads' allocations fail.
             ("lock its memory", mlockall(MlockAllFlags::MCL_CURRENT)),
             ("run it with SCHED_FIFO", schedule_first()),
         ];
@@ -95,14 +95,14 @@ fn this_thread() -> Pid {
     Pid::from_raw(0)
 }
 
-/// An abstract socket address: binding it reserves the CPU until the process ends or drops it.
+/// Binds an abstract socket address, which reserves the CPU until the socket is dropped or the process ends.
 fn claim(cpu: usize) -> Option<UnixListener> {
     let name = SocketAddr::from_abstract_name(format!("fairweir-emulator-on-cpu-{cpu}")).ok()?;
     UnixListener::bind_addr(&name).ok()
 }
 
-/// Requests CPUs that wake at once (the kernel's PM QoS): waking from deep sleep, and in virtual machines from any,
-/// takes tens of microseconds. Valid while the file is open.
+/// Requests, by the kernel's PM QoS, that CPUs wake up without delay: waking up from deep sleep takes tens of
+/// microseconds, and in virtual machines from any sleep. The request applies while the file is open.
 fn stay_awake() -> std::io::Result<File> {
     const WAKE_LATENCY_US: i32 = 0;
     let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;
@@ -130,7 +130,7 @@ mod tests {
             let is_alone = !has_others(&placement.cpu.allowed);
             placement.cpu.avoid();
             let cpus = sched_getaffinity(this_thread()).unwrap();
-            // A machine may have only one CPU.
+            // The machine may have only one CPU.
             assert_eq!((cpus.is_set(placement.cpu.cpu), has_others(&cpus)), (Ok(is_alone), !is_alone));
         })
         .join()
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_cpu_has_one_emulator_at_a_time() {
-        // No machine has this CPU, so no emulator competes for it.
+        // No machine has this CPU, so no emulator competes for its reservation.
         let cpu = 1_000_000;
         let first = claim(cpu);
         assert!(first.is_some());

@@ -1,23 +1,23 @@
-//! Results of the emulator.
+//! Results of an emulator.
 
 use fairweir_scenario::LinkSummary;
 use fairweir_scenario::recorder::{FlowRecord, MeasuredSeries};
 use fairweir_units::Time;
 use serde::Serialize;
 
-/// Measurements of the emulator in a run. Flows and links are in the scenario's order; counts are from the warm-up's
-/// end to the run's.
+/// An emulator's measurements of a run. Flows and links are in the scenario's order. Counts cover the time from the end
+/// of the warm-up to the end of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmulatorRecord {
     /// Accuracy of the emulation.
     pub accuracy: Accuracy,
-    /// Per flow.
+    /// Measurements of each flow.
     pub flows: Vec<FlowRecord>,
-    /// Per link.
+    /// Measurements of each link.
     pub links: Vec<LinkSummary>,
-    /// Data packets delivered and acknowledged in the whole run.
+    /// Number of data packets delivered and acknowledged in the whole run.
     pub delivered_pkts: u64,
-    /// Present if [`fairweir_scenario::Config::interval`] is.
+    /// Time series; present if [`fairweir_scenario::Config::interval`] is set.
     pub series: Option<MeasuredSeries>,
     /// Time at which the run ended, at most its duration.
     pub end: Time,
@@ -26,23 +26,23 @@ pub struct EmulatorRecord {
 /// Accuracy of the emulation, and whether the run can be judged.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Accuracy {
-    /// Actual minus intended time at which packets left the emulator.
+    /// Release error: actual minus intended time at which packets left the emulator, µs.
     pub release_error_us: ReleaseError,
-    /// Lateness of the emulator's wake-ups: about the delay with which an arrival is read.
+    /// Lateness of the emulator's wake-ups, µs; arriving packets are read with about this delay.
     pub wake_error_us: ReleaseError,
     /// Frames that the emulator released.
     pub packets: u64,
-    /// Limit on `release_error_us.p99`.
+    /// Limit on `release_error_us.p99`, µs.
     pub budget_us: f64,
-    /// Whether the budget was met and nothing else failed.
+    /// Whether the budget was met and no other failure occurred.
     pub judged: bool,
-    /// Reason if not; otherwise empty.
+    /// Why the run is not judged; empty if it is judged.
     pub reason: String,
     /// `mtu` or `tso`.
     pub mode: &'static str,
-    /// CPU time of the emulator's thread by the run's time; a receiver's TCP runs on it too.
+    /// CPU time of the emulator's thread divided by the duration of the run. The thread also runs receiving TCPs.
     pub cpu_fraction: f64,
-    /// Frames that a device refused or that belonged to no flow.
+    /// Frames that a device rejected or that belonged to no flow.
     pub strays: u64,
 }
 

@@ -1,10 +1,12 @@
-//! Records of BPF controllers' hooks: written to a file, and replayed natively during the run.
+//! Records of calls to BPF controllers' hooks, written to a file and replayed in the controllers' native builds during
+//! the run.
 //!
-//! The file is one line of JSON (`{"format": "fairweir-records 1", "ccas": [name, ...]}`), then frames: number of the
-//! controller in that list (u32), length (u32, both little-endian), a record as `bpf/record.h` describes it.
+//! The file begins with one line of JSON (`{"format": "fairweir-records 1", "ccas": [name, ...]}`). Frames follow: the
+//! index of the controller in that list (u32), the record's length (u32, both little-endian), and a record in the
+//! format of `bpf/record.h`.
 //!
-//! The result contains for each controller `flows`, `hooks` and `acks` (calls with the same decisions in the kernel and
-//! natively), `lost` and `skipped` records, and `first_difference`(null if none).
+//! For each controller, the result contains `flows`, `hooks` and `acks` (calls with equal decisions in the kernel and
+//! in the native build), `lost` and `skipped` records, and `first_difference` (null if there is none).
 
 use fairweir_kernel::{Cca, Records};
 use fairweir_native::replay::Replay;
@@ -27,17 +29,17 @@ pub struct Recording {
 #[derive(Debug)]
 struct Desk {
     file: BufWriter<File>,
-    /// By controller; `None` if its source does not build for this host.
+    /// Replays by controller; `None` if the controller's source does not build for this host.
     replays: Vec<(String, Option<Replay>)>,
-    /// First error, which the ring buffer's reader cannot return itself.
+    /// The first error; the ring buffer's callback cannot return errors.
     failure: Option<String>,
 }
 
 impl Recording {
-    /// Records `ccas`, which must be compiled to be recorded, in the file `path`.
+    /// Records the calls of `ccas` in the file `path`; `ccas` must be compiled with recording.
     ///
     /// # Errors
-    /// If the file cannot be written, or a ring buffer not be read.
+    /// If the file cannot be written, or a ring buffer cannot be read.
     pub fn start<'a>(
         path: &Path,
         ccas: impl Iterator<Item = (&'a str, &'a Cca)> + Clone,
@@ -62,14 +64,14 @@ impl Recording {
     /// Processes the records since the last call.
     ///
     /// # Errors
-    /// If a ring cannot be read or the file not be written.
+    /// If a ring buffer cannot be read, or the file cannot be written.
     pub fn drain(&self) -> Result<(), Refusal> {
         self.tapes.iter().try_for_each(Records::drain).map_err(Refusal::from)?;
         self.check()
     }
 
-    /// Processes the remaining records and returns the replays' results. `lost` are the counts of records for which a
-    /// controller had no room.
+    /// Processes the remaining records and returns the results of the replays. `lost` contains for each controller the
+    /// number of records that did not fit into its ring buffer.
     ///
     /// # Errors
     /// As [`Recording::drain`].
@@ -80,7 +82,7 @@ impl Recording {
         let results = desk.replays.iter().zip(lost).map(|((name, replay), lost)| {
             let result = replay.as_ref().map_or(Value::Null, |replay| {
                 let mut result = json!(replay.tally());
-                // Only the kernel's own count shows that a flow's last records are missing.
+                // Only the kernel's count includes a flow's last records, if these were lost.
                 result["lost"] = json!(lost.max(replay.tally().lost));
                 result["first_difference"] = json!(replay.difference());
                 result

@@ -1,4 +1,4 @@
-//! Combines the measurements of emulator and senders into the same document that the simulator returns.
+//! Combines the measurements of the emulator and of the senders into a document like the simulator's.
 
 use crate::EmulatorRecord;
 use crate::traffic::SenderRecord;
@@ -7,7 +7,7 @@ use fairweir_scenario::recorder::SenderCounts;
 use fairweir_scenario::{Config, FlowSeries, FlowSummary, LinkSeries, Summary};
 use serde_json::Value;
 
-/// All data about a run.
+/// All measurements of a run.
 pub(crate) struct Document<'a> {
     pub(crate) config: &'a Config,
     pub(crate) measured: &'a EmulatorRecord,
@@ -15,7 +15,7 @@ pub(crate) struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// Renders the document; a run with a broken connection is not judged.
+    /// Returns the document; a run with a broken connection is not judged.
     pub(crate) fn render(&self, to: SeriesTo<'_>) -> Result<Value, Refusal> {
         let summary = Summary {
             flows: (0..self.config.flows.len()).map(|index| self.flow(index)).collect(),
@@ -50,7 +50,8 @@ impl Document<'_> {
         measured.summary(self.config, index, self.measured.end, sender)
     }
 
-    /// The series with the simulator's columns. A run that was cut short has only the rows that both emulator and senders recorded.
+    /// Returns the series with the simulator's columns. If a run was interrupted, only the rows that both the emulator
+    /// and the senders recorded remain.
     fn series(&self) -> Option<(FlowSeries, LinkSeries)> {
         let (network, sockets) = (self.measured.series.as_ref()?, self.sent.series.as_ref()?);
         let rows = network.t_ns.len().min(sockets.t_ns.len());
@@ -83,7 +84,7 @@ mod tests {
         Time::ZERO + Dur::from_secs(s)
     }
 
-    /// One flow of 10 s that starts after 1 s; the warm-up takes 2 s.
+    /// One flow that starts after 1 s in a run of 10 s; the warm-up takes 2 s.
     fn config() -> Config {
         serde_json::from_value(json!({
             "duration": 10_000_000_000_u64, "warmup": 2_000_000_000_u64, "seed": 1, "interval": 5_000_000_000_u64,
@@ -151,7 +152,7 @@ mod tests {
         let lossy = Connection { counted: Counters { lost: 10, ..Counters::default() }, ..Connection::default() };
         let document = rendered(lossy, SeriesTo::Text);
         let flow = &document["flows"][0];
-        // From the warm-up's end to the run's: 8 s.
+        // Over the 8 s from the end of the warm-up to the end of the run.
         assert_eq!(flow["throughput_mbps"], 1.0);
         assert_eq!(flow["loss_rate"], 0.01);
         assert_eq!(flow["completion_s"], Value::Null);
@@ -163,7 +164,8 @@ mod tests {
     fn a_finite_flow_is_active_until_its_last_ack() {
         let done = Connection { is_complete: true, ..Connection::default() };
         let document = rendered(done, SeriesTo::Text);
-        // Since its first packet, not since its handshake; over the 4 s after the warm-up.
+        // Completion time counts from the flow's first packet, not from its handshake; throughput counts over the 4 s
+        // after the warm-up.
         assert_eq!(document["flows"][0]["completion_s"], 5.0);
         assert_eq!(document["flows"][0]["throughput_mbps"], 2.0);
     }

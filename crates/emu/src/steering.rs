@@ -1,7 +1,7 @@
-//! CPUs that process packets arriving at a device (receive packet steering).
+//! Receive packet steering: selects the CPUs that process packets that arrive at a device.
 //!
-//! Without it, the thread that writes a packet to a TUN device also runs TCP's processing. For the emulator that is
-//! most of its time, and the cause of lateness at hundreds of megabits per second.
+//! Without steering, the thread that writes a packet to a TUN device also runs the receiver's TCP processing. In the
+//! emulator this takes most of the thread's time and makes packets late at hundreds of megabits per second.
 
 use crate::EmuError;
 use fairweir_units::During;
@@ -9,11 +9,11 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, CpuSet, unshare};
 use std::fs;
 
-/// Lets `cpus` process packets arriving at `device` of the calling thread's network namespace. The thread gets a
-/// private mount of `/sys` for that namespace and should end soon.
+/// Lets the CPUs `cpus` process packets that arrive at `device` of the calling thread's network namespace. The calling
+/// thread gets a private mount of `/sys` for that namespace and should exit soon afterwards.
 ///
 /// # Errors
-/// If the kernel has no steering, or refuses the mounts.
+/// If the kernel does not support steering, or refuses the mounts.
 pub(crate) fn steer(device: &str, cpus: &CpuSet) -> Result<(), EmuError> {
     unshare(CloneFlags::CLONE_NEWNS).during(|| "make a mount namespace".into())?;
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
@@ -24,7 +24,7 @@ pub(crate) fn steer(device: &str, cpus: &CpuSet) -> Result<(), EmuError> {
     Ok(fs::write(&path, mask(cpus)).during(|| format!("write to {path}"))?)
 }
 
-/// As the kernel prints CPU masks: hexadecimal words of 32 bits, the highest first.
+/// Formats a CPU mask as the kernel does: hexadecimal words of 32 bits, the most significant first.
 fn mask(cpus: &CpuSet) -> String {
     let words = CpuSet::count() / 32;
     let word = |w: usize| (0..32).filter(|&bit| cpus.is_set(32 * w + bit) == Ok(true)).map(|bit| 1u32 << bit).sum();

@@ -1,41 +1,41 @@
-//! State of a connection from the kernel (`TCP_INFO`).
+//! The kernel's state of a TCP connection (`TCP_INFO`).
 //!
-//! The structure grows with the kernel: fields that an older kernel does not fill are zero, those that a newer one adds
-//! are not read. Field names are `linux/tcp.h`'s without their prefix.
+//! The structure grows with the kernel: fields that an older kernel does not fill are zero, and fields that a newer
+//! kernel adds are not read. Field names are those of `linux/tcp.h` without their prefix.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// `TCP_CLOSE` of `net/tcp_states.h`.
 const STATE_CLOSED: u8 = 7;
-/// `TCP_FIN_WAIT2`: all that was sent is acknowledged, the FIN as well.
+/// `TCP_FIN_WAIT2`: all data and the FIN are acknowledged.
 const STATE_FIN_WAIT2: u8 = 5;
 /// `TCP_TIME_WAIT`.
 const STATE_TIME_WAIT: u8 = 6;
 
-/// The layout of `struct tcp_info` up to what is used here (Linux 6.7 and later fill all of it).
+/// The layout of `struct tcp_info` up to the last field used here (Linux 6.7 and later fill all of these fields).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// A state of `net/tcp_states.h`.
+    /// A state defined in `net/tcp_states.h`.
     pub state: u8,
-    /// Open, Disorder, CWR, Recovery, Loss: 0 to 4.
+    /// 0 to 4: Open, Disorder, CWR, Recovery, Loss.
     pub ca_state: u8,
-    /// Unanswered retransmission timeouts in a row.
+    /// Consecutive retransmission timeouts without a response.
     pub retransmits: u8,
-    /// Unanswered window probes.
+    /// Window probes without a response.
     pub probes: u8,
-    /// Doublings of the RTO.
+    /// Number of times that the RTO was doubled.
     pub backoff: u8,
-    /// Timestamps 1, SACK 2, window scaling 4, ECN 8.
+    /// Negotiated options, a bit mask: timestamps 1, SACK 2, window scaling 4, ECN 8.
     pub options: u8,
-    /// Window scales of both sides, four bits each.
+    /// Window scales of both endpoints, four bits each.
     pub wscales: u8,
-    /// Bit 0: `delivery_rate` was limited by the application.
+    /// Bit 0: the application limited `delivery_rate`.
     pub flags: u8,
-    /// us.
+    /// Retransmission timeout, µs.
     pub rto: u32,
-    /// Delayed-ACK timer, us.
+    /// Delayed-ACK timer, µs.
     pub ato: u32,
     /// Payload bytes of a full segment.
     pub snd_mss: u32,
@@ -43,79 +43,79 @@ pub struct TcpInfo {
     pub rcv_mss: u32,
     /// Segments sent and not cumulatively acknowledged.
     pub unacked: u32,
-    /// Of those, selectively acknowledged.
+    /// Segments selectively acknowledged, among `unacked`.
     pub sacked: u32,
-    /// Of those, declared lost.
+    /// Segments declared lost, among `unacked`.
     pub lost: u32,
-    /// Of those, retransmitted and not acknowledged.
+    /// Segments retransmitted and not acknowledged, among `unacked`.
     pub retrans: u32,
-    /// Not used by the kernel any more.
+    /// The kernel no longer uses this field.
     pub fackets: u32,
-    /// ms ago.
+    /// Time since data were last sent, ms.
     pub last_data_sent: u32,
-    /// Not filled.
+    /// The kernel does not fill this field.
     pub last_ack_sent: u32,
-    /// ms ago.
+    /// Time since data were last received, ms.
     pub last_data_recv: u32,
-    /// ms ago.
+    /// Time since an ACK was last received, ms.
     pub last_ack_recv: u32,
-    /// Bytes.
+    /// Path MTU, bytes.
     pub pmtu: u32,
-    /// Bytes.
+    /// Receive window threshold, bytes.
     pub rcv_ssthresh: u32,
-    /// srtt, us.
+    /// Smoothed RTT, µs.
     pub rtt: u32,
-    /// us.
+    /// RTT variation, µs.
     pub rttvar: u32,
-    /// Segments.
+    /// Slow-start threshold, segments.
     pub snd_ssthresh: u32,
-    /// Segments.
+    /// Congestion window, segments.
     pub snd_cwnd: u32,
-    /// Bytes.
+    /// Advertised MSS, bytes.
     pub advmss: u32,
-    /// Segments.
+    /// Reordering distance, segments.
     pub reordering: u32,
-    /// us.
+    /// RTT estimated by the receiver, µs.
     pub rcv_rtt: u32,
-    /// Bytes.
+    /// Receive space of autotuning, bytes.
     pub rcv_space: u32,
     /// Segments retransmitted so far.
     pub total_retrans: u32,
-    /// Bytes per second; all ones: no limit.
+    /// Pacing rate, bytes/s; all bits set if there is no limit.
     pub pacing_rate: u64,
-    /// Bytes per second; all ones: no limit.
+    /// Maximum pacing rate, bytes/s; all bits set if there is no limit.
     pub max_pacing_rate: u64,
-    /// Payload cumulatively acknowledged.
+    /// Payload cumulatively acknowledged, bytes.
     pub bytes_acked: u64,
-    /// Payload.
+    /// Payload received, bytes.
     pub bytes_received: u64,
-    /// Segments out, with ACKs.
+    /// Segments sent, including pure ACKs.
     pub segs_out: u32,
-    /// Segments in.
+    /// Segments received.
     pub segs_in: u32,
-    /// Payload written and not yet sent.
+    /// Payload written and not yet sent, bytes.
     pub notsent_bytes: u32,
-    /// us.
+    /// Minimum RTT, µs.
     pub min_rtt: u32,
-    /// Segments with payload, in.
+    /// Segments with payload received.
     pub data_segs_in: u32,
-    /// Segments with payload, out, retransmissions included.
+    /// Segments with payload sent, including retransmissions.
     pub data_segs_out: u32,
-    /// Bytes per second.
+    /// Delivery rate, bytes/s.
     pub delivery_rate: u64,
-    /// us.
+    /// Time in which data were outstanding, µs.
     pub busy_time: u64,
-    /// us.
+    /// Time in which the receive window limited sending, µs.
     pub rwnd_limited: u64,
-    /// us.
+    /// Time in which the send buffer limited sending, µs.
     pub sndbuf_limited: u64,
-    /// Segments delivered, cumulatively or selectively acknowledged, each once.
+    /// Segments delivered (cumulatively or selectively acknowledged), each counted once.
     pub delivered: u32,
-    /// Of those, reported as marked.
+    /// Delivered segments that were reported as CE-marked.
     pub delivered_ce: u32,
-    /// Payload sent, retransmissions included.
+    /// Payload sent, including retransmissions, bytes.
     pub bytes_sent: u64,
-    /// Payload retransmitted.
+    /// Payload retransmitted, bytes.
     pub bytes_retrans: u64,
     /// Segments that the peer received twice.
     pub dsack_dups: u32,
@@ -123,17 +123,17 @@ pub struct TcpInfo {
     pub reord_seen: u32,
     /// Segments received out of order.
     pub rcv_ooopack: u32,
-    /// The peer's window, bytes.
+    /// The peer's advertised window, bytes.
     pub snd_wnd: u32,
-    /// Own window, bytes.
+    /// The local advertised window, bytes.
     pub rcv_wnd: u32,
     /// Changes of the flow's hash.
     pub rehash: u32,
     /// Retransmission timeouts so far.
     pub total_rto: u16,
-    /// Episodes of timeouts that were recovered from.
+    /// Timeout episodes that ended with a recovery.
     pub total_rto_recoveries: u16,
-    /// Time spent in them, ms.
+    /// Time spent in timeout episodes, ms.
     pub total_rto_time: u32,
 }
 
@@ -145,7 +145,8 @@ impl TcpInfo {
     pub fn read(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         let mut info = TcpInfo::default();
         let mut length = size_of::<TcpInfo>() as libc::socklen_t;
-        // SAFETY: `info` is a plain structure of integers with room for `length` bytes; the kernel writes no more.
+        // SAFETY: `info` is a plain structure of integers with room for `length` bytes; the kernel writes at most
+        // `length`.
         let status = unsafe {
             libc::getsockopt(
                 socket.as_raw_fd(),
@@ -158,18 +159,18 @@ impl TcpInfo {
         if status == 0 { Ok(info) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Segments in the network, as the kernel counts them (`tcp_packets_in_flight`).
+    /// Returns the number of segments in the network, as the kernel counts them (`tcp_packets_in_flight`).
     pub fn inflight(&self) -> u32 {
         (self.unacked + self.retrans).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Segments declared lost so far. The kernel exports no such counter: it is the sum of retransmitted segments
-    /// (including tail loss probes) and of lost segments not yet retransmitted.
+    /// Returns the number of segments declared lost so far. The kernel does not export this counter, so it is computed:
+    /// retransmitted segments (including tail loss probes) plus lost segments that are not yet retransmitted.
     pub fn lost_so_far(&self) -> u64 {
         u64::from(self.total_retrans) + u64::from(self.lost.saturating_sub(self.retrans))
     }
 
-    /// Whether the peer has acknowledged all data and the end of the stream.
+    /// Returns whether the peer has acknowledged all data and the FIN.
     pub fn is_all_acknowledged(&self) -> bool {
         matches!(self.state, STATE_FIN_WAIT2 | STATE_TIME_WAIT | STATE_CLOSED) && self.unacked == 0
     }
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn counters_stand_where_the_kernel_puts_them() {
-        // Offsets of `linux/tcp.h`: a field too many or too few above would move these.
+        // Offsets in `linux/tcp.h`: a missing or an extra field above would change them.
         assert_eq!(std::mem::offset_of!(TcpInfo, delivered), 192);
         assert_eq!(std::mem::offset_of!(TcpInfo, total_rto), 240);
     }

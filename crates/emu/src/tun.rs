@@ -1,5 +1,5 @@
-//! A TUN device: packets sent by a namespace are read from a descriptor, and packets written to it are received by the
-//! namespace.
+//! A TUN device: a descriptor from which packets sent by a namespace are read, and to which packets for the namespace
+//! are written.
 
 use crate::EmuError;
 use fairweir_units::During;
@@ -10,12 +10,12 @@ use nix::unistd::{read, write};
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// `struct virtio_net_hdr`, ahead of each packet of a device that segments for TCP.
+/// Size of `struct virtio_net_hdr`, which precedes each packet if the device segments for TCP.
 pub(crate) const VNET_HEADER_BYTES: usize = 10;
-/// An IP packet's length has 16 bits.
+/// Maximum size of an IP packet, whose length field has 16 bits.
 const LARGEST_PACKET_BYTES: usize = 65_535;
 
-/// From `linux/if_tun.h`; missing in libc.
+/// Flags of `linux/if_tun.h` that libc does not define.
 const TUN_F_CSUM: i32 = 0x01;
 const TUN_F_TSO4: i32 = 0x02;
 const TUN_F_TSO_ECN: i32 = 0x08;
@@ -30,24 +30,25 @@ mod ioctls {
     nix::ioctl_write_int_bad!(set_offload, nix::request_code_write!(b'T', 208, size_of::<libc::c_uint>()));
 }
 
-/// One end of the emulator.
+/// A TUN device at one end of the emulator.
 #[derive(Debug)]
 pub(crate) struct Tun {
     fd: OwnedFd,
-    /// Ahead of each packet in a frame.
+    /// Size of the header that precedes each packet in a frame.
     header_bytes: usize,
 }
 
 impl Tun {
-    /// Makes the device `name` in the calling thread's namespace; it ends with the descriptor.
+    /// Creates the device `name` in the calling thread's namespace; the device is removed when the descriptor is
+    /// closed.
     ///
-    /// With `segments_for_tcp`, frames carry a [`VNET_HEADER_BYTES`] header and may hold many packets in one.
+    /// With `segments_for_tcp`, frames start with a header of [`VNET_HEADER_BYTES`] and may contain super-packets.
     pub(crate) fn new(name: &str, segments_for_tcp: bool) -> Result<Tun, EmuError> {
         let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let fd = open("/dev/net/tun", flags, Mode::empty()).during(|| "open /dev/net/tun".into())?;
         let mode = libc::IFF_TUN | libc::IFF_NO_PI | if segments_for_tcp { libc::IFF_VNET_HDR } else { 0 };
         let request = interface_request(name, mode as i16);
-        // SAFETY: the request outlives the call, and TUNSETIFF reads no more than an ifreq.
+        // SAFETY: the request outlives the call, and TUNSETIFF reads at most an ifreq.
         unsafe { ioctls::set_interface(fd.as_raw_fd(), &raw const request) }
             .during(|| format!("make the TUN device {name}"))?;
         if segments_for_tcp {
@@ -64,17 +65,17 @@ impl Tun {
         Ok(Tun { fd, header_bytes: self.header_bytes })
     }
 
-    /// Bytes ahead of the packet in a frame.
+    /// Returns the size of the header that precedes the packet in a frame.
     pub(crate) fn header_bytes(&self) -> usize {
         self.header_bytes
     }
 
-    /// The maximum frame size, where packets on the wire have at most `mtu` bytes.
+    /// Returns the maximum size of a frame if packets on the wire have at most `mtu` bytes.
     pub(crate) fn frame_bytes(&self, mtu: usize) -> usize {
         if self.header_bytes > 0 { self.header_bytes + LARGEST_PACKET_BYTES } else { mtu }
     }
 
-    /// Reads the next frame; `None` if none waits.
+    /// Reads the next frame; returns `None` if no frame is waiting.
     #[inline]
     pub(crate) fn read(&self, frame: &mut [u8]) -> Result<Option<usize>, Errno> {
         match read(&self.fd, frame) {
@@ -84,7 +85,7 @@ impl Tun {
         }
     }
 
-    /// Writes a frame to the namespace, whose IP and TCP process it before this returns.
+    /// Writes a frame to the namespace, whose IP and TCP process it before this function returns.
     #[inline]
     pub(crate) fn write(&self, frame: &[u8]) -> Result<(), Errno> {
         write(&self.fd, frame).map(|_| ())

@@ -1,8 +1,8 @@
-//! Timer and descriptors on which the emulator's thread sleeps, and when sleeping is worthwhile.
+//! The timer and descriptors on which the emulator's thread sleeps, and the decision whether sleeping is worthwhile.
 //!
-//! Sleeping and waking up costs about as much as forwarding a packet, in a virtual machine more: the timer has to be
-//! programmed and the CPU yielded. Far below capacity this does not matter and every packet gets its own wake-up; the
-//! busier the emulator is, the wider the window ([`Rhythm::grain`]) in which packets are released together.
+//! Sleeping and waking up cost about as much as forwarding a packet, because the timer must be set and the CPU yielded;
+//! in a virtual machine they cost more. Far below capacity this does not matter, and every packet has its own wake-up.
+//! The busier the emulator is, the longer the window ([`Rhythm::grain`]) in which packets are released together.
 
 use crate::EmuError;
 use crate::clock::{monotonic_ns, time_spec};
@@ -38,17 +38,17 @@ impl Stop {
     }
 }
 
-/// Events that woke the emulator.
+/// The events that woke the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Woken {
-    /// Packets wait at the first device, and at the second.
+    /// Whether packets wait at the first and at the second device.
     pub(crate) has_packets: [bool; 2],
     /// Lateness of the timer, if it fired.
     pub(crate) late_by: Option<Dur>,
 }
 
 impl Woken {
-    /// No information: check all sources.
+    /// Unknown events: check all sources.
     pub(crate) const UNKNOWN: Woken = Woken { has_packets: [true, true], late_by: None };
 }
 
@@ -78,38 +78,39 @@ pub(crate) fn sleep(devices: [&impl AsFd; 2], stop: &Stop, now_ns: u64, alarm_ns
 /// Adaptive parameters of sleeping.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rhythm {
-    /// Median of the time between an alarm and the return from sleep, tracked in small steps.
+    /// Median delay between an alarm and the return from sleep, tracked in small steps, ns.
     lag_ns: u64,
     grain_ns: u64,
-    /// Since when the share of time awake is counted, and how long it slept since.
+    /// Start of the current averaging period, and time slept since then, ns.
     since_ns: u64,
     asleep_ns: u64,
 }
 
 impl Rhythm {
     const LAG_STEP_NS: u64 = 100;
-    /// A longer lag is due to other load, not to the timer.
+    /// Maximum lag attributed to the timer; a longer lag is caused by other load.
     const LONGEST_LAG_NS: u64 = 40_000;
     const FINEST_GRAIN_NS: u64 = 2_000;
     const COARSEST_GRAIN_NS: u64 = 24_000;
     /// Averaging period of the fraction of time awake, ns.
     const PERIOD_NS: u64 = 5_000_000;
-    /// Under SCHED_FIFO the kernel takes a CPU away for 50 ms from who is awake for 95 % of a second. % of the time:
+    /// Limits on the time awake, %. (Under SCHED_FIFO the kernel stops a thread that is awake for 95 % of a second for
+    /// 50 ms.)
     const BUSY: u64 = 60;
     const IDLE: u64 = 40;
-    /// A sleep shorter than this is not worth its price.
+    /// Minimum useful sleep, ns; a shorter one costs more than it saves.
     const SHORTEST_SLEEP_NS: u64 = 2_000;
 
     pub(crate) fn new() -> Rhythm {
         Rhythm { lag_ns: 0, grain_ns: Rhythm::FINEST_GRAIN_NS, since_ns: monotonic_ns(), asleep_ns: 0 }
     }
 
-    /// Maximum time by which a packet may be released early or late to share a wake-up.
+    /// Returns the maximum time by which a packet may be released early or late to share a wake-up.
     pub(crate) fn grain(&self) -> Dur {
         Dur::from_nanos(self.grain_ns)
     }
 
-    /// Time to wake up for a packet due at `due_ns`; `None` if sleeping is not worthwhile.
+    /// Returns when to wake up for a packet that is due at `due_ns`; `None` if sleeping is not worthwhile.
     pub(crate) fn alarm(&self, now_ns: u64, due_ns: u64) -> Option<u64> {
         if due_ns == u64::MAX {
             return Some(due_ns);
@@ -119,7 +120,7 @@ impl Rhythm {
         (alarm >= now_ns + Rhythm::SHORTEST_SLEEP_NS).then_some(alarm)
     }
 
-    /// The emulator slept from `asleep_ns` to `awake_ns`.
+    /// Updates the parameters after a sleep from `asleep_ns` to `awake_ns`.
     pub(crate) fn slept(&mut self, asleep_ns: u64, awake_ns: u64, woken: Woken) {
         if let Some(lag) = woken.late_by {
             self.lag_ns = match lag.as_nanos() > self.lag_ns {

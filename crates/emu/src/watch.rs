@@ -1,4 +1,4 @@
-//! Measurements of BPF controllers in addition to their traffic.
+//! Records and costs of BPF controllers, measured during a run.
 
 use crate::cca::Choice;
 use crate::recording::Recording;
@@ -7,7 +7,7 @@ use fairweir_program::Refusal;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// Observes a run's BPF controllers.
+/// Measures a run's BPF controllers.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
     choice: &'a Choice,
@@ -16,10 +16,11 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Records in `record`, and takes the time of programs with `has_cost`.
+    /// Starts to record hooks' calls in the file `record`, if given, and to measure the run time of programs if
+    /// `has_cost`.
     ///
     /// # Errors
-    /// If the file cannot be written, or the kernel refuses.
+    /// If the file cannot be written, or the kernel rejects the measurement.
     pub(crate) fn start(choice: &'a Choice, record: Option<&Path>, has_cost: bool) -> Result<Watch<'a>, Refusal> {
         Ok(Watch {
             choice,
@@ -36,7 +37,7 @@ impl<'a> Watch<'a> {
         self.recording.as_ref().map_or(Ok(()), Recording::drain)
     }
 
-    /// `replay` and `cost` if requested, by the controllers' names in the scenario.
+    /// Returns `replay` and `cost`, if requested, by the controllers' names in the scenario.
     ///
     /// # Errors
     /// If the records cannot be written, or the kernel's statistics cannot be read.

@@ -1,24 +1,24 @@
-//! Parses the parts of a frame that the emulator needs, and sets the congestion-experienced mark.
+//! Parses the fields of a frame that the emulator needs, and sets the CE mark.
 
 use crate::address::flow_between;
 use crate::tun::VNET_HEADER_BYTES;
 use etherparse::{IpNumber, Ipv4HeaderSlice, TcpHeaderSlice};
 use fairweir_tcp::{Options, SackBlocks};
 
-/// Offset of the byte that ends in the two ECN bits, and of the header's checksum.
+/// Offsets in the IPv4 header of the byte with the ECN bits and of the checksum.
 const TOS_OFFSET: usize = 1;
 const CHECKSUM_OFFSET: usize = 10;
-/// RFC 3168 §5.
+/// The ECN field and its value CE (RFC 3168 §5).
 const ECN_BITS: u8 = 0b11;
 const CE: u8 = 0b11;
-/// Offset of `gso_size` in `struct virtio_net_hdr`, in the machine's byte order.
+/// Offset of `gso_size`, in the machine's byte order, in `struct virtio_net_hdr`.
 const GSO_SIZE_OFFSET: usize = 4;
 
-/// An IPv4 packet of a flow; with segmentation left to the device, several that share their headers.
+/// An IPv4 packet of a flow. If the device segments, the frame contains several packets with a common header.
 #[derive(Clone, Debug)]
 pub(crate) struct View<'a> {
     pub(crate) flow: usize,
-    /// Bytes on the wire, with the headers of each packet.
+    /// Bytes on the wire, including the headers of each packet.
     pub(crate) bytes: u64,
     /// Number of packets on the wire.
     pub(crate) packets: u32,
@@ -29,7 +29,7 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The packet behind `header_bytes` of `frame`; `None` if it is not a flow's.
+    /// Parses the packet after the first `header_bytes` of `frame`; returns `None` if the packet belongs to no flow.
     #[inline]
     pub(crate) fn new(frame: &'a [u8], header_bytes: usize) -> Option<View<'a>> {
         let packet = frame.get(header_bytes..)?;
@@ -59,18 +59,18 @@ impl<'a> View<'a> {
         Some(view)
     }
 
-    /// The SACK blocks, as `[start, end)` of sequence numbers.
+    /// Returns the SACK blocks as ranges `[start, end)` of sequence numbers.
     pub(crate) fn sacks(&self) -> SackBlocks {
         self.tcp.as_ref().map_or_else(SackBlocks::default, |tcp| Options::parse(tcp.options()).sack)
     }
 }
 
-/// Payload bytes of each packet into which the device is to segment the frame; 0 if it is one packet.
+/// Returns the payload size of each packet into which the device segments the frame; 0 if the frame is one packet.
 fn segment_bytes(frame: &[u8]) -> u32 {
     u32::from(u16::from_ne_bytes([frame[GSO_SIZE_OFFSET], frame[GSO_SIZE_OFFSET + 1]]))
 }
 
-/// Marks an ECN-capable packet "congestion experienced".
+/// Sets the CE mark of an ECN-capable packet.
 pub(crate) fn mark_ce(packet: &mut [u8]) {
     let before = u16::from_be_bytes([packet[0], packet[TOS_OFFSET]]);
     packet[TOS_OFFSET] = packet[TOS_OFFSET] & !ECN_BITS | CE;
@@ -91,25 +91,25 @@ pub(crate) mod tests {
     use etherparse::{IpEcn, Ipv4Header, TcpHeader, TcpOptionElement};
     use proptest::prelude::*;
 
-    /// A data packet of `flow`, as the sender's kernel makes it.
+    /// Builds a data packet of `flow` as the sender's kernel sends it.
     pub(crate) fn data_packet(flow: usize, seq: u32, bytes: usize, ecn: u8) -> Vec<u8> {
         data_packet_of(40_000, flow, seq, bytes, ecn)
     }
 
-    /// The same, sent from `port`.
+    /// Builds a data packet of `flow` sent from `port`.
     pub(crate) fn data_packet_of(port: u16, flow: usize, seq: u32, bytes: usize, ecn: u8) -> Vec<u8> {
         let tcp = TcpHeader::new(port, crate::address::PORT, seq, 65_535);
         packet(sender(flow).octets(), receiver(flow).octets(), &tcp, bytes, ecn)
     }
 
-    /// The SYN of `flow`'s connection: its data starts after `seq`.
+    /// Builds the SYN of `flow`'s connection, whose data start after `seq`.
     pub(crate) fn syn_packet(flow: usize, seq: u32) -> Vec<u8> {
         let mut tcp = TcpHeader::new(40_000, crate::address::PORT, seq, 65_535);
         tcp.syn = true;
         packet(sender(flow).octets(), receiver(flow).octets(), &tcp, 0, 0)
     }
 
-    /// An ACK of `flow`.
+    /// Builds an ACK of `flow`.
     pub(crate) fn ack_packet(flow: usize, ack: u32, sacks: &[(u32, u32)]) -> Vec<u8> {
         let mut tcp = TcpHeader::new(crate::address::PORT, 40_000, 1, 65_535);
         (tcp.ack, tcp.acknowledgment_number) = (true, ack);

@@ -1,23 +1,26 @@
-//! Runs a scenario with the real TCP stack: checks, namespaces, emulator, traffic, record.
+//! Runs a scenario with the real TCP stack: checks the scenario, creates the namespaces, starts the emulator and the
+//! traffic, and returns the record.
 //!
 //! # The result
 //!
-//! One JSON document: the fields of [`fairweir_scenario::Summary`] (`flows`, `links`, `packets`, `events`, here the
-//! frames that the emulator released), and
+//! The result is one JSON document with the fields of [`fairweir_scenario::Summary`] (`flows`, `links`, `packets`, and
+//! `events`, which is the number of frames that the emulator released) and the following fields:
 //!
-//! - `emulator`: [`Accuracy`](crate::Accuracy): the release error's percentiles, and whether the run is `judged`;
+//! - `emulator`, an [`Accuracy`](crate::Accuracy): the percentiles of the release error, and whether the run is
+//!   `judged`;
 //! - `series`, if the configuration has an `interval`: `{"flows": {column: text}, "links": {column: text}}` with the
 //!   columns of [`fairweir_scenario::Series`], each as base64 of its little-endian numbers. With a series file the
 //!   numbers are written there one column after another, and `series` is `{"file", "flows": {column: [offset, bytes]},
 //!   ...}`;
 //! - `replay`, with a record file: per BPF controller the result of replaying the same ACKs in the native build of its
 //!   source ([`recording`](crate::recording));
-//! - `guard`, if there was one: its last status;
+//! - `guard`, if a guard ran: its last status;
 //! - `cost`, if requested: per BPF controller and hook `{"calls", "ns"}`;
 //! - `interrupted: true` if the run was interrupted and its partial record is wanted.
 //!
-//! Sources of measurements: RTTs, throughput, sent and delivered packets by the emulator on the sender's side of the
-//! network, in the same way for all controllers; cwnd, inflight, pacing rate, losses and timeouts by `TCP_INFO`.
+//! Sources of the measurements: the emulator measures RTTs, throughput, and packets sent and delivered on the sender's
+//! side of the network, equally for all controllers. `TCP_INFO` provides cwnd, inflight, pacing rate, losses and
+//! timeouts.
 
 use crate::cca::Choice;
 use crate::endpoints::Endpoints;
@@ -40,8 +43,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Interval of progress reports and of checks for an interrupt: well below human perception. Records of hooks are
-/// fetched at the same interval.
+/// Interval at which progress is reported, an interrupt is checked for, and records of hooks are read: short enough to
+/// be imperceptible.
 const CHECK: Duration = Duration::from_millis(20);
 /// Options of a run.
 #[derive(Clone, Debug)]
@@ -50,7 +53,7 @@ pub struct WorldOptions {
     pub mode: Mode,
     /// Generator of the traffic.
     pub traffic: Traffic,
-    /// File for the series.
+    /// File for the time series.
     pub series_file: Option<PathBuf>,
     /// Whether to return the record of an interrupted run.
     pub keep_partial: bool,
@@ -68,19 +71,19 @@ pub struct WorldOptions {
     pub capture: Option<CaptureTo>,
 }
 
-/// Outcome of a run.
+/// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
-    /// Completed.
+    /// Completed, with its record.
     Complete(Value),
-    /// Interrupted; with the partial record, if wanted.
+    /// Interrupted, with the partial record if requested.
     Interrupted(Option<Value>),
 }
 
 /// Runs `config`; `watch` receives the time reached and can interrupt the run.
 ///
 /// # Errors
-/// An unsupported scenario, a missing system feature, or a failure during the run.
+/// If the scenario is unsupported, the system lacks a feature, or the run fails.
 pub fn play(
     config: &Config,
     options: &WorldOptions,
@@ -98,7 +101,7 @@ pub fn play(
     let choice = Choice::of(config, options.record.is_some())?;
     let about = Watch::start(&choice, options.record.as_deref(), options.cost)?;
     if options.traffic == Traffic::Iperf3 {
-        // iperf3's control connections are not reset and would hold the namespaces for minutes.
+        // iperf3's control connections are not reset; without this setting they would hold the namespaces for minutes.
         for namespace in [network.senders(), network.receivers()] {
             namespace.set_sysctl("ipv4/tcp_orphan_retries", "1")?;
             namespace.set_sysctl("ipv4/tcp_fin_timeout", "1")?;
@@ -125,12 +128,12 @@ pub fn play(
         let (is_ready, ready) = mpsc::channel();
         let receiving = scope.spawn(move || {
             endpoints.receive(move || {
-                // This cannot fail: the receiving end of the channel exists as long as this thread.
+                // Sending cannot fail: the receiving end of the channel exists as long as this thread.
                 let _ = is_ready.send(());
             })
         });
         if ready.recv().is_err() {
-            // It ended without being ready: with an error.
+            // The receiving thread ended with an error before it was ready.
             return (Ok(SenderRecord::default()), join(receiving), Ok(false));
         }
         let clock = emulator.go();

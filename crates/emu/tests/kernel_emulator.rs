@@ -1,4 +1,4 @@
-//! The emulator under real traffic: root only.
+//! The emulator with real traffic; these tests require root.
 
 mod bulk;
 mod common;
@@ -36,15 +36,16 @@ fn a_transfer_fills_the_link_and_the_numbers_agree() {
         let throughput: f64 = flows.iter().map(|flow| flow.delivered_bytes as f64 * 8e-6 / seconds).sum();
         assert!((throughput / mbps as f64 - 0.96).abs() < 0.06, "{mode:?}: {throughput} Mbps");
         for flow in flows {
-            // No sooner than the path allows, no later than its buffer, with a few ms for a busy machine.
+            // RTTs lie between the path's minimum and the minimum plus the full buffer, with a few ms of tolerance for
+            // a busy machine.
             assert!(flow.rtt_ms.min >= 20.0 && flow.rtt_ms.p95 < 20.0 + 50.0 + 10.0, "{mode:?}: {flow:?}");
             assert!((flow.rtt_ms.mean - flow.qdelay_ms.mean - 20.0).abs() < 0.01, "{mode:?}: {flow:?}");
         }
-        // A full buffer with one flow: packets that the link drops are lost, and only those.
+        // With one flow and a full buffer, the lost packets are exactly those that the link drops.
         let dropped: u64 = flows.iter().map(|flow| flow.dropped_pkts).sum();
         assert_eq!(link.drops, dropped, "{mode:?}");
         let arrived: u64 = flows.iter().map(|flow| flow.sent_pkts).sum();
-        // Besides data, the link carries packets that open and close connections, outside the counts.
+        // Apart from data, the link carries packets that open and close connections, which are not counted as arrivals.
         assert_eq!(link.arrivals, arrived, "{mode:?}");
         assert!(link.queue_ms.max <= 50.0 + 1.0, "{mode:?}: {link:?}");
         assert_eq!(record.accuracy.mode, mode.name());
@@ -82,7 +83,7 @@ fn a_marking_queue_marks_ecn_flows_and_drops_nothing() {
     let record = play(&config, MTU, "reno", Bulk::UntilTheEnd);
     let marked: u64 = record.flows.iter().map(|flow| flow.marked_pkts).sum();
     assert!(record.links[0].marks > 0 && record.links[0].drops == 0, "{:?}", record.links);
-    // Marks are set at the link and counted at the receiver, a queueing delay and 10 ms later.
+    // The link sets a mark, and the receiver counts it a queueing delay plus 10 ms later.
     assert!(marked.abs_diff(record.links[0].marks) <= 70, "{marked} of {}", record.links[0].marks);
     assert!(record.flows.iter().all(|flow| flow.retransmits == 0), "{:?}", record.flows);
 }
@@ -143,7 +144,7 @@ fn a_route_carries_the_flows_settings() {
     }
 }
 
-/// Marks the next test's child process, which runs an emulator for a minute.
+/// Environment variable that marks the next test's child process, which runs an emulator for a minute.
 const CHILD: &str = "FAIRWEIR_TEST_RUNS_EMULATOR";
 
 #[test]
@@ -172,7 +173,7 @@ fn a_killed_emulator_leaves_nothing() {
     assert!(namespaces.iter().all(|namespace| is_held(namespace)), "{namespaces:?}");
     child.kill().expect("it lives");
     child.wait().expect("it is ours");
-    // Threads that were in a system call need a moment to go.
+    // Threads that were in a system call need some time to exit.
     let is_gone = || !namespaces.iter().any(|namespace| is_held(namespace));
     let waited = (0..100).any(|_| {
         is_gone() || {
@@ -199,7 +200,7 @@ fn run_until_killed() {
     drop((socket, running));
 }
 
-/// Whether a thread is inside `namespace`, or a process has opened it.
+/// Returns whether a thread is in `namespace`, or a process has opened it.
 fn is_held(namespace: &str) -> bool {
     let links = |directory: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();

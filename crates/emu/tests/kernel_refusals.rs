@@ -1,11 +1,11 @@
-//! The kernel world rejects unsupported scenarios clearly and at once.
+//! The kernel world rejects unsupported scenarios at once, with a clear error.
 
 mod common;
 
 use common::{end, flow, is_unprivileged, scenario, start};
 use serde_json::{Value, json};
 
-/// Runs a scenario of two flows after `edit`; returns the key and the text of the error.
+/// Runs a scenario of two flows, modified by `edit`; returns the key and the text of the error.
 fn refused(edit: impl FnOnce(&mut Value)) -> (String, String) {
     let mut config = scenario(20, 2, &[flow("a", "cubic"), flow("b", "reno")]);
     edit(&mut config);
@@ -42,7 +42,7 @@ fn each_refusal_names_its_key() {
     }
 }
 
-/// The value at `path`, created if absent.
+/// Returns the value at `path`, which is created if absent.
 fn place<'a>(config: &'a mut Value, path: &str) -> &'a mut Value {
     path.split('/').fold(config, |at, step| match step.parse::<usize>() {
         Ok(index) => &mut at[index],

@@ -1,4 +1,4 @@
-//! Checks that no resources remain, however a run ends.
+//! No resources remain after a run, however the run ends.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A controller with a unique name, so that remains of it can be identified.
+/// A controller with a unique name, so that its remains can be identified.
 const SOURCE: &str = r#"
 #include "tcp.h"
 SEC("struct_ops/leftover_ssthresh")
@@ -31,7 +31,7 @@ struct tcp_congestion_ops leftover = {
 char _license[] SEC("license") = "GPL";
 "#;
 
-/// Two flows of the controller in `directory`.
+/// Returns a scenario with two flows of the controller in `directory`.
 fn leftover_scenario(directory: &Path) -> Value {
     let source = directory.join("leftover.bpf.c");
     fs::write(&source, SOURCE).expect("a temporary directory");
@@ -44,7 +44,7 @@ fn is_registered() -> bool {
     names.split_whitespace().any(|name| name.starts_with("leftover"))
 }
 
-/// Whether an object of the controller is in the kernel, registered or held by a socket.
+/// Returns whether an object of the controller is in the kernel, either registered or held by a socket.
 fn is_in_kernel() -> bool {
     let listed = Command::new("timeout").args(["-s", "KILL", "10", "bpftool", "struct_ops", "list"]).output();
     let is_listed = listed.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains("leftover"));
@@ -59,14 +59,14 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The helper's own process: the child of `timeout`.
+/// Returns the helper's process, which is the child of `timeout`.
 fn helper_of(child: &Child) -> Pid {
     let path = format!("/proc/{0}/task/{0}/children", child.id());
     let children = fs::read_to_string(path).expect("procfs");
     Pid::from_raw(children.split_whitespace().next().and_then(|pid| pid.parse().ok()).expect("it runs the helper"))
 }
 
-/// Whether process `pid` exists.
+/// Returns whether process `pid` exists.
 fn is_alive(pid: Pid) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
@@ -79,7 +79,7 @@ fn killed_at_any_moment_nothing_is_left() {
     let _turn = alone();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let config = leftover_scenario(directory.path());
-    // From the middle of compiling to the middle of the traffic.
+    // From the middle of compilation to the middle of the traffic.
     for after_ms in [30, 150, 400, 700, 1_100, 1_500, 1_900, 2_400, 3_000, 3_700] {
         let child = start(&config, &[]);
         sleep(Duration::from_millis(after_ms));

@@ -37,7 +37,7 @@ fn a_finite_transfer_completes_and_an_application_keeps_its_rate() {
     config["warmup"] = json!(0);
     let result = play(&config, &[]);
     assert_eq!(result["flows"][0]["delivered_pkts"], 100);
-    // 10, 20, 40, 30 packets: at least four rounds of 20 ms, and no second lost to a timeout.
+    // The rounds send 10, 20, 40 and 30 packets: at least four rounds of 20 ms. A timeout would add a second.
     let completion = number(&result, "/flows/0/completion_s");
     assert!((0.08..0.5).contains(&completion), "{completion} s");
     let rate = number(&result, "/flows/1/throughput_mbps");
@@ -67,7 +67,8 @@ fn on_and_off_and_stop_are_seen_in_the_series() {
     let ends: Vec<u64> = column("t_ns").into_iter().map(u64::from_le_bytes).collect();
     assert_eq!(ends, (1..=8).map(|k| k * 500_000_000).collect::<Vec<u64>>());
     let throughput: Vec<f64> = column("throughput_mbps").into_iter().map(f64::from_le_bytes).collect();
-    // On for a second, off for a second, on until the stop; the second half of each is free of leftover traffic.
+    // On for a second, off for a second, then on until the stop. In the second half of each off period no leftover data
+    // are sent.
     assert!(throughput[1] > 15.0 && throughput[5] > 15.0, "{throughput:?}");
     assert!(throughput[3] < 0.1 && throughput[7] < 2.0, "{throughput:?}");
 }

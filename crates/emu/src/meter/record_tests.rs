@@ -1,4 +1,4 @@
-//! The meter's packets in the record of a run.
+//! Tests of the meter's packets in the record of a run.
 
 use super::*;
 use crate::wire::View;
@@ -10,8 +10,8 @@ use fairweir_scenario::relay::{Item, Relay, packet};
 use fairweir_units::Time;
 use serde_json::json;
 
-/// Runs one flow over 12 Mbps and 10 ms, a packet every 2 ms until `until_ms`, each acknowledged at once over a
-/// path of 10 ms; returns the record.
+/// Runs one flow over a link of 12 Mbps with a delay of 10 ms. The flow sends a packet every 2 ms until `until_ms`, and
+/// each is acknowledged at once over a path of 10 ms. Returns the record.
 fn played(config: &Config, until_ms: u64) -> Recorded {
     let mut relay = Relay::new(config);
     let mut recorder = Recorder::new(config, meters(config));
@@ -67,13 +67,13 @@ fn events_during_warm_up_or_after_the_end_do_not_count() {
     let (flow, link) = (&recorded.flows[0], &recorded.links[0]);
     assert_eq!(recorded.end.as_nanos(), 1_000_000_000);
     assert_eq!((flow.sent_pkts, flow.delivered_pkts, flow.delivered_bytes), (300, 300, 300 * (1448 + 40)));
-    // 10 ms to the receiver, transmission included, and 10 ms back.
+    // 10 ms to the receiver, including transmission, and 10 ms back.
     assert_eq!((flow.rtt_ms.min, flow.rtt_ms.max, flow.qdelay_ms.max), (20.0, 20.0, 1.0));
     assert_eq!((link.arrivals, link.drops), (300, 0));
     assert!((link.utilization - 0.5).abs() < 1e-9, "{link:?}");
     let series = recorded.series.unwrap();
     assert_eq!(series.t_ns.len(), 10);
-    // In the first 100 ms the ACKs of the first 20 ms are missing.
+    // In the first interval of 100 ms, the ACKs of the first 20 ms are missing.
     assert!((series.throughput_mbps[0] - 40.0 * 1488.0 * 8e-5).abs() < 1e-9, "{series:?}");
     assert!(series.throughput_mbps[1..].iter().all(|mbps| (mbps - 50.0 * 1488.0 * 8e-5).abs() < 1e-9));
     assert!(series.rtt_ms.iter().all(|rtt| (rtt - 20.0).abs() < 1e-9));

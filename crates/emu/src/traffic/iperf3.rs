@@ -1,10 +1,11 @@
-//! iperf3 in the place of our own senders and receivers: a second opinion on them.
+//! iperf3 as the traffic generator, for comparison with the senders and receivers of this crate.
 //!
-//! One server and one client per flow, as child processes that end with the thread that started them. The socket with a
-//! client's data is duplicated, to read its `TCP_INFO` and to reset it when its owner is killed.
+//! Each flow has one server and one client, child processes that are killed when the thread that started them ends. The
+//! client's data socket is duplicated, so that its `TCP_INFO` can be read and the connection is reset after the client
+//! is killed.
 //!
-//! iperf3 selects the congestion control by name only, and opens two connections: its control connection adds a few
-//! packets to the network. Its flows are bulk or rate-limited.
+//! iperf3 selects the congestion control only by name, and opens two connections per flow; the control connection adds
+//! a few packets to the network. Flows are bulk or rate-limited.
 
 use super::process::Process;
 use super::record::SenderRecord;
@@ -21,18 +22,18 @@ use std::thread::sleep;
 use std::time::Duration;
 use std::{fs, io};
 
-/// The program.
+/// Name of the program.
 const IPERF3: &str = "iperf3";
-/// Polling interval of children and connections.
+/// Interval at which children and connections are polled.
 const LOOK: Dur = Dur::from_millis(10);
-/// Timeout for servers to listen.
+/// Time within which the servers must listen.
 const TIMEOUT: Dur = Dur::from_secs(10);
-/// More than a control connection sends before the end.
+/// Minimum bytes that identify a data connection; a control connection sends fewer before it ends.
 const CONTROL_BYTES: u64 = 4 << 10;
-/// `TCP_LISTEN`, as /proc/net/tcp has it.
+/// `TCP_LISTEN` in the format of /proc/net/tcp.
 const LISTENING: &str = "0A";
 
-/// The servers of all flows; dropping the value ends them.
+/// The servers of all flows; dropping the value ends the servers.
 #[derive(Debug)]
 pub struct Servers {
     _processes: Vec<Process>,
@@ -62,7 +63,7 @@ impl Servers {
     }
 }
 
-/// Sockets of this thread's network namespace that listen.
+/// Returns the number of listening sockets in this thread's network namespace.
 fn listeners() -> io::Result<usize> {
     let table = fs::read_to_string("/proc/thread-self/net/tcp")?;
     Ok(table.lines().skip(1).filter(|line| line.split_whitespace().nth(3) == Some(LISTENING)).count())
@@ -84,7 +85,7 @@ pub struct Clients {
 #[derive(Debug)]
 struct Client {
     plan: SenderPlan,
-    /// Name of its controller for `TCP_CONGESTION`.
+    /// `TCP_CONGESTION` name of the flow's controller.
     cca: String,
     process: Option<Process>,
     data: Option<OwnedFd>,
@@ -92,7 +93,8 @@ struct Client {
 }
 
 impl Clients {
-    /// Clients that follow `plan` by `clock`, each with the congestion control of that name.
+    /// Creates clients that execute `plan` according to `clock`, each with the congestion control named next to its
+    /// plan.
     pub fn new(plan: Vec<(SenderPlan, String)>, timeline: Timeline, clock: Clock) -> Clients {
         let gauges = plan.iter().map(|(plan, _)| Gauge::new(plan.initial_cwnd, plan.is_paced)).collect();
         let client = |(plan, cca)| Client { plan, cca, process: None, data: None, is_over: false };
@@ -104,7 +106,7 @@ impl Clients {
         }
     }
 
-    /// Sends until the timeline ends, or `stop` is set; in the senders' network namespace.
+    /// Sends until the timeline ends or `stop` is set. Must be called in the senders' network namespace.
     ///
     /// # Errors
     /// If iperf3 cannot be started.
@@ -136,7 +138,8 @@ impl Client {
         if self.data.is_none() {
             self.data = data_among(process.connections(self.plan.remote));
             if self.data.is_some() {
-                // The kernel's count after a handshake: the handshake is noticed too late to be read.
+                // Use the kernel's count after a handshake, because the handshake is noticed too late to read the
+                // count.
                 gauge.establish(now, TcpInfo { delivered: 1, ..TcpInfo::default() });
             }
         }
@@ -148,7 +151,7 @@ impl Client {
             gauge.update(info);
         }
         if let (Some(status), Some(process)) = (ended, &mut self.process) {
-            // No client ends by itself before it is stopped.
+            // A client that ends before it is stopped has failed.
             gauge.result.broken = Some(process.failure_text(status));
         }
         self.is_over = true;
@@ -157,7 +160,8 @@ impl Client {
         Ok(())
     }
 
-    /// Arguments of the client. It is killed at the flow's stop and at the run's end: its own timer is not used.
+    /// Returns the client's arguments. The client is killed at the flow's stop and at the run's end, so its own timer
+    /// is not used.
     fn arguments(&self, timeline: &Timeline) -> Vec<String> {
         let SenderPlan { local, remote, source, start, segment_bytes, .. } = &self.plan;
         let mut arguments: Vec<String> = ["--client", &remote.ip().to_string()].map(str::to_owned).into();
@@ -173,13 +177,13 @@ impl Client {
         arguments
     }
 
-    /// The state of its data connection.
+    /// Returns the state of the client's data connection.
     fn info(&self) -> Option<TcpInfo> {
         self.data.as_ref().and_then(|fd| TcpInfo::read(fd.as_fd()).ok())
     }
 }
 
-/// The data connection: the one that has sent more than a control connection does.
+/// Returns the data connection: the one that has sent more than a control connection does.
 fn data_among(connections: Vec<OwnedFd>) -> Option<OwnedFd> {
     let sent = |fd: &OwnedFd| TcpInfo::read(fd.as_fd()).map_or(0, |info| info.bytes_sent);
     connections.into_iter().filter(|fd| sent(fd) > CONTROL_BYTES).max_by_key(sent)

@@ -1,14 +1,14 @@
-//! Real TCP in the two namespaces: senders with a scenario's sources, receivers that drain them.
+//! Real TCP traffic in the two namespaces: senders with a scenario's sources, and receivers that discard the data.
 //!
-//! One thread serves all senders and one all receivers, both kept off the emulator's CPU. A flow is an ordinary
-//! non-blocking socket; its congestion control is chosen before it connects. Connections are set up at the flow's
-//! start, so a flow's data starts one RTT later than in the simulator, which has no handshake: times of a flow count
-//! from its first data packet.
+//! One thread serves all senders and one thread serves all receivers; both run on other CPUs than the emulator, if
+//! there are any. A flow is an ordinary non-blocking socket whose congestion control is selected before it connects. A
+//! flow connects at its start time, so its data start one RTT later than in the simulator, which has no handshake;
+//! times of a flow count from its first data packet.
 //!
-//! iperf3 can take their place ([`Clients`], [`Servers`]).
+//! iperf3 can generate the traffic instead ([`Clients`], [`Servers`]).
 //!
-//! Unsent data in a flow's socket cannot be withdrawn: a flow that stops or pauses still sends it. `TCP_NOTSENT_LOWAT`
-//! limits it.
+//! Unsent data in a socket cannot be withdrawn: a flow that stops or pauses still sends them. `TCP_NOTSENT_LOWAT`
+//! limits their amount.
 
 mod iperf3;
 mod process;

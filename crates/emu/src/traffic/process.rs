@@ -12,7 +12,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// A child that is killed and waited for when the value is dropped, and that ends with the thread that started it.
+/// A child process that is killed and waited for when the value is dropped, and killed when the thread that started it
+/// ends.
 #[derive(Debug)]
 pub(super) struct Process(Child);
 
@@ -21,25 +22,26 @@ impl Process {
     pub(super) fn start(program: &str, arguments: &[String]) -> io::Result<Process> {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        // SAFETY: one system call between fork and exec.
+        // SAFETY: the closure makes only one system call between fork and exec.
         unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
         command.spawn().map(Process)
     }
 
-    /// Its exit status, if it has ended.
+    /// Returns the child's exit status, if it has ended.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.0.try_wait()
     }
 
-    /// The last line of the ended child's standard error, or its status if that is empty.
+    /// Returns the last line of the ended child's standard error, or its exit status if there is none.
     pub(super) fn failure_text(&mut self, status: ExitStatus) -> String {
         let mut text = String::new();
-        // Output that is not text is not shown.
+        // Output that is not UTF-8 is ignored.
         let _ = self.0.stderr.take().map(|mut stderr| stderr.read_to_string(&mut text));
         text.lines().last().map_or_else(|| status.to_string(), str::to_owned)
     }
 
-    /// Descriptors of our own for its connections to `remote`, which are reset, not closed, with their last descriptor.
+    /// Returns duplicated descriptors of the child's connections to `remote`. A connection is reset, not closed, when
+    /// its last descriptor is closed.
     pub(super) fn connections(&self, remote: SocketAddrV4) -> Vec<OwnedFd> {
         let Ok(process) = pidfd_open(self.0.id()) else { return Vec::new() };
         let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", self.0.id())) else { return Vec::new() };
@@ -57,19 +59,19 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only if the process has ended.
+        // Both calls fail only if the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 fn pidfd_open(pid: u32) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers; a descriptor that is ours is returned.
+    // SAFETY: the call takes no pointers; it returns a descriptor that this process owns.
     owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })
 }
 
 fn pidfd_getfd(process: &OwnedFd, number: i32) -> io::Result<OwnedFd> {
-    // SAFETY: as above.
+    // SAFETY: the call takes no pointers; it returns a descriptor that this process owns.
     owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) })
 }
 
@@ -77,7 +79,7 @@ fn owned(returned: libc::c_long) -> io::Result<OwnedFd> {
     if returned < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made it for us.
+    // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(returned as i32) })
 }
 
@@ -109,7 +111,7 @@ mod tests {
         let script = format!("exec 9<>/dev/tcp/127.0.0.1/{}; sleep 60", address.port());
         let child = Process::start("bash", &["-c".to_owned(), script]).unwrap();
         listener.accept().unwrap();
-        // Connected a moment before the shell has moved it to its place.
+        // The socket may be connected before the shell moves it to its descriptor.
         let found = (0..200).find_map(|_| {
             std::thread::sleep(Duration::from_millis(10));
             Some(child.connections(address)).filter(|found| !found.is_empty())

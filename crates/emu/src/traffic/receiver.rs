@@ -1,8 +1,8 @@
-//! The receivers: they accept and throw away.
+//! The receivers: they accept connections and discard the data.
 //!
-//! Data are discarded inside the kernel (`MSG_TRUNC`), and a receiver wakes up only for a good many of them: a thread
-//! that ran for every packet would disturb the emulator and, because reading lets the kernel send a window update, the
-//! delayed ACKs too.
+//! Data are discarded inside the kernel (`MSG_TRUNC`), and a receiver wakes up only after a certain amount of data. A
+//! thread that ran for every packet would disturb the emulator, and also the delayed ACKs, because reading lets the
+//! kernel send window updates.
 
 use super::socket::{bound, set_option};
 use super::wait::wait;
@@ -15,9 +15,10 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Minimum data for which a receiver with unlimited window wakes up ...
+/// Minimum bytes for which a receiver with an unlimited window wakes up.
 const WAKE_UP_BYTES: libc::c_int = 64 << 10;
-/// ... and one with an autotuned window, an eighth of the initial window: unread data prevents its growth.
+/// Minimum bytes for which a receiver with an autotuned window wakes up: an eighth of the initial window, because
+/// unread data prevent the window's growth.
 const AUTOTUNED_WAKE_UP_BYTES: libc::c_int = 8 << 10;
 /// Interval at which the stop flag is checked.
 const STOP_CHECK: Dur = Dur::from_millis(20);
@@ -27,25 +28,25 @@ const DISCARD_BYTES: usize = 1 << 20;
 /// The receiving endpoint of one flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Listening {
-    /// Own address and port.
+    /// Local address and port.
     pub address: SocketAddrV4,
-    /// Largest window that it advertises, bytes; absent: no limit.
+    /// Maximum window that the receiver advertises, bytes; `None` if unlimited.
     window: Option<u32>,
     wake_up_bytes: libc::c_int,
 }
 
 impl Listening {
-    /// A listener with unlimited window.
+    /// Returns a listener with an unlimited window.
     pub fn unlimited(address: SocketAddrV4) -> Listening {
         Listening { address, window: None, wake_up_bytes: WAKE_UP_BYTES }
     }
 
-    /// A listener whose window the kernel autotunes.
+    /// Returns a listener whose window the kernel autotunes.
     pub fn autotuned(address: SocketAddrV4) -> Listening {
         Listening { address, window: None, wake_up_bytes: AUTOTUNED_WAKE_UP_BYTES }
     }
 
-    /// A listener with a window of at most `bytes`.
+    /// Returns a listener with a window of at most `bytes`.
     pub fn limited(address: SocketAddrV4, bytes: u32) -> Listening {
         Listening { address, window: Some(bytes), wake_up_bytes: 1 }
     }
@@ -57,11 +58,11 @@ pub struct Receivers {
     epoll: Epoll,
     listeners: Vec<Socket>,
     accepted: Vec<Option<Socket>>,
-    /// Limits of the windows, by flow.
+    /// Maximum window of each flow, bytes.
     windows: Vec<Option<u32>>,
 }
 
-/// The largest window that `socket` advertises.
+/// Limits the window that `socket` advertises to `bytes`.
 fn clamp_window(socket: &Socket, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as libc::c_int)
 }
@@ -70,7 +71,7 @@ impl Receivers {
     /// Listens on all addresses, in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// If an address is taken or missing.
+    /// If an address is in use or not available.
     pub fn listen(plan: &[Listening]) -> io::Result<Receivers> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let mut listeners = Vec::with_capacity(plan.len());
@@ -91,7 +92,7 @@ impl Receivers {
     /// Receives until `stop` is set.
     ///
     /// # Errors
-    /// If the kernel refuses to wait or to accept.
+    /// If waiting for events or accepting a connection fails.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut events = [EpollEvent::empty(); 64];
         while !stop.load(Ordering::Relaxed) {
@@ -120,13 +121,13 @@ impl Receivers {
         Ok(())
     }
 
-    /// Discards the available data; at the end of the stream it shuts down its own direction but does not close, which
-    /// would reset the connection.
+    /// Discards the available data. At the end of the stream, shuts down the receiver's direction; it does not close
+    /// the socket, because that would reset the connection.
     fn drain(&mut self, flow: usize) {
         let Some(socket) = &self.accepted[flow] else { return };
         if let Some(bytes) = self.windows[flow] {
-            // The kernel (6.6 and later) widens it whenever its estimate of a packet's memory cost changes. A window
-            // that stays wide shows in the run; a broken connection is detected below.
+            // The kernel (6.6 and later) increases the window whenever its estimate of a packet's memory changes.
+            // Errors are ignored: an unlimited window shows in the run, and a broken connection is detected below.
             let _ = clamp_window(socket, bytes);
         }
         loop {
@@ -140,7 +141,7 @@ impl Receivers {
             let is_waiting = got < 0
                 && matches!(io::Error::last_os_error().kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted);
             if !is_waiting {
-                // Fails only if the connection is broken.
+                // This fails only if the connection is broken.
                 let _ = socket.shutdown(Shutdown::Write);
                 let _ = self.epoll.delete(socket);
             }

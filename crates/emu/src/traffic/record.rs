@@ -1,18 +1,18 @@
-//! Measurements of the senders: counters since the end of the warm-up, and the time series.
+//! Measurements of the senders: counters since the end of the warm-up, and time series.
 
 use crate::tcp_info::TcpInfo;
 use fairweir_units::{Bytes, Rate, Time};
 
-/// Counters of one connection, from its establishment on.
+/// Counters of one connection since it was established.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Segments delivered, each once.
+    /// Segments delivered, each counted once.
     pub delivered: u64,
-    /// Of those, marked.
+    /// Delivered segments with a CE mark.
     pub delivered_ce: u64,
     /// Segments declared lost.
     pub lost: u64,
-    /// Data segments sent, retransmissions included.
+    /// Data segments sent, including retransmissions.
     pub sent: u64,
     /// Segments retransmitted.
     pub retransmits: u64,
@@ -21,7 +21,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The counters of `info` less those of `handshake`, from before the first data.
+    /// Returns the counters of `info` minus those of `handshake`, which were read before the first data.
     pub(super) fn new(info: &TcpInfo, handshake: &TcpInfo) -> Counters {
         Counters {
             delivered: u64::from(info.delivered.wrapping_sub(handshake.delivered)),
@@ -33,12 +33,12 @@ impl Counters {
         }
     }
 
-    /// The difference to `base`.
+    /// Returns the difference between these counters and `base`.
     pub fn since(&self, base: &Counters) -> Counters {
         Counters {
             delivered: self.delivered.saturating_sub(base.delivered),
             delivered_ce: self.delivered_ce.saturating_sub(base.delivered_ce),
-            // Segments declared lost may later turn out to be delivered.
+            // Segments declared lost may later prove to be delivered, so the count may decrease.
             lost: self.lost.saturating_sub(base.lost),
             sent: self.sent.saturating_sub(base.sent),
             retransmits: self.retransmits.saturating_sub(base.retransmits),
@@ -47,60 +47,60 @@ impl Counters {
     }
 }
 
-/// Outcome of one flow's connection.
+/// Result of one flow's connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
-    /// Counts since the end of the warm-up.
+    /// Counters since the end of the warm-up.
     pub counted: Counters,
-    /// Time at which it was established.
+    /// Time at which the connection was established.
     pub established_at: Option<Time>,
     /// Whether all bytes of a transfer of known length were acknowledged.
     pub is_complete: bool,
-    /// Cause of the failure, if it broke.
+    /// Cause of the failure, if the connection broke.
     pub broken: Option<String>,
 }
 
 /// Results of the senders.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SenderRecord {
-    /// One per flow, in the scenario's order.
+    /// The connections, in the scenario's order of flows.
     pub flows: Vec<Connection>,
     /// Present if an interval was set.
     pub series: Option<SocketSeries>,
 }
 
-/// Data known only to the sockets, one row per interval and flow: interval by interval, flows in order.
+/// Time series of values that only the sockets know. Rows are ordered by interval, then by flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SocketSeries {
     /// End of the interval, ns.
     pub t_ns: Vec<u64>,
-    /// cwnd at the end of the interval, wire bytes.
+    /// cwnd at the end of the interval, bytes on the wire.
     pub cwnd_bytes: Vec<u64>,
-    /// Inflight at the end of the interval, as TCP counts it, wire bytes.
+    /// Inflight at the end of the interval as TCP counts it, bytes on the wire.
     pub inflight_bytes: Vec<u64>,
-    /// Pacing rate of wire bytes at its end; NaN where the controller does not pace.
+    /// Pacing rate at the end of the interval, including headers, Mbps; NaN if the controller does not pace.
     pub pacing_rate_mbps: Vec<f64>,
-    /// Segments held for lost in the interval.
+    /// Segments declared lost in the interval.
     pub lost_pkts: Vec<u64>,
 }
 
-/// A flow at the end of an interval.
+/// State of a flow at the end of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     pub(super) counters: Counters,
-    /// Segments.
+    /// Congestion window, segments.
     pub(super) cwnd: u64,
-    /// Segments.
+    /// Inflight, segments.
     pub(super) inflight: u64,
-    /// Of wire bytes.
+    /// Pacing rate, including headers.
     pub(super) pacing_rate: Option<Rate>,
 }
 
-/// The time series in progress.
+/// A time series to which rows are added.
 #[derive(Debug)]
 pub(super) struct SeriesWriter {
     packet: Bytes,
-    /// Segments lost up to the last interval, by flow.
+    /// Segments declared lost up to the previous interval, by flow.
     lost: Vec<u64>,
     series: SocketSeries,
 }
@@ -110,11 +110,11 @@ impl SeriesWriter {
         SeriesWriter { packet, lost: vec![0; flows], series: SocketSeries::default() }
     }
 
-    /// Closes the interval that ends at `due`.
+    /// Adds a row for each flow for the interval that ends at `due`.
     pub(super) fn push(&mut self, due: Time, readings: impl Iterator<Item = Reading>) {
         let rows = &mut self.series;
         for (reading, lost) in readings.zip(&mut self.lost) {
-            // A segment that turned out not to be lost is not counted again when the next one is.
+            // If a segment proved not to be lost, the count decreases; the next lost segment is then not counted twice.
             let lost_by_now = reading.counters.lost.max(*lost);
             rows.t_ns.push(due.as_nanos());
             rows.cwnd_bytes.push((self.packet * reading.cwnd).0);

@@ -13,7 +13,7 @@ pub struct Timeline {
     pub end: Time,
     /// Interval of the time series.
     pub interval: Option<Dur>,
-    /// Size of a full packet on the wire.
+    /// Size of a full packet on the wire, bytes.
     pub packet: Bytes,
 }
 
@@ -22,7 +22,7 @@ pub struct Timeline {
 pub(super) struct Gauge {
     /// cwnd before the connection is established, segments.
     initial_cwnd: u64,
-    /// Whether its congestion control paces; the kernel computes a pacing rate also for controllers that do not pace.
+    /// Whether the congestion control paces; the kernel also computes a pacing rate for controllers that do not pace.
     is_paced: bool,
     /// State of the connection when it was established.
     handshake: TcpInfo,
@@ -68,7 +68,8 @@ impl Gauge {
         Counters::new(&self.last, &self.handshake)
     }
 
-    /// `packet` is the size of a full packet on the wire: the kernel paces payload.
+    /// Converts the last state to a reading. `packet` is the size of a full packet on the wire, because the kernel
+    /// paces payload.
     fn reading(&self, packet: Bytes) -> Reading {
         let info = &self.last;
         let segment = u64::from(info.snd_mss.max(1));
@@ -90,13 +91,14 @@ impl Sampler {
         Sampler { timeline, series, interval_ends, is_warm: false, gauges }
     }
 
-    /// Time of the next reading.
+    /// Returns the time of the next reading.
     pub(super) fn due(&self) -> Time {
         let warmup = if self.is_warm { Time::NEVER } else { self.timeline.warmup };
         self.interval_ends.min(warmup).min(self.timeline.end)
     }
 
-    /// Takes the counters at the warm-up's end, and closes intervals. `read` gives the state of a flow's connection.
+    /// Reads the counters at the end of the warm-up, and closes intervals that have ended. `read` returns the state of
+    /// a flow's connection.
     pub(super) fn look(&mut self, now: Time, read: impl Fn(usize) -> Option<TcpInfo>) {
         let Timeline { end, packet, .. } = self.timeline;
         if now < self.due() {
@@ -108,7 +110,7 @@ impl Sampler {
             self.is_warm = true;
         }
         let (Some(series), Some(interval)) = (&mut self.series, self.timeline.interval) else { return };
-        // A late thread closes all intervals that are over, with the present state.
+        // If the thread is late, all intervals that have ended get the current state.
         while self.interval_ends <= now.min(end) {
             series.push(self.interval_ends, self.gauges.iter().map(|gauge| gauge.reading(packet)));
             self.interval_ends += interval;
@@ -119,7 +121,7 @@ impl Sampler {
         }
     }
 
-    /// Ends the measurement; returns the counts since the warm-up.
+    /// Ends the measurement and returns the counters since the end of the warm-up.
     pub(super) fn finish(mut self, read: impl Fn(usize) -> Option<TcpInfo>) -> SenderRecord {
         self.refresh(read);
         let flows = self.gauges.into_iter().map(|gauge| {

@@ -1,4 +1,4 @@
-//! The senders of all flows: one thread, one socket each.
+//! The senders of all flows: one thread, and one socket per flow.
 
 use super::record::SenderRecord;
 use super::sampler::{Gauge, Sampler, Timeline};
@@ -18,43 +18,43 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Interval at which the stop flag is checked.
 const STOP_CHECK: Dur = Dur::from_millis(20);
-/// Interval at which a sender that has written all data checks whether all is acknowledged. The emulator measures the
-/// exact time.
+/// Interval at which a sender that has written all data checks whether they are all acknowledged. The emulator measures
+/// the exact time.
 const COMPLETION_CHECK: Dur = Dur::from_millis(5);
-/// Full segments written per call.
+/// Maximum full segments written per call.
 const WRITE_SEGMENTS: u64 = 64;
 
 /// Plan of one sender.
 #[derive(Clone, Debug)]
 pub struct SenderPlan {
-    /// Own address.
+    /// Local address.
     pub local: SocketAddrV4,
     /// The receiver's address.
     pub remote: SocketAddrV4,
-    /// Data that the application sends.
+    /// The application's data.
     pub source: Source,
-    /// Time at which it connects.
+    /// Time at which the flow connects.
     pub start: Time,
-    /// Time at which it stops writing; [`Time::NEVER`] for never.
+    /// Time at which the flow stops writing; [`Time::NEVER`] if it never stops.
     pub stop: Time,
-    /// cwnd before the connection is established, segments.
+    /// Initial cwnd, used before the connection is established, segments.
     pub initial_cwnd: u64,
-    /// Whether its congestion control paces; the kernel computes a pacing rate also for controllers that do not pace.
+    /// Whether the congestion control paces; the kernel also computes a pacing rate for controllers that do not pace.
     pub is_paced: bool,
     /// Maximum unsent bytes in the socket.
     pub unsent_bytes: u32,
-    /// Payload of a full packet, for use before the connection is established.
+    /// Payload of a full packet, used before the connection is established, bytes.
     pub segment_bytes: u64,
 }
 
-/// Sets a new socket's congestion control; the argument is the flow's number.
+/// Sets a new socket's congestion control; the first argument is the flow's number.
 pub type Prepare<'a> = dyn Fn(usize, BorrowedFd<'_>) -> io::Result<()> + Sync + 'a;
 
 /// An error of a flow.
 #[derive(Debug, thiserror::Error)]
 #[error("{action}: {source}")]
 pub struct SenderError {
-    /// The flow's number; `None` if it concerns all.
+    /// The flow's number; `None` if the error concerns all flows.
     pub flow: Option<usize>,
     /// The attempted action.
     pub action: &'static str,
@@ -62,7 +62,7 @@ pub struct SenderError {
     pub source: io::Error,
 }
 
-/// Names the step that an error belongs to.
+/// Returns a function that converts an I/O error of `action` to a sender's error.
 pub(super) fn failed(flow: Option<usize>, action: &'static str) -> impl Fn(io::Error) -> SenderError {
     move |source| SenderError { flow, action, source }
 }
@@ -81,15 +81,15 @@ pub struct Senders<'a> {
 /// State of a flow.
 #[derive(Debug)]
 enum Phase {
-    /// Its start is in the future.
+    /// The flow's start time has not been reached.
     Waiting,
     /// The handshake is in progress.
     Connecting(Socket),
-    /// It writes the application's data.
+    /// The flow writes the application's data.
     Sending(Socket),
     /// All data is written but not yet acknowledged.
     Finishing(Socket),
-    /// Over: all acknowledged, or broken.
+    /// The flow is over: all data are acknowledged, or the connection is broken.
     Over,
 }
 
@@ -97,14 +97,15 @@ enum Phase {
 struct Flow {
     plan: SenderPlan,
     phase: Phase,
-    /// Known with the connection: it depends on the segment's size.
+    /// Known once the connection is established, because it depends on the segment size.
     app: Option<App>,
     written: u64,
     next_look: Time,
 }
 
 impl<'a> Senders<'a> {
-    /// Senders that follow `plan` by `clock`; call it, and [`Senders::run`], in the senders' network namespace.
+    /// Creates senders that execute `plan` according to `clock`. Call this function and [`Senders::run`] in the
+    /// senders' network namespace.
     ///
     /// # Errors
     /// If the kernel refuses an epoll instance.
@@ -126,7 +127,7 @@ impl<'a> Senders<'a> {
         })
     }
 
-    /// Sends until the timeline ends, or `stop` is set.
+    /// Sends until the timeline ends or `stop` is set.
     ///
     /// # Errors
     /// If a socket cannot be created, or its congestion control is rejected. A broken connection is not an
@@ -155,7 +156,7 @@ impl<'a> Senders<'a> {
         Ok(self.sampler.finish(|index| self.flows[index].info()))
     }
 
-    /// Advances flow `index`.
+    /// Performs the pending action of flow `index`.
     fn advance(&mut self, index: usize, now: Time) -> Result<(), SenderError> {
         let (flow, gauge) = (&mut self.flows[index], &mut self.sampler.gauges[index]);
         match std::mem::replace(&mut flow.phase, Phase::Over) {
@@ -197,7 +198,7 @@ impl Flow {
         Flow { phase: Phase::Waiting, app: None, written: 0, next_look: Time::NEVER, plan }
     }
 
-    /// Time of the next action without an epoll event.
+    /// Returns the time of the next action that does not depend on an epoll event.
     fn deadline(&self) -> Time {
         match self.phase {
             Phase::Waiting => self.plan.start,
@@ -210,7 +211,7 @@ impl Flow {
         self.app = Some(App::new(self.plan.source.clone(), self.plan.start, self.plan.stop, packet, mss));
     }
 
-    /// Writes available data as far as the socket accepts it.
+    /// Writes the available data as far as the socket accepts them.
     fn send(&mut self, socket: Socket, now: Time, zeros: &[u8], gauge: &mut Gauge) {
         let Some(app) = &self.app else { return };
         let available = app.available(now, self.written);
@@ -231,18 +232,18 @@ impl Flow {
             }
         }
         if app.has_finished(self.written) || now >= self.plan.stop {
-            // Already broken: the next reading of the connection reports how.
+            // An error means that the connection is broken; the next reading of the connection reports the cause.
             let _ = socket.shutdown(Shutdown::Write);
             self.next_look = now + COMPLETION_CHECK;
             self.phase = Phase::Finishing(socket);
         } else {
-            // For a full socket, epoll reports when it is writable.
+            // If the socket is full, epoll reports when it becomes writable.
             self.next_look = if is_blocked { self.plan.stop } else { app.next_change(now, self.written) };
             self.phase = Phase::Sending(socket);
         }
     }
 
-    /// All data are written: check whether they are acknowledged.
+    /// Checks whether all data, which are already written, are acknowledged.
     fn finish(&mut self, socket: Socket, now: Time, gauge: &mut Gauge) {
         self.next_look = now + COMPLETION_CHECK;
         let Ok(info) = TcpInfo::read(socket.as_fd()) else { return };
@@ -256,7 +257,7 @@ impl Flow {
         }
     }
 
-    /// State of its connection; `None` before and after.
+    /// Returns the state of the flow's connection; `None` if there is no connection yet or any more.
     fn info(&self) -> Option<TcpInfo> {
         match &self.phase {
             Phase::Sending(socket) | Phase::Finishing(socket) => TcpInfo::read(socket.as_fd()).ok(),

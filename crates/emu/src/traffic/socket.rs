@@ -6,8 +6,9 @@ use std::net::SocketAddrV4;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// A non-blocking TCP socket bound to `local`, which is reset when it is closed, also by the end of the process: an
-/// orphaned connection would hold its network namespace and its congestion controller for minutes.
+/// Creates a non-blocking TCP socket bound to `local`. Closing the socket, also at the end of the process, resets the
+/// connection; otherwise an orphaned connection would hold its network namespace and its congestion controller for
+/// minutes.
 pub(super) fn bound(local: SocketAddrV4) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
@@ -16,7 +17,7 @@ pub(super) fn bound(local: SocketAddrV4) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Sets an integer option that `socket2` has no name for.
+/// Sets an integer option that `socket2` does not provide.
 pub(super) fn set_option(socket: &Socket, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the option's value is an integer that lives through the call.
     let status = unsafe {

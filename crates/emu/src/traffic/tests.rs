@@ -9,14 +9,14 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, thread};
 
-/// Loopback segments, headers of IPv4 and TCP with timestamps included.
+/// Packets over loopback, with the headers of IPv4 and TCP including timestamps.
 const PACKET: Bytes = Bytes(65_535);
 
 fn ms(ms: u64) -> Time {
     Time::ZERO + Dur::from_millis(ms)
 }
 
-/// A loopback port without listener.
+/// Returns a loopback address without a listener.
 fn free_address() -> SocketAddrV4 {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
@@ -40,7 +40,7 @@ fn timeline() -> Timeline {
     Timeline { warmup: ms(20), end: ms(500), interval: Some(Dur::from_millis(150)), packet: PACKET }
 }
 
-/// Runs `plans`, each with its own receiver.
+/// Runs `plans`, each with a receiver.
 fn play(plans: Vec<SenderPlan>, timeline: Timeline) -> SenderRecord {
     let listening: Vec<Listening> = plans.iter().map(|plan| Listening::unlimited(plan.remote)).collect();
     let receivers = Receivers::listen(&listening).unwrap();
@@ -75,7 +75,7 @@ fn bulk_finite_and_late_flows_side_by_side() {
 
 #[test]
 fn an_application_sends_no_faster_than_its_rate() {
-    // 65,535 B every 10 ms; the first at once.
+    // 65,535 B every 10 ms; the first packet is sent at once.
     let rate = Rate::from_bytes_per_sec(6_553_500);
     let record = play(vec![plan(free_address(), Source::Rate { rate })], Timeline { warmup: Time::ZERO, ..timeline() });
     let delivered = record.flows[0].counted.delivered;

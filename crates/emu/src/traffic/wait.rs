@@ -1,20 +1,20 @@
-//! Waiting for sockets with a deadline finer than a millisecond.
+//! Waiting for sockets with a timeout of sub-millisecond resolution.
 
 use fairweir_units::Dur;
 use nix::sys::epoll::{Epoll, EpollEvent};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Waits until something is ready or `timeout` has passed; returns the number of events written to `events`.
+/// Waits until a socket is ready or `timeout` has passed; returns the number of events written to `events`.
 ///
 /// # Errors
-/// If the kernel refuses; a signal is not an error, and returns no events.
+/// If the system call fails. An interruption by a signal is not an error; it returns no events.
 pub(super) fn wait(epoll: &Epoll, events: &mut [EpollEvent], timeout: Dur) -> io::Result<usize> {
     let timeout = libc::timespec {
         tv_sec: (timeout.as_nanos() / 1_000_000_000) as libc::time_t,
         tv_nsec: (timeout.as_nanos() % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: `EpollEvent` is a transparent `epoll_event`; the kernel writes at most `events.len()` of them.
+    // SAFETY: `EpollEvent` is a transparent `epoll_event`; the kernel writes at most `events.len()` elements.
     let count = unsafe {
         libc::syscall(
             libc::SYS_epoll_pwait2,

@@ -1,4 +1,4 @@
-//! Plain TCP senders and receivers over an emulator, without the rest of the kernel world.
+//! Plain TCP senders and receivers with an emulator, without the rest of the kernel world.
 
 use fairweir_emu::{Emulator, EmulatorOptions, EmulatorRecord, Network, PacketMode, address};
 use fairweir_scenario::Config;
@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 /// Amount of data per flow.
 #[derive(Clone, Copy, Debug)]
 pub enum Bulk {
-    /// Unlimited until the run ends.
+    /// Unlimited data until the run ends.
     UntilTheEnd,
     /// A fixed number of bytes.
     Bytes(usize),
 }
 
-/// `flows` flows over a link of `mbps` with 20 ms of delay and a buffer of 50 ms; the first second is warm-up.
+/// Returns a scenario of `flows` flows over a link of `mbps` with 20 ms of delay and a buffer of 50 ms; the warm-up
+/// takes 1 s.
 pub fn config(mbps: u64, seconds: u64, flow: Value, flows: usize) -> Config {
     let rate = mbps * 125_000;
     let flows: Vec<Value> = (0..flows)
@@ -43,7 +44,7 @@ pub fn config(mbps: u64, seconds: u64, flow: Value, flows: usize) -> Config {
     .expect("a configuration")
 }
 
-/// Runs `config` with one connection per flow, all from the start.
+/// Runs `config` with one connection per flow; all connections start at the beginning.
 pub fn play(config: &Config, mode: PacketMode, cca: &str, bulk: Bulk) -> EmulatorRecord {
     let network = Network::new(config, mode).expect("root may");
     let running = Emulator::start(config, &network, EmulatorOptions::default()).expect("root may");
@@ -77,7 +78,7 @@ pub fn play(config: &Config, mode: PacketMode, cca: &str, bulk: Bulk) -> Emulato
                     Bulk::UntilTheEnd => {
                         let buffer = vec![0; 1 << 16];
                         while Instant::now() < end && stream.write(&buffer).is_ok() {}
-                        // Unsent data may be discarded.
+                        // With a zero linger time, closing the socket may discard unsent data.
                         SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a socket");
                     }
                 }

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Reports that the test needs root and returns true, if it does.
+/// Returns whether the test lacks root privileges, and reports it.
 pub fn is_unprivileged() -> bool {
     let is_unprivileged = !geteuid().is_root();
     if is_unprivileged {
@@ -17,13 +17,13 @@ pub fn is_unprivileged() -> bool {
     is_unprivileged
 }
 
-/// Runs take real time: one test at a time, or they would measure each other.
+/// Runs take real time, so only one test runs at a time; concurrent tests would distort each other's measurements.
 pub fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A flow over the one link, 20 ms there and back.
+/// Returns a flow over the only link, with an rtprop of 20 ms.
 pub fn flow(id: &str, cca: &str) -> Value {
     json!({
         "id": id, "cca": cca, "path": [0], "forward_delay": 10_000_000, "reverse_delay": 10_000_000,
@@ -31,7 +31,7 @@ pub fn flow(id: &str, cca: &str) -> Value {
     })
 }
 
-/// `flows` over a link of `mbps` with a buffer of two bandwidth-delay products; the warm-up is a fifth of `seconds`.
+/// Returns a scenario of `flows` over a link of `mbps` with a buffer of 2 BDP; the warm-up takes a fifth of `seconds`.
 pub fn scenario(mbps: u64, seconds: u64, flows: &[Value]) -> Value {
     let rate = mbps * 125_000;
     json!({
@@ -42,7 +42,7 @@ pub fn scenario(mbps: u64, seconds: u64, flows: &[Value]) -> Value {
     })
 }
 
-/// Starts the helper with `config`; it is killed if it does not end by itself.
+/// Starts the helper with `config`; the helper is killed if it does not end by itself.
 pub fn start(config: &Value, options: &[&str]) -> Child {
     let mut child = Command::new("timeout")
         .args(["--foreground", "-s", "KILL", "60", env!("CARGO_BIN_EXE_fairweir-kernel"), "run"])
@@ -57,7 +57,7 @@ pub fn start(config: &Value, options: &[&str]) -> Child {
     child
 }
 
-/// Waits for the helper; returns its exit code, and its result or error.
+/// Waits for the helper; returns its exit code and its result or error.
 pub fn end(child: Child) -> (Option<i32>, Value) {
     let Output { status, stdout, stderr } = child.wait_with_output().expect("it was started");
     let stderr = String::from_utf8_lossy(&stderr);
@@ -66,14 +66,14 @@ pub fn end(child: Child) -> (Option<i32>, Value) {
     (status.code(), serde_json::from_str(&text).unwrap_or(Value::String(stderr.into_owned())))
 }
 
-/// The result of a run that must succeed.
+/// Returns the result of a run that must succeed.
 pub fn play(config: &Value, options: &[&str]) -> Value {
     let (code, result) = end(start(config, options));
     assert_eq!(code, Some(0), "{result}");
     result
 }
 
-/// A number reported by a flow or the emulator.
+/// Returns a number reported for a flow or the emulator.
 pub fn number(value: &Value, pointer: &str) -> f64 {
     value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer}: {value}"))
 }
