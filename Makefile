@@ -14,6 +14,8 @@ KERNEL_SOURCES := $(shell find crates/kernel crates/emu crates/guardd crates/pro
 QUIC_SOURCES := $(shell find crates/quic crates/program $(SOURCE_FILES))
 KERNEL_PACKAGES := libelf-dev zlib1g-dev pkg-config clang libbpf-dev iproute2
 BROWSER_PACKAGES := chromium
+# The plug-in in Go is built by a test.
+GO_PACKAGES := golang-go
 
 UV_COMPILE := $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
@@ -34,7 +36,7 @@ audit: $(VENV)/.core
 	$(BIN)/fairweir audit $(CCA) $(ARGS) || [ $$? -eq 1 ]
 
 ## test: formatters, linters, type checks, all tests; closes with a total
-test: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser
+test: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser $(VENV)/.go
 	bash .ci/checks
 
 ## docs: the site, docs/_build/html/index.html, and the man page docs/_build/man/fairweir.1; a warning, such as a link
@@ -45,7 +47,7 @@ docs: $(VENV)/.core
 	@echo "ready: docs/_build/html/index.html, docs/_build/man/fairweir.1"
 
 ## coverage: the part of the Python package's lines that tests run, also in child processes; some tests: ARGS=tests/cli
-coverage: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser
+coverage: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser $(VENV)/.go
 	rm -rf target/coverage && mkdir -p target/coverage
 	$(BIN)/coverage run -m pytest -q -n 2 --dist loadfile -m "not kernel" $(ARGS) || true
 	$(BIN)/coverage combine --quiet
@@ -134,4 +136,9 @@ $(VENV)/.kernel: $(VENV)/.core $(VENV)/.kernel-packages $(KERNEL_SOURCES)
 $(VENV)/.browser: | $(VENV)/.venv
 	@if ! { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null 2>&1 \
 		&& [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y -qq $(BROWSER_PACKAGES) || true; fi
+	touch $@
+
+$(VENV)/.go: | $(VENV)/.venv
+	@if ! command -v go >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq $(GO_PACKAGES); fi
 	touch $@

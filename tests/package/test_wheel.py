@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 #: Folder of fairweir's dependencies, through which the editable install of fairweir is not found.
 DEPENDENCIES = Path(sysconfig.get_path("purelib"))
-TOPS = ("scenarios", "rules", "queries", "policies", "controllers", "encoders")
+TOPS = ("include", "scenarios", "rules", "queries", "policies", "controllers", "encoders")
 
 #: Module that every process of the fresh environment loads; it makes a process fail that reads the clone.
 NO_CLONE = f"""

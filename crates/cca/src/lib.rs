@@ -38,6 +38,7 @@ mod controller;
 mod delay;
 mod fluid_window;
 mod hystart;
+pub mod limits;
 pub mod math;
 mod monitor_interval;
 mod pcc_sender;

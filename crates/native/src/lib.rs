@@ -11,6 +11,7 @@ mod includes;
 mod load;
 mod module;
 mod params;
+pub mod plugin;
 pub mod registry;
 pub mod replay;
 mod scratch;

@@ -15,6 +15,10 @@ pub(crate) enum Unit {
     Fixed,
     /// True or false.
     Flag,
+    /// A number with its sign and fraction, held as the bits of an f64.
+    Real,
+    /// Nanoseconds, written with a unit.
+    Nanos,
     /// Microseconds, written with a unit.
     Micros,
     /// Packets, a whole number.
@@ -40,7 +44,9 @@ impl Param {
         match self.unit {
             Unit::Number | Unit::Packets => raw.into(),
             Unit::Fixed => shortest_decimal(raw).into(),
+            Unit::Real => f64::from_bits(raw).into(),
             Unit::Flag => (raw != 0).into(),
+            Unit::Nanos => Dur::from_nanos(raw).to_string().into(),
             Unit::Micros => Dur::from_micros(raw).to_string().into(),
             Unit::Rate => Rate::from_bytes_per_sec(raw).to_string().into(),
         }
@@ -56,13 +62,17 @@ impl Param {
                 let number = value.as_f64().filter(|x| *x >= 0.0).ok_or_else(|| wants("a non-negative number"))?;
                 (number * FRACTION_UNITS).round() as u64
             }
-            Unit::Micros => {
+            Unit::Real => value.as_f64().ok_or_else(|| wants("a number"))?.to_bits(),
+            Unit::Nanos | Unit::Micros => {
                 let text = value.as_str().ok_or_else(|| wants("a time with its unit, such as \"10ms\""))?;
                 let time: Dur = text.parse().map_err(|e| format!("`{}`: {e}", self.name))?;
-                if !time.as_nanos().is_multiple_of(1_000) {
+                if self.unit == Unit::Nanos {
+                    time.as_nanos()
+                } else if !time.as_nanos().is_multiple_of(1_000) {
                     return Err(format!("`{}` is in whole microseconds: `{text}`", self.name));
+                } else {
+                    time.as_micros()
                 }
-                time.as_micros()
             }
             Unit::Rate => {
                 let text = value.as_str().ok_or_else(|| wants("a rate with its unit, such as \"10Mbps\""))?;
@@ -70,7 +80,11 @@ impl Param {
                 rate.bytes_per_sec()
             }
         };
-        if (self.least..=self.most).contains(&raw) {
+        let is_within = match self.unit {
+            Unit::Real => (f64::from_bits(self.least)..=f64::from_bits(self.most)).contains(&f64::from_bits(raw)),
+            _ => (self.least..=self.most).contains(&raw),
+        };
+        if is_within {
             return Ok(raw);
         }
         let (least, most) = (self.show(self.least), self.show(self.most));

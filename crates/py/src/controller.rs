@@ -1,6 +1,7 @@
 //! A Python object as a controller.
 
 use crate::events::{Ack, AckedPacket, Loss, LostPacket, Sent, Start};
+use fairweir_cca::limits::{MAX_CWND, MAX_PACING_RATE};
 use fairweir_cca::{self as cca, BuildError, Context, Controller, Fault, Interests};
 use fairweir_units::{Bytes, Rate};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -8,11 +9,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use std::sync::{Arc, Mutex};
-
-/// A window above this is rejected as a mistake: 1 TiB is one second at 8.8 Tbit/s.
-const MAX_CWND_BYTES: f64 = (1u64 << 40) as f64;
-/// A pacing rate above this is rejected as a mistake: 1 Pbit/s.
-const MAX_PACING_MBPS: f64 = 1e9;
 
 /// Holds the exception behind a fault until the run has ended.
 pub type Cause = Arc<Mutex<Option<PyErr>>>;
@@ -142,7 +138,7 @@ impl PyController {
         if bytes <= 0.0 {
             return Err(refuse("cwnd_bytes", &value, "is not positive"));
         }
-        if bytes > MAX_CWND_BYTES {
+        if bytes > MAX_CWND.0 as f64 {
             return Err(refuse("cwnd_bytes", &value, "is larger than 1 TiB"));
         }
         Ok(bytes as u64)
@@ -162,7 +158,7 @@ impl PyController {
         if mbps <= 0.0 {
             return Err(refuse("pacing_rate_mbps", &value, "is not positive"));
         }
-        if mbps > MAX_PACING_MBPS {
+        if mbps > MAX_PACING_RATE.as_mbps_f64() {
             return Err(refuse("pacing_rate_mbps", &value, "is larger than 1 Pbit/s"));
         }
         Ok(Some(Rate::from_bytes_per_sec((mbps * 125_000.0).max(1.0) as u64)))

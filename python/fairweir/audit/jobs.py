@@ -11,7 +11,9 @@ from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, Series
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.results import Trace, TraceFlow, TraceLink
 from fairweir.ccas.cca_spec import name_part, table_of
+from fairweir.errors import CcaError
 from fairweir.play.run import Run, run
+from fairweir.play.simulate import is_users
 from fairweir.scenario.dumbbell import PACKET, ScenarioDict
 from fairweir.scenario.model import CcaSpec, Scenario
 from fairweir.units import Bytes, Duration, Rate
@@ -210,13 +212,22 @@ def calibration_scenario(cca: str) -> ScenarioDict:
 
 
 def fills_buffers(cca: str) -> bool:
-    """Return whether a single flow of `cca` fills any buffer.
+    """Return whether a single flow of `cca` fills any buffer; a user's code runs twice, and both runs must be equal.
 
     Raises
     ------
+    CcaError : the two runs differ, so no result of an audit could be repeated
     FairweirError : as :func:`fairweir.play.run.run`
     """
-    summary = run(Scenario.from_dict(calibration_scenario(cca), source=CALIBRATION)).summary
+    scenario = Scenario.from_dict(calibration_scenario(cca), source=CALIBRATION)
+    summary = run(scenario).summary
+    if is_users(scenario.flow[0].cca.name) and run(scenario).summary.document != summary.document:
+        raise CcaError(
+            f"`{cca}` is not repeatable: two runs of the same scenario differ",
+            hint="a controller reads no clock, shares no state between flows, and draws random numbers only from a "
+            "generator that is seeded with the seed that it is given",
+            cca=cca,
+        )
     qdelay_ms = summary.flows[0].qdelay_ms.p95
     return qdelay_ms is not None and qdelay_ms > FILLED_MS
 
@@ -227,4 +238,4 @@ def whole_path(cca: str) -> str:
     path, colon, name = whole.rpartition(":")
     if colon and path.endswith(".py"):
         return f"{Path(path).resolve()}:{name}{params}"
-    return f"{Path(whole).resolve()}{params}" if whole.endswith((".bpf.c", ".toml")) else cca
+    return f"{Path(whole).resolve()}{params}" if whole.endswith((".bpf.c", ".so", ".toml")) else cca

@@ -24,8 +24,8 @@ from fairweir.errors import CcaError, describe_exception
 
 #: The QUIC stacks whose controllers are named `STACK/NAME`.
 QUIC_STACKS: Final = frozenset({"quinn"})
-#: Hint of errors about controller files in the kernel world.
-WHY_NOT_ON_THE_KERNEL: Final = (
+#: Why the kernel cannot run a controller file.
+_NO_CONTROLLER_FILES: Final = (
     "its beliefs need floating point, which BPF programs cannot use; omit `--on kernel` (docs/writing-a-cca.md)"
 )
 
@@ -68,6 +68,16 @@ def is_bpf_source(name: str) -> bool:
     return name.endswith(".bpf.c")
 
 
+def is_plugin(name: str) -> bool:
+    """Return whether `name` is the path of a plug-in: a shared library with the interface of ``fairweir_cc.h``."""
+    return name.endswith(".so")
+
+
+def is_native(name: str) -> bool:
+    """Return whether `name` is a user's machine code, which can crash or loop: kernel C, or a plug-in."""
+    return is_bpf_source(name) or is_plugin(name)
+
+
 def is_rule(name: str) -> bool:
     """Return whether `name` is the path of a rule, or the name of a shipped rule that is not a built-in controller."""
     return name.endswith(".toml") or (name not in algorithms() and name in shipped.by_name("rules"))
@@ -87,13 +97,24 @@ def rate_controllers() -> dict[str, Path]:
     return {name: file for name, file in files.items() if json.loads(file.read_bytes())["kind"] == "rate"}
 
 
+def why_not_on_the_kernel(name: str) -> tuple[str, str] | None:
+    """Return what kind of controller `name` is and a hint, if the kernel cannot run it; None if it can."""
+    if is_python(name):
+        return "a Python class", "write it in kernel C (`fairweir new cca NAME --c`), or leave out `--on kernel`"
+    if is_plugin(name):
+        return "a plug-in", "write it in kernel C (`fairweir new cca NAME --c`), or leave out `--on kernel`"
+    if is_controller_file(name):
+        return "a controller file", _NO_CONTROLLER_FILES
+    return None
+
+
 def check(name: str, *, base: Path | None = None) -> None:
     """Check that `name` is a controller that can be run.
 
     Parameters
     ----------
-    name : str; the name of a built-in, ``file.py:Class``, ``module:Class``, ``path.bpf.c``, ``rule.toml`` or
-        ``controller.json``
+    name : str; the name of a built-in, ``file.py:Class``, ``module:Class``, ``path.bpf.c``, ``path.so``,
+        ``rule.toml`` or ``controller.json``
     base : Path; the scenario's folder, in which relative paths are looked up after the working directory
 
     Raises
@@ -104,7 +125,7 @@ def check(name: str, *, base: Path | None = None) -> None:
     if is_python(name):
         _refuse_class_of_no_module(name)
         load_class(name, base=base)
-    elif is_bpf_source(name):
+    elif is_native(name):
         locate(name, base=base)
     elif is_rule(name):
         kernel_c(name, base=base)
@@ -134,6 +155,8 @@ def _refuse_class_of_no_module(name: str) -> None:
     hint = None
     if is_bpf_source(where):
         hint = f"kernel C has no classes: write `{where}`"
+    elif is_plugin(where):
+        hint = f"a plug-in has no classes: write `{where}`"
     elif where.endswith(".toml"):
         hint = f"a rule has no classes: write `{where}`"
     elif where.endswith(".json"):
@@ -191,7 +214,7 @@ def source_digest(name: str, *, base: Path | None = None) -> str | None:
     if is_python(name) and (known := class_objects.digest(name)) is not None:
         return known
     where = name.rpartition(":")[0] if is_python(name) else name
-    if where.endswith(".py") or is_bpf_source(where) or is_rule(where) or is_controller_file(where):
+    if where.endswith(".py") or is_native(where) or is_rule(where) or is_controller_file(where):
         file: str | Path | None = locate(where, base=base)
     else:
         file = getattr(_load_module(where), "__file__", None) if is_python(name) else None

@@ -47,8 +47,9 @@ def load(
     as_json: AsJson = False,
 ) -> None:
     """Load a controller, so that any program can select it by name until it is unloaded or the machine restarts."""
-    if ccas.is_controller_file(name):
-        raise CcaError(f"the kernel cannot run a controller file: `{name}`", hint=ccas.WHY_NOT_ON_THE_KERNEL, cca=name)
+    if (refusal := ccas.why_not_on_the_kernel(name)) is not None:
+        what, hint = refusal
+        raise CcaError(f"the kernel cannot run {what}: `{name}`", hint=hint, cca=name)
     source = str(ccas.kernel_c(name)) if ccas.is_bpf_source(name) or ccas.is_rule(name) else name
     words = ["load", source, *(["--name", called] if called else []), *(["--default"] if default else [])]
     loaded = _ask("loading a controller", [*words, "--params", json.dumps(_params(settings))])

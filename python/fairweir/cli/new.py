@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fairweir.ccas.new import Skeleton, write_cca
+from fairweir.ccas.new_plugin import Language, write_plugin
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 
@@ -30,6 +31,17 @@ def cca(
 ) -> None:
     """Write a congestion controller and a scenario that runs it."""
     _show(write_cca(name, directory, is_c=is_c), as_json)
+
+
+@new_app.command("plugin")
+def plugin(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower case with underscores, such as my_cc.")],
+    language: Annotated[Language, typer.Option("--lang", help="Language of the plug-in.")] = Language.C,
+    directory: Annotated[Path, typer.Option("--dir", help="Output directory.")] = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Write a folder with a plug-in: a congestion controller in C, C++, Rust or Go, built as a shared library."""
+    _show(write_plugin(name, directory, language), as_json)
 
 
 @new_app.command("model")

@@ -1,8 +1,8 @@
 """The files shipped with fairweir: scenarios, rules, queries, policies, controllers, encoders and templates, by name.
 
 They are package data: a wheel contains them in ``fairweir/data``. In the repository, ``python/fairweir/data`` contains
-links to the top-level folders ``scenarios/``, ``rules/``, ``queries/``, ``policies/``, ``controllers/`` and
-``encoders/``, so that there is only one copy of each.
+links to the top-level folders ``scenarios/``, ``rules/``, ``queries/``, ``policies/``, ``controllers/``,
+``encoders/`` and ``include/``, so that there is only one copy of each.
 """
 
 from __future__ import annotations
@@ -63,6 +63,11 @@ def skeleton(name: str, room: str = "ccas") -> str:
     room : str, the package that contains the folder `skeletons`
     """
     return _package(*room.split("/"), "skeletons", name).read_text(encoding="utf-8")
+
+
+def header(name: str) -> str:
+    """Return the text of a C header of the plug-in interface, by its file name."""
+    return _package("data", "include", name).read_text(encoding="utf-8")
 
 
 @cache

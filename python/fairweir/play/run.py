@@ -411,20 +411,11 @@ def _play_on_kernel(
     from fairweir.play import kernel
 
     for flow in config["flows"]:
-        if lookup.is_python(flow["cca"]):
-            raise CcaError(
-                f"the kernel cannot run a Python class: `{flow['cca']}`",
-                hint="write it in kernel C (`fairweir new cca NAME --c`), or leave out `--on kernel`",
-                cca=flow["cca"],
-                flow=flow["id"],
-            )
-        if lookup.is_controller_file(flow["cca"]):
-            raise CcaError(
-                f"the kernel cannot run a controller file: `{flow['cca']}`",
-                hint=lookup.WHY_NOT_ON_THE_KERNEL,
-                cca=flow["cca"],
-                flow=flow["id"],
-            )
+        refusal = lookup.why_not_on_the_kernel(flow["cca"])
+        if refusal is not None:
+            what, hint = refusal
+            reason = f"the kernel cannot run {what}: `{flow['cca']}`"
+            raise CcaError(reason, hint=hint, cca=flow["cca"], flow=flow["id"])
     return kernel.play(config, options=options, capture=capture, on_progress=on_progress)
 
 

@@ -31,8 +31,8 @@ SHOWN_FLOWS = 3
 
 _HINTS: dict[int, str] = {
     signal.SIGFPE: "check divisors before dividing: times, rates and windows can be 0 (in kernel BPF the result is 0)",
-    signal.SIGSEGV: "a flow's state is the struct at inet_csk_ca(sk), at most 104 bytes; check pointers and array "
-    "indices",
+    signal.SIGSEGV: "check pointers and array indices; in kernel C, a flow's state is the struct at inet_csk_ca(sk), "
+    "at most 104 bytes",
 }
 _HINTS[signal.SIGBUS] = _HINTS[signal.SIGSEGV]
 # If the compiler detects that a divisor is 0, it emits a trap instead of the division.
@@ -136,7 +136,7 @@ def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> 
 
 def _death(code: int, config: dict[str, Any]) -> tuple[str, str | None]:
     """Return the reason why a process ended, and for C a hint."""
-    has_c = any(lookup.is_bpf_source(flow["cca"]) for flow in config["flows"])
+    has_c = any(lookup.is_native(flow["cca"]) for flow in config["flows"])
     return f"crashed ({describe_exit(code)})", _HINTS.get(-code) if has_c else None
 
 

@@ -43,7 +43,7 @@ def play(
     if any(is_users(name) for name in names):
         from fairweir.play import pool
 
-        if not pool.is_guarded() and (isolates_python or any(lookup.is_bpf_source(name) for name in names)):
+        if not pool.is_guarded() and (isolates_python or any(lookup.is_native(name) for name in names)):
             from fairweir.play import sandbox
 
             return sandbox.play(config, base, report, recording)

@@ -72,8 +72,8 @@ class RawRun:
 
 
 def is_users(name: str) -> bool:
-    """Return whether a controller is a user's code: C or a Python class."""
-    return lookup.is_bpf_source(name) or lookup.is_python(name)
+    """Return whether a controller is a user's code: kernel C, a plug-in or a Python class."""
+    return lookup.is_native(name) or lookup.is_python(name)
 
 
 def simulate(

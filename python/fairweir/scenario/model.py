@@ -53,11 +53,11 @@ class CcaSpec(BaseModel):
 
     @property
     def label(self) -> str:
-        """Return a short name for tables and plots: the class of a Python file, the stem of a C or rule file."""
+        """Return a short name for tables and plots: the class of a Python file, the stem of another file."""
         if ":" in self.name:
             # The name of a class that a function defines is `module:make.<locals>.Mine#2`.
             return self.name.rpartition(":")[2].rpartition(".")[2].partition("#")[0]
-        return Path(self.name).name.removesuffix(".bpf.c").removesuffix(".toml")
+        return Path(self.name).name.removesuffix(".bpf.c").removesuffix(".so").removesuffix(".toml")
 
     @model_serializer(mode="wrap")
     def _short(self, handler: SerializerFunctionWrapHandler) -> Any:

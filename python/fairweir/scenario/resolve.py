@@ -126,7 +126,8 @@ def _cca_name(scenario: Scenario, index: int) -> str:
         raise
     if lookup.is_bpf_source(name) or lookup.is_rule(name):
         return str(lookup.kernel_c(name, base=scenario.base))
-    return str(lookup.locate(name, base=scenario.base)) if lookup.is_controller_file(name) else name
+    is_file = lookup.is_controller_file(name) or lookup.is_plugin(name)
+    return str(lookup.locate(name, base=scenario.base)) if is_file else name
 
 
 def _ingress(flow: Flow, cx: Surroundings) -> list[dict[str, Any]]:

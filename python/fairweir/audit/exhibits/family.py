@@ -50,7 +50,7 @@ class Subject:
     def stem(self) -> str:
         """The name without directories and suffixes, with ``-`` for ``:``; laws and file names use it."""
         name = self.name.removesuffix(OTHER_SEEDS).replace("\\", "/").rsplit("/", 1)[-1]
-        for suffix in (".bpf.c", ".py", ".toml"):
+        for suffix in (".bpf.c", ".so", ".py", ".toml"):
             name = name.replace(suffix, "")
         return name.replace(":", "-")
 

@@ -1,0 +1,122 @@
+"""``fairweir new plugin``: the folder of a plug-in, in one of four languages, that builds with ``make``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from fairweir.ccas.new import Skeleton, fill
+from fairweir.documents import shipped
+from fairweir.documents.atomic_write import write_text
+from fairweir.errors import ConfigError
+
+#: The header of the interface.
+HEADER: Final = "fairweir_cc.h"
+#: The crate ``fairweir-plugin``, in a clone of the repository.
+_CRATE: Final = Path(__file__).resolve().parents[3] / "crates" / "plugin"
+
+
+class Language(StrEnum):
+    """Languages that have a skeleton."""
+
+    C = "c"
+    CPP = "c++"
+    RUST = "rust"
+    GO = "go"
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """The files of a plug-in, and the command that builds it.
+
+    Attributes
+    ----------
+    templates : dict from files of the plug-in, ``@name@`` in them replaced, to templates
+    command : str, which makes ``@name@.so`` of them
+    """
+
+    templates: Mapping[str, str]
+    command: str
+
+
+_RECIPES: Final = {
+    Language.C: _Recipe(
+        {"@name@.c": "plugin.c.in"},
+        "$(CC) -std=c99 -O2 -Wall -Wextra -fPIC -shared -o $@ @name@.c",
+    ),
+    Language.CPP: _Recipe(
+        {"@name@.cpp": "plugin.cpp.in"},
+        "$(CXX) -std=c++17 -O2 -Wall -Wextra -fPIC -shared -o $@ @name@.cpp",
+    ),
+    Language.RUST: _Recipe(
+        {"src/lib.rs": "plugin.rs.in", "Cargo.toml": "plugin-cargo.toml.in"},
+        "cargo build --release --target-dir target && cp target/release/lib@name@.so $@",
+    ),
+    Language.GO: _Recipe(
+        {"@name@.go": "plugin.go.in", "table.c": "plugin-table.c.in", "go.mod": "plugin-go.mod.in"},
+        "CGO_ENABLED=1 go build -buildmode=c-shared -o $@ .",
+    ),
+}
+
+
+def write_plugin(name: str, directory: Path, language: Language) -> Skeleton:
+    """Write the folder ``directory/name`` with a plug-in, a Makefile and a scenario that runs it.
+
+    Parameters
+    ----------
+    name : str; words in lower case joined by underscores
+    directory : Path, which must exist
+    language : of the plug-in
+
+    Raises
+    ------
+    ConfigError : a bad name, a folder that exists already, or a Rust plug-in without fairweir's sources
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
+        hint = "lower case, digits and underscores, such as `my_cc`; at most 32"
+        raise ConfigError(f"not a name for a plug-in: `{name}`", hint=hint)
+    folder = directory / name
+    if folder.exists():
+        raise ConfigError(f"`{folder}` already exists", hint="choose another name or --dir")
+    recipe = _RECIPES[language]
+    words = {
+        "@name@": name,
+        "@Class@": "".join(word.capitalize() for word in name.split("_")),
+        "@cca@": f"./{name}.so",
+        "@command@": recipe.command.replace("@name@", name),
+        "@sources@": " ".join(file.replace("@name@", name) for file in recipe.templates),
+    }
+    if language is Language.RUST:
+        words["@plugin@"] = str(_crate())
+    texts = {file.replace("@name@", name): fill(template, words) for file, template in recipe.templates.items()}
+    texts |= {"Makefile": fill("plugin-makefile.in", words), f"{name}.toml": fill("cca.toml.in", words)}
+    if language is not Language.RUST:
+        texts[HEADER] = shipped.header(HEADER)
+    try:
+        folder.mkdir()
+        for file, text in texts.items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            write_text(folder / file, text)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"skeleton cannot be written: {reason}", source=str(folder)) from error
+    library = folder / f"{name}.so"
+    commands = [f"make -C {folder}", f"fairweir run {folder / name}.toml", f"fairweir audit {library} --quick"]
+    return Skeleton([folder / file for file in texts], commands)
+
+
+def _crate() -> Path:
+    """Return the folder of the crate ``fairweir-plugin``.
+
+    Raises
+    ------
+    ConfigError : fairweir is installed from a wheel, which has no Rust sources
+    """
+    if not (_CRATE / "Cargo.toml").is_file():
+        hint = "run it from a clone of fairweir's repository, or use --lang c"
+        raise ConfigError("a plug-in in Rust needs fairweir's sources, which a wheel does not have", hint=hint)
+    return _CRATE
