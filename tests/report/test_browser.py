@@ -164,7 +164,8 @@ def compared(results: AuditResults) -> AuditResults:
         )
         for relation in Relation
     ]
-    relative = Relative(cca="new", reference="<i>old", standings=standings, notes=["<u>another version"])
+    long = "cubic{fast_convergence=false}"
+    relative = Relative(cca=f"new {long}", reference="<i>old", standings=standings, notes=["<u>another version"])
     return results.model_copy(update={"relative": [relative]})
 
 
@@ -172,7 +173,7 @@ def test_a_comparison_comes_first_and_opens_without_an_error(opened: OpenPage, r
     shown = opened(render_report(compared(results)))
     shown.wait_for(".plot.js-plotly-plot")
     assert shown.said == []
-    assert shown.page.locator("h1").inner_text() == "new against <i>old"
+    assert shown.page.locator("h1").inner_text() == "new cubic{fast_convergence=false} against <i>old"
     verdicts = shown.page.locator(".comparison table").first.locator("tbody td:first-child").all_inner_texts()
     assert verdicts == ["▼ worse", "▲ better"]
     header = shown.page.locator("header").inner_text()
