@@ -55,9 +55,11 @@ class Published:
     @property
     def words(self) -> str:
         """Text in tables."""
-        medians = "" if self.jain is None else f"{self.jain[0]:.2f} > {self.jain[1]:.2f}"
+        medians = "" if self.jain is None else f"from {self.jain[0]:.2f} to {self.jain[1]:.2f}"
         gain = "" if self.gain_percent is None else f"{self.gain_percent:+.1f} %"
-        return " ".join(filter(None, (medians, gain))) or self.claim
+        if medians and gain:
+            return f"{medians} ({gain})"
+        return medians or gain or ("increases" if self.claim == "gains" else "no change")
 
 
 @dataclass(frozen=True)

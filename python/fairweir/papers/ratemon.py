@@ -47,7 +47,7 @@ def play_challenges(names: tuple[str, ...], archive: Archive) -> list[ChallengeR
     "ratemon-figure-7",
     title="A service with many flows against a service with one flow",
     source="cooperative rate control report, figure 7, section 6.1.1",
-    published="ServicePolicy: median JFI between services +23.9 %, median utilisation unchanged",
+    published="ServicePolicy: median JFI between services +23.9 %, median utilization unchanged",
     setup=f"{_TABLE_1}policy `service`",
     items=("ratemon figure 7",),
 )
@@ -174,13 +174,15 @@ def _number(outcome: ChallengeResult, verdict: TreatmentResult) -> Number:
     published = verdict.published
     where = f"{outcome.challenge}, {verdict.treatment}"
     without, held = outcome.without.median_jain, verdict.measures.median_jain
-    why = f"medians {without:.3f} > {held:.3f}; utilisation {verdict.utilization_percent:+.1f} %"
+    why = (
+        f"median JFI {without:.3f} without, {held:.3f} with policies; utilization {verdict.utilization_percent:+.1f} %"
+    )
     if published.claim == "gains":
         low, _ = verdict.gain_interval
         reading = "gain of the median JFI, %, lower end of the 95 % interval"
         return Number(where, "shares become more equal", reading, low, Bound(at_least=0.0), published.words, why)
     worse = min(verdict.gain_percent, verdict.utilization_percent)
-    reading = "the worse of the changes of the median JFI and of the median utilisation, %"
+    reading = "the worse of the changes of the median JFI and of the median utilization, %"
     return Number(where, "no change", reading, worse, Bound(at_least=-HARM_PERCENT), published.words, why)
 
 

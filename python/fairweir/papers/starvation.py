@@ -77,8 +77,8 @@ def figure_3(archive: Archive) -> Computation:
                    Bound(at_most=0.5), 0.0)
             for name in ("vegas", "fast")
         ),
-        Number("30 Mbps", "delta(C) = 4 alpha/C, alpha a packet", "copa: delta(C), packets", copa.delta_ms / packet_ms,
-               Bound(within=0.1), 4.0),
+        Number("30 Mbps", "delta(C) = 4 alpha/C, alpha = 1 packet", "copa: delta(C), packets",
+               copa.delta_ms / packet_ms, Bound(within=0.1), 4.0),
         Number("30 Mbps", "pacing: d_max = 1.25 Rm", "bbr: d_max / Rm", bbr.dmax_ms / RTPROP.ms,
                Bound(within=0.05), 1.25),
         Number("30 Mbps", "cwnd-limited: RTT = 2 Rm + alpha/C", "bbr: d_max / (2 Rm + alpha/C",
@@ -187,7 +187,7 @@ def theorem_3(archive: Archive) -> Computation:
         descent = descend(name, d=d, archive=archive)
         numbers.append(
             Number(f"{name}, D = {d.ms:g} ms", "two consecutive traces differ by more than a factor s",
-                   f"largest ratio, trace {len(descent.traces)} by the one before", descent.ratio, Bound(at_least=10.0),
-                   "any s")
+                   f"largest ratio, trace {len(descent.traces)} / the trace before",
+                   descent.ratio, Bound(at_least=10.0), "any s")
         )  # fmt: skip
     return Computation(numbers)

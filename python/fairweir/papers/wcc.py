@@ -31,16 +31,16 @@ RADIUS_WBARS: Final = (PUBLISHED_WBAR, 7.0, 10.0, 20.0)
 PACKET_WBARS: Final = (20.0, 50.0, 100.0, 200.0, 500.0)
 NOISES: Final = (1.0, 4.0)
 _ONE_LOSS: Final = (
-    "the fluid model loses every packet of an RTT, so that windows fall to nearly 0 for every decrease; with packets "
-    "each flow loses about one, and for losses at the same instants mean windows are in the ratio (4 a1 - 1)/(4 a2 - "
-    "1): 7/3 for weights 2 and 1, 19/3 for 5 and 1"
+    "the fluid model loses every packet of an RTT, so that windows fall to nearly 0 for any decrease factor; "
+    "in packet simulations each flow loses about one packet, and for synchronized losses mean windows are in the ratio "
+    "(4 a1 - 1)/(4 a2 - 1): 7/3 for weights 2 and 1, 19/3 for 5 and 1"
 )
 DRAWN_WBARS: Final = (PUBLISHED_WBAR, 7.0)
 #: Range of figure 4; the threshold for weights 2 and 1 is 3.414.
 RATIO_WBARS: Final = (3.414, 3.5, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0)
 _NO_CYCLE: Final = (
-    "for 10 pairs sqrt(2 a1) + sqrt(2 a2) is above 5 (up to 6.32): by the paper's own condition windows have a fixed "
-    "point there, and there is no Z; above that sum all pairs have a limit cycle"
+    "for 10 pairs sqrt(2 a1) + sqrt(2 a2) is above 5 (up to 6.32): by the paper's condition their windows have a fixed "
+    "point, so Z is not defined. With wbar above this sum all pairs have a limit cycle"
 )
 
 
@@ -76,7 +76,8 @@ def spectral_radius(_: Archive) -> Computation:
         if wbar == PUBLISHED_WBAR:
             numbers.append(
                 Number(case, "fixed points are stable", "maximum multiplier per R* of fixed points",
-                       max(cell.multiplier for cell in cells if cell.period is None), Bound(at_most=0.999), "not said")
+                       max(cell.multiplier for cell in cells if cell.period is None), Bound(at_most=0.999),
+                       "not stated")
             )  # fmt: skip
         numbers.append(
             Number(case, "every pair of weights has a limit cycle", (
@@ -149,7 +150,7 @@ def throughput_ratio(_: Archive) -> Computation:
     published="for large wbar throughputs tend to a1 : a2 : ... (WCC-AI), and to 1 (WCC-MD)",
     setup=(
         "weights 2 and 1, and 1 to 5; psi = 1; packets on the same link, ACKs delayed by up to one packet time "
-        "(losses at the same instants) and four (a common loss rate); 3 runs"
+        "(synchronized losses) and four (a common loss rate); 3 runs"
     ),
     items=(
         "wcc observation 1",
@@ -236,7 +237,7 @@ def _windows(scheme: str) -> Computation:
         Number(f"wbar {wbars[0]:.4g}", "windows converge", "flow 1's window at the end, packets",
                float(tracks[0][1][-1, 0]),
                Bound(within=0.05), 2.0),
-        Number(f"wbar {wbars[1]:.4g}", "windows circle", "maximum / minimum window of flow 1",
+        Number(f"wbar {wbars[1]:.4g}", "windows oscillate", "maximum / minimum window of flow 1",
                float(tracks[1][1][:, 0].max() / tracks[1][1][:, 0].min()), Bound(at_least=1.0001), "a limit cycle"),
     ]  # fmt: skip
     if scheme == "wcc_md":

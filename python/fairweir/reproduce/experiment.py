@@ -190,11 +190,12 @@ class Experiment(_Table):
         return sum(durations) * self.kernel.runs
 
     def as_quick(self) -> Experiment:
-        """Return the experiment with fewer seeds and, if its file defines that, shorter runs; its setup states this."""
+        """Return the experiment with at most `quick.seeds` seeds and with `quick.set`; its setup names what differs."""
         seeds = min(self.seeds, self.quick.seeds)
-        differs = [f"{seeds} seeds instead of {self.seeds}", *(f"{k} {v}" for k, v in self.quick.set.items())]
+        differs = [f"{seeds} seeds instead of {self.seeds}"] if seeds < self.seeds else []
+        differs += [f"{key} {value}" for key, value in self.quick.set.items()]
         cases = [case.model_copy(update={"set": {**case.set, **self.quick.set}}) for case in self.case]
-        setup = "; ".join(filter(None, [self.setup, f"quick: {', '.join(differs)}"]))
+        setup = "; ".join(filter(None, [self.setup, f"quick: {', '.join(differs)}" if differs else ""]))
         return self.model_copy(update={"seeds": seeds, "case": cases, "setup": setup})
 
     @classmethod

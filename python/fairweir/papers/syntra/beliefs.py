@@ -36,7 +36,7 @@ def belief_sets(_: Archive) -> Computation:
         Number(
             f"{last.points} points",
             grown,
-            f"terms of the projection, in those of {first.points} points",
+            f"terms of the projection, divided by those for {first.points} points",
             last.terms / first.terms,
             Bound(at_least=4.0),
             "exponential growth",
@@ -54,7 +54,7 @@ def belief_sets(_: Archive) -> Computation:
         Number(
             f"{one.points} points",
             "the formula that remains after elimination describes the same capacities",
-            f"of {WINDOWS} random windows, those in which it differs from the exact bounds",
+            f"number of the {WINDOWS} random windows in which it differs from the exact bounds",
             disagreements(one, visible_windows(WINDOWS, one.points)),
             Bound(at_most=0.0),
             "the same",

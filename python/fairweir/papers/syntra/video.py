@@ -132,7 +132,7 @@ def table_1(archive: Archive) -> Computation:
     ),
     setup=(
         f"{_SETUP}; 10 minutes of each link. FAIRWEIR_MAHIMAHI=DIR plays mahimahi's AT&T-LTE, T-Mobile-UMTS and "
-        "Verizon-LTE traces of that directory; without it links with a random rate and outages stand in for them"
+        "Verizon-LTE traces of that directory; without it they are replaced by links with a random rate and outages"
     ),
     items=("syntra figure 4",),
 )
@@ -239,11 +239,11 @@ def _numbers(scenario: VideoScenario, ours: str, by_sender: Mapping[str, Sequenc
     for name, label in ((GCC, "GCC's"), (SALSIFY, "Salsify's")):
         theirs = by_sender[name]
         quality = _against(mine, theirs, "ssim_p50_db", lambda a, b: a - b, Scale.REAL)
-        what = f"ours less {label}, dB"
+        what = f"ours minus {label}, dB"
         why = _no_better(scenario, theirs)
         found.append(number(_BETTER, what, quality, HIGHER_DB, "more than 2", why))
         frames = _against(mine, theirs, "fps", lambda a, b: a - b, Scale.REAL)
-        what = f"ours less {label}, frames per second"
+        what = f"ours minus {label}, frames per second"
         found.append(number(_FASTER, what, frames, 0.0, "higher", _no_faster(scenario, theirs)))
     return found
 
@@ -281,7 +281,7 @@ def _no_better(scenario: VideoScenario, theirs: Sequence[Session]) -> str:
     known = _mean(theirs, "ssim_p50_db")
     if not ceiling < known + HIGHER_DB:
         return ""
-    return f"all of the link's rate has {ceiling:.1f} dB with this encoder, the baseline {known:.1f} dB"
+    return f"a video at the full link rate has {ceiling:.1f} dB with this encoder, the baseline {known:.1f} dB"
 
 
 def _overall(ours: str, sessions: Sessions) -> Number:

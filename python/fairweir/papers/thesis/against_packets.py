@@ -27,9 +27,9 @@ MATCH: Final = "contracts match packets"
 UNDAMPED: Final = canonical(0.5)
 UNDAMPED_FLOWS: Final = 16
 WHY_UNDAMPED: Final = (
-    "an update multiplies a small departure of the rate by 1 - gain s/(R + s)/p, which tends to 1 - 2 gain for "
-    "1/sqrt(s) and long queues. With gain 1 oscillations hardly decay, and the minimum delay since the last update is "
-    "one update old. With gain 0.5, or with an update every three RTTs, the rates converge"
+    "an update multiplies a small deviation of the rate from the fixed point by 1 - gain s/(R + s)/p, which tends to "
+    "1 - 2 gain for 1/sqrt(s) and long queues. With gain 1 oscillations hardly decay, and the minimum delay since the "
+    "last update lags by one update. With gain 0.5, or with an update every three RTTs, the rates converge"
 )
 LABELS: Final[dict[Metric, tuple[str, str]]] = {
     "robustness": ("persistent noise (us)", "throughput, clean / noisy flow"),
@@ -143,7 +143,7 @@ def _numbers(curve: Curve) -> list[Number]:
             Number(
                 case,
                 MATCH,
-                f"share of {sum(map(len, curve.measured[packet]))} runs within a packet, packets of {packet} B",
+                f"fraction of {sum(map(len, curve.measured[packet]))} runs within one packet, packets of {packet} B",
                 curve.inside(packet),
                 Bound(at_least=1.0),
                 "overlap",
@@ -165,7 +165,7 @@ def _beside_canonical(curves: Sequence[Curve]) -> list[Number]:
             Number(
                 f"swift: {metric}",
                 "slightly worse than 1/s^2, because of its bias to short RTTs",
-                f"by that of 1/s^2, {PLACES[metric][-1]:g} {'us' if metric == 'robustness' else 'hops'}",
+                f"divided by that of 1/s^2, {PLACES[metric][-1]:g} {'us' if metric == 'robustness' else 'hops'}",
                 last("swift", metric) / last("1/s^2", metric),
                 Bound(at_least=1.0, at_most=2.0),
                 "slightly worse",
@@ -175,7 +175,7 @@ def _beside_canonical(curves: Sequence[Curve]) -> list[Number]:
         Number(
             "vegas: unfairness",
             "the same as 1/s",
-            f"by that of 1/s, {PLACES['unfairness'][-1]:g} hops",
+            f"divided by that of 1/s, {PLACES['unfairness'][-1]:g} hops",
             last("vegas", "unfairness") / last("1/s^1", "unfairness"),
             Bound(at_least=0.95, at_most=1.05),
             "the same",
@@ -190,7 +190,7 @@ def _undamped(archive: Archive) -> Number:
     return Number(
         "1/s^0.5 without averaging",
         "the RTT ratio is stable without averaging and on every network",
-        f"mean qdelay of {UNDAMPED_FLOWS} flows, by the fixed point's",
+        f"mean qdelay of {UNDAMPED_FLOWS} flows, divided by the fixed point's",
         measured / spot.reading(UNDAMPED)(spot.exact(UNDAMPED)),
         Bound(at_least=0.95, at_most=1.05),
         "stable",

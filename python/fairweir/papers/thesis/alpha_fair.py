@@ -1,6 +1,6 @@
 """Thesis Table 6.1: rates under notions of fairness on a parking lot of two hops, by algebra and packet by packet.
 
-Flows that maximise the sum of alpha-fair utilities follow s^(-1/alpha) (thesis equation 5.2.1).
+Flows that maximize the sum of alpha-fair utilities follow s^(-1/alpha) (thesis equation 5.2.1).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RENO_SEEDS: Final = range(1, 6)
     source="thesis table 6.1",
     published="two hops: r_0 is 0, 1/3, sqrt(2) - 1 and 1/2 for alpha 0, 1, 2 and infinity",
     setup=(
-        "closed forms; contracts s^(-1/alpha) as in figure 6.6, packets of 256 B; Vegas in the same set-up; Reno at "
+        "closed forms; contracts s^(-1/alpha) as in figure 6.6, packets of 256 B; Vegas in the same setup; Reno at "
         "50 Mbps and 50 ms, RED at each hop"
     ),
     items=("thesis table 6.1",),
@@ -108,8 +108,8 @@ def _by_algebra() -> list[Number]:
     numbers = [
         Number(
             "closed form",
-            "the rates maximise the sum of utilities",
-            f"largest difference of r_0 from the best by search, alpha {ALPHAS[0]:g} to {ALPHAS[-1]:g}",
+            "the rates maximize the sum of utilities",
+            f"maximum difference between r_0 and the best value found by search, alpha {ALPHAS[0]:g} to {ALPHAS[-1]:g}",
             farthest,
             Bound(at_most=1e-6),
             "none",
@@ -119,7 +119,7 @@ def _by_algebra() -> list[Number]:
         numbers.append(
             Number(
                 f"closed form, {NAMES[alpha]}",
-                "table",
+                "as in the table",
                 f"r_0, alpha {alpha:g}",
                 alpha_fair(alpha, HOPS)[0],
                 Bound(within=1e-9),
@@ -129,8 +129,8 @@ def _by_algebra() -> list[Number]:
     least, most = alpha_fair(1e-2, HOPS)[0], alpha_fair(1e3, HOPS)[0]
     return [
         *numbers,
-        Number("closed form, max throughput", "table", "r_0, alpha 0.01", least, Bound(at_most=1e-3), 0.0),
-        Number("closed form, max-min", "table", "r_0, alpha 1000", most, Bound(within=1e-3), 0.5),
+        Number("closed form, max throughput", "as in the table", "r_0, alpha 0.01", least, Bound(at_most=1e-3), 0.0),
+        Number("closed form, max-min", "as in the table", "r_0, alpha 1000", most, Bound(within=1e-3), 0.5),
     ]
 
 
@@ -139,7 +139,7 @@ def _played(shares: Mapping[float, tuple[float, float]]) -> list[Number]:
         Number(
             f"1/s^{1 / alpha:g}, {NAMES.get(alpha, 'between')}",
             "the contracts of alpha-fair flows give the alpha-fair rates",
-            f"r_0 packet by packet, alpha {alpha:g}",
+            f"r_0 in packet simulations, alpha {alpha:g}",
             long,
             Bound(within=0.05),
             PRINTED.get(alpha, alpha_fair(alpha, HOPS)[0]),

@@ -179,7 +179,7 @@ def climb_all(archive: Archive, probers: Sequence[Prober] = (*CONSTANT, *IN_PROP
 
 @computed(
     "thesis-4.4",
-    title="Permitted loss against convergence time: F^-1, and cc_probe_slow_k compared with it",
+    title="Convergence time as a function of the permitted loss: the bound F^-1, and cc_probe_slow_k's times",
     source="thesis figure 4.4, theorem 4.2.1, section 4.2.2.1",
     published=(
         "on a CBR-delay link with a buffer of at most C D no CCA finds the link rate before F^-1(C) round trips: C - "
@@ -187,9 +187,9 @@ def climb_all(archive: Archive, probers: Sequence[Prober] = (*CONSTANT, *IN_PROP
         "bound is tight"
     ),
     setup=(
-        "curves from 1 packet per R, beta_s = R; in the simulator R = D = 40 ms, beta_s = R/2, from a gate of 12 "
-        "Mbps that opens at 20 s to a link of 24 to 192 Mbps; converged at 90 % of the final throughput; a "
-        "probe may lose 2 f"
+        "curves from 1 packet per R, beta_s = R; in the simulator R = D = 40 ms, beta_s = R/2, a gate limits the "
+        "rate to 12 Mbps until 20 s; then the link has 24 to 192 Mbps; converged at 90 % of the final throughput; "
+        "a probe may lose 2 f"
     ),
     items=(
         "thesis figure 4.4",
@@ -257,11 +257,11 @@ def _placed(climbs: Climbs) -> list[Number]:
             f"maximum growth of time / the bound, while C grows by {faster:g}", drift, Bound(at_most=1.5), "a constant",
         ),
         Number(
-            "k = 4 / k = 1", "slower by a factor", f"times at {RATES_MBPS[-1]} Mbps",
+            "k = 4 / k = 1", "slower by a factor", f"ratio of the times at {RATES_MBPS[-1]} Mbps",
             slowest[-1].converged_s / slow[-1].converged_s, Bound(at_least=3, at_most=8), "the larger k, the slower",
         ),
         Number(
-            "alpha = 10 / alpha = 5", "more permitted loss, less time", f"times at {RATES_MBPS[-1]} Mbps",
+            "alpha = 10 / alpha = 5", "more permitted loss, less time", f"ratio of the times at {RATES_MBPS[-1]} Mbps",
             complete[Prober(alpha=10)][-1].converged_s / slow[-1].converged_s, Bound(at_least=0.4, at_most=0.6), "1/2",
         ),
         Number(

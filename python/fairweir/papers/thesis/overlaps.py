@@ -93,7 +93,7 @@ def overlaps(archive: Archive) -> Computation:
         ),
         Number(
             f"parking lot, {HOPS} hops",
-            f"without overlaps the fluid model's ratio, {fluid:.3g}",
+            f"without overlaps the ratio is that of the fluid model, {fluid:.3g}",
             "ratio short/long with 240 slots, divided by the fluid model's",
             ratios[-1] / fluid,
             Bound(at_least=0.85, at_most=1.15),

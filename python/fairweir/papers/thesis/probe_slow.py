@@ -79,7 +79,7 @@ def _serve(queue: Fraction, sent: Fraction, capacity: Fraction, buffer: Fraction
 
 @computed(
     "thesis-table-4.2",
-    title="equilibrium of cc_probe_slow on two paths that it cannot distinguish",
+    title="Equilibrium of cc_probe_slow on two paths that it cannot distinguish",
     source="thesis table 4.2, section 4.2.2",
     published=(
         "a cycle of probe, drain, drain loses alpha on both paths, and uses all of the slow path and T*/(T* + D) of "
@@ -107,11 +107,11 @@ def two_paths(_: Archive) -> Computation:
                 "the printed 2 alpha is q_U; alpha was lost in the probe: C_L,lambda D + alpha - C_L,lambda R = alpha "
                 "is queued"),
         _number("P_1", "queue after the second drain", "C_L,lambda R", slow[2].queue, Fraction(0)),
-        _number("P_1", "utilisation of a cycle", "of C", _mean(slow), Fraction(1), within=0.01),
-        _number("P_2", "utilisation of the first drain", "of C", fast[1].utilization, Fraction(0), within=0.01),
-        _number("P_2", "utilisation of the second drain", "of C", fast[2].utilization, T_STAR / (T_STAR + D),
+        _number("P_1", "utilization of a cycle", "of C", _mean(slow), Fraction(1), within=0.01),
+        _number("P_2", "utilization of the first drain", "of C", fast[1].utilization, Fraction(0), within=0.01),
+        _number("P_2", "utilization of the second drain", "of C", fast[2].utilization, T_STAR / (T_STAR + D),
                 within=0.02),
-        _number("P_2", "utilisation of a cycle is T*/(T* + D)", "of C", _mean(fast), T_STAR / (T_STAR + D),
+        _number("P_2", "utilization of a cycle is T*/(T* + D)", "of C", _mean(fast), T_STAR / (T_STAR + D),
                 within=0.01),
     ]  # fmt: skip
     return Computation(numbers)

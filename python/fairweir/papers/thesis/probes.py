@@ -40,7 +40,7 @@ WINDOW_PKTS: Final = 100
 
 @computed(
     "thesis-7.4",
-    title="A probe must be larger than what jitter hides",
+    title="A probe must cause more delay than jitter can hide",
     source="thesis figure 7.4, FRCC paper figure 7",
     published=(
         "a small range of excess delays corresponds to a large range of capacities; for C = 600 only the three "
@@ -69,7 +69,8 @@ def probe_sizes(_: Archive) -> Computation:
                "number of the six probes with an excess delay above Delta R",
                float(sum(size / capacity > jitter for size in sizes)), Bound(at_least=3, at_most=3), 3.0),
         Number("C = 600, E up to C Delta R", "a small range of delays corresponds to a large range of capacities",
-               "probes of three that bound C", float(sum(map(math.isfinite, spreads[:3]))), Bound(at_most=0), "none"),
+               "number of the three probes that bound C",
+               float(sum(map(math.isfinite, spreads[:3]))), Bound(at_most=0), "none"),
         Number("E = gamma C Delta R, gamma 4", "larger probes bound the capacity", "maximum capacity / minimum",
                spread(gamma * capacity * jitter), Bound(within=0.01), (gamma + 1) / (gamma - 1)),
     ]  # fmt: skip
@@ -130,7 +131,7 @@ class Probe:
         "the immediate excess delay exceeds the probe's transmission delay if the probe passes another hop first, "
         "and falls once packets are ACK-clocked"
     ),
-    setup="windows of 100 packets, a probe of 40; 12 Mbps, rtprop 40 ms; the other hop is as fast",
+    setup="windows of 100 packets, a probe of 40; 12 Mbps, rtprop 40 ms; the other hop has the same rate",
     items=(
         "thesis figure 7.6",
         "frcc figure 9",

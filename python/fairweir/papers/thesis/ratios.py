@@ -161,7 +161,7 @@ def _of_hops() -> list[Number]:
     return [
         Number(
             "parking lot, equal RTTs",
-            "at least hops",
+            "at least the number of hops",
             "minimum ratio / hops",
             min(ratio / hops for hops, ratio in by_hops),
             Bound(at_least=1.0),
@@ -169,7 +169,7 @@ def _of_hops() -> list[Number]:
         ),
         Number(
             "parking lot, equal RTTs",
-            "at most hops²",
+            "at most its square",
             "maximum ratio / hops²",
             max(ratio / hops**2 for hops, ratio in by_hops),
             Bound(at_most=1.0),
@@ -184,7 +184,7 @@ def _beside_packets(rtprops_ms: tuple[int, ...], closed: float, played: list[Pla
         Number(
             case,
             f"{RULE}: {closed:.4g}",
-            "ratio in the fluid model's equilibrium, divided by that",
+            "ratio in the fluid model's equilibrium, divided by this value",
             ratio_at_rest(one_link(list(rtprops_ms))) / closed,
             Bound(at_least=1 - 1e-9, at_most=1 + 1e-9),
             BETWEEN_ONE_AND_RTTS,
@@ -192,7 +192,7 @@ def _beside_packets(rtprops_ms: tuple[int, ...], closed: float, played: list[Pla
         Number(
             case,
             f"{RULE}: {closed:.4g}",
-            f"ratio in packets, divided by that; mean of {len(played)} runs",
+            f"ratio in packet simulations, divided by this value; mean of {len(played)} runs",
             fmean(run.last_by_first for run in played) / closed,
             Bound(at_least=0.85, at_most=1.15),
             BETWEEN_ONE_AND_RTTS,
@@ -204,8 +204,8 @@ def _of_lot(hops: int, played: list[Played]) -> Number:
     fluid = ratio_at_rest(parking_lot(hops, 10, 10))
     return Number(
         f"parking lot, {hops} hops of 10 ms",
-        f"the fluid model with the RTTs that flows have: {fluid:.3g}",
-        f"ratio in packets, divided by that; {MANY_SLOTS} slots per round, mean of {len(played)} runs",
+        f"as in the fluid model with the flows' measured RTTs: {fluid:.3g}",
+        f"ratio in packet simulations, divided by this value; {MANY_SLOTS} slots per round, mean of {len(played)} runs",
         fmean(run.others_by_first for run in played) / fluid,
         Bound(at_least=0.85, at_most=1.15),
         BETWEEN_HOPS,

@@ -1,4 +1,4 @@
-"""Thesis figure 7.13: states that two FRCC flows reach on the jittery link, and the region that they do not leave."""
+"""Thesis figure 7.13: states that two FRCC flows reach on the link with jitter, and the region that contains them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def corners(jitter: Jitter, n_c: Any, n_t: Any, r: float = R) -> list[tuple[Any,
 
 @computed(
     "thesis-7.13",
-    title="FRCC's region on the jittery link",
+    title="FRCC's region on the link with jitter",
     source="thesis figure 7.13, FRCC paper figure 15",
     published="for every jitter two flows reach N_C <= 6.6 and N_T in [0.15, 3.3], and stay there",
     setup=(
@@ -116,7 +116,7 @@ def draw() -> Figure:
     for axes, (name, (jitter, within)) in zip(figure.subplots(1, len(VARIANTS)), VARIANTS.items(), strict=True):
         _draw_one(axes, jitter, within)
         axes.set_title(f"gamma_R {name}: N_C at most {float(within.n_c_high):g}, ratio {float(within.ratio):g}")
-    figure.suptitle("Two FRCC flows on the jittery link, R just below 2 theta; lines: where a round may lead")
+    figure.suptitle("Two FRCC flows on the link with jitter, R just below 2 theta; lines: where a round may lead")
     return figure
 
 

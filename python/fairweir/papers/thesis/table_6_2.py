@@ -131,10 +131,10 @@ def _number(row: Row, metric: str, ours: float) -> Number:
     if math.isinf(printed):
         # Ten times nearer to the intercept: ten times worse, without bound.
         nearer = _at_intercept(row.name, metric, 1.0 + 1e-4) / _at_intercept(row.name, metric, 1.0 + 1e-3)
-        reading = f"{metric}, intercept ten times nearer to S_max: by what it was"
+        reading = f"{metric}, intercept ten times nearer to S_max, divided by the value before"
         return Number(row.name, "unbounded at the intercept", reading, nearer, Bound(at_least=8.0), "infinite", why)
     return Number(
-        row.name, "as printed", f"{metric} by the printed form, {printed:.4g}", ours / printed, EXACT, 1.0, why
+        row.name, "as printed", f"{metric} divided by the printed form, {printed:.4g}", ours / printed, EXACT, 1.0, why
     )
 
 

@@ -35,7 +35,7 @@ def theorem_7_5_1(archive: Archive) -> Computation:
 
 @computed(
     "thesis-theorem-7.5.2",
-    title="FRCC bounds the throughput ratio of two flows on the jittery link",
+    title="FRCC bounds the throughput ratio of two flows on the link with jitter",
     source="thesis theorem 7.5.2, FRCC paper theorem 6.2",
     published="at most 6.6 (alternate update, theta N_G > R)",
     setup=(
@@ -81,6 +81,6 @@ def theorem_7_5_2(archive: Archive) -> Computation:
 def _stands(case: str, claim: str, steps: Sequence[Step]) -> Number:
     results = [settle(step) for step in steps]
     wrong = [result.name for result in results if not result.stands]
-    reading = f"steps of {len(results)} with the stated result"
+    reading = f"number of the {len(results)} steps with the stated result"
     bound = Bound(at_least=len(results))
     return Number(case, claim, reading, float(len(results) - len(wrong)), bound, "", ", ".join(wrong))
