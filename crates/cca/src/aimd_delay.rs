@@ -42,7 +42,7 @@ pub struct Params {
     /// Queueing delay above which the window is reduced; positive, at most an hour.
     #[serde(with = "crate::quantity")]
     pub threshold: Dur,
-    /// Share of the window that a cut leaves; between 0 and 1.
+    /// Fraction of the window that remains after a reduction; between 0 and 1.
     pub beta: f64,
 }
 
@@ -79,7 +79,7 @@ pub struct AimdDelay {
     window: Window,
     threshold: Dur,
     beta: f64,
-    /// No growth and no second reduction before a packet beyond this one is acknowledged.
+    /// Until a packet after this one is acknowledged, cwnd neither grows nor is reduced again.
     reduced_until: Option<u64>,
     high_delay_events: u64,
 }
@@ -170,7 +170,7 @@ mod tests {
             smallest = smallest.min(b.cwnd());
             largest = largest.max(b.cwnd());
         });
-        // a packet per RTT, and a round until the cut shows
+        // the delay exceeds the threshold by one packet per RTT until the sender observes it
         assert!(longest < Dur::from_millis(60) + Dur::from_micros(125) * 4, "{longest}");
         assert!((480..=484).contains(&largest), "{largest}");
         assert_eq!(smallest, (largest / 2).max(240));
@@ -188,7 +188,7 @@ mod tests {
         });
         let s = (bench.telemetry("high_delay_events") - events) / (bench.sender.delivered - delivered) as f64;
         let (mean, law) = (sum as f64 / f64::from(samples), (1.5 / s).sqrt());
-        // ACK-weighted, not time-weighted: 7/9 of the peak instead of 3/4 of it
+        // The mean is weighted by ACKs, not by time: it is 7/9 of the peak instead of 3/4 of the peak.
         assert!((mean / law / (7.0 / 9.0 / 0.75) - 1.0).abs() < 0.05, "mean {mean}, law {law}");
     }
 

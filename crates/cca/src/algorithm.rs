@@ -1,4 +1,4 @@
-//! A named controller: its parameters, how it is built, and why that can fail.
+//! A named controller: its parameters, how to build it, and the errors of building it.
 
 use crate::Controller;
 use fairweir_units::{Bytes, Dur, Hint};
@@ -10,15 +10,15 @@ use std::borrow::Cow;
 /// Information for a controller when its flow starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// Size of a packet as cwnd counts it.
+    /// Size of a packet, as counted in cwnd.
     pub mss: Bytes,
     /// Initial window (RFC 6928: 10 packets, unless the scenario sets another).
     pub initial_cwnd: Bytes,
-    /// The path's true two-way propagation delay, where the scenario grants an oracle.
+    /// The path's true two-way propagation delay; `None` unless the scenario grants an oracle.
     pub oracle_rtprop: Option<Dur>,
     /// Number of the flow's first packet: 0 except in tests of behavior beyond 2^32 packets.
     pub first_packet: u64,
-    /// Seed for algorithms that bring their own random source (C).
+    /// Seed for algorithms that have their own random number generator (C).
     pub seed: u64,
 }
 
@@ -28,15 +28,15 @@ pub enum BuildError {
     /// Unknown name.
     #[error("no congestion controller `{0}`")]
     UnknownName(String),
-    /// A parameter the algorithm does not have, or a value it cannot take.
+    /// An unknown parameter, or an invalid value of a parameter.
     #[error("parameters of `{name}`: {reason}")]
     BadParams {
         /// The algorithm.
         name: String,
-        /// Error from serde or the algorithm.
+        /// Error message of serde or of the algorithm.
         reason: String,
     },
-    /// A C source that is not a controller, or cannot be made one here.
+    /// A C source that is not a controller, or that cannot be compiled or loaded on this machine.
     #[error("`{path}`: {reason}")]
     BadSource {
         /// The file.
@@ -76,14 +76,14 @@ pub struct Algorithm {
     pub summary: &'static str,
     /// Every parameter with its default, as JSON.
     pub defaults: fn() -> Value,
-    /// Builds it from parameters (an object; absent keys take their defaults).
+    /// Builds the controller from parameters (a JSON object; absent keys have their defaults).
     pub build: Build,
 }
 
 /// Builds a controller from its parameters and the information known when its flow starts.
 pub type Build = fn(&Value, &Start) -> Result<Box<dyn Controller>, BuildError>;
 
-/// An algorithm as its file describes it; [`Algorithm::of`] makes a row of the list of it.
+/// An algorithm as its source file describes it; [`Algorithm::of`] converts it to an entry of the list of controllers.
 pub trait Row: Controller + Sized + 'static {
     /// The name that scenarios and the command line use.
     const NAME: &'static str;
@@ -95,12 +95,12 @@ pub trait Row: Controller + Sized + 'static {
     /// Builds the controller of a flow.
     ///
     /// # Errors
-    /// A parameter outside its range.
+    /// If a parameter is outside its range.
     fn build(start: &Start, params: Self::Params) -> Result<Self, BuildError>;
 }
 
 impl Algorithm {
-    /// Returns the row of `C`.
+    /// Returns the list entry of `C`.
     pub const fn of<C: Row>() -> Algorithm {
         Algorithm {
             name: C::NAME,

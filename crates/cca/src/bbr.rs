@@ -27,7 +27,7 @@
 //!
 //! Loss does not change the rate: the first round of recovery sends one packet for each packet delivered, and cwnd is
 //! restored afterwards. Two lossy intervals with equal bandwidth indicate a policer; its rate is then used for 48
-//! rounds. Where the scenario grants an oracle, min_rtt is the true propagation delay and PROBE_RTT is never entered.
+//! rounds. If the scenario grants an oracle, min_rtt is the true propagation delay and BBR never enters PROBE_RTT.
 //!
 //! **Source**: Cardwell et al., ACM Queue 14(5), 2016; facts of the kernel's `tcp_bbr.c` (version 1); Arun et al.,
 //! SIGCOMM 2022, §5.2 for alpha.
@@ -62,30 +62,30 @@ use rand::RngExt;
 const QUANTA_PER_SEC: u64 = 1024;
 /// Largest quantum, packets (`bbr_tso_segs_goal`).
 const MAX_QUANTUM_PKTS: u64 = 127;
-/// Below this a quantum is one packet: 1.2 Mbps in bytes per second (`bbr_min_tso_rate`).
+/// At pacing rates below this, a quantum is one packet: 1.2 Mbps in bytes per second (`bbr_min_tso_rate`).
 const SLOW_PACING_RATE: u64 = 150_000;
 /// Minimum window, packets: two ACKs that each acknowledge two packets keep the pipe busy (`bbr_cwnd_min_target`).
 pub(crate) const MIN_CWND: u64 = 4;
 
-/// The pipe is full if bandwidth has not grown by this factor ... (`bbr_full_bw_thresh`)
+/// The pipe is full if, for [`FULL_BW_ROUNDS`], bandwidth has not grown by this factor (`bbr_full_bw_thresh`).
 pub(crate) const FULL_BW_THRESH: f64 = 1.25;
 
-/// Number of such rounds (`bbr_full_bw_cnt`).
+/// Number of rounds without growth after which the pipe is full (`bbr_full_bw_cnt`).
 pub(crate) const FULL_BW_ROUNDS: u32 = 3;
 
-/// RTT assumed for pacing the first packets, before there is a sample.
+/// RTT assumed for the pacing rate before the first RTT sample.
 pub(crate) const NOMINAL_RTT: Dur = Dur::from_millis(1);
 
-/// Windows of the ACK-aggregation maximum, rounds (`bbr_extra_acked_win_rtts`).
+/// Length of each window of the ACK-aggregation maximum, rounds (`bbr_extra_acked_win_rtts`).
 pub(crate) const AGGREGATION_ROUNDS: u32 = 5;
 
-/// cwnd grows without a target until this many packets are delivered (`TCP_INIT_CWND`).
+/// Until this many packets are delivered, cwnd grows without a target (`TCP_INIT_CWND`).
 const INITIAL_DELIVERED: u64 = 10;
 
 /// Phases of the gain cycle: one probes, one drains, six cruise.
 const CYCLE_LEN: u32 = 8;
 
-/// The first phase is drawn at random from all except the one that drains.
+/// The initial phase is drawn at random from all phases except the draining phase.
 const CYCLE_RAND: u32 = 7;
 
 impl Row for Bbr {
@@ -109,14 +109,14 @@ enum Mode {
     Startup,
     Drain,
     ProbeBw {
-        /// 0 probes, 1 drains, the others cruise.
+        /// 0: the probing phase; 1: the draining phase; 2 to 7: cruising.
         phase: u32,
         since: Time,
     },
     ProbeRtt(ProbeRtt),
 }
 
-/// Gains in 256ths, from the parameters.
+/// Gains from the parameters, in 256ths.
 #[derive(Clone, Copy, Debug)]
 struct Gains {
     startup: Gain,
@@ -138,20 +138,20 @@ pub struct Bbr {
     mode: Mode,
     cwnd_pkts: u64,
     pacing_rate: Rate,
-    /// cwnd grows up to this, packets. Like the pacing rate it follows from the model and the mode ...
+    /// Upper bound for the growth of cwnd, packets. Like the pacing rate, it is computed from the model and the mode.
     target_pkts: u64,
-    /// ... which have changed since it was computed.
+    /// Whether the model or the mode has changed since `target_pkts` was computed.
     is_target_stale: bool,
 
     max_bw: WindowedMax,
     min_rtt: Dur,
-    /// The scenario provides min_rtt: no samples, no PROBE_RTT.
+    /// Whether the scenario provides min_rtt; then there are no RTT samples and no PROBE_RTT.
     has_oracle: bool,
     min_rtt_stamp: Time,
     next_round_delivered: u64,
     is_round_start: bool,
 
-    /// Largest bandwidth when it last grew by a quarter, and rounds since.
+    /// Bandwidth when it last grew by a quarter, and number of rounds since then.
     full_bw: Bandwidth,
     full_bw_rounds: u32,
     is_pipe_full: bool,
@@ -159,20 +159,21 @@ pub struct Bbr {
     aggregation: Aggregation,
     policer: Policer,
 
-    /// Samples of packets sent in this span of `delivered` count as application-limited: PROBE_RTT took them.
+    /// Samples of packets sent in this range of `delivered` count as application-limited, because they were sent in
+    /// PROBE_RTT.
     probe_rtt_span: (u64, u64),
-    /// cwnd before recovery or PROBE_RTT cut it.
+    /// cwnd before recovery or PROBE_RTT reduced it.
     prior_cwnd: u64,
     prev_ca_state: CaState,
     is_conserving_packets: bool,
     has_seen_rtt: bool,
-    /// Time since which nothing has been in flight.
+    /// Time at which the flow became idle (nothing in flight), if it is idle.
     idle_since: Option<Time>,
     is_idle_restart: bool,
 }
 
 impl Bbr {
-    /// A connection that starts, with parameters that were checked.
+    /// Creates the state of a new connection; the parameters are valid.
     pub fn new(start: &Start, params: Params) -> Bbr {
         let cwnd_pkts = start.initial_cwnd.packets(start.mss).max(1);
         let pacer = Pacer::new(start.mss.0, params.pacing_margin_percent);
@@ -220,7 +221,7 @@ impl Bbr {
         self.is_target_stale = true;
     }
 
-    /// The estimate of the path's bandwidth.
+    /// Returns the estimate of the path's bandwidth.
     #[inline]
     fn bandwidth(&self) -> Bandwidth {
         self.policer.bandwidth().unwrap_or(self.max_bw.get())
@@ -248,19 +249,19 @@ impl Bbr {
         }
     }
 
-    /// Inflight allowed by `gain`, packets, before quanta.
+    /// Returns the inflight that `gain` allows, packets, before quanta are added.
     #[inline]
     fn bdp(&self, bandwidth: Bandwidth, gain: Gain) -> u64 {
         if self.min_rtt == Dur::MAX { INITIAL_DELIVERED } else { bandwidth.bdp(self.min_rtt, gain) }
     }
 
-    /// alpha, packets.
+    /// Returns alpha, packets.
     #[inline]
     fn quanta(&self) -> u64 {
         if self.params.send_quanta { self.send_quanta() } else { self.params.quanta_pkts }
     }
 
-    /// `bbr_quantization_budget` and `bbr_tso_segs_goal`.
+    /// Adds the quanta to an inflight, as `bbr_quantization_budget` and `bbr_tso_segs_goal` do.
     #[inline(never)]
     fn send_quanta(&self) -> u64 {
         let rate = self.pacing_rate.bytes_per_sec();
@@ -269,7 +270,7 @@ impl Bbr {
         (3 * quantum).max(self.params.quanta_pkts)
     }
 
-    /// Adds alpha: enough to keep sending and receiving hosts busy.
+    /// Adds alpha, so that the sending and receiving hosts are kept busy.
     #[inline]
     fn with_quanta(&self, pkts: u64) -> u64 {
         let quanta = self.quanta();
@@ -277,7 +278,7 @@ impl Bbr {
         if self.params.round_to_even {
             pkts = (pkts + 1) & !1;
         }
-        // small BDPs: probing must get inflight above them
+        // With a small BDP, probing must raise inflight above the quanta.
         if quanta > 0 && matches!(self.mode, Mode::ProbeBw { phase: 0, .. }) {
             pkts += 2;
         }
@@ -354,7 +355,7 @@ impl Bbr {
         let is_full_length = now.since(since) > self.min_rtt;
         let is_policed = self.policer.bandwidth().is_some();
         let is_over = match phase {
-            // losses: the buffer does not hold pacing_gain x BDP; + 1 is the packet about to leave
+            // losses: the buffer cannot hold pacing_gain x BDP; + 1: the packet that is about to be sent
             0 if !is_policed => {
                 is_full_length && (ack.lost > 0 || ack.prior_inflight + 1 >= self.inflight_target(self.gains.probe_up))
             }
@@ -374,7 +375,7 @@ impl Bbr {
         self.set_mode(Mode::ProbeBw { phase, since: cx.now });
     }
 
-    /// Handles STARTUP and DRAIN, also after PROBE_RTT interrupts them.
+    /// Handles STARTUP and DRAIN, including STARTUP and DRAIN after PROBE_RTT.
     #[inline(never)]
     fn update_startup(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
         self.check_full_pipe(ack);
@@ -406,7 +407,7 @@ impl Bbr {
         self.is_pipe_full = self.full_bw_rounds >= FULL_BW_ROUNDS;
     }
 
-    /// Pacing rate and cwnd's target follow from model and mode.
+    /// Computes the pacing rate and cwnd's target from the model and the mode.
     #[inline(never)]
     fn update_targets(&mut self) {
         self.is_target_stale = false;
@@ -435,7 +436,8 @@ impl Bbr {
         }
     }
 
-    /// The first round of recovery conserves packets, its end restores cwnd; true if cwnd is decided.
+    /// Applies packet conservation in the first round of recovery and restores cwnd at its end; returns whether this
+    /// determined cwnd.
     #[inline]
     fn recover_or_restore(&mut self, ack: &Ack<'_>) -> bool {
         let is_quiet = ack.lost == 0
@@ -465,7 +467,7 @@ impl Bbr {
         self.is_conserving_packets
     }
 
-    /// The pipe was empty: packets sent since then restart the flow.
+    /// Restarts the flow after idle: packets have been sent since the pipe was empty.
     #[cold]
     fn restart_from_idle(&mut self, since: Time, ack: &Ack<'_>, cx: &mut Context<'_>) {
         self.idle_since = None;
@@ -500,7 +502,7 @@ impl Controller for Bbr {
         if ack.sender.packets_out() == 0 && ack.sender.ca_state == CaState::Open {
             self.idle_since = Some(cx.now);
             if matches!(self.mode, Mode::ProbeBw { .. }) {
-                // after idle, pacing need not exceed the path's bandwidth
+                // after idle, a pacing rate equal to the path's bandwidth is sufficient
                 self.pacing_rate = self.pacer.rate(self.bandwidth(), Gain::UNIT);
                 self.is_target_stale = true;
             }

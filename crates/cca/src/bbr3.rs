@@ -25,7 +25,7 @@
 //!   PROBE_RTT   cwnd half a BDP for 200 ms and a round, after 5 s without a smaller RTT
 //! ```
 //!
-//! Where the scenario grants an oracle, min_rtt is the true propagation delay and PROBE_RTT is never entered.
+//! If the scenario grants an oracle, min_rtt is the true propagation delay and BBR never enters PROBE_RTT.
 //!
 //! **Source**: draft-ietf-ccwg-bbr-01; facts of `tcp_bbr.c` of google/bbr, branch v3.
 //!
@@ -61,13 +61,13 @@ const DRAIN_GAIN: f64 = 1000.0 / 2885.0;
 const UP_GAIN: f64 = 1.25;
 /// Pacing gain of PROBE_BW's DOWN phase.
 const DOWN_GAIN: f64 = 0.91;
-/// cwnd gain that the UP phase adds.
+/// Increase of the cwnd gain in the UP phase.
 const UP_CWND_GAIN: f64 = 0.25;
-/// ACKs with losses in a round that can end STARTUP (`bbr_full_loss_cnt`).
+/// Number of ACKs with losses in a round that can end STARTUP (`bbr_full_loss_cnt`).
 const STARTUP_LOSS_EVENTS: u32 = 6;
-/// Rounds with half of the packets marked that end STARTUP (`bbr_full_ecn_cnt`).
+/// Number of rounds with at least half of the packets marked that end STARTUP (`bbr_full_ecn_cnt`).
 const STARTUP_ECN_ROUNDS: u32 = 2;
-/// Half, in 256ths (`bbr_ecn_thresh`).
+/// Fraction of marked packets that is excessive: half, in 256ths (`bbr_ecn_thresh`).
 const ECN_THRESH_256THS: u64 = 128;
 
 impl Row for Bbr3 {
@@ -93,7 +93,7 @@ enum Mode {
     ProbeRtt(ProbeRtt),
 }
 
-/// Factors in 256ths, from the parameters.
+/// Factors from the parameters, in 256ths.
 #[derive(Clone, Copy, Debug)]
 struct Gains {
     startup_pacing: Gain,
@@ -109,18 +109,18 @@ struct Gains {
     loss_thresh: Gain,
 }
 
-/// Data from an ACK, or a lost packet, about the flight in which its packet was sent.
+/// Sample from an ACK or a lost packet: data about the flight in which the packet was sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
-    /// Zero if there is no sample.
+    /// Bandwidth sample; zero if there is none.
     bandwidth: Bandwidth,
     /// Packets delivered since the packet was sent.
     delivered: u64,
-    /// Marked packets among those.
+    /// Marked packets among those delivered since the packet was sent.
     delivered_ce: u64,
-    /// Packets lost since it was sent.
+    /// Packets lost since the packet was sent.
     lost: u64,
-    /// Packets in flight when it was sent; 0 if unknown.
+    /// Packets in flight when the packet was sent; 0 if unknown.
     tx_in_flight: u64,
     is_app_limited: bool,
 }
@@ -138,10 +138,10 @@ pub struct Bbr3 {
     cwnd_pkts: u64,
     pacing_rate: Rate,
 
-    /// Over this probing cycle and the last.
+    /// Maximum over this probing cycle and the previous one.
     max_bw: WindowedMax,
     min_rtt: Dur,
-    /// The scenario provides min_rtt: no samples, no PROBE_RTT.
+    /// Whether the scenario provides min_rtt; then there are no RTT samples and no PROBE_RTT.
     has_oracle: bool,
     min_rtt_stamp: Time,
     probe_rtt_min: Dur,
@@ -162,19 +162,20 @@ pub struct Bbr3 {
     delivered: u64,
     lost: u64,
     is_app_limited: bool,
-    /// Samples of packets sent in this span of `delivered` count as application-limited: PROBE_RTT took them.
+    /// Samples of packets sent in this range of `delivered` count as application-limited, because they were sent in
+    /// PROBE_RTT.
     probe_rtt_span: (u64, u64),
-    /// cwnd before a timeout or PROBE_RTT cut it.
+    /// cwnd before a timeout or PROBE_RTT reduced it.
     prior_cwnd: u64,
     prev_ca_state: CaState,
     has_seen_rtt: bool,
-    /// Time since which nothing has been in flight.
+    /// Time at which the flow became idle (nothing in flight), if it is idle.
     idle_since: Option<Time>,
     is_idle_restart: bool,
 }
 
 impl Bbr3 {
-    /// A connection that starts, with parameters that were checked.
+    /// Creates the state of a new connection; the parameters are valid.
     pub fn new(start: &Start, params: Params) -> Bbr3 {
         let cwnd_pkts = start.initial_cwnd.packets(start.mss).max(1);
         let pacer = Pacer::new(start.mss.0, params.pacing_margin_percent);
@@ -253,7 +254,7 @@ impl Bbr3 {
     }
 
     fn with_quanta(&self, pkts: u64) -> u64 {
-        // small BDPs: probing must get inflight above them
+        // With a small BDP, probing must raise inflight above the quanta.
         let extra = if matches!(self.mode, Mode::ProbeBw(Phase::Up(_))) { 2 } else { 0 };
         pkts.max(self.params.quanta_pkts).max(MIN_CWND) + extra
     }
@@ -266,7 +267,7 @@ impl Bbr3 {
         self.bdp(self.bandwidth(), self.gains.probe_rtt_cwnd).max(MIN_CWND)
     }
 
-    /// STARTUP, REFILL and UP push inflight up: the short-term bounds rest.
+    /// Returns whether the mode raises inflight (STARTUP, REFILL, UP); the short-term bounds are then suspended.
     fn is_probing_bandwidth(&self) -> bool {
         matches!(self.mode, Mode::Startup | Mode::ProbeBw(Phase::Refill { .. } | Phase::Up(_)))
     }
@@ -308,7 +309,7 @@ impl Bbr3 {
         }
     }
 
-    /// Bandwidth, loss and marks of this ACK; once per round the short-term bounds.
+    /// Processes the bandwidth, loss and marks of this ACK and, once per round, the short-term bounds.
     fn update_signals(&mut self, ack: &Ack<'_>, sample: &Sample) {
         let signals = &mut self.signals;
         signals.ecn_in_round |= self.is_ecn_eligible && ack.marked > 0;
@@ -398,7 +399,7 @@ impl Bbr3 {
         self.cwnd_pkts = self.cwnd_pkts.min(bound);
     }
 
-    /// The pipe was empty: packets sent since then restart the flow.
+    /// Restarts the flow after idle: packets have been sent since the pipe was empty.
     fn restart_from_idle(&mut self, since: Time, ack: &Ack<'_>, cx: &mut Context<'_>) {
         self.idle_since = None;
         if ack.newest_sent < since {
@@ -449,7 +450,7 @@ impl Controller for Bbr3 {
         if ack.sender.packets_out() == 0 && ack.sender.ca_state == CaState::Open {
             self.idle_since = Some(cx.now);
             if matches!(self.mode, Mode::ProbeBw(_)) {
-                // after idle, pacing need not exceed the path's bandwidth
+                // after idle, a pacing rate equal to the path's bandwidth is sufficient
                 self.pacing_rate = self.pacer.rate(self.bandwidth(), Gain::UNIT);
             }
         }

@@ -17,8 +17,10 @@
 //! | delay_ratio | cwnd delay(rate) / s |
 //!
 //! The step is damped, cwnd + gain (target - cwnd), and bounded by a factor. The fixed point of n flows is rate(s) =
-//! C/n, with C (R + s) / n packets in flight each. rtt_ratio converges from any state; the other two only on some
-//! links.
+//! C/n, with C (R + s) / n packets in flight each. With the function power and gain g, rtt_ratio is stable at the fixed
+//! point only if g s / (p (R + s)) < 2 (docs/contracts.md): always for p >= 1, but for p = 1/3 and g = 1 only if s < 2 R;
+//! for p = 1/2 the left side tends to 2 as s grows, and many flows oscillate. rate_ratio and delay_ratio are stable only
+//! on some links.
 //!
 //! ```text
 //!               the delay at a round's start exceeds delay(rate)
@@ -56,7 +58,7 @@ const BETA: f64 = 0.5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
-    /// The minimum: ignores bursts, detects a growing queue late.
+    /// The minimum; it ignores bursts, but detects a growing queue late.
     Min,
     /// The mean.
     Mean,
@@ -70,11 +72,11 @@ pub enum Statistic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dynamics {
-    /// By target RTT over RTT (FAST's).
+    /// Multiply the window by target RTT / RTT (FAST).
     RttRatio,
-    /// By target rate over rate (Poseidon's).
+    /// Multiply the window by target rate / rate (Poseidon).
     RateRatio,
-    /// By the ratio of target delay to delay.
+    /// Multiply the window by target delay / delay.
     DelayRatio,
 }
 
@@ -96,11 +98,11 @@ pub struct Params {
     pub statistic: Statistic,
     /// The update rule of the window.
     pub dynamics: Dynamics,
-    /// Rounds between updates; 1 to 100.
+    /// Number of rounds between updates; 1 to 100.
     pub update_rounds: u32,
-    /// Fraction of the distance to the target per update; positive, at most 1.
+    /// Fraction of the distance to the target that an update covers; positive, at most 1.
     pub gain: f64,
-    /// Maximum factor of an update in either direction; above 1, at most 1000.
+    /// Maximum factor by which an update changes the window, in either direction; above 1, at most 1000.
     pub largest_step: f64,
 }
 
@@ -148,7 +150,7 @@ impl Row for Contract {
 /// The canonical contracts, as a row of the list of controllers.
 pub const ALGORITHM: Algorithm = Algorithm::of::<Contract>();
 
-/// Delays since the last update, s.
+/// Statistics of the delays since the last update, s.
 #[derive(Clone, Copy, Debug)]
 struct Samples {
     min: f64,
@@ -192,7 +194,7 @@ pub struct Contract {
     rounds_waited: u32,
     samples: Samples,
     srtt: Dur,
-    /// Delay at which the contract has the current rate, at the last update, s.
+    /// Delay at which the contract's rate equals the flow's rate at the last update, s.
     target: f64,
 }
 
@@ -212,12 +214,12 @@ impl Contract {
         }
     }
 
-    /// bytes/s, at propagation and queueing delays in s.
+    /// Returns the flow's rate, bytes/s, at a propagation delay of `rtprop` and a queueing delay of `s` seconds.
     fn rate(&self, rtprop: f64, s: f64) -> f64 {
         self.window.pkts() * self.mss / (rtprop + s)
     }
 
-    /// The window after an update that saw `s`, packets.
+    /// Returns the window after an update with a queueing delay of `s` seconds, packets.
     fn next(&self, rtprop: f64, s: f64) -> f64 {
         let rate = self.rate(rtprop, s);
         let ratio = match self.params.dynamics {
@@ -226,12 +228,12 @@ impl Contract {
             Dynamics::DelayRatio => self.curve.delay(rate) / s,
         };
         let Params { gain, largest_step, .. } = self.params;
-        // 0/0: an empty queue where the contract allows none
+        // 0/0: the queue is empty and the contract's delay is zero
         let ratio = if ratio.is_nan() { 1.0 } else { ratio.clamp(1.0 / largest_step, largest_step) };
         self.window.pkts() * (1.0 + gain * (ratio - 1.0))
     }
 
-    /// Slow start sees `min_rtt` at a round's start.
+    /// Processes `min_rtt` at the start of a round in slow start.
     fn look(&mut self, min_rtt: Dur, sender: &Sender) {
         let (rtprop, s) = (rtprop(sender).as_secs_f64(), qdelay(sender, min_rtt).as_secs_f64());
         if s > self.curve.delay(self.rate(rtprop, s)) {
@@ -240,7 +242,7 @@ impl Contract {
         }
     }
 
-    /// A round is over, outside slow start.
+    /// Processes the end of a round outside slow start.
     fn on_round(&mut self, sender: &Sender) {
         self.rounds_waited += 1;
         if self.rounds_waited >= self.params.update_rounds

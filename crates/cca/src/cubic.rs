@@ -36,10 +36,10 @@ const MIN_SSTHRESH: f64 = 2.0;
 /// Maximum ratio of target to W (RFC 9438 §4.2).
 const MAX_TARGET: f64 = 1.5;
 
-/// The slope is recomputed after this fraction of a round trip ...
+/// The slope is recomputed after this fraction of a round trip, but at the latest after [`MAX_UPDATE_INTERVAL`].
 const UPDATE_ROUND_FRACTION: u64 = 8;
 
-/// ... and at the latest after 1/32 s (`tcp_cubic.c`).
+/// Maximum time between two computations of the slope: 1/32 s (`tcp_cubic.c`).
 const MAX_UPDATE_INTERVAL: Dur = Dur::from_micros(31_250);
 
 /// Maximum window in packets; prevents overflow of products.
@@ -53,11 +53,11 @@ pub struct Params {
     pub c: f64,
     /// beta, the fraction of the window that remains after a loss.
     pub beta: f64,
-    /// Release bandwidth to new flows (RFC 9438 §4.7).
+    /// Whether to release bandwidth to new flows (RFC 9438 §4.7).
     pub fast_convergence: bool,
     /// Whether the window is at least that of AIMD(alpha, beta) (RFC 9438 §4.3).
     pub friendliness: bool,
-    /// How slow start ends before a loss.
+    /// Method that ends slow start before a loss.
     pub hystart: Kind,
 }
 
@@ -97,7 +97,8 @@ pub const ALGORITHM: Algorithm = Algorithm::of::<Cubic>();
 /// The curve of one congestion-avoidance epoch.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// t = 0; moves on while the flow does not use its window (RFC 9438 §5.8).
+    /// Start of the epoch (t = 0); it is moved forward by the time in which the flow does not use its window (RFC 9438
+    /// §5.8).
     start: Time,
     /// Window at the plateau, packets.
     w_max: f64,
@@ -108,7 +109,7 @@ struct Epoch {
 }
 
 impl Epoch {
-    /// W_cubic, packets, `t` seconds after the start.
+    /// Returns W_cubic, packets, `t` seconds after the start.
     fn w_cubic(&self, c: f64, t: f64) -> f64 {
         let d = t - self.k;
         self.w_max + c * d * d * d
@@ -119,7 +120,7 @@ impl Epoch {
 #[derive(Clone, Debug)]
 enum Phase {
     SlowStart(Option<HyStart>),
-    /// cwnd is at ssthresh; the epoch starts with the next ACK that may grow it.
+    /// cwnd equals ssthresh; the epoch starts with the next ACK that may increase cwnd.
     Reduced,
     Avoidance(Epoch),
 }
@@ -127,34 +128,34 @@ enum Phase {
 /// CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    // fields that every ACK uses come first
+    // fields that every ACK reads are first
     /// Packets acknowledged since the last update.
     credit: u64,
-    /// Update when `credit` gets here ...
+    /// An update is due when `credit` reaches this value.
     credit_due: u64,
-    /// ... or this time is reached.
+    /// Latest time of the next update.
     update_at: Time,
-    /// Time since which the window is not fully used, if so.
+    /// Time since which the window has not been fully used, if it is not.
     unused_since: Option<Time>,
     /// cwnd in whole packets.
     cwnd_pkts: u64,
     mss: u64,
     phase: Phase,
-    /// cwnd with its fraction, packets.
+    /// cwnd including its fraction, packets.
     cwnd: f64,
     /// Growth per packet acknowledged until the next update, packets.
     slope: f64,
-    /// cwnd never grows beyond this before the next update.
+    /// Upper bound of cwnd until the next update.
     target: f64,
     ssthresh: f64,
-    /// Window before the last reduction, packets; 0 without one.
+    /// Window before the last reduction, packets; 0 before the first reduction.
     cwnd_prior: f64,
     /// W_max of the last reduction; 0 after a timeout and before the first loss.
     w_max: f64,
     has_timed_out: bool,
     c: f64,
     beta: f64,
-    /// AIMD's additive increase that gives the same average as its beta.
+    /// Additive increase at which AIMD with this beta has the same average window as Reno.
     alpha: f64,
     fast_convergence: bool,
     friendliness: bool,
@@ -211,7 +212,8 @@ impl Cubic {
         self.avoid(left as f64, ack.sender.srtt, now);
     }
 
-    /// Grows by `acked` up to ssthresh; returns the remainder for congestion avoidance.
+    /// Grows by `acked` up to ssthresh; returns the number of acknowledged packets that remain for congestion
+    /// avoidance.
     fn slow_start(&mut self, acked: u64, ack: &Ack<'_>, now: Time) -> u64 {
         let Phase::SlowStart(hystart) = &mut self.phase else { return acked };
         let grown = match hystart {
@@ -226,13 +228,13 @@ impl Cubic {
             return 0;
         }
         self.phase = Phase::Reduced;
-        // RFC 9438 §4.8, §4.10: without a reduction that gave W_max, the curve starts at its plateau
+        // RFC 9438 §4.8, §4.10: if no reduction has set W_max, the curve starts at its plateau
         self.w_max = 0.0;
         self.cwnd_prior = self.cwnd;
         0
     }
 
-    /// RFC 9438 §4.2: the curve from here to W_max.
+    /// Starts the curve from the current window to W_max (RFC 9438 §4.2).
     fn start_epoch(&mut self, now: Time) {
         let w_max = self.w_max.max(self.cwnd);
         let k = cbrt((w_max - self.cwnd) / self.c);
@@ -241,7 +243,7 @@ impl Cubic {
         self.target = self.cwnd;
     }
 
-    /// RFC 9438 §4.2 to §4.5.
+    /// Congestion avoidance (RFC 9438 §4.2 to §4.5).
     fn avoid(&mut self, acked: f64, srtt: Dur, now: Time) {
         let Phase::Avoidance(epoch) = &mut self.phase else { return };
         let per_packet = 1.0 / self.cwnd;
@@ -266,16 +268,16 @@ impl Cubic {
         let mut speed = self.slope;
         let mut missing = (self.cwnd_pkts + 1) as f64 - self.cwnd;
         if is_friendly {
-            // W_est reaches the next packet first
+            // W_est reaches the next whole packet first
             speed = speed.max(alpha * per_packet);
             missing = missing.min((self.cwnd_pkts + 1) as f64 - w_est);
         }
-        // a slope of 0 gives infinity, which the cast turns into the largest count: the clock decides
+        // with a slope of 0 the quotient is infinite and the cast saturates: only the time triggers the update
         self.credit_due = ((missing / speed) as u64).saturating_add(1);
         self.update_at = now + (srtt / UPDATE_ROUND_FRACTION).min(MAX_UPDATE_INTERVAL);
     }
 
-    /// The window is used again after a pause: the pause does not count in t.
+    /// Resumes after a pause in the use of the window: the pause does not count in t.
     #[cold]
     #[inline(never)]
     fn resume(&mut self, since: Time, until: Time) {
@@ -287,17 +289,17 @@ impl Cubic {
     }
 }
 
-/// s.
+/// Returns `d` in seconds.
 fn seconds(d: Dur) -> f64 {
     d.as_nanos() as f64 * 1e-9
 }
 
-/// Cube root of `x` >= 0 by Newton's iteration: the same bits on every machine, unlike a C library's.
+/// Cube root of `x` >= 0 by Newton's iteration; unlike in C libraries, the result is identical on every machine.
 fn cbrt(x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
-    // a third of the exponent is a guess within 6 %; each step squares the error
+    // dividing the exponent by three is accurate to 6 %; each step squares the error
     let mut r = f64::from_bits(x.to_bits() / 3 + (0x3ff_u64 << 52) / 3 * 2);
     for _ in 0..5 {
         r -= (r * r * r - x) / (3.0 * r * r);
@@ -326,7 +328,7 @@ impl Controller for Cubic {
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
         let is_timeout = loss.cause == Cause::Timeout;
-        // RFC 5681 §3.1: a timeout of a packet that timed out before leaves ssthresh alone
+        // RFC 5681 §3.1: ssthresh does not change if the packet has timed out before
         if !(is_timeout && self.has_timed_out) {
             self.cwnd_prior = self.cwnd;
             // RFC 9438 §4.7

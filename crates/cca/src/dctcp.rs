@@ -82,11 +82,11 @@ pub struct Dctcp {
     shift_g: u32,
     /// Smoothed fraction of marked packets, [`ALPHA_BITS`] fraction bits.
     alpha_fp: u64,
-    /// The observation window ends when this packet is acknowledged.
+    /// The observation window ends when a packet with this number is acknowledged.
     window_end: u64,
     delivered: u64,
     marked: u64,
-    /// No growth and no second reduction before a packet beyond this one is acknowledged.
+    /// Until a packet after this one is acknowledged, cwnd neither grows nor is reduced again.
     reduced_until: u64,
 }
 
@@ -104,10 +104,10 @@ impl Dctcp {
         }
     }
 
-    /// The observation window is over: a = (1 - g) a + g F.
+    /// Ends the observation window: a = (1 - g) a + g F.
     #[cold]
     fn update_alpha(&mut self, snd_nxt: u64) {
-        // at least one unit, so that a dies out without marks
+        // reduce a by at least one unit, so that it reaches zero without marks
         let decay = (self.alpha_fp >> self.shift_g).max(self.alpha_fp.min(1));
         let fresh = (self.marked << (ALPHA_BITS - self.shift_g)) / self.delivered.max(1);
         self.alpha_fp = (self.alpha_fp - decay + fresh).min(1 << ALPHA_BITS);
@@ -134,7 +134,7 @@ impl Controller for Dctcp {
         if snd_una > self.window_end {
             self.update_alpha(ack.sender.snd_nxt);
         }
-        // held until something above is acknowledged (`TCP_CA_CWR`)
+        // cwnd does not grow until a packet above `reduced_until` is acknowledged (`TCP_CA_CWR`)
         let is_reduced = snd_una <= self.reduced_until || ack.sender.is_reducing();
         if ack.marked > 0 && !is_reduced {
             self.cut_for_marks(ack.sender.snd_nxt);
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn alpha_settles_where_the_sawtooth_says_and_the_link_stays_busy() {
-        // BDP 160 packets, K 40 > BDP/7: a = sqrt(2/(BDP + K)), the link never idle
+        // BDP 160 packets, K = 40 > BDP/7: a = sqrt(2/(BDP + K)), and the link is never idle
         let mut bench = settled(96, 20, 40);
         let (mut alphas, mut windows) = (0.0, 0);
         let utilization = bench.utilization_for(Dur::from_secs(1));

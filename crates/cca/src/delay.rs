@@ -1,10 +1,10 @@
-//! Queueing delay as a sender estimates it, and the rounds over which it is measured.
+//! The queueing delay as estimated by a sender, and the rounds in which it is measured.
 
 use crate::{Ack, Sender};
 use fairweir_units::Dur;
 
-/// The path's propagation delay as far as the sender knows: the oracle's, else its minimum RTT; zero before the first
-/// sample.
+/// Returns the path's propagation delay as known to the sender: the oracle's value or, without an oracle, the minimum
+/// RTT; zero before the first sample.
 #[inline]
 pub(crate) fn rtprop(sender: &Sender) -> Dur {
     match sender.oracle_rtprop {
@@ -14,52 +14,52 @@ pub(crate) fn rtprop(sender: &Sender) -> Dur {
     }
 }
 
-/// The queueing delay in `rtt`.
+/// Returns the queueing delay in `rtt`.
 #[inline]
 pub(crate) fn qdelay(sender: &Sender, rtt: Dur) -> Dur {
     rtt.saturating_sub(rtprop(sender))
 }
 
-/// ACKs at the start of a round whose minimum RTT represents the round without its bursts (HyStart++, RFC 9406:
-/// N_RTT_SAMPLE).
+/// Number of ACKs at the start of a round whose minimum RTT represents the round, so that the delay of later bursts
+/// does not count (N_RTT_SAMPLE in HyStart++, RFC 9406).
 const OPENING_ACKS: u32 = 8;
 
-/// Rounds by packets: one is over when a packet sent after its start is acknowledged.
+/// Rounds counted in packets: a round ends when a packet that was sent after its start is acknowledged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds {
-    /// The round is over when this packet is acknowledged.
+    /// The round ends when this packet is acknowledged.
     end: u64,
     samples: u32,
     min_rtt: Option<Dur>,
 }
 
-/// Event in the rounds caused by an ACK.
+/// Effect of an ACK on the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Within a round.
+    /// No event: the ACK is within a round.
     Within,
     /// The round's first ACKs have arrived.
     Opened {
-        /// Their minimum RTT, which is free of the queue caused by bursts.
+        /// Minimum RTT of these ACKs; it excludes the queue caused by bursts.
         min_rtt: Dur,
     },
     /// The ACK is the first of a new round.
     Over {
         /// Minimum RTT of the previous round, if it had a sample.
         min_rtt: Option<Dur>,
-        /// Whether that round was too short to open a new one.
+        /// Whether the previous round ended before its first [`OPENING_ACKS`] arrived.
         was_short: bool,
     },
 }
 
 impl Progress {
-    /// Whether a round is over.
+    /// Returns whether a round ended.
     #[inline]
     pub fn is_over(self) -> bool {
         matches!(self, Progress::Over { .. })
     }
 
-    /// The minimum RTT of a round's first ACKs, once per round: slow start uses it to detect the queue early.
+    /// Returns the minimum RTT of a round's first ACKs, once per round. Slow start uses it to detect the queue early.
     #[inline]
     pub fn first_look(self) -> Option<Dur> {
         match self {

@@ -1,4 +1,4 @@
-//! A constant window: shows in tests that an algorithm is one file and one line.
+//! A constant window, for tests: it shows that an algorithm needs one file and one line in the list.
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::{Ack, Context, Controller, Loss};
@@ -29,7 +29,7 @@ impl Row for Dummy {
     }
 }
 
-/// The row of the list.
+/// Entry in the list of controllers.
 pub const ALGORITHM: Algorithm = Algorithm::of::<Dummy>();
 
 /// A constant window.

@@ -83,7 +83,7 @@ pub struct Fast {
     params: Params,
     window: FluidWindow,
     rounds: Rounds,
-    /// Rounds since the last update.
+    /// Number of rounds since the last update.
     rounds_waited: u32,
     /// Average RTT, s; 0 before the first sample.
     rtt: f64,
@@ -109,7 +109,7 @@ impl Fast {
         self.rtt += weight * (sample - self.rtt);
     }
 
-    /// The window after an update, packets.
+    /// Returns the window after an update, packets.
     fn next(&self, base: f64) -> f64 {
         let Params { alpha_pkts, gamma, .. } = self.params;
         let now = self.window.pkts();
@@ -117,7 +117,7 @@ impl Fast {
         ((1.0 - gamma) * now + gamma * target).min(2.0 * now)
     }
 
-    /// Slow start sees `min_rtt` at a round's start.
+    /// Processes `min_rtt` at the start of a round in slow start.
     fn look(&mut self, min_rtt: Dur, sender: &Sender) {
         let queued = self.window.pkts() * (1.0 - rtprop(sender).as_secs_f64() / min_rtt.as_secs_f64());
         if queued > self.params.alpha_pkts {
@@ -125,7 +125,7 @@ impl Fast {
         }
     }
 
-    /// A round is over, outside slow start.
+    /// Processes the end of a round outside slow start.
     fn on_round(&mut self, sender: &Sender) {
         self.rounds_waited += 1;
         if self.rounds_waited < self.params.update_rounds || self.rtt == 0.0 {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn with_gamma_one_an_update_leaves_alpha_packets_in_the_queue() {
-        // 1000 packets on a BDP of 600: RTT = base 1000/600, so base/RTT cwnd is the BDP
+        // 1000 packets on a BDP of 600 packets: RTT = base 1000/600, so cwnd base / RTT is the BDP.
         let mut cc = fast(1000, &json!({"gamma": 1.0}));
         cc.rtt = 0.040 * 1000.0 / 600.0;
         assert!((cc.next(0.040) - 620.0).abs() < 1e-9, "{}", cc.next(0.040));

@@ -1,4 +1,4 @@
-//! A window in fractions of a packet, for algorithms whose steps are not whole packets.
+//! A window that counts fractions of a packet, for algorithms whose steps are not whole packets.
 
 use crate::{Cause, Loss, Start};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate};
@@ -6,26 +6,26 @@ use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate};
 /// Smallest slow-start threshold, packets (RFC 5681 §3.1 equation 4).
 const MIN_SSTHRESH_PKTS: f64 = 2.0;
 
-/// No window is larger, packets: far above any path's BDP, far from overflow in bytes.
+/// Maximum window, packets: far above any path's BDP, and without overflow in bytes.
 const MAX_PKTS: f64 = 1e9;
 
-/// Pacing rate, in windows per srtt: bursts are spread, and cwnd stays in control.
+/// Pacing rate, windows per srtt. It spreads bursts, but cwnd still limits the flow.
 const PACING_GAIN: f64 = 2.0;
 
-/// A window in fractions of a packet, with slow start below a threshold.
+/// A window that counts fractions of a packet, with slow start below a threshold.
 #[derive(Clone, Debug)]
 pub(crate) struct FluidWindow {
     mss: u64,
-    /// Never below this, packets; below one packet the owner has to pace.
+    /// Minimum window, packets. If it is below one packet, the algorithm must pace.
     floor_pkts: f64,
     cwnd_pkts: f64,
     ssthresh_pkts: f64,
-    /// Whether a timeout is being repaired: a further one has the same cause.
+    /// Whether the flow is recovering from a timeout; a further timeout then has the same cause.
     has_timed_out: bool,
 }
 
 impl FluidWindow {
-    /// The initial window, in slow start, never below `floor_pkts`.
+    /// Creates the initial window, in slow start, with a minimum of `floor_pkts`.
     pub fn new(start: &Start, floor_pkts: f64) -> FluidWindow {
         FluidWindow {
             mss: start.mss.0.max(1),
@@ -36,14 +36,14 @@ impl FluidWindow {
         }
     }
 
-    /// The window in packets.
+    /// Returns the window, packets.
     #[inline]
     pub fn pkts(&self) -> f64 {
         self.cwnd_pkts
     }
 
-    /// Sets the window within its bounds; NaN leaves it unchanged. Outside slow start the threshold follows the window
-    /// down, so that slow start does not resume.
+    /// Sets the window within its bounds; NaN does not change it. Outside slow start, a smaller window also reduces the
+    /// threshold, so that slow start does not resume.
     #[inline]
     pub fn set(&mut self, pkts: f64) {
         let was_in_slow_start = self.is_in_slow_start();
@@ -55,13 +55,13 @@ impl FluidWindow {
         }
     }
 
-    /// Whether the window is below ssthresh.
+    /// Returns whether the window is below ssthresh.
     #[inline]
     pub fn is_in_slow_start(&self) -> bool {
         self.cwnd_pkts < self.ssthresh_pkts
     }
 
-    /// Slow start: a packet for each one acknowledged, up to the threshold.
+    /// Slow start: adds one packet for each packet acknowledged, up to the threshold.
     #[inline]
     pub fn double(&mut self, acked: u64) {
         self.set((self.cwnd_pkts + acked as f64).min(self.ssthresh_pkts));
@@ -72,11 +72,11 @@ impl FluidWindow {
         self.ssthresh_pkts = self.cwnd_pkts;
     }
 
-    /// Reduces the window to the fraction `to`, at least two packets, or after a timeout to inflight + 1, and ssthresh
-    /// with it (as in Linux; equal to RFC 5681's loss window if nothing is in flight).
+    /// Reduces the window and ssthresh to the fraction `to`, at least two packets. After a timeout the window is
+    /// inflight + 1 (as in Linux; equal to RFC 5681's loss window if nothing is in flight).
     pub fn cut(&mut self, to: f64, loss: &Loss<'_>) {
         let cause = loss.cause;
-        // RFC 5681 §3.1: a timeout of a packet that timed out before leaves ssthresh alone
+        // RFC 5681 §3.1: ssthresh does not change if the packet has timed out before
         if cause != Cause::Timeout || !self.has_timed_out {
             self.ssthresh_pkts = (self.cwnd_pkts * to).max(MIN_SSTHRESH_PKTS);
         }
@@ -90,13 +90,14 @@ impl FluidWindow {
         self.has_timed_out = false;
     }
 
-    /// The window in bytes; at least a packet.
+    /// Returns the window in bytes; at least one packet.
     #[inline]
     pub fn cwnd(&self) -> Bytes {
         Bytes((self.cwnd_pkts.max(1.0) * self.mss as f64) as u64)
     }
 
-    /// A pacing rate that spreads the window's bursts over half of `srtt` without limiting it; `None` before a sample.
+    /// Returns a pacing rate that spreads the window over half of `srtt` and does not limit it; `None` before the first
+    /// sample.
     #[inline]
     pub fn paced_within(&self, srtt: Dur) -> Option<Rate> {
         if srtt == Dur::ZERO {
@@ -107,7 +108,7 @@ impl FluidWindow {
         Some(Rate::from_bytes_per_sec((rate as u64).max(1)))
     }
 
-    /// The slow-start threshold.
+    /// Returns the slow-start threshold.
     pub fn ssthresh(&self) -> Bytes {
         Bytes((self.ssthresh_pkts.max(1.0) * self.mss as f64) as u64)
     }
@@ -126,7 +127,7 @@ mod tests {
         )
     }
 
-    /// Half is left after a timeout with `inflight` packets on their way.
+    /// Handles a timeout that halves ssthresh, with `inflight` packets in flight.
     fn time_out(w: &mut FluidWindow, inflight: u64) {
         let sender = Sender { snd_nxt: inflight, ..Sender::new(MSS) };
         w.cut(0.5, &Loss { cause: Cause::Timeout, prior_inflight: inflight, sender: &sender });

@@ -8,7 +8,8 @@
 //! - loss: cwnd /= 2, at most once per RTT; timeout: cwnd = 1 + inflight.
 //!
 //! Contract: off = 0, so the delay equals the target at every rate; it does not determine how flows divide the link. A
-//! late flow takes the queue of an earlier flow for propagation, adds another target to it and takes the link.
+//! flow that starts late measures the queue of an earlier flow as propagation delay, adds its target to that delay, and
+//! takes all of the link.
 //!
 //! ```text
 //!               3/4 target of delay: cwnd /= 2
@@ -20,8 +21,8 @@
 //! **Deviations**: RTTs are used as one-way delays: differences are the same unless ACKs queue too. The initial window
 //! is the transport's. Slow start, which the RFC does not specify, is paced and ends at 3/4 of the target (as in
 //! LEDBAT++) with the window of a round ago, which caused that delay: from a larger window, convergence takes minutes.
-//! Without it, `slow_start = false`, 200 Mbps at 40 ms take 26 s to fill. An oracle, where the scenario grants one,
-//! replaces base.
+//! With `slow_start = false`, filling 200 Mbps at 40 ms takes 26 s. If the scenario grants an oracle, its value replaces
+//! base.
 
 mod base_delay;
 
@@ -42,7 +43,7 @@ const MIN_CWND_PKTS: f64 = 2.0;
 /// Fraction of the window that remains after a loss.
 const BETA: f64 = 0.5;
 
-/// Share of the target at which slow start ends.
+/// Fraction of the target at which slow start ends.
 const SLOW_START_EXIT: f64 = 0.75;
 
 /// Parameters.
@@ -54,13 +55,13 @@ pub struct Params {
     pub target: Dur,
     /// Packets per RTT by which the window changes when the queue is empty (GAIN); positive, at most 1.
     pub gain: f64,
-    /// Maximum packets of the window beyond those in flight (ALLOWED_INCREASE); positive, at most 1000.
+    /// Maximum number of packets by which the window may exceed inflight (ALLOWED_INCREASE); positive, at most 1000.
     pub allowed_increase_pkts: f64,
-    /// Minutes over which the base delay is a minimum (BASE_HISTORY); 1 to 60.
+    /// Length of the window of the base delay's minimum, minutes (BASE_HISTORY); 1 to 60.
     pub base_history_min: u32,
-    /// Samples whose minimum is the current delay (CURRENT_FILTER); 1 to 1000.
+    /// Number of samples of which the current delay is the minimum (CURRENT_FILTER); 1 to 1000.
     pub current_filter: u32,
-    /// Double per RTT until the delay gets near the target.
+    /// Whether to double the window each RTT until the delay is near the target.
     pub slow_start: bool,
 }
 
@@ -132,7 +133,7 @@ impl Ledbat {
         }
     }
 
-    /// Distance of the delay from the target, in units of the target; 1 with an empty queue.
+    /// Returns the distance of the delay from the target, in units of the target; 1 if the queue is empty.
     fn off_target(&self, qdelay: f64) -> f64 {
         1.0 - qdelay / self.params.target.as_secs_f64()
     }
@@ -141,7 +142,7 @@ impl Ledbat {
         sender.oracle_rtprop.unwrap_or_else(|| self.base.least())
     }
 
-    /// RFC 6817 §2.4.2, the window's part of an ACK.
+    /// Updates the window for an ACK (RFC 6817 §2.4.2).
     fn move_window(&mut self, ack: &Ack<'_>) {
         let pkts = self.window.pkts();
         let moved = pkts + self.params.gain * self.off_target(self.qdelay) * ack.acked as f64 / pkts;
@@ -191,7 +192,7 @@ impl Controller for Ledbat {
 
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
-        // not afterwards: pacing reduces inflight, which bounds the window
+        // only in slow start: later, pacing would reduce inflight, which bounds the window
         if self.window.is_in_slow_start() { self.window.paced_within(self.srtt) } else { None }
     }
 
@@ -217,7 +218,7 @@ mod tests {
         for (mbps, target_ms) in [(12, 100), (24, 100), (96, 25)] {
             let params = json!({"target": format!("{target_ms}ms")});
             let mut bench = Bench::of(NAME, &params, Path::droptail(mbps, 40, 20));
-            // the distance shrinks by e in C target RTTs, packets: 28 s at 24 Mbps
+            // The distance falls by a factor of e in C target RTTs (C target is in packets): 28 s at 24 Mbps.
             bench.run_until(Time::from_nanos(200_000_000_000), |_| ());
             let packet = MSS / bench.path.rate;
             let goal = bench.path.rtprop + packet + Dur::from_millis(target_ms);

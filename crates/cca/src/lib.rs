@@ -1,11 +1,11 @@
-//! Congestion controllers: the [`Controller`] trait, its events, one file per algorithm.
+//! Congestion controllers: the [`Controller`] trait, its events, and one file for each algorithm.
 //!
-//! A controller is pure: it receives events and a [`Context`], and sets a cwnd and a pacing rate. It has no clock, no
-//! global randomness and does no I/O. Algorithms that the kernel can run are C under `bpf/`, loaded by `crates/native`;
-//! the others are Rust files here, which [`registry`] lists.
+//! A controller is deterministic: it receives events and a [`Context`], and sets a cwnd and a pacing rate. It has no
+//! clock and no global randomness, and does no I/O. Algorithms that the kernel can run are C programs in `bpf/`, which
+//! `crates/native` loads; the other algorithms are Rust files in this crate, which [`registry`] lists.
 #![forbid(unsafe_code)]
 
-/// The modules of the listed algorithms, and the rows of the list.
+/// Declares the modules of the algorithms and their list.
 macro_rules! algorithms {
     ($($(#[$attribute:meta])* $module:ident,)*) => {
         $($(#[$attribute])* pub mod $module;)*
@@ -13,7 +13,7 @@ macro_rules! algorithms {
     };
 }
 
-// To add one: a file with an `ALGORITHM`, a line here.
+// To add an algorithm, write a file with an `ALGORITHM` and add a line here.
 algorithms! {
     reno,
     cubic,

@@ -1,20 +1,20 @@
-//! exp, ln and pow from basic IEEE 754 operations, so that the last bit is the same on every machine, unlike with the C
-//! library. Relative error below 1e-13 for results that are neither huge nor tiny.
+//! exp, ln and pow, computed with basic IEEE 754 operations. Unlike those of the C library, the results are identical
+//! on every machine. The relative error is below 1e-13, except for results close to overflow or underflow.
 
-/// ln 2, leading 32 bits: its products with small integers are exact.
+/// The leading 32 bits of ln 2; products with small integers are exact.
 const LN_2_HI: f64 = 6.931_471_803_691_238e-1;
 /// ln 2 minus [`LN_2_HI`].
 const LN_2_LO: f64 = 1.908_214_929_270_587_7e-10;
-/// Above this, exp overflows.
+/// exp overflows above this.
 const EXP_MAX: f64 = 709.0;
-/// Below this, exp is treated as zero: its value would be subnormal.
+/// exp returns zero below this, because its value would be subnormal.
 const EXP_MIN: f64 = -708.0;
-/// Taylor terms of exp on |r| <= ln(2)/2: the first one left out is below 1e-17.
+/// Number of Taylor terms of exp on |r| <= ln(2)/2; the first omitted term is below 1e-17.
 const EXP_TERMS: u32 = 14;
-/// Terms of the atanh series of ln on |s| <= 0.172: the first one left out is below 1e-18.
+/// Number of terms of the atanh series of ln on |s| <= 0.172; the first omitted term is below 1e-18.
 const LN_TERMS: u32 = 12;
 
-/// e to the power `x`; 0 below -708, infinite above 709, NaN for NaN.
+/// Returns e to the power `x`; 0 below -708, infinity above 709, NaN for NaN.
 pub fn exp(x: f64) -> f64 {
     if x.is_nan() {
         return x;
@@ -34,7 +34,7 @@ pub fn exp(x: f64) -> f64 {
     sum * power_of_two(doublings as i64)
 }
 
-/// The natural logarithm of `x`; minus infinity at zero, NaN below it.
+/// Returns the natural logarithm of `x`; minus infinity for zero, NaN for negative `x`.
 pub fn ln(x: f64) -> f64 {
     if x.is_nan() || x < 0.0 {
         return f64::NAN;
@@ -60,7 +60,7 @@ pub fn ln(x: f64) -> f64 {
     exponent as f64 * LN_2_HI + (2.0 * s * sum + exponent as f64 * LN_2_LO)
 }
 
-/// `x` to the power `y`, for `x >= 0`; NaN for negative `x`.
+/// Returns `x` to the power `y`, for `x >= 0`; NaN for negative `x`.
 pub fn pow(x: f64, y: f64) -> f64 {
     if y == 0.0 {
         return 1.0;
@@ -68,12 +68,12 @@ pub fn pow(x: f64, y: f64) -> f64 {
     exp(y * ln(x))
 }
 
-/// 2 to the power `n`, for `n` in -1022..=1023.
+/// Returns 2 to the power `n`, for `n` in -1022..=1023.
 fn power_of_two(n: i64) -> f64 {
     f64::from_bits(((n + 1023) as u64) << 52)
 }
 
-/// `x = mantissa * 2^exponent` with the mantissa in [1, 2), for positive finite `x`.
+/// Returns mantissa and exponent of a positive finite `x`: `x = mantissa * 2^exponent`, with the mantissa in [1, 2).
 fn split(x: f64) -> (f64, i64) {
     const TWO_TO_54: f64 = 18_014_398_509_481_984.0;
     let (x, shift) = if x < f64::MIN_POSITIVE { (x * TWO_TO_54, 54) } else { (x, 0) };

@@ -3,18 +3,18 @@
 use super::bandwidth::Bandwidth;
 use fairweir_units::{Dur, Time};
 
-/// An epoch that has delivered this much is restarted (`bbr_ack_epoch_acked_reset_thresh`).
+/// An epoch that has delivered this number of packets is restarted (`bbr_ack_epoch_acked_reset_thresh`).
 const MAX_EPOCH_PKTS: u64 = 1 << 20;
 
-/// The allowance is never more than the bandwidth delivers in this time (`bbr_extra_acked_max_us`).
+/// The allowance is at most the number of packets that the bandwidth delivers in this time (`bbr_extra_acked_max_us`).
 const MAX_ALLOWANCE: Dur = Dur::from_millis(100);
 
-/// Windowed maximum of the excess, over one to two windows of rounds.
+/// Windowed maximum of the excess; it covers between one and two windows of rounds.
 #[derive(Clone, Debug)]
 pub(crate) struct Aggregation {
     epoch_start: Time,
     epoch_acked: u64,
-    /// Largest excess in this window and in the last.
+    /// Maximum excess in the current window and in the previous window, packets.
     extra_acked: [u64; 2],
     rounds: u32,
 }
@@ -24,7 +24,7 @@ impl Aggregation {
         Aggregation { epoch_start: Time::ZERO, epoch_acked: 0, extra_acked: [0; 2], rounds: 0 }
     }
 
-    /// A round begins; windows have `window_rounds`.
+    /// Starts a round; a window has `window_rounds` rounds.
     pub(crate) fn start_round(&mut self, window_rounds: u32) {
         self.rounds += 1;
         if self.rounds >= window_rounds {
@@ -33,14 +33,14 @@ impl Aggregation {
         }
     }
 
-    /// Starts a new epoch: the flow was idle.
+    /// Starts a new epoch, because the flow was idle.
     pub(crate) fn restart(&mut self, now: Time) {
         self.epoch_start = now;
         self.epoch_acked = 0;
     }
 
-    /// `acked` packets arrived at once; no more than `cwnd` count as excess. Returns whether it is the window's
-    /// maximum.
+    /// Processes the delivery of `acked` packets by one ACK. The excess counts up to `cwnd`. Returns whether it is the
+    /// current window's new maximum.
     #[inline]
     pub(crate) fn update(&mut self, now: Time, acked: u64, bandwidth: Bandwidth, cwnd: u64) -> bool {
         let mut expected = bandwidth.packets_in(now.since(self.epoch_start));
@@ -55,7 +55,7 @@ impl Aggregation {
         is_largest
     }
 
-    /// Packets to add to cwnd.
+    /// Returns the number of packets to add to cwnd.
     #[inline]
     pub(crate) fn allowance(&self, bandwidth: Bandwidth) -> u64 {
         self.extra_acked[0].max(self.extra_acked[1]).min(bandwidth.packets_in(MAX_ALLOWANCE))
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn batches_count_and_are_forgotten_after_two_windows() {
-        // 1 packet/ms in batches of 20 every 20 ms
+        // 1 packet per ms, in batches of 20 packets every 20 ms
         let bandwidth = Bandwidth::of_sample(1000, Dur::from_secs(1));
         let mut aggregation = Aggregation::new();
         for i in 1..100u64 {

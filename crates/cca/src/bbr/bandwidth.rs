@@ -28,19 +28,19 @@ pub(crate) struct Gain(u32);
 impl Gain {
     pub(crate) const UNIT: Gain = Gain(1 << GAIN_BITS);
 
-    /// The largest multiple of 1/256 that is at most `x`; `x` is between 0 and 1000.
+    /// Returns the largest multiple of 1/256 that is at most `x`; `x` is between 0 and 1000.
     pub(crate) fn from_f64(x: f64) -> Gain {
         Gain((x * f64::from(1u32 << GAIN_BITS)) as u32)
     }
     pub(crate) fn as_f64(self) -> f64 {
         f64::from(self.0) / f64::from(1u32 << GAIN_BITS)
     }
-    /// `n` times the gain, rounded down.
+    /// Returns `n` times the gain, rounded down.
     #[inline]
     pub(crate) fn of(self, n: u64) -> u64 {
         ((u128::from(n) * u128::from(self.0)) >> GAIN_BITS) as u64
     }
-    /// 1 - gain; the gain is at most 1.
+    /// Returns 1 - gain; the gain is at most 1.
     pub(crate) fn complement(self) -> Gain {
         Gain((1 << GAIN_BITS) - self.0)
     }
@@ -50,56 +50,57 @@ impl Bandwidth {
     pub(crate) const ZERO: Bandwidth = Bandwidth(0);
     pub(crate) const SMALLEST: Bandwidth = Bandwidth(1);
 
-    /// `delivered` packets in `interval`, rounded up so that slow flows can grow.
+    /// Returns the bandwidth of `delivered` packets in `interval`, rounded up so that slow flows can grow.
     #[inline]
     pub(crate) fn of_sample(delivered: u64, interval: Dur) -> Bandwidth {
         let quotient = (delivered.min(MAX_PKTS) << BANDWIDTH_BITS).div_ceil(interval.as_nanos().max(1));
         Bandwidth(quotient.min(MAX_BANDWIDTH))
     }
 
-    /// Whether [`Bandwidth::of_sample`] is at most this, without its division: most samples change nothing.
+    /// Returns whether [`Bandwidth::of_sample`] is at most this bandwidth. It avoids the division, because most samples
+    /// do not change the maximum.
     #[inline]
     pub(crate) fn covers_sample(self, delivered: u64, interval: Dur) -> bool {
         let packets = u128::from(delivered.min(MAX_PKTS) << BANDWIDTH_BITS);
         packets <= u128::from(self.0) * u128::from(interval.as_nanos())
     }
 
-    /// Number of whole packets in `d`.
+    /// Returns the number of whole packets in `d`.
     #[inline]
     pub(crate) fn packets_in(self, d: Dur) -> u64 {
         ((u128::from(self.0) * u128::from(d.as_nanos().min(MAX_NS))) >> BANDWIDTH_BITS) as u64
     }
 
-    /// ceil(gain x bandwidth x min_rtt), packets.
+    /// Returns ceil(gain x bandwidth x min_rtt), packets.
     #[inline]
     pub(crate) fn bdp(self, min_rtt: Dur, gain: Gain) -> u64 {
         let product = u128::from(self.0) * u128::from(min_rtt.as_nanos().min(MAX_NS));
         ((((product >> GAIN_BITS) * u128::from(gain.0)) + ((1 << BANDWIDTH_BITS) - 1)) >> BANDWIDTH_BITS) as u64
     }
 
-    /// This bandwidth times `gain`.
+    /// Returns this bandwidth times `gain`.
     #[inline]
     pub(crate) fn scaled(self, gain: Gain) -> Bandwidth {
         Bandwidth(gain.of(self.0))
     }
 
-    /// The mean of two.
+    /// Returns the mean of two bandwidths.
     pub(crate) fn mean(self, other: Bandwidth) -> Bandwidth {
         Bandwidth(self.0 / 2 + other.0 / 2)
     }
 
-    /// The absolute difference.
+    /// Returns the absolute difference.
     pub(crate) fn abs_diff(self, other: Bandwidth) -> Bandwidth {
         Bandwidth(self.0.abs_diff(other.0))
     }
 
-    /// Packets per second, for output.
+    /// Returns packets per second, for output.
     pub(crate) fn packets_per_sec(self) -> f64 {
         self.0 as f64 * 1e9 / (1u64 << BANDWIDTH_BITS) as f64
     }
 }
 
-/// Converts bandwidth to a pacing rate; holds the packet size and the margin.
+/// Converts a bandwidth to a pacing rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     /// bytes per packet x ns per s x (1 - margin)
@@ -112,7 +113,7 @@ impl Pacer {
         Pacer { factor: mss * 10_000_000 * u64::from(100 - margin_percent.min(99)) }
     }
 
-    /// gain x bandwidth less the margin; never zero.
+    /// Returns gain x bandwidth, reduced by the margin; never zero.
     #[inline]
     pub(crate) fn rate(self, bandwidth: Bandwidth, gain: Gain) -> Rate {
         let scaled = u128::from(bandwidth.0) * u128::from(self.factor * u64::from(gain.0) / 4);
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn pacing_is_a_hundredth_below_the_bandwidth() {
-        // 8000 packets/s of 1500 bytes are 12 MB/s
+        // 8000 packets of 1500 bytes per second are 12 MB/s
         let b = Bandwidth::of_sample(8000, Dur::from_secs(1));
         let pacer = Pacer::new(1500, 1);
         let rate = pacer.rate(b, Gain::UNIT).bytes_per_sec();

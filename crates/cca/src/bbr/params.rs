@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// alpha, the packets that cwnd has in addition to gain x BDP. Without it the shares of cwnd-limited flows are
+    /// alpha: packets that cwnd has in addition to gain x BDP. With alpha = 0, the shares of cwnd-limited flows are
     /// arbitrary.
     pub quanta_pkts: u64,
-    /// alpha is three send quanta as in the kernel, at least `quanta_pkts`: a quantum is the data paced in 1 ms, at
-    /// least two packets (one below 1.2 Mbps), at most 127.
+    /// Whether alpha is three send quanta, as in the kernel, but at least `quanta_pkts`. A quantum is the data paced in
+    /// 1 ms: at least two packets (one packet below 1.2 Mbps), at most 127.
     pub send_quanta: bool,
-    /// cwnd is an even number of packets, for receivers that acknowledge every second one.
+    /// Whether cwnd is an even number of packets, for receivers that acknowledge every second packet.
     pub round_to_even: bool,
-    /// Packets that ACKs deliver at once in excess of the bandwidth are added to cwnd.
+    /// Whether cwnd includes the packets that ACKs deliver at once in excess of the bandwidth.
     pub ack_aggregation: bool,
     /// Whether to detect token-bucket policers.
     pub policer_detection: bool,
@@ -26,13 +26,13 @@ pub struct Params {
     pub probe_up_gain: f64,
     /// Pacing gain of PROBE_BW's second phase.
     pub probe_down_gain: f64,
-    /// Pacing gain of PROBE_BW's other phases; if it is well above 1, only cwnd limits the flow.
+    /// Pacing gain of PROBE_BW's other phases. If it is well above 1, only cwnd limits the flow.
     pub cruise_gain: f64,
     /// cwnd gain of PROBE_BW.
     pub cwnd_gain: f64,
-    /// Percentage by which pacing stays below the bandwidth.
+    /// Percentage by which the pacing rate is below the bandwidth.
     pub pacing_margin_percent: u32,
-    /// Length of the bandwidth maximum's window, rounds.
+    /// Length of the window of the bandwidth maximum, rounds.
     pub bw_window_rounds: usize,
     /// Time after which the minimum RTT expires.
     #[serde(with = "crate::quantity")]

@@ -1,23 +1,24 @@
 //! Detection of a token-bucket policer: BBR's long-term bandwidth.
 //!
-//! Two intervals in a row that each lose a fifth of their packets and deliver the same bandwidth indicate a policer;
-//! its rate is then used for some rounds instead of the maximum sample.
+//! Two consecutive intervals that each lose a fifth of their packets and deliver the same bandwidth indicate a policer.
+//! For some rounds, BBR then uses this bandwidth instead of the maximum sample.
 
 use super::bandwidth::{Bandwidth, Gain};
 use crate::Sender;
 use fairweir_units::{Dur, Time};
 
-/// Shortest interval, rounds (`bbr_lt_intvl_min_rtts`); four times as many make it too long.
+/// Minimum interval, rounds (`bbr_lt_intvl_min_rtts`). An interval of more than four times this number is too long.
 const MIN_ROUNDS: u32 = 4;
 /// lost/delivered of a lossy interval, 50/256 (`bbr_lt_loss_thresh`).
 const LOSS_THRESH_256THS: u64 = 50;
-/// Bandwidths within an eighth of each other are the same (`bbr_lt_bw_ratio`) ...
+/// Two bandwidths are the same if their difference is at most an eighth (`bbr_lt_bw_ratio`).
 const SAME_RATIO: f64 = 0.125;
-/// ... and within 4 kbit/s (`bbr_lt_bw_diff`): a packet of 1500 bytes in 3 s.
+/// Two bandwidths are the same if their difference is at most 4 kbit/s (`bbr_lt_bw_diff`): a packet of 1500 bytes in 3
+/// s.
 const SAME_DIFF_PERIOD: Dur = Dur::from_secs(3);
 /// Rounds for which the policer's rate is used (`bbr_lt_bw_max_rtts`).
 const POLICED_ROUNDS: u32 = 48;
-/// Shorter intervals give no bandwidth.
+/// Minimum interval for which a bandwidth is computed.
 const MIN_INTERVAL: Dur = Dur::from_millis(1);
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +54,7 @@ pub(crate) struct Evidence<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Policer {
     state: State,
-    /// Bandwidth of the last lossy interval, then of the policer; zero without one.
+    /// Bandwidth of the last lossy interval, then rate of the policer; zero if there is neither.
     bandwidth: Bandwidth,
 }
 
@@ -62,26 +63,26 @@ impl Policer {
         Policer { state: State::Waiting, bandwidth: Bandwidth::ZERO }
     }
 
-    /// The policer's rate, if there seems to be one.
+    /// Returns the policer's rate, if a policer was detected.
     #[inline]
     pub(crate) fn bandwidth(&self) -> Option<Bandwidth> {
         matches!(self.state, State::Policed { .. }).then_some(self.bandwidth)
     }
 
-    /// Whether every ACK counts, not only those that declare losses.
+    /// Returns whether every ACK must be processed, not only ACKs that declare losses.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         !matches!(self.state, State::Waiting)
     }
 
-    /// Whether an ACK without losses has no effect but the passing of time.
+    /// Returns whether an ACK without losses only advances the time.
     #[inline]
     pub(crate) fn is_only_counting(&self) -> bool {
         matches!(self.state, State::Sampling(Interval { rounds, .. }) if rounds <= 4 * MIN_ROUNDS)
     }
 
-    /// Processes an ACK with losses, or any ACK while active. Returns true if a policer's rate was used long enough and
-    /// BBR should probe again.
+    /// Processes an ACK with losses, or any ACK while active. Returns true if a policer's rate has been used for
+    /// [`POLICED_ROUNDS`]; BBR must then probe again.
     pub(crate) fn update(&mut self, e: &Evidence<'_>) -> bool {
         if let State::Policed { rounds } = &mut self.state {
             *rounds += u32::from(e.is_probing_bw && e.is_round_start);
@@ -108,7 +109,7 @@ impl Policer {
             *self = Policer::new();
             return false;
         }
-        // the interval ends with a loss: the bucket is empty
+        // The interval ends at a loss, because the token bucket is empty then.
         if e.has_losses {
             self.end_interval(&interval, e);
         }

@@ -4,10 +4,10 @@ use super::{Bbr, MIN_CWND, Mode};
 use crate::{Ack, CaState, Context};
 use fairweir_units::{Dur, Time};
 
-/// PROBE_RTT in progress: inflight falls to a small window, which is held for a time and a round.
+/// PROBE_RTT in progress: inflight falls to a small window and stays there for a minimum time and a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProbeRtt {
-    /// Since inflight has been small: when to leave.
+    /// End of the minimum time; `None` until inflight is small.
     done_at: Option<Time>,
     is_round_done: bool,
 }
@@ -16,13 +16,13 @@ pub(crate) struct ProbeRtt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Stay,
-    /// Inflight has become small: the round that it must last begins.
+    /// Inflight has become small: the round for which it must stay small begins.
     StartRound,
     Leave,
 }
 
 impl ProbeRtt {
-    /// Processes an ACK; `is_drained` is whether inflight is small.
+    /// Processes an ACK; `is_drained`: inflight is small.
     pub(crate) fn advance(&mut self, is_drained: bool, is_round_start: bool, duration: Dur, now: Time) -> Step {
         match self.done_at {
             None if is_drained => {
@@ -37,13 +37,13 @@ impl ProbeRtt {
         }
     }
 
-    /// Whether inflight has been small for long enough at `time`.
+    /// Returns whether inflight has been small for the required time and round at `time`.
     pub(crate) fn is_over_at(&self, time: Time) -> bool {
         self.done_at.is_some_and(|done_at| time > done_at)
     }
 }
 
-/// The cwnd to restore after recovery or PROBE_RTT: its value before either reduced it.
+/// Returns the cwnd to restore after recovery or PROBE_RTT: its value before either of these reduced it.
 pub(crate) fn cwnd_to_restore(prior: u64, cwnd: u64, state: CaState, is_in_probe_rtt: bool) -> u64 {
     let is_cut = is_in_probe_rtt || matches!(state, CaState::Recovery | CaState::Loss);
     if is_cut { prior.max(cwnd) } else { cwnd }
@@ -56,7 +56,7 @@ impl Bbr {
             self.is_idle_restart = false;
             return;
         }
-        // Without a sample nothing can expire: flows start at any time.
+        // A flow can start at any time, so min_rtt cannot expire before the first sample.
         let has_expired = self.min_rtt != Dur::MAX && cx.now.since(self.min_rtt_stamp) > self.params.min_rtt_window;
         if let Some(rtt) = ack.rtt
             && (rtt <= self.min_rtt || has_expired)

@@ -21,7 +21,7 @@ fn part_above(bench: &mut Bench, limit: Dur) -> f64 {
 fn one_flow_fills_the_link_and_keeps_rtt_below_five_quarters() {
     let mut bench = Bench::of("bbr", &Value::Null, Path::droptail(96, 40, 10));
     bench.run_until(after(5), |_| ());
-    // probing ends with inflight at 5/4 BDP and the quanta: 3, one to be even, two while probing
+    // Probing ends when inflight is 5/4 BDP plus the quanta: 3 packets, 1 to make cwnd even, 2 while probing.
     let limit = bench.path.rtprop * 5 / 4 + MSS / bench.path.rate * 8;
     assert_eq!(part_above(&mut bench, limit), 0.0);
     let cruising = bench.path.rtprop * 21 / 20;
@@ -41,7 +41,7 @@ fn send_quanta_are_a_millisecond_of_pacing() {
             let params = json!({"quanta_pkts": 0, "send_quanta": send_quanta, "round_to_even": false,
                 "ack_aggregation": false, "first_phase": 2});
             let mut bench = Bench::of("bbr", &params, Path::droptail(mbps, 40, 10));
-            // cruising: the gain cycle's first phase, with two packets more, comes after 6 rtprops
+            // The flow is cruising: the first phase of the gain cycle, with two packets more, begins after 6 rtprops.
             let mut cwnd = 0;
             bench.run_until(after(5), |b| {
                 if b.telemetry("pacing_gain") == 1.0 {
@@ -69,7 +69,7 @@ fn startup_drains_its_queue_and_ends() {
 
 #[test]
 fn probe_rtt_comes_after_ten_seconds_and_finds_the_propagation_delay() {
-    // rtprop rises by 20 ms, so the old minimum is never met again
+    // rtprop rises by 20 ms, so no later sample is below the old minimum
     let mut bench = Bench::of("bbr", &Value::Null, Path::droptail(24, 40, 10));
     bench.run_until(after(3), |_| ());
     bench.path.rtprop = Dur::from_millis(60);
@@ -122,7 +122,7 @@ fn the_first_phase_is_never_the_one_that_drains() {
 
 #[test]
 fn a_policer_is_found_and_its_rate_used() {
-    // a shallow buffer of one packet at half the load is as good as a bucket: BBR at 1.25 loses a lot
+    // At half the load, a buffer of one packet acts like a token bucket: with a gain of 1.25, BBR loses many packets.
     let mut path = Path::droptail(96, 20, 1);
     path.buffer = 2;
     path.lose_every = Some(4);

@@ -5,15 +5,15 @@ use fairweir_units::Dur;
 
 /// Exact maximum over the current round and `window` rounds before it.
 ///
-/// A sample expires when another one is taken after it has left the window, so that a flow without samples (because its
-/// application sends little) keeps the last one.
+/// A sample outside the window is removed only when a new sample is taken. A flow without samples (because its
+/// application sends little) therefore retains its last sample.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowedMax {
-    /// Largest sample of each round, a ring.
+    /// Ring with the maximum sample of each round.
     rounds: Box<[Bandwidth]>,
     current: usize,
     max: Bandwidth,
-    /// A round has left since `max` was taken.
+    /// Whether a round has left the window since `max` was computed.
     is_stale: bool,
 }
 
@@ -32,20 +32,20 @@ impl WindowedMax {
         self.max
     }
 
-    /// A round starts.
+    /// Starts a round.
     pub(crate) fn advance(&mut self) {
         self.current = (self.current + 1) % self.rounds.len();
         self.rounds[self.current] = Bandwidth::ZERO;
         self.is_stale = true;
     }
 
-    /// Whether [`WindowedMax::update`] would change nothing for a sample of `delivered` packets in `interval`.
+    /// Returns whether [`WindowedMax::update`] would change nothing for a sample of `delivered` packets in `interval`.
     #[inline]
     pub(crate) fn is_no_news(&self, delivered: u64, interval: Dur) -> bool {
         !self.is_stale && self.rounds[self.current].covers_sample(delivered, interval)
     }
 
-    /// Takes a sample; true if the maximum is another one now.
+    /// Adds a sample; returns whether the maximum changed.
     #[inline]
     pub(crate) fn update(&mut self, sample: Bandwidth) -> bool {
         let round = &mut self.rounds[self.current];

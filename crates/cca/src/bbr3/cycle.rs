@@ -1,4 +1,4 @@
-//! PROBE_BW of BBR version 3: cruise, refill, up, down; and the long-term bound on inflight that probing finds.
+//! PROBE_BW of BBR version 3: the phases DOWN, CRUISE, REFILL and UP, and the long-term bound on inflight.
 
 use super::{Bbr3, Mode, Sample};
 use crate::bbr::{Bandwidth, Gain, MIN_CWND};
@@ -6,7 +6,7 @@ use crate::{Ack, CaState, Context};
 use fairweir_units::{Dur, Time};
 use rand::RngExt;
 
-/// Random rounds that a probe's wait starts with (`bbr_bw_probe_rand_rounds`).
+/// Bound on the random number of rounds by which the wait for a probe is shortened (`bbr_bw_probe_rand_rounds`).
 const RANDOM_ROUNDS: u64 = 2;
 
 /// inflight_hi grows by at most 2^30 packets per round.
@@ -15,11 +15,11 @@ const MAX_SLOPE_ROUNDS: u32 = 30;
 /// Phase of PROBE_BW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Pacing gain 0.91 until inflight leaves headroom and the queue is drained.
+    /// Pacing gain 0.91 until inflight is below the bound with headroom and the queue is drained.
     Down(ProbeTimer),
     /// Pacing gain 1 until the next probe is due.
     Cruise(ProbeTimer),
-    /// Pacing gain 1 for a round without short-term bounds.
+    /// Pacing gain 1 for one round, without short-term bounds.
     Refill {
         /// log2 of the first increment of inflight_hi.
         slope_rounds: u32,
@@ -36,7 +36,7 @@ pub(super) struct ProbeTimer {
     rounds: u64,
 }
 
-/// Growth of inflight_hi: twice as fast each round.
+/// Growth of inflight_hi, whose speed doubles each round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slope {
     rounds: u32,
@@ -57,7 +57,7 @@ impl Slope {
     }
 }
 
-/// Which ACKs respond to the probe.
+/// How the ACKs received now relate to the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -67,7 +67,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// Results of probing, and how to interpret its samples.
+/// Results of probing, and the state for interpreting its samples.
 #[derive(Clone, Debug)]
 pub(super) struct Probing {
     /// Maximum inflight without excessive loss; `None` before there is a bound.
@@ -77,7 +77,7 @@ pub(super) struct Probing {
     pub(super) has_samples: bool,
     /// Whether the last probe had excessive loss.
     prev_too_high: bool,
-    /// The last probe stopped at inflight_hi, before it lost anything.
+    /// Whether the last probe stopped at inflight_hi, before any loss.
     stopped_risky: bool,
 }
 
@@ -94,19 +94,19 @@ impl Probing {
 }
 
 impl Bbr3 {
-    /// Target inflight: a BDP, unless congestion reduced cwnd.
+    /// Returns the target inflight: a BDP, unless congestion reduced cwnd.
     fn target_inflight(&self) -> u64 {
         self.inflight(self.bandwidth(), Gain::UNIT).min(self.cwnd_pkts)
     }
 
-    /// inflight_hi less headroom for others.
+    /// Returns inflight_hi minus the headroom for other flows.
     pub(super) fn inflight_with_headroom(&self) -> Option<u64> {
         let hi = self.probing.inflight_hi?;
         let headroom = self.gains.headroom.of(hi).max(1);
         Some(hi.saturating_sub(headroom).max(MIN_CWND))
     }
 
-    /// Whether the loss or marks in a sample indicate that inflight is too high.
+    /// Returns whether the loss or marks in a sample indicate that inflight is too high.
     pub(super) fn is_inflight_too_high(&self, sample: &Sample) -> bool {
         if sample.lost > 0 && sample.tx_in_flight > 0 && sample.lost > self.gains.loss_thresh.of(sample.tx_in_flight) {
             return true;
@@ -115,8 +115,8 @@ impl Bbr3 {
         self.is_ecn_eligible && sample.delivered_ce > 0 && sample.delivered_ce > sample.delivered / 2
     }
 
-    /// The number in flight at which a lost packet's flight crossed the loss threshold: with p = lost_prev + x lost of
-    /// inflight_prev + x, solve p = thresh for x.
+    /// Returns the inflight at which the loss of a lost packet's flight crossed the threshold. With p = (lost_prev + x)
+    /// / (inflight_prev + x), it solves p = thresh for x.
     fn inflight_hi_from_lost_packet(&self, sample: &Sample) -> u64 {
         let inflight_prev = sample.tx_in_flight.saturating_sub(1);
         let lost_prev = sample.lost.saturating_sub(1);
@@ -126,7 +126,7 @@ impl Bbr3 {
         inflight_prev + prefix as u64
     }
 
-    /// A packet that was sent while probing is lost.
+    /// Processes the loss of a packet that was sent while probing.
     pub(super) fn handle_probe_loss(&mut self, mut sample: Sample, cx: &mut Context<'_>) {
         if self.is_inflight_too_high(&sample) {
             sample.tx_in_flight = self.inflight_hi_from_lost_packet(&sample);
@@ -134,7 +134,7 @@ impl Bbr3 {
         }
     }
 
-    /// Once per probe: cut inflight_hi and drain.
+    /// Reduces inflight_hi and starts DOWN, once per probe.
     fn handle_inflight_too_high(&mut self, sample: &Sample, cx: &mut Context<'_>) {
         self.probing.prev_too_high = true;
         self.probing.has_samples = false;
@@ -147,7 +147,7 @@ impl Bbr3 {
         }
     }
 
-    /// PROBE_BW's state machine, and the upper bound in every mode after STARTUP.
+    /// Runs PROBE_BW's state machine, and adapts the upper bound in every mode after STARTUP.
     pub(super) fn update_cycle_phase(&mut self, ack: &Ack<'_>, sample: &Sample, cx: &mut Context<'_>) {
         if !self.full_bw.is_reached || self.adapt_upper_bound(ack, sample, cx) {
             return;
@@ -163,7 +163,7 @@ impl Bbr3 {
                 }
             }
             Phase::Refill { slope_rounds } => {
-                // a round of refilling has been acknowledged: samples now reflect its inflight
+                // One round of REFILL has been acknowledged: samples now reflect its inflight.
                 if self.is_round_start {
                     self.probing.has_samples = true;
                     self.start_up(slope_rounds, ack, sample);
@@ -174,13 +174,13 @@ impl Bbr3 {
     }
 
     fn check_end_of_up(&mut self, ack: &Ack<'_>, sample: &Sample, cx: &mut Context<'_>) {
-        // + 1: the packet about to leave
+        // + 1: the packet that is about to be sent
         let is_at_hi = self.probing.inflight_hi.is_some_and(|hi| ack.prior_inflight + 1 >= hi);
         let is_risky = self.probing.prev_too_high && is_at_hi;
         if is_risky {
             self.probing.stopped_risky = true;
         } else if ack.sender.is_cwnd_limited && self.probing.inflight_hi.is_some_and(|hi| self.cwnd_pkts >= hi) {
-            // inflight_hi limits the growth of bandwidth, not the path
+            // Bandwidth stopped growing because of inflight_hi, not because of the path.
             self.full_bw.restart(sample.bandwidth);
             return;
         } else if !self.full_bw.is_now {
@@ -190,7 +190,7 @@ impl Bbr3 {
         self.start_down(cx);
     }
 
-    /// Tracks which ACKs answer to probing and moves inflight_hi; true if it began a phase.
+    /// Determines how this ACK relates to the probe and adapts inflight_hi; returns whether a phase began.
     fn adapt_upper_bound(&mut self, ack: &Ack<'_>, sample: &Sample, cx: &mut Context<'_>) -> bool {
         let is_probe_bw = matches!(self.mode, Mode::ProbeBw(_));
         if self.probing.ack_phase == AckPhase::ProbeStarting && self.is_round_start {
@@ -199,11 +199,11 @@ impl Bbr3 {
         if self.probing.ack_phase == AckPhase::ProbeStopping && self.is_round_start {
             self.probing.has_samples = false;
             self.probing.ack_phase = AckPhase::Init;
-            // the samples of the cycle before last are out of date now
+            // samples of the cycle before the previous cycle expire now
             if is_probe_bw && !sample.is_app_limited {
                 self.max_bw.advance();
             }
-            // the last probe reached inflight_hi without loss: continue from there
+            // The last probe reached inflight_hi without loss, so probing continues from inflight_hi.
             if is_probe_bw && self.probing.stopped_risky && !self.probing.prev_too_high {
                 self.start_refill(0, ack.sender.delivered);
                 return true;
@@ -215,7 +215,7 @@ impl Bbr3 {
             }
             return false;
         }
-        // random loss must not limit inflight: safe values raise the bound in every phase
+        // Random loss must not limit inflight: an inflight without excessive loss raises the bound in every phase.
         if let Some(hi) = &mut self.probing.inflight_hi {
             *hi = (*hi).max(sample.tx_in_flight);
             if matches!(self.mode, Mode::ProbeBw(Phase::Up(_))) {
@@ -240,7 +240,7 @@ impl Bbr3 {
         }
     }
 
-    /// Starts to probe if it is due; returns whether it did.
+    /// Starts to probe if a probe is due; returns whether it started.
     fn check_time_to_probe(&mut self, timer: ProbeTimer, ack: &Ack<'_>, now: Time) -> bool {
         let signals = &self.signals;
         let have_marks_ceased = self.is_ecn_eligible
@@ -304,7 +304,7 @@ impl Bbr3 {
         self.mode = Mode::ProbeBw(Phase::Cruise(timer));
     }
 
-    /// After PROBE_RTT inflight is small: cruise, and probe at a friendly time.
+    /// After PROBE_RTT inflight is small: starts CRUISE, and schedules the next probe.
     pub(super) fn start_cruise_after_probe_rtt(&mut self, cx: &mut Context<'_>) {
         self.start_down(cx);
         if let Mode::ProbeBw(Phase::Down(timer)) = self.mode {
@@ -312,21 +312,21 @@ impl Bbr3 {
         }
     }
 
-    /// A round began: the wait for the next probe is shorter by one.
+    /// Counts a round: the wait for the next probe is one round shorter.
     pub(super) fn count_round(&mut self) {
         if let Mode::ProbeBw(Phase::Down(timer) | Phase::Cruise(timer)) = &mut self.mode {
             timer.rounds += 1;
         }
     }
 
-    /// STARTUP saw too many losses or marks: the pipe is full at the delivered inflight.
+    /// Handles excessive loss or marks in STARTUP: the pipe is full at the inflight that was delivered.
     pub(super) fn handle_queue_too_high_in_startup(&mut self) {
         self.full_bw.is_reached = true;
         let bdp = self.inflight(self.max_bw.get(), Gain::UNIT);
         self.probing.inflight_hi = Some(bdp.max(self.signals.inflight_latest));
     }
 
-    /// Largest bandwidth sample and loss bounds of this moment.
+    /// Returns the maximum bandwidth sample, limited by the current short-term bounds.
     pub(super) fn bandwidth(&self) -> Bandwidth {
         let max = self.max_bw.get();
         self.short_term.bw_lo.map_or(max, |lo| lo.min(max))

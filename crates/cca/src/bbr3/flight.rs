@@ -9,7 +9,7 @@ pub(super) struct AtSend {
     pub(super) inflight: u64,
     /// Packets lost since the start.
     pub(super) lost: u64,
-    /// Delivered with a mark since the start.
+    /// Packets delivered with a mark since the start.
     pub(super) delivered_ce: u64,
 }
 
@@ -25,7 +25,7 @@ impl Flight {
         Flight { first: 0, records: VecDeque::new() }
     }
 
-    /// Packet `seq` leaves, for the first time or again.
+    /// Records the state when packet `seq` is sent or retransmitted.
     pub(super) fn record(&mut self, seq: u64, at_send: AtSend) {
         if self.records.is_empty() {
             self.first = seq;
@@ -41,13 +41,13 @@ impl Flight {
         }
     }
 
-    /// The record of packet `seq`, if it is unacknowledged.
+    /// Returns the record of packet `seq`, if it is unacknowledged.
     pub(super) fn get(&self, seq: u64) -> Option<AtSend> {
         let i = seq.checked_sub(self.first)?;
         self.records.get(i as usize).copied()
     }
 
-    /// Everything below `snd_una` is acknowledged.
+    /// Removes the records below `snd_una`, which are acknowledged.
     pub(super) fn forget_below(&mut self, snd_una: u64) {
         let n = snd_una.saturating_sub(self.first).min(self.records.len() as u64);
         self.records.drain(..n as usize);

@@ -8,9 +8,9 @@ use crate::bbr::{Bandwidth, FULL_BW_ROUNDS, FULL_BW_THRESH, Gain};
 pub(super) struct FullBw {
     bandwidth: Bandwidth,
     rounds: u32,
-    /// Whether it has since the last restart.
+    /// Whether bandwidth has stopped growing since the last restart.
     pub(super) is_now: bool,
-    /// Whether the pipe has been full at any time.
+    /// Whether bandwidth has stopped growing at any time: the pipe is full.
     pub(super) is_reached: bool,
 }
 

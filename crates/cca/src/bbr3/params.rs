@@ -14,13 +14,13 @@ pub struct Params {
     pub startup_pacing_gain: f64,
     /// cwnd gain of STARTUP and DRAIN.
     pub startup_cwnd_gain: f64,
-    /// cwnd gain of PROBE_BW; 0.25 more in its UP phase.
+    /// cwnd gain of PROBE_BW; it is 0.25 higher in the UP phase.
     pub cwnd_gain: f64,
-    /// Percentage by which pacing stays below the bandwidth.
+    /// Percentage by which the pacing rate is below the bandwidth.
     pub pacing_margin_percent: u32,
     /// Fraction of packets in flight whose loss indicates that inflight is too high.
     pub loss_thresh: f64,
-    /// Reduction of the bounds on loss.
+    /// Fraction by which the short-term bounds and inflight_hi are reduced after loss.
     pub beta: f64,
     /// Fraction of inflight_hi left free in CRUISE.
     pub headroom: f64,
@@ -30,7 +30,7 @@ pub struct Params {
     /// Maximum of a random time added to `probe_wait`.
     #[serde(with = "crate::quantity")]
     pub probe_wait_random: Dur,
-    /// Maximum number of rounds until the next probe, as a Reno flow of that window would take.
+    /// Maximum number of rounds until the next probe: at most the rounds that a Reno flow with this window would need.
     pub probe_max_rounds: u64,
     /// Time after which the minimum RTT expires.
     #[serde(with = "crate::quantity")]

@@ -11,7 +11,7 @@ impl Bbr3 {
             self.is_idle_restart = false;
             return;
         }
-        // Without a sample nothing can expire: flows start at any time.
+        // A flow can start at any time, so min_rtt cannot expire before the first sample.
         let has_probe_expired =
             self.probe_rtt_min != Dur::MAX && cx.now.since(self.probe_rtt_min_stamp) > self.params.probe_rtt_interval;
         if let Some(rtt) = ack.rtt

@@ -5,18 +5,18 @@ use crate::bbr::{Bandwidth, Gain};
 /// Deliveries of the last round, and whether it had loss or marks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
-    /// Maximum bandwidth sample of the round.
+    /// Maximum bandwidth sample in the round.
     pub(super) bw_latest: Bandwidth,
-    /// Maximum packets delivered over a sample of the round.
+    /// Maximum number of packets delivered by a sample in the round.
     pub(super) inflight_latest: u64,
     pub(super) loss_in_round: bool,
     pub(super) ecn_in_round: bool,
     pub(super) loss_in_cycle: bool,
     pub(super) ecn_in_cycle: bool,
-    /// `delivered` at which the loss round ends: it ends when a packet sent after that is delivered.
+    /// The loss round ends when a packet is delivered that was sent after `delivered` reached this value.
     pub(super) loss_round_delivered: u64,
     pub(super) is_loss_round_start: bool,
-    /// ACKs of this round that declared losses.
+    /// Number of ACKs in this round that declared losses.
     pub(super) loss_events_in_round: u32,
 }
 
@@ -26,7 +26,7 @@ impl Signals {
         Signals { loss_round_delivered: 1, ..Signals::default() }
     }
 
-    /// Resets loss, marks and deliveries when probing is over.
+    /// Resets the loss, marks and deliveries at the end of a probe.
     pub(super) fn reset(&mut self) {
         *self = Signals {
             loss_round_delivered: self.loss_round_delivered,
@@ -36,9 +36,9 @@ impl Signals {
         };
     }
 
-    /// Records a packet loss; `delivered` is the count of packets so far.
+    /// Records a packet loss; `delivered` is the number of packets delivered so far.
     pub(super) fn note_loss(&mut self, delivered: u64) {
-        // the whole round after the first loss shows what the path still delivers
+        // the whole round after the first loss shows the rate and volume that the path still delivers
         if !self.loss_in_round {
             self.loss_round_delivered = delivered;
         }
@@ -47,7 +47,7 @@ impl Signals {
     }
 }
 
-/// Short-term bounds from loss and marks outside probing. `None`: no bound.
+/// Short-term bounds from loss and marks outside of probes; `None`: not bounded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShortTerm {
     pub(super) bw_lo: Option<Bandwidth>,
@@ -55,14 +55,14 @@ pub(super) struct ShortTerm {
 }
 
 impl ShortTerm {
-    /// Adapts after a round with loss or marks: `ecn_cut` is the fraction of inflight that remains after marks, if
-    /// there were any.
+    /// Adapts the bounds after a round with loss or marks. If there were marks, `ecn_cut` is the fraction of inflight
+    /// that remains.
     pub(super) fn adapt(&mut self, signals: &Signals, max_bw: Bandwidth, cwnd: u64, beta: Gain, ecn_cut: Option<Gain>) {
         let ecn_inflight_lo = ecn_cut.map(|cut| cut.of(*self.inflight_lo.get_or_insert(cwnd)));
         if signals.loss_in_round {
             let left = beta.complement();
             let bw_lo = self.bw_lo.unwrap_or(max_bw);
-            // never below the round's delivery rate, which the path has just sustained
+            // not below the round's delivery rate, which the path has just sustained
             self.bw_lo = Some(signals.bw_latest.max(bw_lo.scaled(left)).max(Bandwidth::SMALLEST));
             let inflight_lo = self.inflight_lo.unwrap_or(cwnd);
             self.inflight_lo = Some(signals.inflight_latest.max(left.of(inflight_lo)));
@@ -73,7 +73,7 @@ impl ShortTerm {
     }
 }
 
-/// Smoothed fraction of marked packets, as DCTCP's, in 256ths.
+/// Smoothed fraction of marked packets in 256ths, computed as in DCTCP.
 #[derive(Clone, Debug)]
 pub(super) struct EcnAlpha {
     alpha: u64,
@@ -90,7 +90,7 @@ impl EcnAlpha {
         EcnAlpha { alpha: EcnAlpha::UNIT, delivered: 0, delivered_ce: 0 }
     }
 
-    /// A round ends; returns its fraction of marks in 256ths, if anything was delivered.
+    /// Ends a round; returns its fraction of marked packets in 256ths, if anything was delivered.
     pub(super) fn update(&mut self, delivered: u64, delivered_ce: u64) -> Option<u64> {
         let all = delivered.checked_sub(self.delivered).filter(|n| *n > 0)?;
         let marked = delivered_ce.saturating_sub(self.delivered_ce).min(all);
@@ -102,7 +102,7 @@ impl EcnAlpha {
         Some(ratio)
     }
 
-    /// 1 - alpha/3: the fraction of inflight that remains after marks (`bbr_ecn_factor`).
+    /// Returns 1 - alpha/3, the fraction of inflight that remains after marks (`bbr_ecn_factor`).
     pub(super) fn cut(&self) -> Gain {
         Gain::from_f64(1.0 - self.alpha as f64 / (3 * EcnAlpha::UNIT) as f64)
     }

@@ -39,14 +39,14 @@ fn the_modes_come_in_order_and_the_cycle_turns() {
     });
     assert_eq!(modes, [0.0, 1.0, 2.0, 3.0, 2.0]);
     let rounded: Vec<u32> = gains.iter().map(|g| (g * 100.0).round() as u32).collect();
-    // DOWN, CRUISE and REFILL, UP, DOWN, ... the UP of the second cycle comes after PROBE_RTT
+    // The phases are DOWN, CRUISE and REFILL, UP, DOWN, ...; the UP of the second cycle comes after PROBE_RTT.
     assert_eq!(rounded[..4], [91, 100, 125, 91], "{rounded:?}");
 }
 
 #[test]
 fn one_percent_loss_leaves_four_fifths() {
-    // every round has loss, so bw_lo follows the delivered rate, 2 % less each round, until the next probe: the longer
-    // the round trip, the fewer such rounds
+    // Every round has loss, so bw_lo follows the delivery rate, which falls by 2 % per round until the next probe. With
+    // a longer RTT there are fewer such rounds.
     let mut path = Path::droptail(96, 80, 10);
     path.lose_every = Some(100);
     let mut bench = Bench::of("bbr3", &Value::Null, path);
@@ -119,7 +119,7 @@ fn a_timeout_costs_the_window_and_recovery_restores_it() {
 fn the_lost_packet_that_crossed_the_threshold_sets_the_bound() {
     let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 0 };
     let bbr = Bbr3::new(&start, Params { loss_thresh: 0.02, ..Params::default() });
-    // 5/256 of 512 packets are 10: the eleventh loss is one too many
+    // 5/256 of 512 packets are 10 packets, so the eleventh loss exceeds the threshold
     let sample = |lost| Sample { lost, tx_in_flight: 512, ..Sample::default() };
     assert!(!bbr.is_inflight_too_high(&sample(10)));
     assert!(bbr.is_inflight_too_high(&sample(11)));

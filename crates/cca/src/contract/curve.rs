@@ -1,10 +1,10 @@
-//! Contracts as functions, both ways.
+//! Contracts as functions from delay to rate and from rate to delay.
 
 use crate::math::{exp, ln, pow};
 use fairweir_units::{Dur, Rate};
 use serde::{Deserialize, Serialize};
 
-/// Maximum delay of a curve, s: that of a flow that sends almost nothing.
+/// Maximum delay of a curve, s: the delay of a flow that sends almost nothing.
 const MAX_DELAY: f64 = 3600.0;
 
 /// Family of contracts.
@@ -13,11 +13,11 @@ const MAX_DELAY: f64 = 3600.0;
 pub enum Function {
     /// rate = c0 (s0 / s)^p: alpha-fair with alpha = 1/p.
     Power,
-    /// rate = c0 e^(-s/s0): the same factor for the same noise at any rate.
+    /// rate = c0 e^(-s/s0): equal noise in the delay changes every rate by the same factor.
     Exponential,
-    /// rate = c0 ln(s0 / s): ICC's, zero at a delay of s0.
+    /// rate = c0 ln(s0 / s), the contract of ICC; zero at a delay of s0.
     Logarithmic,
-    /// rate = c0 (1 - s/s0): Astraea's, zero at a delay of s0.
+    /// rate = c0 (1 - s/s0), the contract of Astraea; zero at a delay of s0.
     Linear,
 }
 
@@ -26,9 +26,9 @@ pub enum Function {
 pub(crate) struct Curve {
     function: Function,
     exponent: f64,
-    /// bytes/s
+    /// Rate constant, bytes/s.
     c0: f64,
-    /// s
+    /// Delay constant, s.
     s0: f64,
 }
 
@@ -37,7 +37,7 @@ impl Curve {
         Curve { function, exponent, c0: c0.bytes_per_sec() as f64, s0: s0.as_secs_f64() }
     }
 
-    /// The rate at a delay of `s` seconds, bytes/s; never negative, infinite where the curve has no bound.
+    /// Returns the rate at a delay of `s` seconds, bytes/s; never negative, infinite where the curve is unbounded.
     pub fn rate(&self, s: f64) -> f64 {
         let Curve { c0, s0, exponent, .. } = *self;
         match self.function {
@@ -50,7 +50,7 @@ impl Curve {
         }
     }
 
-    /// The delay at a `rate` in bytes/s, s; never negative, at most an hour.
+    /// Returns the delay at a `rate` in bytes/s, s; never negative, at most an hour.
     pub fn delay(&self, rate: f64) -> f64 {
         let Curve { c0, s0, exponent, .. } = *self;
         let delay = match self.function {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// 96 Mbps and 10 ms.
+    /// Returns a curve with c0 = 96 Mbps and s0 = 10 ms.
     fn curve(function: Function, exponent: f64) -> Curve {
         Curve::new(function, exponent, Rate::from_mbps(96), Dur::from_millis(10))
     }

@@ -10,7 +10,7 @@ fn contract(pkts: u64, params: &Value) -> Contract {
     Contract::new(&start, typed(NAME, params).expect("parameters"))
 }
 
-/// Minimum and maximum delay over 10 s in the queue at which `bench` settles, in packets' transmission times.
+/// Minimum and maximum queueing delay over 10 s, after `bench` has settled, in transmission times of a packet.
 fn settled(bench: &mut Bench) -> (f64, f64) {
     bench.run_until(Time::from_nanos(20_000_000_000), |_| ());
     let packet = (MSS / bench.path.rate).as_secs_f64();
@@ -58,7 +58,7 @@ fn powers_are_stored_too() {
 
 #[test]
 fn by_the_ratio_of_rtts_one_update_reaches_the_fixed_point() {
-    // 24 Mbps, R 40 ms: 80 packets of BDP, with p = 1 and c0 s0 = 12.5 kB always 8.33 packets more
+    // 24 Mbps, R = 40 ms: the BDP is 80 packets; with p = 1 and c0 s0 = 12.5 kB, the queue is always 8.33 packets
     for pkts in [100u64, 200, 1000] {
         let cc = contract(pkts, &json!({"largest_step": 1000.0}));
         let s = pkts as f64 * 0.0005 - 0.040;
@@ -68,7 +68,8 @@ fn by_the_ratio_of_rtts_one_update_reaches_the_fixed_point() {
 
 #[test]
 fn the_other_ratios_are_those_of_the_contract() {
-    // 200 packets over 100 ms are 24 Mbps; the contract 1/s^2 gives 100/144 Mbps at 60 ms and 10 ms at 25 Mbps
+    // 200 packets in 100 ms are 24 Mbps. The contract 1/s^2 has a rate of 100/144 Mbps at 60 ms, and a delay of 10 ms
+    // at 25 Mbps.
     let params =
         json!({"c0": "25Mbps", "s0": "10ms", "exponent": 2.0, "largest_step": 1000.0, "dynamics": "rate_ratio"});
     let rate = contract(200, &params).next(0.040, 0.060) / 200.0;

@@ -20,7 +20,8 @@ fn cube_roots_are_exact_to_the_last_digits() {
 
 #[test]
 fn the_window_is_back_at_w_max_after_k_seconds() {
-    // a long, fast path: the cubic region; C = 0.4, W_max 4000 packets gives K = cbrt(4000 * 0.3 / 0.4) = 14.4 s
+    // On a long, fast path CUBIC is in the cubic region: C = 0.4 and W_max = 4000 packets give K = cbrt(4000 * 0.3 /
+    // 0.4) = 14.4 s.
     let path = Path::droptail(10_000, 40, 10);
     let mut bench = Bench::of("cubic", &json!({"friendliness": false}), path);
     while bench.cwnd() < 4000 {
@@ -46,7 +47,7 @@ fn the_window_is_back_at_w_max_after_k_seconds() {
     bench.run_until(bench.now + Dur::from_secs_f64(k - 0.1), |_| ());
     let (plateau, w_max) = (bench.cwnd() as f64, bench.telemetry("w_max_pkts"));
     assert!((plateau - w_max).abs() <= 2.0, "{plateau} {w_max}");
-    // convex beyond: C (t - K)^3 at t = K + 5 s is 50 packets
+    // Beyond the plateau the curve is convex: C (t - K)^3 at t = K + 5 s is 50 packets.
     bench.run_until(bench.now + Dur::from_secs(5), |_| ());
     let beyond = bench.cwnd() as f64 - w_max;
     assert!((beyond / 50.0 - 1.0).abs() < 0.1, "{beyond}");
@@ -70,7 +71,8 @@ fn periodic_loss_gives_the_response_function() {
 
 #[test]
 fn with_frequent_loss_it_is_aimd() {
-    // below the crossover: sqrt(alpha (1 + beta) / (2 (1 - beta) p)) = 1.22/sqrt(p), RFC 9438 §4.3
+    // below the crossover the window follows AIMD: sqrt(alpha (1 + beta) / (2 (1 - beta) p)) = 1.22/sqrt(p), RFC 9438
+    // §4.3
     let (rtt, period) = (0.02f64, 1000.0f64);
     let mut path = Path::droptail(10_000, 20, 10);
     path.lose_every = Some(period as u64);

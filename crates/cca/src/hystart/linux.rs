@@ -1,27 +1,27 @@
-//! HyStart of Linux's CUBIC: slow start ends when a round's ACKs form a train longer than half an RTT, or when the
-//! round's minimum RTT is well above the overall minimum.
+//! HyStart of Linux's CUBIC. Slow start ends when the ACKs of a round form a train longer than half an RTT, or when the
+//! round's minimum RTT is well above the flow's minimum RTT.
 //!
 //! **Source**: Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011; constants and
-//! the allowance for aggregation are those of the kernel's `tcp_cubic.c`. **Deviations**: the allowance is its upper
-//! bound of 1 ms, which holds below 262 MB/s of twice the sending rate; RTT samples are those of the whole ACK.
+//! the allowance for aggregation are those of the kernel's `tcp_cubic.c`. **Deviations**: the allowance is always its
+//! maximum of 1 ms, which the kernel uses at pacing rates below 262 MB/s; RTT samples are those of the whole ACK.
 
 use crate::Ack;
 use fairweir_units::{Dur, Time};
 
-/// No search below this window, packets.
+/// HyStart is inactive below this window, packets.
 const LOW_WINDOW: u64 = 16;
-/// ACKs further apart than this are separate trains.
+/// Two ACKs with a longer gap belong to separate trains.
 const ACK_DELTA: Dur = Dur::from_millis(2);
-/// Time that aggregation on the host may add to a train's length.
+/// Duration by which aggregation on the host may lengthen a train.
 const ACK_DELAY: Dur = Dur::from_millis(1);
 /// RTT samples required for a round's minimum.
 const MIN_SAMPLES: u32 = 8;
-/// The rise that counts: an eighth of the smallest RTT, within these bounds.
+/// Threshold of the RTT increase: the minimum RTT divided by this, within the bounds below.
 const RISE_DIVISOR: u64 = 8;
 const MIN_RISE: Dur = Dur::from_millis(4);
 const MAX_RISE: Dur = Dur::from_millis(16);
 
-/// State of the search.
+/// State of HyStart.
 #[derive(Clone, Debug)]
 pub(crate) struct LinuxHyStart {
     /// The round ends when this packet is acknowledged.
@@ -46,7 +46,7 @@ impl LinuxHyStart {
         }
     }
 
-    /// Whether slow start ends with this ACK.
+    /// Returns whether slow start ends with this ACK.
     pub(crate) fn is_over(&mut self, ack: &Ack<'_>, cwnd_pkts: u64, now: Time) -> bool {
         let Some(rtt) = ack.rtt else { return false };
         self.min_rtt = self.min_rtt.min(rtt);
@@ -87,7 +87,7 @@ mod tests {
     use crate::{RateSample, Sender};
     use fairweir_units::Bytes;
 
-    /// Time in ms at which slow start ends for ACKs of one round, each `(ms, RTT in ms)`.
+    /// Returns the time in ms at which slow start ends, for ACKs of one round, each `(ms, RTT in ms)`.
     fn end_ms(cwnd_pkts: u64, acks: &[(u64, u64)]) -> Option<u64> {
         let mut search = LinuxHyStart::new();
         let mut sender = Sender::new(Bytes(1500));
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn nine_samples_above_the_smallest_and_a_rise_end_it() {
-        // of 32 ms: 4 ms is the threshold
+        // an eighth of 32 ms: the threshold is 4 ms
         let end_after = |rise_ms: u64| {
             let mut search = LinuxHyStart { min_rtt: Dur::from_millis(32), ..LinuxHyStart::new() };
             (1..=20).find(|_| search.has_risen(Dur::from_millis(32 + rise_ms)))

@@ -1,4 +1,4 @@
-//! Leaving the first slow start before packets are lost.
+//! Methods that end the first slow start before packets are lost.
 
 mod linux;
 mod rfc9406;
@@ -10,11 +10,11 @@ use crate::Ack;
 use fairweir_units::Time;
 use serde::{Deserialize, Serialize};
 
-/// Method to find the end of slow start.
+/// Method that ends slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// No search: slow start ends with a loss.
+    /// No method: slow start ends with a loss.
     Off,
     /// HyStart++.
     Rfc9406,
@@ -22,7 +22,7 @@ pub enum Kind {
     Linux,
 }
 
-/// A search in progress.
+/// State of the method.
 #[derive(Clone, Debug)]
 pub(crate) enum HyStart {
     PlusPlus(HyStartPlusPlus),
@@ -30,7 +30,7 @@ pub(crate) enum HyStart {
 }
 
 impl HyStart {
-    /// The search of a connection's first slow start.
+    /// Returns the state for a connection's first slow start.
     pub(crate) fn new(kind: Kind) -> Option<HyStart> {
         match kind {
             Kind::Off => None,
@@ -39,12 +39,13 @@ impl HyStart {
         }
     }
 
-    /// The search of a slow start after a timeout: RFC 9406 section 4.3 has none.
+    /// Returns the state for slow start after a timeout; none with HyStart++ (RFC 9406 section 4.3).
     pub(crate) fn after_timeout(kind: Kind) -> Option<HyStart> {
         (kind == Kind::Linux).then(|| HyStart::Linux(LinuxHyStart::new()))
     }
 
-    /// Packets to add to cwnd (`cwnd_pkts` now) for an ACK of `acked` packets, or `None` if slow start is over.
+    /// Returns the number of packets to add to cwnd (`cwnd_pkts` now) for an ACK of `acked` packets, or `None` if slow
+    /// start ends.
     pub(crate) fn growth(&mut self, ack: &Ack<'_>, acked: u64, cwnd_pkts: u64, now: Time) -> Option<u64> {
         match self {
             HyStart::PlusPlus(search) => search.growth(ack),

@@ -1,34 +1,34 @@
-//! HyStart++: leave slow start when the round-trip time rises, before packets are lost.
+//! HyStart++: slow start ends when the RTT rises, before packets are lost.
 //!
-//! Per round of slow start record the minimum RTT. When it exceeds the last round's by a threshold, grow at a quarter
-//! of the speed (conservative slow start) for some rounds; if the RTT falls back meanwhile, the rise was noise and slow
-//! start continues; otherwise slow start is over.
+//! HyStart++ records the minimum RTT of each round of slow start. When it exceeds the minimum of the previous round by
+//! a threshold, cwnd grows at a quarter of the speed (conservative slow start) for some rounds. If the RTT falls in
+//! these rounds, the rise was noise and slow start resumes; otherwise slow start ends.
 //!
 //! **Source**: RFC 9406 §4.2. **Deviations**: none for unpaced senders (the cap of 8 packets per ACK applies).
 
 use crate::Ack;
 use fairweir_units::Dur;
 
-/// Bounds of the rise that counts, RFC 9406 §4.3.
+/// Minimum and maximum of the threshold (RFC 9406 §4.3).
 const MIN_RTT_THRESH: Dur = Dur::from_millis(4);
 const MAX_RTT_THRESH: Dur = Dur::from_millis(16);
-/// Part of the last round's RTT that is a rise.
+/// The threshold is the previous round's minimum RTT divided by this, within the bounds above.
 const MIN_RTT_DIVISOR: u64 = 8;
 /// Samples required for a round's minimum RTT.
 const N_RTT_SAMPLE: u32 = 8;
-/// Growth in conservative slow start is divided by this.
+/// Divisor of the growth in conservative slow start.
 const CSS_GROWTH_DIVISOR: u64 = 4;
-/// Rounds of conservative slow start.
+/// Number of rounds of conservative slow start.
 const CSS_ROUNDS: u32 = 5;
-/// Maximum packets that one ACK may add without pacing.
+/// Maximum number of packets that one ACK may add to cwnd without pacing.
 const L: u64 = 8;
 
-/// State of the search for the end of slow start.
+/// State of HyStart++.
 #[derive(Clone, Debug)]
 enum Phase {
     SlowStart,
     Conservative {
-        /// Smallest RTT of the round that raised the alarm.
+        /// Minimum RTT of the round in which the RTT rose.
         baseline: Dur,
         rounds: u32,
     },
@@ -42,7 +42,7 @@ pub(crate) struct HyStartPlusPlus {
     last_round_min: Dur,
     round_min: Dur,
     samples: u32,
-    /// Acknowledged packets short of one packet of conservative growth.
+    /// Acknowledged packets that do not yet add a packet in conservative slow start.
     remainder: u64,
 }
 
@@ -58,7 +58,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Packets to add to cwnd for this ACK, or `None` if slow start is over.
+    /// Returns the number of packets to add to cwnd for this ACK, or `None` if slow start ends.
     pub(crate) fn growth(&mut self, ack: &Ack<'_>) -> Option<u64> {
         if let Some(rtt) = ack.rtt {
             self.round_min = self.round_min.min(rtt);
@@ -91,7 +91,7 @@ impl HyStartPlusPlus {
         })
     }
 
-    /// A round ends; `None` if it was the last of conservative slow start.
+    /// Starts a new round; returns `None` if the last round of conservative slow start ended.
     fn start_round(&mut self, snd_nxt: u64) -> Option<()> {
         self.round_end = snd_nxt;
         self.last_round_min = self.round_min;

@@ -1,4 +1,4 @@
-//! The minimum delay of the last minutes, and of the last samples (RFC 6817 §2.4.2).
+//! The minimum delay of the last minutes, and the minimum of the last samples (RFC 6817 §2.4.2).
 
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 /// Width of a bucket of the history.
 const MINUTE: Dur = Dur::from_secs(60);
 
-/// The minimum delay of some minutes, in one-minute buckets.
+/// The minimum delay of the last minutes, in buckets of one minute.
 #[derive(Clone, Debug)]
 pub(crate) struct BaseDelay {
-    /// Minimum delay of each minute, the newest last; at most `minutes`.
+    /// Minimum delay of each minute, the newest last; at most `minutes` values.
     buckets: VecDeque<Dur>,
     minutes: usize,
     /// Index of the newest minute.
@@ -17,7 +17,7 @@ pub(crate) struct BaseDelay {
 }
 
 impl BaseDelay {
-    /// Creates a history of `minutes`.
+    /// Creates a history of `minutes` minutes.
     pub fn new(minutes: u32) -> BaseDelay {
         BaseDelay { buckets: VecDeque::new(), minutes: minutes as usize, minute: 0 }
     }
@@ -37,7 +37,7 @@ impl BaseDelay {
         }
     }
 
-    /// The minimum delay; zero before the first sample.
+    /// Returns the minimum delay; zero before the first sample.
     pub fn least(&self) -> Dur {
         self.buckets.iter().copied().min().unwrap_or(Dur::ZERO)
     }
@@ -51,7 +51,7 @@ pub(crate) struct Latest {
 }
 
 impl Latest {
-    /// Creates a filter over `most` samples.
+    /// Creates a filter over at most `most` samples.
     pub fn new(most: u32) -> Latest {
         Latest { samples: VecDeque::new(), most: most as usize }
     }
@@ -64,7 +64,7 @@ impl Latest {
         }
     }
 
-    /// The minimum of the samples; zero before the first.
+    /// Returns the minimum of the samples; zero before the first sample.
     pub fn least(&self) -> Dur {
         self.samples.iter().copied().min().unwrap_or(Dur::ZERO)
     }
