@@ -21,6 +21,7 @@ EXAMPLES = sorted((ROOT / "scenarios").glob("*.toml"))
 #: Heading -> the model that reads the table below it.
 MODELS: dict[str, type[BaseModel]] = {
     "Top level": model.Scenario,
+    "`[host]`": model.Host,
     "`[link.NAME]`": links.Link,
     "`[link.NAME]` / `shaper`": links.Shaper,
     "`[[flow]]`": model.Flow,

@@ -78,3 +78,14 @@ def test_without_the_program_the_error_says_how_to_build_it(monkeypatch: pytest.
         fw.run(dumbbell(["quinn/cubic"]), on="quic")
     assert str(raised.value) == "the program of the QUIC stacks `fairweir-quic` is not built"
     assert raised.value.hint == "run make build"
+
+
+def test_a_host_that_wakes_at_intervals_belongs_to_this_world() -> None:
+    scenario = dumbbell(["quinn/cubic"]).override({"host.wake": "2ms"})
+    at_once = fw.run(dumbbell(["quinn/cubic"]), on="quic").summary.document["quic"]["datagrams"]
+    # The receiver acknowledges all that it reads at a wake-up at once.
+    assert fw.run(scenario, on="quic").summary.document["quic"]["datagrams"] < 0.9 * at_once
+    with pytest.raises(ConfigError) as raised:
+        fw.run(dumbbell(["reno"]).override({"host.wake": "2ms"}))
+    assert raised.value.key == "host.wake"
+    assert "--on quic" in (raised.value.hint or "")

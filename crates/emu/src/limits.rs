@@ -27,6 +27,7 @@ pub enum Mode {
 /// If the scenario is not supported.
 pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
     fairweir_scenario::check(config).map_err(crate::EmuError::from)?;
+    fairweir_scenario::check_no_hosts(config).map_err(crate::EmuError::from)?;
     if config.duration > LONGEST {
         return Err(Refusal::new(format!("a run takes real time, and {} is long", config.duration))
             .at("duration")

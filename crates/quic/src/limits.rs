@@ -7,6 +7,8 @@ use fairweir_units::Dur;
 
 /// Minimum UDP payload of a QUIC path (RFC 9000 §14).
 const MIN_PAYLOAD: u64 = 1_200;
+/// Maximum interval of wake-ups.
+const MAX_WAKE: Dur = Dur::from_secs(1);
 /// Default of `min_rto` in scenarios.
 const DEFAULT_MIN_RTO: Dur = Dur::from_millis(200);
 
@@ -25,6 +27,11 @@ pub(crate) fn payload(config: &Config) -> PayloadBytes {
 /// If the scenario is not supported.
 pub fn check(config: &Config) -> Result<(), Refusal> {
     fairweir_scenario::check(config)?;
+    if config.host.wake > MAX_WAKE {
+        return Err(Refusal::new(format!("the interval of wake-ups is at most {MAX_WAKE}: `{}`", config.host.wake))
+            .at("host.wake")
+            .hint("event loops wake every 1ms to 10ms"));
+    }
     if config.packet.0 < MIN_PAYLOAD + IP_UDP_BYTES {
         let least = MIN_PAYLOAD + IP_UDP_BYTES;
         return Err(Refusal::new(format!("QUIC needs packets of at least {least} B: `{}`", config.packet))

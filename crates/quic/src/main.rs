@@ -9,7 +9,6 @@
 use clap::{Parser, Subcommand};
 use fairweir_program::{INTERRUPTED, Progress, Refusal, Signals, conclude, print, read_config};
 use fairweir_quic::{Ending, check, play, stacks};
-use fairweir_units::Dur;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -54,7 +53,7 @@ fn run() -> Result<ExitCode, Refusal> {
     check(&config)?;
     let ends = stacks::ends(&config)?;
     let mut progress = Progress::of(config.duration);
-    let ending = play(&config, ends, Dur::ZERO, &mut |at| {
+    let ending = play(&config, ends, &mut |at| {
         progress.report(at);
         if signals.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

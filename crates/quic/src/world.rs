@@ -60,10 +60,9 @@ struct World<'a> {
 pub fn play(
     config: &Config,
     ends: Vec<Ends>,
-    wake: Dur,
     watch: &mut dyn FnMut(Time) -> ControlFlow<()>,
 ) -> Result<Ending, Refusal> {
-    let mut world = World::new(config, ends, wake);
+    let mut world = World::new(config, ends);
     if world.run(watch)?.is_break() {
         return Ok(Ending::Interrupted);
     }
@@ -71,7 +70,8 @@ pub fn play(
 }
 
 impl<'a> World<'a> {
-    fn new(config: &'a Config, ends: Vec<Ends>, wake: Dur) -> World<'a> {
+    fn new(config: &'a Config, ends: Vec<Ends>) -> World<'a> {
+        let wake = config.host.wake;
         let ties = Ties::new(config.seed);
         let mut hosts = Vec::new();
         for (flow, (spec, ends)) in config.flows.iter().zip(ends).enumerate() {

@@ -44,6 +44,21 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
+/// Checks that the scenario sets nothing about the hosts of QUIC stacks, which other worlds do not have.
+///
+/// # Errors
+/// [`ConfigError::BadConfig`], naming the key.
+pub fn check_no_hosts(config: &Config) -> Result<(), ConfigError> {
+    if config.host.wake != Dur::ZERO {
+        return refuse(
+            "host.wake",
+            format!("only the world of QUIC stacks has hosts that wake at intervals: `{}`", config.host.wake),
+            "run it with `--on quic`, or leave out `[host]`",
+        );
+    }
+    Ok(())
+}
+
 fn refuse(key: &str, reason: impl Into<String>, hint: impl Into<String>) -> Result<(), ConfigError> {
     Err(ConfigError::new(key, reason, hint.into()))
 }

@@ -34,6 +34,24 @@ pub struct Config {
     /// Interval of the time series; if absent, none is recorded.
     #[serde(default)]
     pub interval: Option<Dur>,
+    /// The hosts of QUIC stacks.
+    #[serde(default, skip_serializing_if = "Host::is_default")]
+    pub host: Host,
+}
+
+/// The hosts of QUIC stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Interval at which a host runs its stack; zero: at every arrival and every deadline of the stack.
+    #[serde(default)]
+    pub wake: Dur,
+}
+
+impl Host {
+    fn is_default(&self) -> bool {
+        *self == Host::default()
+    }
 }
 
 impl Config {
@@ -61,6 +79,7 @@ impl Config {
             links: vec![LinkSpec::constant("bottleneck", rate, queue)],
             flows,
             interval: None,
+            host: Host::default(),
         }
     }
 }

@@ -21,8 +21,8 @@ mod summary;
 mod tally;
 
 pub use application::App;
-pub use check::{MAX_FLOWS, check};
-pub use config::{Config, FlowSpec, HEADER_BYTES, LinkSpec, Receiver, Source};
+pub use check::{MAX_FLOWS, check, check_no_hosts};
+pub use config::{Config, FlowSpec, HEADER_BYTES, Host, LinkSpec, Receiver, Source};
 pub use histogram::Histogram;
 pub use lookahead::{Timing, hop_timings, observers_lag};
 pub use metered_hop::{HopCounts, MeteredHop};

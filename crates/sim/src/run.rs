@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::outcome::{Factory, Outcome, Progress, SimError};
 use crate::watch::{Unwatched, Watched};
-use fairweir_scenario::{Config, Observer, check};
+use fairweir_scenario::{Config, Observer, check, check_no_hosts};
 use std::ops::ControlFlow;
 
 /// Runs `config` with the controllers of [`fairweir_cca::registry`]: those in Rust.
@@ -22,6 +22,7 @@ pub fn run(config: &Config) -> Result<Outcome, SimError> {
 /// See [`SimError`].
 pub fn run_with(config: &Config, factory: &Factory<'_>, progress: &mut Progress<'_>) -> Result<Outcome, SimError> {
     check(config)?;
+    check_no_hosts(config)?;
     Engine::new(config, factory, Unwatched)?.run(progress)
 }
 
@@ -36,5 +37,6 @@ pub fn run_observed(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
     check(config)?;
+    check_no_hosts(config)?;
     Engine::new(config, factory, Watched(observer))?.run(progress)
 }

@@ -137,6 +137,12 @@ class Flow(Table):
         return _core.parse_time(self.start) + (self.count - 1) * _core.parse_time(self.stagger)
 
 
+class Host(Table):
+    """The hosts of QUIC stacks: `wake` is the interval at which a host runs its stack, at once if it is zero."""
+
+    wake: Time = "0s"
+
+
 class Scenario(BaseModel):
     """A validated scenario.
 
@@ -156,6 +162,7 @@ class Scenario(BaseModel):
     ack: PacketSize = "52B"
     link: dict[str, Link] = Field(min_length=1)
     flow: list[Flow] = Field(min_length=1)
+    host: Host | None = None
     sweep: dict[str, Any] = {}
 
     _source: str | None = PrivateAttr(default=None)

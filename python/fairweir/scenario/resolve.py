@@ -30,7 +30,9 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
     names = list(scenario.link)
     bases = {name: link.base(scenario.base) for name, link in scenario.link.items()}
     rates = {name: link.nominal_rate(bases[name]) for name, link in scenario.link.items()}
+    host = {} if scenario.host is None else {"host": {"wake": _core.parse_time(scenario.host.wake)}}
     return {
+        **host,
         "duration": _core.parse_time(scenario.duration),
         "warmup": _core.parse_time(scenario.warmup),
         "seed": scenario.seed,

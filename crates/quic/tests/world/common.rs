@@ -24,7 +24,7 @@ pub fn dumbbell(ccas: &[&str], duration: Dur) -> Config {
 
 /// Runs `ends` over `config`.
 pub fn played(config: &Config, ends: Vec<Ends>) -> Result<Value, Refusal> {
-    match play(config, ends, Dur::ZERO, &mut |_| ControlFlow::Continue(()))? {
+    match play(config, ends, &mut |_| ControlFlow::Continue(()))? {
         Ending::Complete(document) => Ok(document),
         Ending::Interrupted => Err(Refusal::new("interrupted")),
     }

@@ -152,3 +152,17 @@ fn what_quic_does_not_have_is_refused_with_key_and_hint() {
     assert_eq!(refused(&|c| c.packet = Bytes(1_000)), "packet");
     assert_eq!(refused(&|c| c.warmup = c.duration), "warmup");
 }
+
+#[test]
+fn a_host_that_wakes_at_intervals_adds_them_to_the_rtt() {
+    let mut config = alone(Source::Rate { rate: Rate::from_mbps(2) });
+    let rtt = |config: &Config| number(&run(config).unwrap(), 0, "rtt_ms.mean");
+    let at_once = rtt(&config);
+    config.host.wake = Dur::from_millis(4);
+    let added = rtt(&config) - at_once;
+    // The receiver reads and answers up to 4 ms later; samples end where the network does.
+    assert!((0.5..4.5).contains(&added), "{added}");
+    assert_eq!(run(&config).unwrap(), run(&config).unwrap());
+    config.host.wake = Dur::from_secs(2);
+    assert_eq!(run(&config).unwrap_err().key.as_deref(), Some("host.wake"));
+}

@@ -3,7 +3,7 @@ use crate::watch::Unwatched;
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::queue::{CodelConfig, DroptailConfig};
 use fairweir_path::{ElementConfig, HopConfig, LinkConfig, PrivateLinkConfig, QueueConfig, jitter};
-use fairweir_scenario::LinkSpec;
+use fairweir_scenario::{Host, LinkSpec};
 use fairweir_units::{Bytes, Rate};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -85,7 +85,7 @@ proptest! {
         }
         let config = Config {
             duration: Dur::from_secs(3), warmup: Dur::from_secs(1), seed, packet: Bytes(1500), ack: Bytes(52),
-            links, flows, interval: Some(Dur::from_millis(130)),
+            links, flows, interval: Some(Dur::from_millis(130)), host: Host::default(),
         };
         let timings = hop_timings(&config);
         let batched = outcome(&config, &timings, 0);
