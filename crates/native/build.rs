@@ -116,7 +116,7 @@ impl List {
             .expect("a string grows");
             writeln!(
                 self.rows,
-                "    Algorithm {{\n        name: \"{name}\",\n        summary: {summary:?},\n        \
+                "    Algorithm {{\n        name: \"{name}\",\n        summary: {summary:?},\n        version: None,\n        \
                  defaults: || {module}.defaults(),\n        build: |params, start| build(&{module}, params, start),\n    }},"
             )
             .expect("a string grows");

@@ -218,8 +218,8 @@ def parse_trace(text: str) -> list[int]:
 def part_keys() -> list[tuple[str, list[tuple[str, list[str]]]]]:
     """Return the kinds of elements, queues and links, each with its keys in base units."""
 
-def algorithms() -> list[tuple[str, str, str]]:
-    """Return name, summary and default parameters (JSON) of each built-in controller."""
+def algorithms() -> list[tuple[str, str, str, str | None]]:
+    """Return name, summary, default parameters as JSON, and the version of the QUIC stack, if it is one's."""
 
 def run(
     config: str,

@@ -208,7 +208,13 @@ def test_holding_exhibits_leave_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("bbr", "bbr"), ("/a/b/mine.py:Class", "mine.py-Class"), ("../x.bpf.c", "x.bpf.c"), ("///", "cca")],
+    [
+        ("bbr", "bbr"),
+        ("/a/b/mine.py:Class", "mine.py-Class"),
+        ("../x.bpf.c", "x.bpf.c"),
+        ("///", "cca"),
+        ("s2n-quic/bbr", "s2n-quic-bbr"),
+    ],
 )
 def test_names_become_file_names(name: str, expected: str) -> None:
     assert slug(name) == expected

@@ -161,7 +161,7 @@ def test_commands_in_sentences_exist(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_names_its_language(page: str) -> None:
-    known = re.compile(r"console|python|py|toml|json|text|yaml|c|rust|\{[\w-]+\}.*")
+    known = re.compile(r"console|python|py|toml|json|text|yaml|c|rust|diff|\{[\w-]+\}.*")
     text = (ROOT / page).read_text(encoding="utf-8")
     unnamed = [f"{page}:{block.line}" for block in blocks(page) if not known.fullmatch(block.language)]
     assert not unnamed

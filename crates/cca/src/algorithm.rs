@@ -74,6 +74,8 @@ pub struct Algorithm {
     pub name: &'static str,
     /// One line: description and source.
     pub summary: &'static str,
+    /// Version of the software that it comes from, if that is not fairweir.
+    pub version: Option<&'static str>,
     /// Every parameter with its default, as JSON.
     pub defaults: fn() -> Value,
     /// Builds the controller from parameters (a JSON object; absent keys have their defaults).
@@ -105,6 +107,7 @@ impl Algorithm {
         Algorithm {
             name: C::NAME,
             summary: C::SUMMARY,
+            version: None,
             defaults: defaults::<C::Params>,
             build: |params, start| Ok(Box::new(C::build(start, typed(C::NAME, params)?)?)),
         }

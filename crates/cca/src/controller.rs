@@ -37,6 +37,12 @@ pub trait Controller: Debug + Send {
         None
     }
 
+    /// How much may leave at once at the pacing rate, in whole packets of the transport; read when the rate changes.
+    /// `None` leaves it to the flow. A stack that computes departure times has bursts of this size at this rate.
+    fn pacing_burst(&self) -> Option<Bytes> {
+        None
+    }
+
     /// [`on_ack`](Controller::on_ack) and the decisions after it, in one call: the transport's hot path.
     fn answer(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) -> Decision {
         self.on_ack(ack, cx);

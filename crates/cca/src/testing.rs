@@ -6,7 +6,7 @@
 //! is acknowledged, and all are lost when no further ACK can arrive. There is no proportional rate reduction. The
 //! simulator's tests cover a complete transport.
 
-use crate::{Ack, CaState, Cause, Context, Controller, Loss, LostPacket, RateSample, Sender, Sent};
+use crate::{Ack, AckedPacket, CaState, Cause, Context, Controller, Loss, LostPacket, RateSample, Sender, Sent};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -239,6 +239,11 @@ impl Bench {
         self.delivered_at = self.now;
         self.first_sent = packet.sent;
         let interval = packet.sent.since(packet.first_sent).max(self.now.since(packet.delivered_at));
+        let mut cx = Context { now: self.now, rng: &mut self.rng };
+        let acked = AckedPacket { seq: packet.seq, sent: packet.sent, was_retransmitted: false, is_app_limited: false };
+        if self.controller.interests().acked {
+            self.controller.on_packet_acked(&acked, &mut cx);
+        }
         let lost_before = self.sender.lost;
         let last_lost = self.declare_lost_below((packet.seq + 1).saturating_sub(DUPTHRESH));
         let lost = self.sender.lost - lost_before;

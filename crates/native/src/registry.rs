@@ -1,13 +1,13 @@
-//! The list of all controllers: those of [`fairweir_cca`], those of `bpf/`, and files.
+//! The list of all controllers: those of [`fairweir_cca`], those of `bpf/`, those of QUIC stacks, and files.
 
 use crate::{controller_file, load, plugin};
 use fairweir_cca::{Algorithm, BuildError, Controller, Start};
 use serde_json::Value;
 use std::path::Path;
 
-/// All algorithms: those in Rust, then those in C.
+/// All algorithms: those in Rust, then those in C, then those of QUIC stacks.
 pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
-    fairweir_cca::registry::algorithms().chain(crate::ALGORITHMS)
+    fairweir_cca::registry::algorithms().chain(crate::ALGORITHMS).chain(fairweir_quic_cc::ALGORITHMS)
 }
 
 /// Builds the controller `name` with `params` (an object, or null for the defaults). A name that ends in `.bpf.c` is the

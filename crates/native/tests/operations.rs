@@ -2,7 +2,7 @@
 //! packet, a pacing rate is positive, and nothing panics or overflows.
 
 use fairweir_cca::{
-    Ack, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, RateSample, Sender, Sent, Start,
+    Ack, AckedPacket, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, RateSample, Sender, Sent, Start,
 };
 use fairweir_native::registry;
 use fairweir_units::{Bytes, Dur, Rate, Time};
@@ -183,6 +183,17 @@ impl Model {
         let (first, last) = (range.start, range.end - 1);
         let newest = self.packets[last];
         let mut acked = 0;
+        if self.interests.acked {
+            for index in range.clone().filter(|&index| !self.packets[index].is_sacked) {
+                let packet = AckedPacket {
+                    seq: self.sender.snd_una + index as u64,
+                    sent: self.packets[index].sent,
+                    was_retransmitted: false,
+                    is_app_limited: path.is_app_limited,
+                };
+                self.controller.on_packet_acked(&packet, &mut Context { now: self.now, rng: &mut self.rng });
+            }
+        }
         for p in self.packets.range_mut(range) {
             acked += u64::from(!p.is_sacked);
             self.sender.lost_out -= u64::from(p.is_lost && !p.is_sacked);

@@ -22,10 +22,10 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 /// Raw columns by name of two tables: of flows and of links, or of packets and of ACKs.
 type Columns<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>);
 
-/// Name, summary and default parameters (JSON) of every controller.
+/// Name, summary, default parameters (JSON) and version, if it is not fairweir's, of every controller.
 #[pyfunction]
-pub fn algorithms() -> Vec<(&'static str, &'static str, String)> {
-    registry::algorithms().map(|a| (a.name, a.summary, (a.defaults)().to_string())).collect()
+pub fn algorithms() -> Vec<(&'static str, &'static str, String, Option<&'static str>)> {
+    registry::algorithms().map(|a| (a.name, a.summary, (a.defaults)().to_string(), a.version)).collect()
 }
 
 /// Runs a configuration (JSON); `classes` are the Python controllers by the name that flows use.

@@ -23,7 +23,8 @@ from fairweir.audit.relative import Suspect, nearest_seed, relate, suspects, und
 from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
 from fairweir.audit.standings import Relative, Side, Standing
-from fairweir.ccas.cca_spec import AnyCca, require, text_of
+from fairweir.ccas import lookup
+from fairweir.ccas.cca_spec import AnyCca, require, table_of, text_of
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
 from fairweir.errors import CcaError, ConfigError, ControllerError, FairweirError
@@ -302,6 +303,7 @@ class _Conductor:
                 "python": platform.python_version(),
                 "machine": platform.machine(),
                 "system": platform.system(),
+                **self._stack_versions(),
             },
             ccas=ccas,
             profiles=[profile for profile in profiles if profile is not None],
@@ -348,6 +350,11 @@ class _Conductor:
                 # The reference of a baseline may be a file that is gone.
                 text = None
             standing.shown_by.append(Side(cca=name, value=value, scenario_toml=text))
+
+    def _stack_versions(self) -> dict[str, str]:
+        """Return the versions of the QUIC stacks whose controllers are audited, by controller."""
+        found = {name: lookup.stack_version(table_of(case.subject.cca)["name"]) for name, case in self.cases.items()}
+        return {name: version for name, version in found.items() if version is not None}
 
     def _judged(self, case: _Case) -> CcaResults:
         families, exhibits = [], []

@@ -39,18 +39,29 @@ class Algorithm:
     name : str, as scenarios and the command line use it
     summary : str, one line
     defaults : dict, parameter -> default
+    version : str or None; the version of the QUIC stack that it comes from, None for a controller of fairweir
     """
 
     name: str
     summary: str
     defaults: dict[str, Any]
+    version: str | None
 
 
 @cache
 def algorithms() -> dict[str, Algorithm]:
     """Return the built-in controllers by name."""
-    rows = (Algorithm(name, summary, json.loads(defaults) or {}) for name, summary, defaults in _core.algorithms())
+    rows = (
+        Algorithm(name, summary, json.loads(defaults) or {}, version)
+        for name, summary, defaults, version in _core.algorithms()
+    )
     return {row.name: row for row in rows}
+
+
+def stack_version(name: str) -> str | None:
+    """Return the version of the QUIC stack of the controller `name`, or None for another controller."""
+    row = algorithms().get(name)
+    return row.version if row is not None else None
 
 
 def is_python(name: str) -> bool:

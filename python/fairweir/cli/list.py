@@ -60,7 +60,9 @@ def list_all(
         table = Table(title=name, title_justify="left", title_style="bold", box=None, show_header=False)
         for row in rows:
             params = ", ".join(f"{key}={json.dumps(value)}" for key, value in row.get("defaults", {}).items())
-            table.add_row(row["name"], Text.assemble(row["summary"], (f"\n{params}" if params else "", "dim")))
+            version = row.get("version")
+            label = f"{row['name']} {version}" if version else row["name"]
+            table.add_row(label, Text.assemble(row["summary"], (f"\n{params}" if params else "", "dim")))
         output.stdout.print(table)
 
 
@@ -75,7 +77,7 @@ def _parameters(cca: str) -> list[dict[str, Any]]:
 
 def _ccas() -> list[dict[str, Any]]:
     return [
-        {"name": row.name, "summary": row.summary, "defaults": row.defaults}
+        {"name": row.name, "summary": row.summary, "defaults": row.defaults, "version": row.version}
         for row in sorted(algorithms().values(), key=lambda row: row.name)
     ]
 

@@ -30,6 +30,12 @@ impl Pacer {
         self.gap = (mss * NANOS_PER_SEC).checked_div(rate).unwrap_or(0);
     }
 
+    /// Sets the number of packets that may leave at once, at least one.
+    pub(super) fn set_burst(&mut self, packets: u64) {
+        self.gso = packets.max(1);
+        self.burst = self.burst.min(self.gso);
+    }
+
     /// Whether a packet may be sent at `now`; sets the timer if not.
     #[inline]
     pub(super) fn allows(&mut self, now: Time) -> bool {

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from fairweir.ccas.cca_spec import table_of
+from fairweir.ccas.lookup import stack_version
 from fairweir.documents.arguments import words_for_enums
 from fairweir.judging.summary import Summary
 
@@ -49,7 +51,10 @@ class Subject:
     @property
     def stem(self) -> str:
         """The name without directories and suffixes, with ``-`` for ``:``; laws and file names use it."""
-        name = self.name.removesuffix(OTHER_SEEDS).replace("\\", "/").rsplit("/", 1)[-1]
+        name = self.name.removesuffix(OTHER_SEEDS)
+        if stack_version(table_of(self.cca)["name"]) is not None:
+            name = name.replace("/", "-")
+        name = name.replace("\\", "/").rsplit("/", 1)[-1]
         for suffix in (".bpf.c", ".so", ".py", ".toml"):
             name = name.replace(suffix, "")
         return name.replace(":", "-")
