@@ -155,7 +155,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     }
 }
 
-/// A periodic action. A period that is missed completely is skipped and not made up for.
+/// A periodic action. A period that is missed completely is skipped; its action is not repeated later.
 #[derive(Debug)]
 struct Rhythm {
     every: Dur,

@@ -1,5 +1,5 @@
-//! Requests and responses over several connections at once, without blocking. Each turn does a bounded amount of work,
-//! whatever the peers do. The control socket and the metrics endpoint both use this module.
+//! Requests and responses over several connections at once, without blocking. Each turn does a bounded amount of work
+//! for any behavior of the peers. The control socket and the metrics endpoint both use this module.
 
 use fairweir_units::{Dur, Time};
 use nix::poll::{PollFd, PollFlags};

@@ -1,4 +1,4 @@
-//! A controller in the kernel, for as long as the value lives.
+//! A congestion controller that is registered in the kernel while the value exists.
 
 use crate::compile::Compiled;
 use crate::cost::{self, Cost};
@@ -15,20 +15,21 @@ use std::hash::{BuildHasher, RandomState};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 
-/// Holds a struct_ops map by a link, which is released with its last descriptor (`BPF_F_LINK`, since Linux 6.4).
+/// Flag `BPF_F_LINK` (since Linux 6.4): a link holds the struct_ops map, and the map is released with the link's last
+/// descriptor.
 const BY_LINK: u32 = 1 << 13;
-/// `TCP_CONG_NON_RESTRICTED`: any user may choose it, and it may become a network namespace's default.
+/// Flag `TCP_CONG_NON_RESTRICTED`: any user may select the controller, and it may become a network namespace's default.
 const NON_RESTRICTED: u32 = 1;
-/// Attempts to find an unused name.
+/// Maximum attempts to find an unused name.
 const NAME_ATTEMPTS: u32 = 8;
 
-/// A congestion controller that is registered in the running kernel, in every network namespace at once.
+/// A congestion controller that is registered in the running kernel, for all network namespaces.
 ///
-/// It is unregistered when the value is dropped, or when the process ends for any reason (on Linux before 6.4: not by
-/// `kill -9`). Connections that use it continue to do so until they close.
+/// The controller is unregistered when the value is dropped, or when the process ends for any reason (exception: `kill
+/// -9` on Linux before 6.4). Connections that use the controller continue to use it until they close.
 #[derive(Debug)]
 pub struct Cca {
-    // Before the object: the link refers to it.
+    // Declared before the object, because the link refers to the object and must be dropped first.
     pub(crate) link: Link,
     pub(crate) object: Object,
     name: String,
@@ -36,11 +37,11 @@ pub struct Cca {
 }
 
 impl Cca {
-    /// Loads and registers `compiled` under a name that no other has, with `defaults` (an object, or null) for flows
-    /// that are given no parameters of their own.
+    /// Loads and registers `compiled` under an unused name. `defaults` (an object, or null) applies to flows for which
+    /// no parameters are set.
     ///
     /// # Errors
-    /// If the parameters are refused, or the kernel refuses the program.
+    /// If the parameters are invalid, or the kernel rejects the program.
     pub fn load(compiled: &Compiled, defaults: &Value) -> Result<Cca, KernelError> {
         let mut attempt = 0;
         loop {
@@ -55,7 +56,7 @@ impl Cca {
     /// Loads and registers `compiled` as `name`.
     ///
     /// # Errors
-    /// As [`Cca::load`]; and [`KernelError::Conflict`] if a controller of that name exists, or the name is
+    /// Those of [`Cca::load`], and [`KernelError::Conflict`] if a controller of that name exists or the name is
     /// invalid.
     pub fn load_as(compiled: &Compiled, name: &str, defaults: &Value) -> Result<Cca, KernelError> {
         let conflict =
@@ -77,23 +78,23 @@ impl Cca {
         Ok(Cca { link, object, name: name.to_owned(), compiled: compiled.clone() })
     }
 
-    /// Name for `TCP_CONGESTION`.
+    /// Returns the name for `TCP_CONGESTION`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The source from which it was compiled.
+    /// Returns the source from which the controller was compiled.
     pub fn source(&self) -> &Source {
         &self.compiled.source
     }
 
     /// Sets the parameters of the socket `fd` (an object, or null for the algorithm's defaults).
     ///
-    /// Algorithms may read them only when a connection starts, so they must be set before it connects. Accepted sockets
-    /// inherit those of the listener.
+    /// Algorithms may read parameters only when a connection starts, so set them before the socket connects. Accepted
+    /// sockets inherit the parameters of their listener.
     ///
     /// # Errors
-    /// If the algorithm refuses them, or `fd` is not a TCP socket.
+    /// If the algorithm rejects the parameters, or `fd` is not a TCP socket.
     pub fn set_params(&self, fd: BorrowedFd<'_>, params: &Value) -> Result<(), KernelError> {
         let words = self.compiled.source.param_words(params)?;
         let Some(map) = self.compiled.layout.of_flow.as_ref().and_then(|name| self.map(name)) else { return Ok(()) };
@@ -101,11 +102,11 @@ impl Cca {
         map.update(&fd.as_raw_fd().to_ne_bytes(), &bytes_of(&words), MapFlags::ANY).map_err(KernelError::bpf(what()))
     }
 
-    /// Reads the records of its hooks, if it was compiled to record them: `sink` gets each, in the order of calls,
-    /// whenever [`Records::drain`] is called.
+    /// Reads the records of the controller's hooks. Each call of [`Records::drain`] passes the available records to
+    /// `sink`, in the order of the hooks' calls.
     ///
     /// # Errors
-    /// If it was not compiled to record.
+    /// If the controller was compiled without recording.
     pub fn records(&self, sink: impl FnMut(&[u8]) + Send + 'static) -> Result<Records, KernelError> {
         let ring =
             self.map("cc_records").filter(|_| self.compiled.is_recording).ok_or_else(|| KernelError::Missing {
@@ -115,7 +116,7 @@ impl Cca {
         Records::of(&ring, sink)
     }
 
-    /// Records that were lost since it was loaded: the reader was too slow.
+    /// Returns the number of records lost since the controller was loaded, because the reader was too slow.
     pub fn lost_records(&self) -> u64 {
         let count = || {
             let range = self.compiled.layout.lost.clone()?;
@@ -126,7 +127,7 @@ impl Cca {
         count().unwrap_or(0)
     }
 
-    /// Returns the cost of its hooks so far, while [`cost::measure`]'s value lived.
+    /// Returns the cost of each hook, accumulated while a value of [`cost::measure`] existed.
     ///
     /// # Errors
     /// If the kernel's statistics cannot be read.
@@ -141,7 +142,8 @@ impl Cca {
         Ok(hooks.iter().filter_map(|(hook, program)| Some((hook.name().to_owned(), *programs.get(program)?))).collect())
     }
 
-    /// Pins its link and the map of its defaults in `directory`, so that it outlives this process.
+    /// Pins the controller's link and the map of its defaults in `directory`, so that the controller outlives this
+    /// process.
     pub(crate) fn pin(mut self, directory: &Path) -> Result<(), KernelError> {
         let what = || directory.display().to_string();
         if !has_links() {
@@ -162,20 +164,20 @@ impl Cca {
     }
 }
 
-/// Whether the kernel supports registration by a link.
+/// Returns whether the kernel supports registration by a link.
 fn has_links() -> bool {
     libbpf::kernel_version() >= (6, 4)
 }
 
-/// Whether a congestion controller of that name exists.
+/// Returns whether a congestion controller of that name exists.
 pub(crate) fn is_available(name: &str) -> bool {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
         .is_ok_and(|names| names.split_whitespace().any(|n| n == name))
 }
 
-/// `frcc_3f8a20`: concurrent runs do not meet.
+/// Returns a name such as `frcc_3f8a20`, whose random suffix prevents conflicts between concurrent runs.
 fn unique_name(cca: &str) -> String {
-    // The system seeds each value differently.
+    // `RandomState` has a different random seed for each value.
     let suffix = RandomState::new().hash_one(std::process::id()) & 0xff_ffff;
     let stem: String = cca.chars().take(NAME_MAX - 7).collect();
     format!("{stem}_{suffix:06x}")
@@ -204,7 +206,7 @@ fn text(e: libbpf_rs::Error) -> String {
     format!("{e:#}")
 }
 
-/// Sets names, parameters and attachments between reading an object and loading it.
+/// Sets names, parameters and attachments of an object that is open but not yet loaded.
 fn prepare(object: &mut OpenObject, compiled: &Compiled, name: &str, defaults: &[u64]) -> Result<(), String> {
     let layout = &compiled.layout;
     let kinds = if compiled.is_recording { layout.kinds()? } else { Vec::new() };
@@ -213,7 +215,7 @@ fn prepare(object: &mut OpenObject, compiled: &Compiled, name: &str, defaults: &
         if layout.other_ops.contains(&map_name) {
             map.set_autocreate(false).map_err(text)?;
         } else if map_name == layout.ops {
-            // Overrides the source: older kernels do not support links.
+            // The flag of the source is overridden, because older kernels do not support links.
             let flags = if has_links() { map.map_flags() | BY_LINK } else { map.map_flags() & !BY_LINK };
             map.set_map_flags(flags).map_err(text)?;
             let mut field = [0; NAME_MAX + 1];

@@ -1,4 +1,4 @@
-//! Compiles C to BPF, with clang, `bpf/`'s headers and libbpf's, which are embedded in this crate.
+//! Compiles C to BPF with clang. The headers of `bpf/` and of libbpf are embedded in this crate.
 
 use crate::error::KernelError;
 use crate::layout::ObjectLayout;
@@ -28,10 +28,10 @@ impl Compiled {
 }
 
 impl Source {
-    /// Compiles it for the kernel, with `-DCC_RECORD` if its hooks are to be recorded.
+    /// Compiles the source for the kernel, with `-DCC_RECORD` if calls of its hooks are to be recorded.
     ///
     /// # Errors
-    /// If clang is missing or rejects the source, or it does not contain the controller.
+    /// If clang is missing or rejects the source, or the object does not contain the controller.
     pub fn compile(&self, record: bool) -> Result<Compiled, KernelError> {
         let object = object_of(&self.file, &self.text, record)?;
         let wrong = |reason: String, hint| KernelError::Source { path: self.file.clone(), reason, hint };
@@ -44,13 +44,13 @@ impl Source {
     }
 }
 
-/// Returns the object file that clang compiles from `text`; `file` is the name shown in messages.
+/// Returns the object file that clang compiles from `text`; `file` is the name that messages show.
 pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>, KernelError> {
     let io = |e: io::Error| KernelError::io("the build directory (TMPDIR)")(e);
     let scratch = fairweir_native::scratch().map_err(io)?;
     let include = scratch.path().join("include");
     write_headers(&include).map_err(io)?;
-    // A user's own headers are in the source's directory, so it must be compiled there.
+    // A user's source may include headers from its own directory, so compile it there.
     let input = if file.is_file() { file.to_owned() } else { scratch.path().join(file) };
     if !file.is_file() {
         fs::write(&input, text).map_err(io)?;
@@ -88,8 +88,8 @@ pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>
     fs::read(&output).map_err(io)
 }
 
-/// `bpf/`'s headers and, as `bpf/...`, libbpf's. Of `compat/` only the kernel's own names: libbpf's real headers take
-/// precedence.
+/// Writes the headers of `bpf/`, and those of libbpf as `bpf/...`. From `compat/`, only headers that libbpf does not
+/// provide are written: libbpf's real headers take precedence.
 fn write_headers(include: &Path) -> io::Result<()> {
     let ours = HEADERS.iter().filter(|(name, _)| !name.starts_with("compat/bpf/")).copied();
     let libbpf = API_HEADERS.iter().map(|(name, text)| (format!("bpf/{name}"), *text));

@@ -1,4 +1,4 @@
-//! Checks what this machine supports of BPF controllers.
+//! Checks which features for BPF controllers this machine supports.
 
 use crate::{Cca, Source, libbpf};
 use fairweir_units::Hint;
@@ -14,11 +14,11 @@ pub struct Check {
     pub name: &'static str,
     /// Whether it is met.
     pub ok: bool,
-    /// The finding.
+    /// Details of the check's result.
     pub detail: String,
 }
 
-/// Everything between a source and a registered controller, tried where that is harmless.
+/// Tries each step between a source and a registered controller, where trying it is harmless.
 pub fn checks() -> Vec<Check> {
     let (major, minor) = libbpf::kernel_version();
     let is_root = geteuid().is_root();

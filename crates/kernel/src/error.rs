@@ -1,4 +1,4 @@
-//! Errors between a source and a running controller.
+//! Errors when loading, running or observing a controller.
 
 use fairweir_units::{Hint, SystemError};
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
-    /// There is no algorithm of that name in `bpf/`.
+    /// `bpf/` contains no algorithm of that name.
     #[error("there is no BPF congestion controller `{name}`")]
     Unknown {
         /// The requested name.
@@ -20,14 +20,14 @@ pub enum KernelError {
     /// A source that cannot be read or is invalid.
     #[error("{}: {reason}", path.display())]
     Source {
-        /// The source.
+        /// Path of the source.
         path: PathBuf,
         /// The error in it.
         reason: String,
         /// How to fix it.
         hint: &'static str,
     },
-    /// Parameters that the algorithm refuses.
+    /// Parameters that the algorithm rejects.
     #[error("parameters of `{cca}`: {reason}")]
     Params {
         /// The algorithm.
@@ -35,12 +35,12 @@ pub enum KernelError {
         /// The parameter, its value, and what was expected.
         reason: String,
     },
-    /// The kernel, or libbpf on its behalf, refuses a program.
+    /// The kernel, or libbpf on its behalf, rejects a program.
     #[error("`{cca}` is not loaded: {reason}")]
     Refused {
         /// The algorithm.
         cca: String,
-        /// libbpf's last words; the verifier's, if it was the verifier.
+        /// The last messages of libbpf, or of the verifier if the verifier rejected the program.
         reason: String,
         /// How to fix it.
         hint: Option<&'static str>,
@@ -53,7 +53,7 @@ pub enum KernelError {
         /// How to install or enable it.
         hint: &'static str,
     },
-    /// A name that cannot be loaded permanently or unloaded in the present state.
+    /// The controller of this name cannot be loaded permanently or unloaded in the present state.
     #[error("`{name}`: {reason}")]
     Conflict {
         /// The name.
@@ -84,13 +84,13 @@ impl Hint for KernelError {
 }
 
 impl KernelError {
-    /// For `map_err`: an error of the system while `what` was being done.
+    /// Returns a function for `map_err` that converts an I/O error; `what` is the action or object that failed.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> KernelError {
         let action = what.into();
         move |source| SystemError { action, source }.into()
     }
 
-    /// For `map_err`: libbpf's error while `what` was being done.
+    /// Returns a function for `map_err` that converts libbpf's error; `what` is the action or object that failed.
     pub(crate) fn bpf(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> KernelError {
         let action = what.into();
         move |error| SystemError { action, source: io::Error::other(error) }.into()

@@ -1,4 +1,4 @@
-//! Layout of a compiled object: which program is which hook, and where the parameters are.
+//! Layout of a compiled object: the program of each hook, and the location of the parameters.
 
 use crate::libbpf;
 use fairweir_native::replay::Hook;
@@ -8,17 +8,17 @@ use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Sections of ops, by whether a link holds them.
+/// Sections of ops: the first for registration without a link, the second for registration by a link.
 const OPS_SECTIONS: [&str; 2] = [".struct_ops", ".struct_ops.link"];
 
-/// The parts of an object that the loader touches.
+/// The parts of an object that the loader reads or modifies.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ObjectLayout {
-    /// The variable of the selected controller; also libbpf's name of its map.
+    /// Variable of the selected controller, which libbpf also uses as the name of its map.
     pub(crate) ops: String,
-    /// The variables of the other controllers.
+    /// Variables of the other controllers.
     pub(crate) other_ops: Vec<String>,
-    /// Program of each hook that the controller has.
+    /// Program of each hook that the controller implements.
     pub(crate) hooks: BTreeMap<Hook, String>,
     /// Range of the controller's name within the ops.
     pub(crate) name: Range<usize>,
@@ -26,16 +26,16 @@ pub(crate) struct ObjectLayout {
     pub(crate) flags: Option<Range<usize>>,
     /// Range of the default parameters within `.data`.
     pub(crate) defaults: Option<Range<usize>>,
-    /// The map of flows' own parameters.
+    /// Map of the parameters of individual flows.
     pub(crate) of_flow: Option<String>,
-    /// Range in `.rodata` from which a recording program reads its hook, by program.
+    /// For each recording program, the range in `.rodata` from which the program reads its hook's number.
     kinds: BTreeMap<String, Range<usize>>,
-    /// Range in `.bss` where recording programs count records that they could not send.
+    /// Range in `.bss` where recording programs count the records that they could not send.
     pub(crate) lost: Option<Range<usize>>,
 }
 
 impl ObjectLayout {
-    /// Parses `object`; `cca` selects a controller if there are several.
+    /// Parses `object`; `cca` selects a controller if the object has several.
     pub(crate) fn of(object: &[u8], cca: &str) -> Result<ObjectLayout, String> {
         let file = object::File::parse(object).map_err(|e| format!("the compiled object cannot be read: {e}"))?;
         let symbols = Symbols::of(&file);
@@ -73,7 +73,7 @@ impl ObjectLayout {
         })
     }
 
-    /// Whether its hooks were compiled for recording.
+    /// Returns whether the hooks were compiled with recording.
     pub(crate) fn can_record(&self) -> bool {
         self.lost.is_some()
     }
@@ -97,7 +97,7 @@ impl ObjectLayout {
 struct Symbol {
     name: String,
     section: String,
-    /// Range within its section.
+    /// Range within the symbol's section.
     range: Range<usize>,
 }
 
@@ -125,7 +125,7 @@ impl Symbols {
     }
 }
 
-/// Members of the source's own `struct tcp_congestion_ops`, which need not be laid out as the kernel's.
+/// Returns the members of the source's own `struct tcp_congestion_ops`, whose layout may differ from the kernel's.
 fn members(object: &[u8]) -> Result<BTreeMap<String, Range<usize>>, String> {
     let (btf, _) = libbpf::listening(|| Btf::from_raw("cca", object));
     let btf = btf.ok().flatten().ok_or("it has no type information: compile it with -g")?;
@@ -141,7 +141,7 @@ fn members(object: &[u8]) -> Result<BTreeMap<String, Range<usize>>, String> {
     Ok(members)
 }
 
-/// Of the members that are written: a name (16 characters) and flags (32 bits).
+/// Returns the size of a member that the loader writes: a name (16 characters) or flags (32 bits).
 fn size_of_member(ty: BtfType<'_>) -> usize {
     let ty = ty.skip_mods_and_typedefs();
     if let Ok(array) = Array::try_from(ty) {
@@ -150,7 +150,7 @@ fn size_of_member(ty: BtfType<'_>) -> usize {
     Int::try_from(ty).map_or(8, |int| usize::from(int.bits) / 8)
 }
 
-/// Relocations define the program to which each member of the ops points.
+/// Returns the program of each hook; relocations define the program to which each member of the ops points.
 fn hooks(file: &object::File<'_>, ops: &Symbol, members: &BTreeMap<String, Range<usize>>) -> BTreeMap<Hook, String> {
     let Some(section) = file.section_by_name(&ops.section) else { return BTreeMap::new() };
     let pointed_to = |hook: Hook| {

@@ -1,12 +1,12 @@
 //! BPF congestion controllers in the running kernel.
 //!
-//! A [`Source`] (an algorithm of `bpf/`, or a user's `.bpf.c`) is compiled by clang, and loaded as a [`Cca`] under a
-//! unique name: sockets select it with `TCP_CONGESTION` and get parameters through their descriptors. All resources are
-//! owned by descriptors of this process and end with it; only [`permanent`] leaves objects behind, on purpose, and
-//! removes them again.
+//! clang compiles a [`Source`] (an algorithm of `bpf/`, or a user's `.bpf.c`), which is then loaded as a [`Cca`] under
+//! a unique name. Sockets select the controller with `TCP_CONGESTION` and get parameters through their descriptors.
+//! Descriptors of this process own all resources, so that the resources are freed when the process ends. Only
+//! [`permanent`] intentionally creates objects that outlive the process; it also removes them.
 //!
-//! An algorithm can be observed from outside: [`Records`] of its hooks, which the native build replays
-//! (`fairweir_native::replay`), and a [`Probe`] of any TCP flow. Needs root.
+//! Two tools observe an algorithm: [`Records`] of its hooks' calls, which the native build replays
+//! (`fairweir_native::replay`), and a [`Probe`] of any TCP flow. All of this requires root.
 #![warn(missing_docs)]
 
 mod cca;

@@ -1,4 +1,4 @@
-//! libbpf's messages, and system calls that it does not wrap.
+//! Capture of libbpf's messages, and the version of the running kernel.
 
 use libbpf_rs::{PrintLevel, set_print};
 use std::cell::RefCell;
@@ -28,7 +28,7 @@ pub fn listening<T>(call: impl FnOnce() -> T) -> (T, String) {
     (outcome, MESSAGES.take().unwrap_or_default())
 }
 
-/// The lines of a verifier's log with the reason: the last few before its statistics.
+/// Returns the lines of a verifier's log that contain the reason: the last lines before its statistics.
 pub fn gist(log: &str) -> String {
     const SHOWN: usize = 12;
     let telling: Vec<&str> = log
@@ -44,7 +44,7 @@ pub fn gist(log: &str) -> String {
     telling[telling.len().saturating_sub(SHOWN)..].join("\n")
 }
 
-/// The running kernel's version, as (major, minor).
+/// Returns the running kernel's version, as (major, minor).
 pub fn kernel_version() -> (u32, u32) {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse().ok());

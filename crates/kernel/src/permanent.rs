@@ -1,7 +1,8 @@
-//! Controllers that stay: loaded for every program on this machine until they are unloaded.
+//! Permanent controllers: loaded for every program on this machine until they are unloaded.
 //!
-//! Their links are pinned in a BPF file system (the one at `/sys/fs/bpf`, or else one mounted for this purpose only),
-//! and a state file records the changes, so that [`unload`] and [`clean`] can undo it. Nothing survives a reboot.
+//! Their links are pinned in a BPF file system: the one at `/sys/fs/bpf` if that is mounted, otherwise one mounted for
+//! this purpose. A state file records the changes, so that [`unload`] and [`clean`] can undo them. Nothing survives a
+//! reboot.
 
 mod namespaces;
 mod place;
@@ -19,7 +20,7 @@ use state::{Content, Entry, State};
 use std::path::Path;
 use std::time::Duration;
 
-/// Default controller of new connections in this network namespace.
+/// File with the default controller of new connections in this network namespace.
 const DEFAULT_CCA: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// A permanently loaded controller.
@@ -27,17 +28,17 @@ const DEFAULT_CCA: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 pub struct Permanent {
     /// Name for `TCP_CONGESTION`.
     pub name: String,
-    /// The algorithm.
+    /// Name of the algorithm.
     pub cca: String,
     /// Location of its source.
     pub source: String,
-    /// The default parameters of flows.
+    /// Default parameters of flows.
     pub params: Value,
-    /// Whether it is registered, according to the state file.
+    /// Whether the controller is registered. If it is not, only the state file lists it.
     pub is_loaded: bool,
-    /// Network namespaces whose default it is, each with a process in it.
+    /// Network namespaces whose default controller this is, each with a process in it.
     pub default_of: Vec<String>,
-    /// The default of this network namespace before `load --default`.
+    /// Default controller of this network namespace before `load --default`.
     pub previous_default: Option<String>,
 }
 
@@ -52,11 +53,12 @@ pub struct Undone {
     pub left_without_default: Vec<String>,
 }
 
-/// Loads `source` as `name` (or as the algorithm's own name), with `params` (an object, or null) for flows without
-/// parameters of their own; with `as_default`, new connections of this network namespace take it.
+/// Loads `source` as `name` (default: the algorithm's name). `params` (an object, or null) applies to flows for which
+/// no parameters are set. With `as_default`, the controller becomes the default of new connections in this network
+/// namespace.
 ///
 /// # Errors
-/// If it does not compile, or the kernel rejects it or the name; nothing is left behind then.
+/// If the source does not compile, or the kernel rejects it or its name. After an error nothing remains loaded.
 pub fn load(
     place: &Place,
     source: &Source,
@@ -72,7 +74,7 @@ pub fn load(
     let mut entry = Entry::new(&compiled, params);
     entry.previous_default = default_here().filter(|_| as_default);
     let shown = describe(name, &entry);
-    // Recorded before the change: a load that is killed can still be undone.
+    // Record the change before it is made, so that the change can be undone if the process is killed.
     state.file.ccas.insert(name.to_owned(), entry);
     state.write()?;
     let pinned = cca.pin(&pins.join(name));
@@ -83,10 +85,11 @@ pub fn load(
     Ok(Permanent { is_loaded: true, default_of: namespaces::with_default(name), ..shown })
 }
 
-/// Unloads `name`. If [`load`] made it the default, the previous default is restored.
+/// Unloads `name`. If [`load`] made this controller the default, the previous default is restored.
 ///
 /// # Errors
-/// If it was not loaded by [`load`]; and, unless `force`, if it was made a default by other means.
+/// If [`load`] did not load the controller, or, unless `force` is set, if the controller was made a default by other
+/// means.
 pub fn unload(place: &Place, name: &str, force: bool) -> Result<Undone, KernelError> {
     not_empty(place, name)?;
     let mut state = State::lock(place)?;
@@ -121,8 +124,8 @@ fn forget(state: &mut State, place: &Place, name: &str) -> Result<(), KernelErro
     state.write()
 }
 
-/// Everything that [`load`] has left. Needs no privilege; but without it other network namespaces' defaults are not
-/// seen.
+/// Lists the controllers that [`load`] has loaded. No privilege is required, but without privileges the defaults of
+/// other network namespaces cannot be read.
 ///
 /// # Errors
 /// If the state cannot be read.
@@ -131,11 +134,11 @@ pub fn list(place: &Place) -> Result<Vec<Permanent>, KernelError> {
     Ok(content.ccas.iter().map(|(name, entry)| describe(name, entry)).collect())
 }
 
-/// Returns the default parameters of `name`, after a change to `new` (an object, or null for none). Running connections
-/// follow if the algorithm reads its parameters after the start.
+/// Changes the default parameters of `name` to `new` (an object, or null for no change) and returns them. Running
+/// connections use the new values if the algorithm reads its parameters after the start.
 ///
 /// # Errors
-/// If it was not loaded by [`load`], or refuses `new`.
+/// If [`load`] did not load the controller, or the algorithm rejects `new`.
 pub fn params(place: &Place, name: &str, new: &Value) -> Result<Value, KernelError> {
     not_empty(place, name)?;
     let mut state = State::lock(place)?;
@@ -162,10 +165,10 @@ pub fn params(place: &Place, name: &str, new: &Value) -> Result<Value, KernelErr
     Ok(shown)
 }
 
-/// Unloads everything that [`load`] has left, and restores the default.
+/// Unloads all controllers that [`load`] has loaded, and restores the default.
 ///
 /// # Errors
-/// At the first step that fails; a repeated call resumes there.
+/// At the first step that fails; a repeated call continues with that step.
 pub fn clean(place: &Place) -> Result<Undone, KernelError> {
     let mut undone = Undone::default();
     if place.is_untouched() {
@@ -182,7 +185,7 @@ pub fn clean(place: &Place) -> Result<Undone, KernelError> {
     Ok(undone)
 }
 
-/// Returns an error unless a controller is permanently loaded: so that a query leaves no lock behind.
+/// Returns an error unless a permanent controller exists. This check comes first so that a query creates no lock file.
 fn not_empty(place: &Place, name: &str) -> Result<(), KernelError> {
     if place.is_untouched() { Err(unknown(name)) } else { Ok(()) }
 }
@@ -220,7 +223,7 @@ fn make_default(name: &str) -> Result<(), KernelError> {
     std::fs::write(DEFAULT_CCA, name).map_err(KernelError::io(format!("{DEFAULT_CCA} = {name}")))
 }
 
-/// The kernel unregisters a pinned controller shortly after its pin is removed.
+/// Waits until `name` is unregistered, which the kernel does shortly after the pin is removed.
 fn await_gone(name: &str) {
     for _ in 0..200 {
         if !is_available(name) {

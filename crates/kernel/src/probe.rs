@@ -1,4 +1,5 @@
-//! Samples of any TCP flow at each ACK, by the kernel's tracepoint `tcp_probe`: for controllers that the kernel has.
+//! Samples of any TCP flow at each ACK, from the kernel's tracepoint `tcp_probe`. They also cover the kernel's own
+//! controllers.
 
 use crate::compile::object_of;
 use crate::error::KernelError;
@@ -12,10 +13,10 @@ use std::path::Path;
 
 const SOURCE: &str = include_str!("../../../bpf/telemetry/tcp_probe.bpf.c");
 
-/// Selects the sampled flows; zero matches any.
+/// Selects the sampled flows; a field of zero matches any value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeFilter {
-    /// The network namespace's inode number, as `stat -L /proc/PID/ns/net` shows it.
+    /// Inode number of the network namespace, as `stat -L /proc/PID/ns/net` shows it.
     pub netns: u32,
     /// The sender's port.
     pub local_port: u16,
@@ -23,36 +24,36 @@ pub struct ProbeFilter {
     pub remote_port: u16,
 }
 
-/// A flow's state when a segment arrived for it, before that is processed.
+/// A flow's state when a segment arrives for it, before the segment is processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ProbeSample {
-    /// Monotonic clock, ns.
+    /// Time of the monotonic clock, ns.
     pub t_ns: u64,
-    /// This end; 0.0.0.0 for IPv6.
+    /// Local address; 0.0.0.0 for IPv6.
     pub local: SocketAddrV4,
-    /// The other end.
+    /// Remote address.
     pub remote: SocketAddrV4,
-    /// Packets.
+    /// Congestion window, packets.
     pub cwnd_pkts: u32,
-    /// Packets; 2^31 - 1 is infinity.
+    /// Slow-start threshold, packets; 2^31 - 1 stands for infinity.
     pub ssthresh_pkts: u32,
-    /// Packets.
+    /// Inflight, packets.
     pub inflight_pkts: u32,
-    /// Smoothed RTT, us.
+    /// Smoothed RTT, µs.
     pub srtt_us: u32,
-    /// Smallest RTT of the kernel's window, us.
+    /// Minimum RTT in the kernel's window, µs.
     pub min_rtt_us: u32,
-    /// Bytes/s; all ones: not paced.
+    /// Pacing rate, bytes/s; all bits set if the flow is not paced.
     pub pacing_rate: u64,
-    /// Bytes of payload.
+    /// Maximum segment size: payload bytes of a full packet.
     pub mss: u32,
     /// Packets delivered since the start.
     pub delivered_pkts: u32,
     /// Packets marked lost since the start.
     pub lost_pkts: u32,
-    /// First byte that is not acknowledged; wraps.
+    /// Sequence number of the first unacknowledged byte; wraps.
     pub snd_una: u32,
-    /// `enum tcp_ca_state`: open, disorder, CWR, recovery, loss.
+    /// `enum tcp_ca_state`: open, disorder, CWR, recovery or loss.
     pub ca_state: u32,
 }
 
@@ -83,7 +84,7 @@ impl ProbeSample {
         if bytes.len() < size_of::<Raw>() {
             return None;
         }
-        // SAFETY: there are enough bytes, and any bits are a value of this struct of integers.
+        // SAFETY: there are enough bytes, and any bits are a valid value of this struct of integers.
         let raw = unsafe { bytes.as_ptr().cast::<Raw>().read_unaligned() };
         let at = |ip: u32, port: u32| SocketAddrV4::new(Ipv4Addr::from(ip.to_ne_bytes()), port as u16);
         Some(ProbeSample {
@@ -105,7 +106,7 @@ impl ProbeSample {
     }
 }
 
-/// Samples flows while it lives.
+/// Samples flows until the value is dropped.
 #[derive(Debug)]
 pub struct Probe {
     records: Records,
@@ -114,10 +115,10 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Samples the flows that `filter` lets through; `sink` gets the samples whenever [`Probe::drain`] is called.
+    /// Samples the flows that match `filter`. Each call of [`Probe::drain`] passes the available samples to `sink`.
     ///
     /// # Errors
-    /// If clang is missing, or the kernel refuses the program.
+    /// If clang is missing, or the kernel rejects the program.
     pub fn start(
         filter: ProbeFilter,
         mut sink: impl FnMut(ProbeSample) + Send + 'static,
@@ -141,7 +142,7 @@ impl Probe {
         Ok(Probe { records, _link: link, object })
     }
 
-    /// Processes what has arrived since the last call; does not wait.
+    /// Processes the samples that have arrived since the last call, without blocking.
     ///
     /// # Errors
     /// If the ring cannot be read.
@@ -149,7 +150,7 @@ impl Probe {
         self.records.drain()
     }
 
-    /// Samples lost so far because the reader was too slow.
+    /// Returns the number of samples lost so far because the reader was too slow.
     pub fn lost_samples(&self) -> u64 {
         let bss = self.object.maps().find(|m| m.name().as_encoded_bytes().ends_with(b".bss"));
         let value = bss.and_then(|map| map.lookup(&[0; 4], MapFlags::ANY).ok().flatten());
@@ -161,7 +162,7 @@ fn attach(object: &[u8], filter: ProbeFilter) -> Result<(Object, Link), libbpf_r
     let mut open = ObjectBuilder::default().name("tcp_probe")?.open_memory(object)?;
     let is_constants = |map: &OpenMapMut<'_>| map.name().as_encoded_bytes().ends_with(b".rodata");
     if let Some(mut constants) = open.maps_mut().find(is_constants) {
-        // In the order of their definition in the source.
+        // The variables are in the order of their definition in the source.
         let words = [filter.netns, filter.remote_port.into(), filter.local_port.into()];
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
         constants.set_initial_value(&bytes)?;

@@ -1,9 +1,9 @@
-//! A ring buffer's reader.
+//! Reader of a ring buffer.
 
 use crate::error::KernelError;
 use libbpf_rs::{MapCore, RingBuffer, RingBufferBuilder};
 
-/// Records from the kernel. Programs do not wake the reader: call [`Records::drain`] about every 20 ms.
+/// Records from the kernel. The BPF programs do not wake the reader, so call [`Records::drain`] about every 20 ms.
 #[derive(Debug)]
 pub struct Records {
     ring: RingBuffer<'static>,
@@ -22,7 +22,7 @@ impl Records {
         Ok(Records { ring: builder.build().map_err(KernelError::bpf(what()))? })
     }
 
-    /// Processes what has arrived since the last call; does not wait.
+    /// Processes the records that have arrived since the last call, without blocking.
     ///
     /// # Errors
     /// If the ring cannot be read.

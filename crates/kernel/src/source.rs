@@ -6,25 +6,25 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Maximum characters of a controller's name (`TCP_CA_NAME_MAX` less its zero).
+/// Maximum length of a controller's name (`TCP_CA_NAME_MAX` without the terminating zero).
 pub(crate) const NAME_MAX: usize = 15;
 
 /// The source of a congestion controller for the kernel.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub(crate) cca: String,
-    /// Name of the file, for messages.
+    /// Name of the source file, for messages.
     pub(crate) file: PathBuf,
     pub(crate) text: String,
-    /// The native build of the same text. Not every program that the kernel takes can be built for the host.
+    /// The native build of the same text; `None` if the program can be built for the kernel but not for the host.
     native: Option<Loaded>,
 }
 
 impl Source {
-    /// The algorithm `name` in `bpf/`.
+    /// Returns the source of algorithm `name` in `bpf/`.
     ///
     /// # Errors
-    /// [`KernelError::Unknown`].
+    /// [`KernelError::Unknown`] if there is no such algorithm.
     pub fn named(name: &str) -> Result<Source, KernelError> {
         let (Some((file, text)), native) = (native::source(name), native::builtin(name)) else {
             let known = native::ALGORITHMS.iter().map(|algorithm| algorithm.name).collect();
@@ -33,8 +33,9 @@ impl Source {
         Ok(Source { cca: name.to_owned(), file: file.into(), text: text.to_owned(), native })
     }
 
-    /// The kernel's own `cubic` or `bbr`, called from BPF: the same decisions, but its hooks' cost can be measured, and
-    /// cubic's calls recorded, as for ours.
+    /// Returns a source that calls the kernel's own `cubic` or `bbr` from BPF. Its decisions are the same as the
+    /// kernel's. The cost of its hooks can be measured, and cubic's calls can be recorded, as for the algorithms of
+    /// `bpf/`.
     ///
     /// # Errors
     /// [`KernelError::Unknown`] for other names.
@@ -47,7 +48,7 @@ impl Source {
         Ok(Source { cca: name.to_owned(), file: format!("{name}.bpf.c").into(), text: text.to_owned(), native: None })
     }
 
-    /// A user's `.bpf.c`. If it holds several controllers, the one with the file's name is used.
+    /// Reads a user's `.bpf.c`. If the file contains several controllers, the one with the file's name is used.
     ///
     /// # Errors
     /// [`KernelError::Source`] if it cannot be read.
@@ -65,10 +66,10 @@ impl Source {
         Ok(Source { cca, file: path.to_owned(), text, native })
     }
 
-    /// A path if it ends in `.bpf.c`, else a name.
+    /// Reads a source by its path if `name_or_path` ends in `.bpf.c`, otherwise by its name.
     ///
     /// # Errors
-    /// As for [`Source::named`] and [`Source::file`].
+    /// Those of [`Source::named`] and [`Source::file`].
     pub fn find(name_or_path: &str) -> Result<Source, KernelError> {
         if name_or_path.ends_with(native::SUFFIX) {
             Source::file(Path::new(name_or_path))
@@ -77,22 +78,22 @@ impl Source {
         }
     }
 
-    /// The algorithm's name.
+    /// Returns the algorithm's name.
     pub fn cca(&self) -> &str {
         &self.cca
     }
 
-    /// The native build of the same source, if it can be built for this host.
+    /// Returns the native build of the same source, if it can be built for this host.
     pub fn native(&self) -> Option<&Loaded> {
         self.native.as_ref()
     }
 
-    /// Every parameter with its default, as JSON.
+    /// Returns every parameter with its default, as JSON.
     pub fn defaults(&self) -> Value {
         self.native.as_ref().map_or_else(|| Value::Object(serde_json::Map::new()), Loaded::defaults)
     }
 
-    /// The numbers that the hooks read for `params`.
+    /// Returns the numbers that the hooks read for `params`.
     pub(crate) fn param_words(&self, params: &Value) -> Result<Box<[u64]>, KernelError> {
         let refused = |reason: String| KernelError::Params { cca: self.cca.clone(), reason };
         match &self.native {

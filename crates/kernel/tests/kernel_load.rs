@@ -1,4 +1,4 @@
-//! Controllers are loaded and unloaded without remains; parameters reach the flow; costs are reported.
+//! Controllers are loaded and unloaded without leaving resources, parameters reach the flow, and costs are reported.
 
 mod common;
 
@@ -55,7 +55,8 @@ fn two_of_the_same_do_not_meet() {
     assert_eq!(registered(two.name()).len(), 1);
 }
 
-/// Bytes that a flow's controller sends: it paces at its rate from the start, which is the parameter.
+/// Returns the bytes that a flow sends without own parameters and with parameters; `params` are the defaults and the
+/// flow's parameters. The controller paces from the start at the rate that its parameters set.
 fn paced_bytes(params: [Value; 2]) -> [u64; 2] {
     let [defaults, own] = params;
     [Value::Null, own].map(|own| {
@@ -78,7 +79,7 @@ fn parameters_are_the_sockets_own_or_the_defaults() {
     if is_unprivileged() {
         return;
     }
-    // With d far beyond rmax the rate hardly depends on the delay: it stays near mu_minus.
+    // With d much larger than rmax, the rate hardly depends on the delay and stays near mu_minus.
     let slow = json!({"mu_minus": "8Mbps", "d": "10s"});
     let fast = json!({"mu_minus": "80Mbps", "d": "10s"});
     let [by_default, by_socket] = paced_bytes([slow, fast]).map(|bytes| bytes as f64 * 8e-6);
@@ -164,7 +165,7 @@ fn costs_and_telemetry_of_a_flow() {
     assert!(samples.iter().all(|s| s.local.ip().is_loopback() && s.mss > 0));
 }
 
-/// Cost of an ACK in all its hooks, ns.
+/// Returns the cost of an ACK in all hooks, ns.
 fn ns_per_ack(source: &Source) -> f64 {
     let cca = Arc::new(Cca::load(&source.compile(false).expect("clang takes it"), &Value::Null).expect("it loads"));
     let measuring = cost::measure().expect("root");
@@ -193,7 +194,8 @@ fn the_kernels_own_controllers_are_measured_like_ours() {
     assert!(Source::of_kernel("vegas").is_err());
 }
 
-/// In the style of the kernel's BPF self-tests: their headers and kfuncs, a helper without a socket, a bit-field, HZ.
+/// A source in the style of the kernel's BPF self-tests: their headers and kfuncs, a helper without a socket, a
+/// bit-field, HZ.
 const KERNEL_STYLE: &str = r#"
 #include "vmlinux.h"
 #include "bpf_tracing_net.h"

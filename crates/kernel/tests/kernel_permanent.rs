@@ -37,7 +37,7 @@ impl Drop for Own {
     }
 }
 
-/// Checks that only the lock is left in `directory`.
+/// Checks that only the lock file is left in `directory`.
 fn assert_clean(directory: &std::path::Path) {
     let left: Vec<_> =
         fs::read_dir(directory).expect("it is there").map(|e| e.expect("an entry").file_name()).collect();
@@ -103,7 +103,7 @@ fn a_load_that_fails_leaves_nothing_behind() {
     let place = own.place();
     let wrong = permanent::load(&place, &source("wcc_ai"), Some("fw_test_fails"), &json!({"weight": 0}), false);
     assert!(wrong.unwrap_err().to_string().contains("`weight` must be from"));
-    // A directory where the link is to be pinned.
+    // Place a directory at the path of the link's pin, so that pinning fails.
     permanent::load(&place, &source("wcc_ai"), Some("fw_test_first"), &Value::Null, false).expect("it loads");
     fs::create_dir_all(own.0.path().join("bpf/fw_test_fails/link")).expect("a directory");
     let blocked = permanent::load(&place, &source("wcc_ai"), Some("fw_test_fails"), &Value::Null, false).unwrap_err();

@@ -1,4 +1,4 @@
-//! Every algorithm of `bpf/` takes the same decisions in the kernel as natively, ACK by ACK.
+//! Every algorithm of `bpf/` makes the same decisions in the kernel and in its native build, for each ACK.
 
 mod common;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Two flows with different parameters over a link that loses packets.
+/// Runs two flows with different parameters over a link that loses packets, and replays their records.
 fn replayed(name: &'static str, other_params: Value) {
     if is_unprivileged() {
         return;

@@ -4,33 +4,33 @@ use crate::exact::Ratio;
 use crate::interval::Interval;
 use serde::{Deserialize, Serialize};
 
-/// The rule's constants and the bounds of the errors, as written.
+/// The rule's constants and the bounds on measurement errors, as written in a question.
 ///
-/// FRCC's update in the thesis (Algorithm 2, section D.3.4.1) has the defaults' names in parentheses.
+/// The names in parentheses are those of FRCC's update in the thesis (Algorithm 2, section D.3.4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assumptions {
-    /// Size of a probe: it delays by `gamma D` if `N_T` and `N_C` agree.
+    /// Size of a probe: if `N_T` and `N_C` agree, a probe adds a delay of `gamma D`.
     pub gamma: Ratio,
-    /// Minimum cwnd' / cwnd of a round (1 / delta_L).
+    /// Minimum cwnd' / cwnd of a round (1 / delta_L); cwnd' is the cwnd after the round.
     pub slowest: Ratio,
-    /// Greatest cwnd' / cwnd of a round (delta_H).
+    /// Maximum cwnd' / cwnd of a round (delta_H).
     pub fastest: Ratio,
-    /// `N_T` is under-estimated by at most this, though never below 0.
+    /// Maximum amount by which `N_T` is underestimated; the estimate is at least 0.
     pub nt_under: Ratio,
-    /// `N_T` is over-estimated by at most this (Delta_R / (2 theta)).
+    /// Maximum amount by which `N_T` is overestimated (Delta_R / (2 theta)).
     pub nt_over: Ratio,
-    /// Minimum of measured over true rate (1 / gamma_R).
+    /// Minimum ratio of measured to true rate (1 / gamma_R).
     pub rate_under: Ratio,
-    /// Greatest of measured over true rate.
+    /// Maximum ratio of measured to true rate.
     pub rate_over: Ratio,
     /// Maximum error of the excess delay in either direction, in units of D (Delta_R / D).
     pub excess: Ratio,
 }
 
 impl Assumptions {
-    /// The thesis' constants: gamma = 4, cwnd changes by a factor of 0.8 to 1.3 per round, theta >= Delta_R, D >=
-    /// Delta_R, and rates are under-estimated by at most a factor of 2, never over-estimated.
+    /// The thesis's constants: gamma = 4, cwnd changes by a factor between 0.8 and 1.3 per round, theta >= Delta_R, and
+    /// D >= Delta_R. Rates are underestimated by at most a factor of 2 and never overestimated.
     pub const THESIS: Self = Self {
         gamma: Ratio::new(4, 1),
         slowest: Ratio::new(4, 5),
@@ -56,21 +56,21 @@ impl Assumptions {
     }
 }
 
-/// The assumptions' numbers, enclosed.
+/// The numbers of [`Assumptions`] as intervals that contain them.
 #[derive(Debug, Clone, Copy)]
 pub struct Enclosed {
     /// Minimum cwnd' / cwnd.
     pub slowest: Interval,
     /// Maximum cwnd' / cwnd.
     pub fastest: Interval,
-    /// Greatest under-estimate of `N_T`.
+    /// Maximum underestimate of `N_T`.
     pub nt_under: Interval,
-    /// Greatest over-estimate of `N_T`.
+    /// Maximum overestimate of `N_T`.
     pub nt_over: Interval,
-    /// Minimum of measured over true rate.
+    /// Minimum ratio of measured to true rate.
     pub rate_under: Interval,
-    /// Greatest of measured over true rate.
+    /// Maximum ratio of measured to true rate.
     pub rate_over: Interval,
-    /// Greatest error of `N^_T / N^_C`: excess / gamma.
+    /// Maximum error of `N^_T / N^_C`: excess / gamma.
     pub noise: Interval,
 }

@@ -1,4 +1,4 @@
-//! The cells where every run ends, and ranks which prove it.
+//! The attractor, the set of cells in which every run ends, and the ranks that prove it.
 
 use crate::axis::Extent;
 use crate::bits::Bits;
@@ -6,24 +6,25 @@ use crate::map::Map;
 use std::ops::ControlFlow;
 use thiserror::Error;
 
-/// Rank of a cell without rank.
+/// Rank of a cell that has no rank.
 pub const UNRANKED: u32 = u32::MAX;
 
-/// The attractor, and how all other cells lead to it.
+/// The attractor and the ranks of the other cells.
 #[derive(Debug, Clone)]
 pub struct Attraction {
-    /// By cell. 0: in the attractor, whose cells lead only to cells of the attractor. Otherwise all successors in the
-    /// region have a lower rank. [`UNRANKED`]: neither in the region nor in the attractor.
+    /// Rank of each cell. Rank 0: the cell is in the attractor and leads only to cells in the attractor. Positive rank:
+    /// all successors in the region have a lower rank. [`UNRANKED`]: the cell is neither in the region nor in the
+    /// attractor.
     pub rank: Vec<u32>,
 }
 
 /// Reasons why no attractor was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NoAttraction {
-    /// A cycle leads to states outside all cells.
+    /// A cycle, which belongs to the attractor, leads to states outside all cells.
     #[error("the attractor reaches beyond the cells")]
     Unbounded {
-        /// A cell of the path.
+        /// A cell that leads outside.
         cell: usize,
     },
     /// The caller asked to stop.
@@ -34,17 +35,18 @@ pub enum NoAttraction {
 /// Called periodically with the number of settled cells; can interrupt the search.
 pub type OnProgress<'a> = &'a mut dyn FnMut(usize) -> ControlFlow<()>;
 
-/// The minimum attractor of runs that stay in `region`.
+/// Finds the minimum attractor of runs that stay in `region`.
 ///
-/// A cell is ranked once all its successors are. If no cell can be, every remaining cell leads to another remaining
-/// one: following these finds a cycle, which any attractor must contain, with everything reachable from it. So the
-/// attractor grows by cycles and their successors, and is the minimum union of cells that attracts the whole region.
+/// A cell is ranked once all its successors are ranked. If no further cell can be ranked, every remaining cell leads to
+/// another remaining cell. Following these successors finds a cycle. Any attractor must contain the cycle and every
+/// cell reachable from it, so they are added to the attractor. The result is the minimum union of cells that attracts
+/// the whole region.
 ///
-/// A remaining cell waits for one unranked successor, and is visited again when that one is settled.
+/// A remaining cell waits for one of its unranked successors, and is visited again when that successor is ranked.
 ///
 /// # Errors
 ///
-/// [`NoAttraction`]; in particular if the successors of a cycle are not covered by cells.
+/// [`NoAttraction`], for example if a cycle leads to states that no cell covers.
 pub fn attract<M: Map>(map: &M, region: &Bits, on_progress: OnProgress<'_>) -> Result<Attraction, NoAttraction> {
     let mut search = Search::new(map.count(), region);
     let mut stuck = 0;
@@ -84,12 +86,12 @@ impl Attraction {
 }
 
 struct Search {
-    /// Cells of the region not yet settled.
+    /// Cells of the region that are not yet settled (ranked or in the attractor).
     open: Bits,
     rank: Vec<u32>,
-    /// An open successor of the cell.
+    /// For each cell, the open successor for which the cell waits.
     blocker: Vec<u32>,
-    /// Cells that wait for this one: a linked list.
+    /// For each cell, the first of the cells that wait for it, as a linked list through `next_waiting`.
     first_waiting: Vec<u32>,
     next_waiting: Vec<u32>,
     todo: Vec<usize>,
@@ -121,7 +123,7 @@ impl Search {
             }
             let mut blocker = None;
             let mut highest = 0;
-            // The space outside all cells is not in the region: no run goes there.
+            // The space outside all cells does not count: it is not in the region, and runs stay in the region.
             let _: Extent = map.image(cell, &mut |run| {
                 blocker = self.open.first(run.clone());
                 if blocker.is_none() {
@@ -155,7 +157,7 @@ impl Search {
         }
     }
 
-    /// A cell on the cycle that `start` leads to, from blocker to blocker.
+    /// Returns a cell on the cycle that is reached by following blockers from `start`.
     fn cycle_from(&self, start: usize) -> usize {
         let next = |cell: usize| self.blocker[cell] as usize;
         let (mut slow, mut fast) = (next(start), next(next(start)));
@@ -166,7 +168,7 @@ impl Search {
         slow
     }
 
-    /// Adds `start` and everything reachable from it to the attractor.
+    /// Adds `start` and every cell reachable from it to the attractor.
     fn absorb<M: Map>(&mut self, map: &M, start: usize) -> Result<(), NoAttraction> {
         self.open.clear(start);
         self.settle(start, 0);
@@ -199,7 +201,7 @@ mod tests {
     use proptest::prelude::*;
     use std::ops::Range;
 
-    /// Edges of a graph; a number above the last cell's means leaving the cells.
+    /// The successors of each vertex; a number that is not a vertex stands for states outside all cells.
     #[derive(Debug, Clone)]
     struct Graph(Vec<Vec<usize>>);
 
@@ -217,7 +219,7 @@ mod tests {
     }
 
     impl Graph {
-        /// Cells reachable from `from` in one step or more.
+        /// Returns the cells reachable from `from` in one or more steps.
         fn after(&self, from: usize) -> Bits {
             let mut seen = Bits::empty(self.count());
             let mut todo = vec![from];
@@ -241,7 +243,7 @@ mod tests {
         vec(vec(0..12_usize, 1..4), 12).prop_map(Graph)
     }
 
-    /// Mostly descending edges, so that there are cells to rank.
+    /// Generates graphs whose edges mostly lead to lower numbers, so that some cells can be ranked.
     fn hill() -> impl Strategy<Value = Graph> {
         graph().prop_map(|Graph(arrows)| {
             let downhill = |(cell, next): (usize, Vec<usize>)| next.into_iter().map(|n| n % cell.max(1)).collect();
@@ -282,7 +284,7 @@ mod tests {
 
     #[test]
     fn ways_out_of_the_region_are_not_taken() {
-        // 2 leads out of the region, to 3; the region's runs cannot
+        // Cell 2 leads to cell 3 outside the region, but runs that stay in the region cannot go there.
         let graph = Graph(vec![vec![0], vec![0, 2], vec![1, 3, 0], vec![3]]);
         let mut region = Bits::full(4);
         region.clear(3);

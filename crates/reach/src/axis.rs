@@ -1,35 +1,36 @@
-//! A line divided into cells.
+//! An axis: an interval divided into cells.
 
 use crate::interval::Interval;
 use std::ops::Range;
 
-/// Whether the whole image lies in cells.
+/// Whether cells cover the whole image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Yes, or `accept` ended the search.
+    /// Cells cover the whole image, or `accept` ended the search.
     Inside,
     /// Part of the image is outside all cells.
     Beyond,
 }
 
-/// Cells between ascending borders; each cell has both its borders.
+/// Cells between ascending borders; each cell contains both of its borders.
 #[derive(Debug, Clone)]
 pub struct Axis {
     borders: Vec<f64>,
 }
 
 impl Axis {
-    /// An axis with the given cell borders.
+    /// Returns an axis with the given cell borders.
     ///
     /// # Panics
     ///
-    /// If the borders do not ascend or are fewer than two.
+    /// If there are fewer than two borders, or they do not ascend.
     pub fn new(borders: Vec<f64>) -> Self {
         assert!(borders.len() >= 2 && borders.is_sorted_by(|a, b| a < b), "borders must ascend");
         Self { borders }
     }
 
-    /// From 1 in both directions by factors `1 + step` until `limit` is passed; 1 is the middle of a cell.
+    /// Returns an axis from 1 in both directions by factors of `1 + step`, until `limit` is passed; 1 is inside the
+    /// middle cell.
     pub fn odds(step: f64, limit: f64) -> Self {
         let mut above = vec![1.0 + step / 2.0];
         while let Some(last) = above.last().filter(|x| **x < limit) {
@@ -39,7 +40,7 @@ impl Axis {
         Self::new(below.chain(above.iter().copied()).collect())
     }
 
-    /// From `lo` in increments `step`, scaled, until `hi` is passed.
+    /// Returns an axis from `lo` in increments that `step` returns for each border, until `hi` is passed.
     pub fn graded(lo: f64, hi: f64, step: impl Fn(f64) -> f64) -> Self {
         let mut borders = vec![lo];
         while let Some(last) = borders.last().filter(|x| **x < hi) {
@@ -48,39 +49,39 @@ impl Axis {
         Self::new(borders)
     }
 
-    /// The borders, ascending.
+    /// Returns the borders in ascending order.
     pub fn borders(&self) -> &[f64] {
         &self.borders
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     pub fn len(&self) -> usize {
         self.borders.len() - 1
     }
 
-    /// Always false: an axis has cells.
+    /// Returns false, because every axis has cells.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The cell `k`.
+    /// Returns cell `k`.
     pub fn cell(&self, k: usize) -> Interval {
         Interval { lo: self.borders[k], hi: self.borders[k + 1] }
     }
 
-    /// The whole range.
+    /// Returns the whole range of the axis.
     pub fn span(&self) -> Interval {
         Interval { lo: self.borders[0], hi: self.borders[self.len()] }
     }
 
-    /// Cells that cover `x` together, as far as cells reach.
+    /// Returns the cells that cover `x`, and whether they cover all of it.
     pub fn cover(&self, x: Interval) -> (Range<usize>, Extent) {
         let span = self.span();
         let extent = if span.lo <= x.lo && x.hi <= span.hi { Extent::Inside } else { Extent::Beyond };
         if x.hi < span.lo || span.hi < x.lo {
             return (0..0, extent);
         }
-        // the last cell that starts at x.lo or before, and the first that ends at x.hi or later
+        // The last cell that starts at or below x.lo, and the first that ends at or above x.hi.
         let first = self.borders.partition_point(|b| *b <= x.lo).saturating_sub(1).min(self.len() - 1);
         let end = self.borders.partition_point(|b| *b < x.hi).min(self.len());
         (first..end.max(first + 1), extent)
@@ -121,7 +122,7 @@ mod tests {
             let x = (lo + width * at).min(lo + width);
             prop_assert_eq!(extent, Extent::Inside);
             prop_assert!(cells.clone().any(|k| axis.cell(k).contains(x)));
-            // and have no cell too many
+            // Each returned cell intersects the interval.
             prop_assert!(axis.cell(cells.start).hi > lo && axis.cell(cells.end - 1).lo <= lo + width);
         }
     }

@@ -1,4 +1,4 @@
-//! A set of numbered cells.
+//! A set of cell numbers, as a bit set.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// The empty set.
+    /// Returns the empty set.
     pub fn empty(limit: usize) -> Self {
         Self { words: vec![0; limit.div_ceil(64)], limit }
     }
 
-    /// All numbers below `limit`.
+    /// Returns the set of all numbers below `limit`.
     pub fn full(limit: usize) -> Self {
         Self::empty(limit).complement()
     }
 
-    /// The numbers below the limit that are not in the set.
+    /// Returns the set of the numbers below the limit that are not in this set.
     pub fn complement(mut self) -> Self {
         for word in &mut self.words {
             *word = !*word;
@@ -31,7 +31,7 @@ impl Bits {
         self
     }
 
-    /// Whether `i` is in the set.
+    /// Returns whether `i` is in the set.
     pub fn get(&self, i: usize) -> bool {
         self.words[i / 64] >> (i % 64) & 1 == 1
     }
@@ -48,7 +48,7 @@ impl Bits {
         was_in
     }
 
-    /// The minimum member within a range.
+    /// Returns the minimum member in a range.
     pub fn first(&self, range: Range<usize>) -> Option<usize> {
         let mut i = range.start;
         while i < range.end {
@@ -62,7 +62,7 @@ impl Bits {
         None
     }
 
-    /// Removes the members of a range, in increasing order.
+    /// Removes the members in a range and passes them to `each`, in ascending order.
     pub fn drain(&mut self, range: Range<usize>, mut each: impl FnMut(usize)) {
         let mut from = range.start;
         while let Some(i) = self.first(from..range.end) {
@@ -72,7 +72,7 @@ impl Bits {
         }
     }
 
-    /// The members, ascending.
+    /// Iterates over the members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -82,12 +82,12 @@ impl Bits {
         })
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|w| *w == 0)
     }

@@ -1,25 +1,28 @@
-//! Bounds that every run reaches in a bounded number of rounds: the part of the proof without cells.
+//! Bounds that every run reaches within a bounded number of rounds: the part of the proof that needs no cells.
 //!
-//! Time is in rounds, cwnd in C theta, `R` is R / theta, and `W = R + N_T` is the sum of cwnd. `u` and `o` bound how much
-//! `N_T` is under- and over-estimated, `c` is excess / gamma, `h` rates' measured over true, `s` cwnd' / cwnd.
+//! Units: time is in rounds, cwnd in C theta, `R` is R / theta, and `W = R + N_T` is the sum of all flows' cwnd. `u`
+//! and `o` are the maximum under- and overestimate of `N_T`, `c` is excess / gamma, `h` is the maximum ratio of
+//! measured to true rate, and `s` is cwnd' / cwnd. Primes denote values after a round.
 //!
-//! 1. *Floor.* A flow's cwnd falls only if `T > N^_C >= 1`. So below `N_T = 1 - o` all cwnd grow, at `N_T <= floor` by
-//!    `(R + 1) / (R + floor + o)` or more. From above, a flow takes at most `T - 1 <= N_T + o - 1` times its share from
-//!    `N_T`, hence `N_T' >= min(N_T, 1 - o)`: with `floor = (1 - o) / 2` the link is used and stays so.
-//! 2. *Ceiling.* Take a target `s*` in [slowest, 1). At `N_T >= peak` a flow whose share is `f` or more, with
-//!    `f = (c / T + 1 / N*) / h` and `N* = s* (R + T) - R`, `T = peak - u`, has `N^_C <= N*` and so `s <= s*`. The others
-//!    hold less than `(n - 1) f` if `n f < 1`, so `W' <= W (s* + (n - 1) f (fastest - s*))`, and if that is less than `W`
-//!    the sum falls until `N_T < peak`, from where one round takes it to `fastest (R + peak)` at most. (`N*` rises and
-//!    `f` falls in `T`.) If flows update one after another, `W` may have grown by `fastest` before a flow with less than
-//!    the share `f` updates, and all `n` may be such: `n f fastest` for `(n - 1) f`. The round in which `N_T < peak` was
-//!    seen ends at `fastest (R + peak)` at most, and during the next one it may grow by `fastest` again.
+//! 1. *Floor.* A flow's cwnd falls only if `T > N^_C >= 1`. Below `N_T = 1 - o`, all cwnd therefore grow; at `N_T <=
+//!    floor` they grow by a factor of at least `(R + 1) / (R + floor + o)`. From above, a flow reduces `N_T` by at most
+//!    `T - 1 <= N_T + o - 1` times its share, hence `N_T' >= min(N_T, 1 - o)`. With `floor = (1 - o) / 2`, the link is
+//!    fully used from some round on.
+//! 2. *Ceiling.* Take a target `s*` in [slowest, 1). At `N_T >= peak`, a flow whose share is at least `f`, with `f = (c
+//!    / T + 1 / N*) / h`, `N* = s* (R + T) - R` and `T = peak - u`, has `N^_C <= N*` and so `s <= s*`. If `n f < 1`,
+//!    the other flows together hold less than `(n - 1) f`, so `W' <= W (s* + (n - 1) f (fastest - s*))`. If that is
+//!    less than `W`, the sum falls until `N_T < peak`; one round from there leads to at most `fastest (R + peak)`.
+//!    (`N*` rises and `f` falls in `T`.) If flows update one after another, `W` may have grown by `fastest` before a
+//!    flow with a share below `f` updates, and all `n` flows may have such a share; `n f fastest` then replaces `(n -
+//!    1) f`. The round in which `N_T < peak` was observed ends at no more than `fastest (R + peak)`, and the sum may
+//!    grow by `fastest` again during the next round.
 //! 3. *Persistence.* A flow is *small* while `h f (N_T + o) <= 1 - c - m`, with a margin `m`. Then `x <= 1 - m`, so
-//!    `N^_C >= T / (1 - m)` and `s > 1` by a margin: a small flow grows until it is not. Then
-//!    `cwnd = f (R + N_T) > (1 - c - m) / h (R + N_T) / (N_T + o)`. One update takes a factor `slowest` at most, so
-//!    from there on cwnd never falls below `slowest` times that, least over `N_T >= floor`.
+//!    `N^_C >= T / (1 - m)` and `s > 1` by a margin: a small flow grows until it is no longer small. At that time `cwnd
+//!    = f (R + N_T) > (1 - c - m) / h (R + N_T) / (N_T + o)`. One update multiplies cwnd by at least `slowest`, so cwnd
+//!    then never falls below `slowest` times the minimum of this expression over `N_T >= floor`.
 //!
-//! 2 and 3 bound the ratio of rates at once, for any number of flows and any R, though far from tightly:
-//! [`Bounds::worst_ratio`].
+//! Parts 2 and 3 together bound the ratio of rates for any number of flows and any R, though the bound is far from
+//! tight: [`Bounds::worst_ratio`].
 
 use crate::assumptions::Enclosed;
 use crate::interval::Interval;
@@ -31,40 +34,40 @@ const ONE: Interval = Interval::point(1.0);
 /// Bounds that hold from some round on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// `N_T`.
+    /// Range of `N_T`.
     pub nt: Interval,
-    /// Every flow's cwnd is at least this, in C theta.
+    /// Minimum cwnd of every flow, in C theta.
     pub cwnd_floor: f64,
 }
 
 /// Reasons why there are no bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Unbounded {
-    /// Jitter alone is indistinguishable from a flow.
+    /// Jitter alone cannot be distinguished from a flow.
     #[error("N_T may be over-estimated by a whole flow or more (theta <= Delta_R / 2): no floor of N_T")]
     NoFloor,
-    /// Jitter hides the probe.
+    /// Jitter can hide the probe.
     #[error(
         "the error of the excess delay is as large as a probe's effect (gamma D <= Delta_R): a small flow need not grow"
     )]
     NoPersistence,
-    /// Clamps with which small flows gain more than large ones lose.
+    /// With these clamps, small flows may gain more than large flows lose.
     #[error("no ceiling of N_T was found up to {searched}")]
     NoCeiling {
-        /// `N_T`.
+        /// Maximum `N_T` of the search.
         searched: f64,
     },
 }
 
-/// Margin of a probe's signal reserved for persistence; any positive number suffices.
+/// The margin `m` of persistence; any positive number suffices.
 const MARGIN: f64 = 1.0 / 64.0;
 
 impl Bounds {
-    /// Bounds for `flows` flows while R / theta is in `rtprop`.
+    /// Returns bounds for `flows` flows whose R / theta is in `rtprop`.
     ///
     /// # Errors
     ///
-    /// If an assumption is too weak for one of the lemmas.
+    /// If an assumption is too weak for one of the three parts.
     pub fn new(assumed: &Enclosed, schedule: Schedule, flows: usize, rtprop: Interval) -> Result<Self, Unbounded> {
         let floor = floor(assumed)?;
         let cwnd_floor = cwnd_floor(assumed, floor, rtprop)?;
@@ -77,7 +80,7 @@ impl Bounds {
         Ok(Self { nt: Interval::new(floor, ceiling.hi), cwnd_floor })
     }
 
-    /// A bound of the ratio of two flows' rates, for runs that these bounds describe.
+    /// Returns a bound on the ratio of two flows' rates that follows from these bounds.
     pub fn worst_ratio(&self, rtprop: Interval) -> f64 {
         let largest = rtprop + self.nt - Interval::point(self.cwnd_floor);
         (largest / Interval::point(self.cwnd_floor)).hi
@@ -94,13 +97,13 @@ fn cwnd_floor(assumed: &Enclosed, floor: f64, rtprop: Interval) -> Result<f64, U
     if signal.lo <= 0.0 {
         return Err(Unbounded::NoPersistence);
     }
-    // (R + N_T) / (N_T + o) is monotone in N_T and tends to 1
+    // (R + N_T) / (N_T + o) is monotone in N_T and tends to 1.
     let floor = Interval::point(floor);
     let least = ((Interval::point(rtprop.lo) + floor) / (floor + assumed.nt_over)).min(ONE);
     Ok((assumed.slowest * signal / assumed.rate_over * least).lo)
 }
 
-/// The minimum `N_T` of a search from which the sum of cwnd falls.
+/// Returns the minimum `N_T`, among those searched, from which the sum of cwnd falls.
 fn peak(assumed: &Enclosed, schedule: Schedule, flows: usize, rtprop: Interval) -> Result<f64, Unbounded> {
     let limit = 64.0 * (flows as f64 + rtprop.hi);
     let mut nt = 1.0;
@@ -120,7 +123,7 @@ fn sum_falls(assumed: &Enclosed, schedule: Schedule, flows: usize, rtprop: Inter
     }
     (0..16).any(|k| {
         let target = assumed.slowest + (ONE - assumed.slowest) * Interval::point(f64::from(k) / 16.0);
-        // s* < 1, so N* decreases in R
+        // s* < 1, so N* decreases in R.
         let count = target * (Interval::point(rtprop.hi) + t) - Interval::point(rtprop.hi);
         if count.lo <= 1.0 {
             return false;

@@ -1,42 +1,44 @@
-//! States of n flows cut into cells.
+//! The states of n flows, divided into cells.
 
 use crate::axis::Axis;
 use crate::interval::Interval;
 use std::array;
 use std::ops::Range;
 
-/// Cells of (rates of flows 1 to M over the last flow's, `N_T`); `M + 1` flows share the link.
+/// Cells of the state space for `M + 1` flows on a link. The coordinates are the ratios (odds) of the rates of flows 1
+/// to M to the last flow's rate, and `N_T`.
 ///
-/// Cells are numbered row by row, a row being a cell of `N_T`; inside a row the last odds run fastest.
+/// Cells are numbered row by row; a row contains the cells with one range of `N_T`. Inside a row the last ratio varies
+/// fastest.
 #[derive(Debug, Clone)]
 pub struct Cells<const M: usize> {
     /// Axis of each of the M ratios.
     pub odds: Axis,
-    /// Of `N_T`.
+    /// Axis of `N_T`.
     pub nt: Axis,
 }
 
 /// A cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell<const M: usize> {
-    /// Rates of flows 1 to M over the last flow's.
+    /// Ranges of the ratios of the rates of flows 1 to M to the last flow's rate.
     pub odds: [Interval; M],
-    /// `N_T`.
+    /// Range of `N_T`.
     pub nt: Interval,
 }
 
 impl<const M: usize> Cells<M> {
-    /// Number of cells of a row.
+    /// Returns the number of cells in a row.
     pub fn row_len(&self) -> usize {
         self.odds.len().pow(M as u32)
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     pub fn count(&self) -> usize {
         self.nt.len() * self.row_len()
     }
 
-    /// The cell of this number.
+    /// Returns the cell with this number.
     pub fn cell(&self, number: usize) -> Cell<M> {
         let mut rest = number % self.row_len();
         let mut odds = [Interval::point(1.0); M];
@@ -47,7 +49,8 @@ impl<const M: usize> Cells<M> {
         Cell { odds, nt: self.nt.cell(number / self.row_len()) }
     }
 
-    /// Cells of a row whose odds are in the given ranges, as runs of numbers, until `accept` returns false.
+    /// Passes the cells of a row whose ratios are in the given ranges to `accept`, as ranges of numbers, until it
+    /// returns false.
     pub fn runs(&self, row: usize, odds: &[Range<usize>; M], accept: &mut dyn FnMut(Range<usize>) -> bool) -> bool {
         let last = &odds[M - 1];
         if odds.iter().any(|range| range.is_empty()) {
@@ -59,7 +62,7 @@ impl<const M: usize> Cells<M> {
             if !accept(line + last.start..line + last.end) {
                 return false;
             }
-            // the next line: a counter whose digits are all odds except the last
+            // Advance to the next line: a counter whose digits are all ratios except the last.
             let Some(digit) = (0..M - 1).rev().find(|i| at[*i] + 1 < odds[*i].end) else { return true };
             at[digit] += 1;
             for i in digit + 1..M - 1 {
@@ -70,19 +73,20 @@ impl<const M: usize> Cells<M> {
 }
 
 impl<const M: usize> Cell<M> {
-    /// Shares of flows 1 to M, and of the last flow.
+    /// Returns the shares of flows 1 to M and of the last flow.
     pub fn shares(&self) -> ([Interval; M], Interval) {
         let one = Interval::point(1.0);
         let last = one / self.odds.iter().fold(one, |sum, u| sum + *u);
         let first = array::from_fn(|i| {
-            // u / (u + others) = 1 / (1 + others / u): each quantity once
+            // u / (u + others) = 1 / (1 + others / u), in which each quantity occurs once, so that the interval is
+            // tight.
             let others = self.odds.iter().enumerate().filter(|(j, _)| *j != i).fold(one, |sum, (_, u)| sum + *u);
             one / (one + others / self.odds[i])
         });
         (first, last)
     }
 
-    /// The greatest ratio of two flows' rates.
+    /// Returns the maximum ratio of two flows' rates in the cell.
     pub fn worst_ratio(&self) -> f64 {
         let one = Interval::point(1.0);
         let rates = || self.odds.iter().copied().chain([one]).enumerate();

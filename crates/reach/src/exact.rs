@@ -1,4 +1,4 @@
-//! Constants as they are written, `"4/5"`, and the intervals that enclose them.
+//! Constants as written, such as `"4/5"`, and intervals that contain them.
 
 use crate::interval::Interval;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// A ratio of whole numbers below 2^53, so that both are floating-point numbers too.
+/// A ratio of two integers below 2^53, so that a floating-point number represents each of them exactly.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Ratio {
@@ -15,7 +15,7 @@ pub struct Ratio {
     den: i64,
 }
 
-/// A text that is not such a ratio.
+/// Error: the text is not such a ratio.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("not a ratio of whole numbers below 2^53, such as `4/5`: `{0}`")]
 pub struct NotARatio(String);
@@ -23,17 +23,17 @@ pub struct NotARatio(String);
 const LIMIT: i64 = 1 << 53;
 
 impl Ratio {
-    /// `num / den`.
+    /// Returns `num / den`.
     ///
     /// # Panics
     ///
-    /// If a number is too large or `den` is not positive.
+    /// If a number is too large, or `den` is not positive.
     pub const fn new(num: i64, den: i64) -> Self {
         assert!(num > -LIMIT && num < LIMIT && den > 0 && den < LIMIT, "not a ratio of whole numbers below 2^53");
         Self { num, den }
     }
 
-    /// An interval around this number, at most one rounding wide on either side.
+    /// Returns an interval that contains this number; each end is at most one rounding away from it.
     pub fn interval(self) -> Interval {
         if self.den == 1 {
             return Interval::point(self.num as f64);
@@ -44,7 +44,7 @@ impl Ratio {
 
 impl PartialOrd for Ratio {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        // products of numbers below 2^53 fit
+        // Products of numbers below 2^53 fit into 128 bits.
         let (left, right) =
             (i128::from(self.num) * i128::from(other.den), i128::from(other.num) * i128::from(self.den));
         Some(left.cmp(&right))
@@ -116,7 +116,7 @@ mod tests {
     fn intervals_enclose() {
         assert_eq!(Ratio::new(3, 1).interval(), Interval::point(3.0));
         let fifth = Ratio::new(4, 5).interval();
-        // 5 x is rounded, so compare with a tolerance: both ends are within 2^-50 of 4/5
+        // 5 x is rounded, so the comparison has a tolerance: both ends are within 2^-50 of 4/5.
         assert!(fifth.lo < 0.8 + 1e-15 && fifth.hi > 0.8 - 1e-15 && fifth.lo < fifth.hi);
     }
 }

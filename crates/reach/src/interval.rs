@@ -1,7 +1,7 @@
-//! Intervals of reals with outward-rounded ends: enclosures hold for any rounding.
+//! Intervals of real numbers whose ends are rounded outward, so that they contain the exact result for any rounding.
 //!
 //! IEEE 754 requires `+ - * /` to round to a nearest number, so the exact result lies between the neighbors of the
-//! rounded one. No other function of the platform is used.
+//! rounded result. No other function of the platform is used.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -15,50 +15,50 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval from `lo` to `hi`.
+    /// Returns the interval from `lo` to `hi`.
     ///
     /// # Panics
     ///
-    /// If the ends are not in order: a caller's mistake.
+    /// If `lo > hi`, which is an error of the caller.
     pub fn new(lo: f64, hi: f64) -> Self {
         assert!(lo <= hi, "ends out of order: {lo} {hi}");
         Self { lo, hi }
     }
 
-    /// The single number `x`.
+    /// Returns the interval that contains only `x`.
     pub const fn point(x: f64) -> Self {
         Self { lo: x, hi: x }
     }
 
-    /// The smallest interval that contains both.
+    /// Returns the smallest interval that contains both intervals.
     pub fn hull(self, other: Self) -> Self {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// The intersection.
+    /// Returns the intersection, or `None` if it is empty.
     pub fn meet(self, other: Self) -> Option<Self> {
         let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
         (lo <= hi).then_some(Self { lo, hi })
     }
 
-    /// `max(x, y)` for all members.
+    /// Returns the range of `max(x, y)` over all members x and y.
     pub fn max(self, other: Self) -> Self {
         Self { lo: self.lo.max(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// `min(x, y)` for all members.
+    /// Returns the range of `min(x, y)` over all members x and y.
     pub fn min(self, other: Self) -> Self {
         Self { lo: self.lo.min(other.lo), hi: self.hi.min(other.hi) }
     }
 
-    /// The rest of a sum of intervals after removing one of its terms, `term`.
+    /// Removes the term `term` from a sum of intervals and returns the sum of the other terms.
     ///
-    /// Not `self - term`, which would count the term's width twice.
+    /// This is not `self - term`, which would count the width of `term` twice.
     pub fn without(self, term: Self) -> Self {
         outward(self.lo - term.lo, self.hi - term.hi)
     }
 
-    /// Whether `x` is a member.
+    /// Returns whether `x` is in the interval.
     pub fn contains(self, x: f64) -> bool {
         self.lo <= x && x <= self.hi
     }
@@ -127,9 +127,9 @@ mod tests {
         exact(interval.lo) <= *x && *x <= exact(interval.hi)
     }
 
-    /// An interval and a member of it.
+    /// Generates an interval and a member of it.
     fn interval() -> impl Strategy<Value = (Interval, f64)> {
-        // single numbers and ends are where rounding shows
+        // Rounding errors show in intervals of zero width and at the ends.
         let width = prop_oneof![Just(0.0), 0.0..1e2_f64];
         let at = prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0_f64];
         (-1e3..1e3_f64, width, at).prop_map(|(lo, width, at)| {

@@ -1,10 +1,11 @@
 //! Reachable sets of FRCC's main cwnd update under jitter.
 //!
-//! The claim and its proof are in `docs/formal/frcc-main.md`. In short: n flows share a link, an adversary chooses
+//! `docs/formal/frcc-main.md` contains the claim and its proof. In short: n flows share a link, an adversary chooses
 //! measurement errors within bounds ([`Assumptions`]), and each flow's cwnd follows Algorithm 2 of the thesis with the
-//! main update. [`bounds`] derives by hand that every run reaches a bounded region. The region is divided into
-//! [`cells`]; [`map`] encloses the image of each cell after a round, in outward-rounded [`interval`] arithmetic;
-//! [`attract`] finds the minimum set of cells that all runs reach, with a rank for every other cell as proof.
+//! main update. Lemmas proved by hand show that every run reaches a bounded region; [`bounds`] computes it. The region
+//! is divided into [`cells`], and [`map`] encloses the image of each cell after a round in outward-rounded [`interval`]
+//! arithmetic. [`attract`] finds the minimum set of cells that all runs reach, with a rank for every other cell as a
+//! proof.
 #![forbid(unsafe_code)]
 
 pub mod assumptions;

@@ -10,21 +10,21 @@ use std::ops::Range;
 
 /// A map from cells to the cells that cover their images.
 pub trait Map {
-    /// Number of cells.
+    /// Returns the number of cells.
     fn count(&self) -> usize;
 
-    /// Passes runs of cells that cover the image of `cell` to `accept`, until it returns false.
+    /// Passes ranges of cells that together cover the image of `cell` to `accept`, until it returns false.
     fn image(&self, cell: usize, accept: &mut dyn FnMut(Range<usize>) -> bool) -> Extent;
 }
 
-/// All flows measure, then all update.
+/// The map of a round in which all flows measure and then all flows update.
 #[derive(Debug, Clone)]
 pub struct Synchronous<const M: usize> {
-    /// The states.
+    /// The cells of the state space.
     pub cells: Cells<M>,
-    /// Constants and errors.
+    /// Constants and bounds on errors.
     pub assumed: Enclosed,
-    /// R / theta.
+    /// Range of R / theta.
     pub rtprop: Interval,
 }
 
@@ -42,18 +42,18 @@ impl Part {
         Self { share, step, gain: share * step.change }
     }
 
-    /// Change of `N_T` by this flow.
+    /// Returns the change of `N_T` by this flow.
     pub(crate) fn gain(&self) -> Interval {
         self.gain
     }
 
-    /// Change of `N_T` by this flow while its factor is in `factor`.
+    /// Returns the change of `N_T` by this flow while its factor is in `factor`.
     fn gain_by(&self, factor: Interval, rtt: Interval) -> Interval {
         let change = (factor - Interval::point(1.0)) * rtt;
         (self.share * change).meet(self.gain).unwrap_or(self.gain)
     }
 
-    /// The factors of cwnd for which the flow's part of the gain is in `gain`.
+    /// Returns the factors of cwnd for which this flow's change of `N_T` is in `gain`.
     pub(crate) fn factor(&self, gain: Interval, rtt: Interval) -> Option<Interval> {
         let change = (gain / self.share).meet(self.step.change)?;
         (Interval::point(1.0) + change / rtt).meet(self.step.factor)
@@ -61,7 +61,8 @@ impl Part {
 }
 
 impl<const M: usize> Synchronous<M> {
-    /// Parts of `factor` about as wide as a cell; not needed for two flows, which have one ratio.
+    /// Divides `factor` into parts about as wide as a cell. Two flows do not need this, because they have only one
+    /// ratio.
     fn slices(&self, factor: Interval) -> impl Iterator<Item = Interval> + use<M> {
         let first = self.cells.odds.cell(self.cells.odds.len() / 2);
         let width = (first.hi - first.lo) * factor.lo;
@@ -87,8 +88,8 @@ impl<const M: usize> Map for Synchronous<M> {
         let gains = first.iter().fold(Interval::point(0.0), |sum, part| sum + part.gain);
         let rtt = self.rtprop + nt;
         let (rows, mut extent) = self.cells.nt.cover(nt + (gains + last.gain));
-        // The adversary cannot bring N_T to one end and every ratio to another at once: examine each row separately,
-        // and each part of the range of the last flow, to which all ratios refer.
+        // The adversary cannot bring N_T to one end and every ratio to another end in the same round. Therefore examine
+        // each row separately, and within a row each part of the range of the last flow, to which all ratios refer.
         for row in rows {
             let target = self.cells.nt.cell(row) - nt;
             let Some(last_factor) = last.factor(target - gains, rtt) else { continue };
@@ -106,7 +107,7 @@ impl<const M: usize> Map for Synchronous<M> {
                     ranges[i] = range;
                     extent = extent.and(part_extent);
                 }
-                // a range is empty if a flow cannot contribute
+                // A range is empty if a flow cannot contribute its part.
                 if !self.cells.runs(row, &ranges, accept) {
                     return Extent::Inside;
                 }
@@ -117,7 +118,7 @@ impl<const M: usize> Map for Synchronous<M> {
 }
 
 impl Extent {
-    /// `Beyond` if either is.
+    /// Returns `Beyond` if either extent is `Beyond`.
     pub fn and(self, other: Self) -> Self {
         if self == Self::Inside { other } else { self }
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Schedule {
     /// All flows measure, then all update (thesis D.3.2, Assumption 4).
     Synchronous,
-    /// Flows measure and update one after another, each once per round, in an order the adversary picks every round.
+    /// Flows measure and update one after another, each once per round, in an order that the adversary chooses in every
+    /// round.
     Sequential,
 }

@@ -8,17 +8,18 @@ use crate::map::{Map, Part};
 use std::array;
 use std::ops::Range;
 
-/// One update at a time; each flow updates once per round, the adversary picks who is next.
+/// The map of one update; each flow updates once per round, and the adversary chooses the next flow.
 ///
-/// A state also contains which flows have yet to update in the round, so there is one copy of the cells for each such
-/// nonempty set: copy `k` has the flows whose bits are set in `k + 1`. The last copy is the start of a round.
+/// A state also contains the set of flows that have not yet updated in this round, so there is one copy of the cells
+/// for each nonempty set. Copy `k` is for the flows whose bits are set in `k + 1`. The last copy is the start of a
+/// round.
 #[derive(Debug, Clone)]
 pub struct Sequential<const M: usize> {
-    /// The states.
+    /// The cells of the state space.
     pub cells: Cells<M>,
-    /// Constants and errors.
+    /// Constants and bounds on errors.
     pub assumed: Enclosed,
-    /// R / theta.
+    /// Range of R / theta.
     pub rtprop: Interval,
 }
 

@@ -1,4 +1,4 @@
-//! The theorem for one range of R / theta: stated as a question, answered with a set of cells.
+//! The theorem for one range of R / theta: a question, and its answer by a set of cells.
 
 use crate::assumptions::Assumptions;
 use crate::attract::{NoAttraction, OnProgress, attract};
@@ -14,66 +14,67 @@ use crate::sequential::Sequential;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The question: the maximum ratio of rates of `flows` flows in the long run against any adversary.
+/// The question: what is the maximum ratio of rates of `flows` flows in the long run, against any adversary?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// Constants and errors.
+    /// Constants and bounds on errors.
     pub assumptions: Assumptions,
     /// Schedule of updates.
     pub schedule: Schedule,
-    /// 2 or 3.
+    /// Number of flows, 2 or 3.
     pub flows: usize,
-    /// R / theta is anywhere from the first to the second.
+    /// Minimum and maximum of R / theta.
     pub rtprop: (Ratio, Ratio),
-    /// A cell's odds differ by this fraction.
+    /// Relative width of a cell's range of a ratio.
     pub odds_step: Ratio,
-    /// A cell's `N_T` differs by this much, times `N_T` above 1.
+    /// Width of a cell's range of `N_T`, multiplied by `N_T` if `N_T` is above 1.
     pub nt_step: Ratio,
 }
 
 /// The proved bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// From some round on, every rate is at most this many times any other.
+    /// Maximum ratio of two flows' rates from some round on.
     pub worst_ratio: f64,
-    /// The worst ratio derived by hand: for any number of flows, without cells.
+    /// Maximum ratio derived by hand, which holds for any number of flows and needs no cells.
     pub hand_worst_ratio: f64,
-    /// From some round on, `N_T` is within these bounds.
+    /// Range of `N_T` from some round on.
     pub nt: (f64, f64),
-    /// From some round on, every flow's cwnd is at least this, in C theta (derived by hand).
+    /// Minimum cwnd of every flow from some round on, in C theta (derived by hand).
     pub cwnd_floor: f64,
-    /// Number of rounds (updates, if flows update one after another) from the bounds by hand to the attractor.
+    /// Number of rounds (of updates, if flows update one after another) from the bounds derived by hand to the
+    /// attractor.
     pub rounds: u32,
-    /// Cells of the region within the bounds by hand.
+    /// Number of cells of the region within the bounds derived by hand.
     pub region_cells: usize,
-    /// Cells of the attractor.
+    /// Number of cells of the attractor.
     pub attractor_cells: usize,
 }
 
 /// Data needed to check an answer cell by cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
-    /// Borders of the cells' odds.
+    /// Borders of the cells' ratios.
     pub odds: Vec<f64>,
     /// Borders of the cells' `N_T`.
     pub nt: Vec<f64>,
-    /// Rank by cell ([`Attraction::rank`](crate::attract::Attraction)), of all copies of the cells.
+    /// Rank of each cell ([`Attraction::rank`](crate::attract::Attraction)), for all copies of the cells.
     pub rank: Vec<u32>,
 }
 
 /// Reasons why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Refusal {
-    /// Invalid question.
+    /// The question is invalid.
     #[error("{key} {reason}")]
     BadQuestion {
         /// Field of the question.
         key: &'static str,
-        /// The value and what was expected.
+        /// The value, and what was expected.
         reason: String,
     },
-    /// A lemma by hand requires more.
+    /// A lemma proved by hand needs a stronger assumption.
     #[error(transparent)]
     Unbounded(#[from] Unbounded),
     /// The search found no attractor.
@@ -82,11 +83,11 @@ pub enum Refusal {
 }
 
 impl Question {
-    /// Searches the attractor.
+    /// Searches for the attractor.
     ///
     /// # Errors
     ///
-    /// [`Refusal`].
+    /// [`Refusal`], if the question has no answer.
     pub fn answer(&self, on_progress: OnProgress<'_>) -> Result<(Answer, Certificate), Refusal> {
         self.check()?;
         match self.flows {
@@ -121,7 +122,7 @@ impl Question {
         }
     }
 
-    /// All R / theta of the question.
+    /// Returns the range of R / theta of the question.
     fn rtprop(&self) -> Interval {
         self.rtprop.0.interval().hull(self.rtprop.1.interval())
     }
@@ -182,7 +183,7 @@ impl Question {
     }
 }
 
-/// Cells with a state in which every flow has at least the minimum cwnd.
+/// Returns the cells that contain a state in which every flow has at least the minimum cwnd.
 fn region<const M: usize>(count: usize, cells: &Cells<M>, bounds: &Bounds, rtprop: Interval) -> Bits {
     let mut region = Bits::empty(count);
     for number in 0..cells.count() {
@@ -196,7 +197,7 @@ fn region<const M: usize>(count: usize, cells: &Cells<M>, bounds: &Bounds, rtpro
     region
 }
 
-/// Cells finer than that do not fit the memory of a machine.
+/// Minimum step; finer cells do not fit into the memory of a machine.
 const FINEST: Ratio = Ratio::new(1, 100_000);
 
 fn bad(key: &'static str, reason: String) -> Refusal {

@@ -1,35 +1,37 @@
 //! Effect of the main update on one flow's cwnd in a round, over all choices of the adversary.
 //!
-//! A flow holds the share `f` of the link, the queueing delay is `N_T` (in theta), and the adversary picks the flow's
-//! estimates (thesis D.3.4.1): `T = N^_T`, `h = r^/r`, and the excess delay's error `e` in units of D. Then
+//! A flow holds the share `f` of the link, and the queueing delay is `N_T` (in units of theta). The adversary chooses
+//! the flow's estimates (thesis D.3.4.1): `T = N^_T`, `h = r^/r`, and the error `e` of the excess delay in units of D.
+//! Then
 //!
 //! ```text
 //! N^_C = max(1, T / x),  x = h T f + e / gamma;  N^_C infinite if x <= 0        (Algorithm 2, lines 3-4)
 //! s    = (R + N^_C) / (R + T), kept in [slowest, fastest];  fastest if T = 0    (line 7, the kernel's clamps)
 //! ```
 //!
-//! with R in units of theta. Extremes of `s`, for a fixed share:
+//! Here R is in units of theta. For a fixed share, the extremes of `s` are:
 //!
-//! - `s` decreases in `x`, so its maximum is at the minimum `h` and `e`. There `T / x` decreases in `T` if it is
-//!   finite, and so does `s`: the maximum is at the minimum `T`.
-//! - The minimum has the greatest `h` and `e`. With those `T / x` increases in `T`. Until it passes 1, at the *dip*
-//!   `T (1 - h f) = e / gamma`, `s = (R + 1) / (R + T)` decreases. Beyond, `R + T / x` is concave and positive and
-//!   `R + T` affine, so `s` is quasi-concave. The minimum is thus at the dip or at an end.
-//! - The minimum over shares is at the maximum share, and vice versa.
+//! - `s` decreases in `x`, so its maximum is at the minimum `h` and `e`. There, if `T / x` is finite, it decreases in
+//!   `T`, and so does `s`: the maximum is at the minimum `T`.
+//! - The minimum of `s` is at the maximum `h` and `e`. With these, `T / x` increases in `T`. As long as `T / x` is
+//!   below 1, `s = (R + 1) / (R + T)` decreases; this ends at the *dip*, where `T (1 - h f) = e / gamma`. Beyond the
+//!   dip, `R + T / x` is concave and positive and `R + T` is affine, so `s` is quasi-concave. The minimum is therefore
+//!   at the dip or at an end of the range of `T`.
+//! - The minimum over shares is at the maximum share, and the maximum is at the minimum share.
 
 use crate::assumptions::Enclosed;
 use crate::interval::Interval;
 
 const ONE: Interval = Interval::point(1.0);
 
-/// A round's effect on one flow.
+/// Effect of a round on one flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// cwnd' / cwnd.
+    /// Range of cwnd' / cwnd.
     pub factor: Interval,
-    /// `(R + N_T) (factor - 1)`: the change of `N_T` if all flows changed by this factor.
+    /// Range of `(R + N_T) (factor - 1)`, the change of `N_T` if every flow changed by this factor.
     pub change: Interval,
-    /// The clamp that every factor reaches, for any choice of the adversary.
+    /// The clamp that the factor reaches for every choice of the adversary, if any.
     pub pinned: Option<Clamp>,
 }
 
@@ -42,14 +44,14 @@ pub enum Clamp {
     Fastest,
 }
 
-/// A lower or an upper end of an unclamped step.
+/// The lower or the upper end of a step before clamping.
 #[derive(Debug, Clone, Copy)]
 struct End {
     factor: f64,
     change: f64,
 }
 
-/// All possible steps of a flow with share in `f`, `N_T` in `nt`, positive, and R/theta in `rtprop`.
+/// Returns all possible steps of a flow with a share in `f`, a positive `N_T` in `nt`, and R / theta in `rtprop`.
 pub fn step(assumed: &Enclosed, f: Interval, nt: Interval, rtprop: Interval) -> Step {
     let Enclosed { slowest, fastest, .. } = *assumed;
     let least = (slowest - ONE) * (rtprop + nt);
@@ -69,7 +71,7 @@ pub fn step(assumed: &Enclosed, f: Interval, nt: Interval, rtprop: Interval) -> 
     }
 }
 
-/// `None` if `N^_C` may be infinite.
+/// Returns the upper end of the step before clamping; `None` if `N^_C` may be infinite.
 fn upper_end(assumed: &Enclosed, f: f64, nt: f64, rtprop: Interval) -> Option<End> {
     let t = (Interval::point(nt) - assumed.nt_under).lo;
     if t <= 0.0 {
@@ -104,7 +106,7 @@ fn lower_end(assumed: &Enclosed, f: f64, nt: Interval, rtprop: Interval) -> End 
     end
 }
 
-/// Factor and change without clamps for an estimate `N^_C = count` at `N^_T = t`, which `N_T` exceeds by `lag`.
+/// Returns factor and change before clamping for an estimate `N^_C = count` at `N^_T = t`; `N_T` exceeds `t` by `lag`.
 fn unclamped(count: Interval, t: Interval, lag: Interval, rtprop: Interval) -> Unclamped {
     let rtt = rtprop + t;
     let gap = count - t;
@@ -117,7 +119,7 @@ struct Unclamped {
     change: Interval,
 }
 
-/// The solution T of `T rest = noise`, infinite if there is none.
+/// Returns the solution T of `T rest = noise`, or infinity if there is no solution.
 fn crossing(noise: Interval, rest: Interval) -> Interval {
     let solve = |rest: f64| (rest > 0.0).then(|| noise / Interval::point(rest));
     Interval { lo: solve(rest.hi).map_or(f64::INFINITY, |t| t.lo), hi: solve(rest.lo).map_or(f64::INFINITY, |t| t.hi) }
@@ -130,11 +132,11 @@ mod tests {
     use crate::exact::Ratio;
     use proptest::prelude::*;
 
-    /// Errors in both directions, so that each bound matters.
+    /// Assumptions with errors in both directions, so that each bound affects the result.
     const TWO_SIDED: Assumptions =
         Assumptions { nt_under: Ratio::new(1, 4), rate_over: Ratio::new(6, 5), ..Assumptions::THESIS };
 
-    /// Algorithm 2, lines 2 to 5 and 7, with the kernel's clamps; `e` in units of D.
+    /// Computes cwnd' / cwnd by Algorithm 2, lines 2 to 5 and 7, with the kernel's clamps; `e` is in units of D.
     fn factor(f: f64, t: f64, h: f64, e: f64, rtprop: f64) -> f64 {
         if t <= 0.0 {
             return 1.3;
@@ -144,7 +146,7 @@ mod tests {
         ((rtprop + count) / (rtprop + t)).clamp(0.8, 1.3)
     }
 
-    /// Estimates of `N_T` from the minimum to the maximum.
+    /// Returns estimates of `N_T` from the minimum to the maximum.
     fn estimates(nt: f64) -> impl Iterator<Item = f64> {
         (0..=1000).map(move |k| (nt - 0.25 + 0.75 * f64::from(k) / 1000.0).max(0.0))
     }
@@ -166,7 +168,7 @@ mod tests {
             let found = step(&TWO_SIDED.enclosed(), Interval::point(f), Interval::point(nt), Interval::point(rtprop));
             let (lo, hi) = extremes(f, nt, rtprop);
             prop_assert!(found.factor.lo <= lo + 1e-12 && hi - 1e-12 <= found.factor.hi);
-            // and no wider than that; the search's estimates have steps of a thousandth
+            // The enclosure is also tight, up to the search's steps of a thousandth.
             prop_assert!(found.factor.lo >= lo - 2e-3 && found.factor.hi <= hi + 1e-9, "{found:?} {lo} {hi}");
             let change = |s: f64| (rtprop + nt) * (s - 1.0);
             prop_assert!(found.change.lo <= change(lo) + 1e-9 && change(hi) - 1e-9 <= found.change.hi);
@@ -188,7 +190,7 @@ mod tests {
         }
     }
 
-    /// With a small share and estimate, `N^_C` leaves 1 inside the range of estimates.
+    /// With a small share and a small estimate, `N^_C` exceeds 1 only from a point inside the range of estimates on.
     #[test]
     fn the_dip_counts() {
         let (f, nt, rtprop) = (0.05, 0.25, 20.0);

@@ -1,4 +1,4 @@
-//! Enclosed rounds against rounds of the rule itself, which this file writes down a second time.
+//! Compares enclosed rounds with rounds of the rule itself, which this file implements independently.
 
 use fairweir_reach::assumptions::Assumptions;
 use fairweir_reach::axis::{Axis, Extent};
@@ -14,10 +14,11 @@ use proptest::prelude::*;
 const RTPROP: f64 = 3.0;
 const ASSUMED: Assumptions = Assumptions { nt_under: Ratio::new(1, 4), ..Assumptions::THESIS };
 
-/// The adversary's choices for one flow, each from 0 to 1 over its range.
+/// The adversary's choices for one flow, each between 0 and 1 over its range.
 type Choice = [f64; 3];
 
-/// cwnd' / cwnd (thesis, Algorithm 2) for a flow with this cwnd, in C theta, among others.
+/// Computes cwnd' / cwnd (thesis, Algorithm 2) for a flow with cwnd `cwnd`, when the sum of all cwnd is `sum`, in C
+/// theta.
 fn factor(cwnd: f64, sum: f64, choice: Choice) -> f64 {
     let nt = sum - RTPROP;
     let t = (nt - 0.25 + 0.75 * choice[0]).max(0.0);
@@ -33,7 +34,7 @@ fn cells<const M: usize>() -> Cells<M> {
     Cells { odds: Axis::odds(0.07, 40.0), nt: Axis::graded(0.25, 30.0, |nt| 0.07 * nt.max(1.0)) }
 }
 
-/// A state inside a cell: its cwnd.
+/// Returns a state inside a cell, as the flows' cwnd.
 fn state<const M: usize>(cells: &Cells<M>, number: usize, at: [f64; 3]) -> Vec<f64> {
     let cell = cells.cell(number);
     let inside = |interval: Interval, at: f64| interval.lo + (interval.hi - interval.lo) * at;
@@ -44,7 +45,7 @@ fn state<const M: usize>(cells: &Cells<M>, number: usize, at: [f64; 3]) -> Vec<f
     rates.iter().map(|rate| rate / total * sum).collect()
 }
 
-/// Whether the state is within rounding of a cell that the map leads to, or outside of all cells.
+/// Returns whether the state is, up to rounding, in a cell to which the map leads, or outside all cells.
 fn is_covered<const M: usize>(cells: &Cells<M>, map: &impl Map, from: usize, copy: usize, cwnd: &[f64]) -> bool {
     let sum: f64 = cwnd.iter().sum();
     let odds: Vec<f64> = cwnd[..M].iter().map(|w| w / cwnd[M]).collect();
@@ -61,7 +62,7 @@ fn is_covered<const M: usize>(cells: &Cells<M>, map: &impl Map, from: usize, cop
     found || (extent == Extent::Beyond && !in_cells)
 }
 
-/// Ends of the range are where bounds are tight.
+/// Generates choices, often at the ends of their range, where the bounds are tight.
 fn choice() -> impl Strategy<Value = Choice> {
     prop::array::uniform3(prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0_f64])
 }
@@ -102,7 +103,7 @@ proptest! {
         prop_assert!(is_covered(&cells, &map, (left - 1) * cells.count() + from, copy, &cwnd));
     }
 
-    /// The lemmas by hand: from any start, runs reach the bounds and stay within them.
+    /// The lemmas proved by hand: runs from any start reach the bounds and stay within them.
     #[test]
     fn runs_come_to_the_bounds_and_stay(
         start in prop::collection::vec(0.001..50.0_f64, 2..5),
@@ -112,7 +113,7 @@ proptest! {
         let schedule = if is_sequential { Schedule::Sequential } else { Schedule::Synchronous };
         let bounds = Bounds::new(&ASSUMED.enclosed(), schedule, start.len(), Interval::point(RTPROP)).expect("bounds");
         let mut cwnd = start;
-        // 0.001 grows by more than 1.06 per round until it is above the floor; so does a sum that is too small
+        // While cwnd is below the floor, 0.001 grows by more than 6 % per round, and so does a sum that is too small.
         for round in 0..400 {
             let mut sum: f64 = cwnd.iter().sum();
             for (w, choice) in cwnd.iter_mut().zip(&choices[round % choices.len()]) {

@@ -1,4 +1,4 @@
-//! The machine's network namespaces, as far as a process lives in one.
+//! The machine's network namespaces that contain a process.
 
 use super::default_here;
 use nix::sched::{CloneFlags, setns};
@@ -8,11 +8,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// The namespaces whose default controller is `name`, as `network namespace 4026531840 (process 1)`.
+/// Returns the namespaces whose default controller is `name`, in the form `network namespace 4026531840 (process 1)`.
 pub(super) fn with_default(name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (inode, (pid, path)) in all() {
-        // A thread that has entered another namespace cannot return.
+        // Use a new thread, because a thread that has entered another namespace may be unable to return.
         let default = thread::spawn(move || {
             let namespace = File::open(path).ok()?;
             setns(namespace, CloneFlags::CLONE_NEWNET).ok()?;
@@ -25,7 +25,8 @@ pub(super) fn with_default(name: &str) -> Vec<String> {
     found
 }
 
-/// Each by its inode number: a process that has a thread there, and the thread's path to it.
+/// Returns all namespaces by inode number, each with a process that has a thread in it and the path of that thread's
+/// namespace file.
 fn all() -> BTreeMap<u64, (u32, PathBuf)> {
     let mut namespaces = BTreeMap::new();
     for (pid, process) in numbered(Path::new("/proc")) {
@@ -39,7 +40,7 @@ fn all() -> BTreeMap<u64, (u32, PathBuf)> {
     namespaces
 }
 
-/// Entries whose names are numbers. Unreadable entries are of processes that have ended.
+/// Returns the entries whose names are numbers. An unreadable directory belongs to a process that has ended.
 fn numbered(directory: &Path) -> Vec<(u32, PathBuf)> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()))).collect()

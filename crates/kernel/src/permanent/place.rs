@@ -5,10 +5,10 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::statfs::statfs;
 use std::path::{Path, PathBuf};
 
-/// `BPF_FS_MAGIC`.
+/// File system type of a BPF file system.
 const BPF_FS_MAGIC: i128 = 0xcafe_4a11;
 
-/// A directory for the state file, and a BPF file system.
+/// A directory for the state file, and a BPF file system for the pins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub(super) state: PathBuf,
@@ -16,27 +16,27 @@ pub struct Place {
 }
 
 impl Place {
-    /// The machine's: `/run/fairweir`, and `/sys/fs/bpf` where that is mounted.
+    /// Returns the place of the machine: `/run/fairweir`, and `/sys/fs/bpf` if that is mounted.
     pub fn system() -> Place {
         Place { state: "/run/fairweir".into(), shared_bpffs: Some("/sys/fs/bpf".into()) }
     }
 
-    /// One of its own below `directory`, with its own BPF file system.
+    /// Returns a private place below `directory`, with its own BPF file system.
     pub fn at(directory: &Path) -> Place {
         Place { state: directory.to_owned(), shared_bpffs: None }
     }
 
-    /// The state file.
+    /// Returns the path of the state file.
     pub(super) fn file(&self) -> PathBuf {
         self.state.join("kernel.json")
     }
 
-    /// Whether there is nothing to undo.
+    /// Returns whether there is nothing to undo.
     pub(super) fn is_untouched(&self) -> bool {
         !self.file().exists()
     }
 
-    /// A directory to pin in, and whether a file system was mounted for it.
+    /// Returns the directory for pins, and whether a file system was mounted for it.
     pub(super) fn pins(&self) -> Result<(PathBuf, bool), KernelError> {
         if let Some(shared) = self.shared_bpffs.as_ref().filter(|path| is_bpffs(path)) {
             let pins = shared.join("fairweir");

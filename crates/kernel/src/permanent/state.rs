@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) cca: String,
-    /// A name in `bpf/`, or a path.
+    /// Name of an algorithm in `bpf/`, or path of a source.
     pub(super) source: String,
     pub(super) params: Value,
-    /// Offset of the defaults in the pinned map, bytes.
+    /// Offset of the default parameters in the pinned map, bytes.
     pub(super) defaults_at: usize,
     pub(super) previous_default: Option<String>,
 }
@@ -43,12 +43,12 @@ impl Entry {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Content {
     pub(super) ccas: BTreeMap<String, Entry>,
-    /// Pin directory, and whether a file system was mounted for it.
+    /// The directory for pins, and whether a file system was mounted for it.
     pins: Option<(PathBuf, bool)>,
 }
 
 impl Content {
-    /// Reads the file; empty content if there is none.
+    /// Reads the file; returns empty content if the file does not exist.
     pub(super) fn read(place: &Place) -> Result<Content, KernelError> {
         let path = place.file();
         match fs::read(&path) {
@@ -60,7 +60,7 @@ impl Content {
     }
 }
 
-/// The state, which one process changes at a time.
+/// The state, locked so that only one process changes it at a time.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) file: Content,
@@ -85,7 +85,7 @@ impl State {
         Ok(State { file: Content::read(place)?, path: place.file(), _lock: lock })
     }
 
-    /// Returns the pin directory. A mount is recorded before anything is pinned there.
+    /// Returns the directory for pins. A mount is recorded before anything is pinned in it.
     pub(super) fn pins(&mut self, place: &Place) -> Result<PathBuf, KernelError> {
         if let Some((pins, _)) = self.file.pins.as_ref().filter(|(path, _)| path.is_dir()) {
             return Ok(pins.clone());
@@ -96,7 +96,7 @@ impl State {
         Ok(pins.0)
     }
 
-    /// Removes the pin directory and mount if no pins are left.
+    /// Removes the directory for pins, and its mount, if no pins are left.
     pub(super) fn release_if_empty(&mut self) -> Result<(), KernelError> {
         let Some((pins, is_mounted)) = self.file.pins.clone().filter(|_| self.file.ccas.is_empty()) else {
             return Ok(());
@@ -124,10 +124,10 @@ impl State {
     }
 }
 
-/// So that a reader after a crash finds the old text or the new one.
+/// Writes a file atomically: a reader after a crash finds either the old or the new text.
 fn write_whole(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let new = path.with_extension("new");
-    // A file left by a crash, or a planted link: neither is written to.
+    // Remove a file that a crash left or a link that another user placed, so that neither is written to.
     match fs::remove_file(&new) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
         _ => {}

@@ -1,4 +1,4 @@
-//! TCP flows over loopback in a private network namespace, which ends with its thread.
+//! TCP flows over loopback in a private network namespace, which is removed when its thread ends.
 #![allow(dead_code)] // each test file uses some of it
 
 use nix::sched::{CloneFlags, unshare};
@@ -13,7 +13,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Reports that the test needs root and returns true, if it does.
+/// Returns whether the test lacks root privileges, and reports it.
 pub fn is_unprivileged() -> bool {
     let is_unprivileged = !geteuid().is_root();
     if is_unprivileged {
@@ -22,7 +22,7 @@ pub fn is_unprivileged() -> bool {
     is_unprivileged
 }
 
-/// Runs `test` on a thread in a network namespace of its own, with a loopback device of MTU 1500.
+/// Runs `test` on a thread in a private network namespace, with a loopback device of MTU 1500.
 pub fn in_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let outcome = thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).expect("root");
@@ -32,7 +32,7 @@ pub fn in_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static
     outcome.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// A rate and a short queue for the loopback device: flows lose packets.
+/// Gives the loopback device a rate and a short queue, so that flows lose packets.
 pub fn narrow_loopback(rate: &str, limit_bytes: &str) {
     tool(&["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", rate, "burst", "3000", "limit", limit_bytes]);
 }
@@ -42,10 +42,10 @@ fn tool(command: &[&str]) {
     assert!(done.is_ok_and(|status| status.success()), "{command:?}");
 }
 
-/// A socket that has chosen `cca`; `prepare` sees it before it connects.
+/// Returns a connected socket with controller `cca`; `prepare` is called before the socket connects.
 pub fn flow(cca: &str, to: SocketAddrV4, prepare: impl FnOnce(BorrowedFd<'_>)) -> TcpStream {
     let fd: OwnedFd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).expect("a socket");
-    // Closed by a reset: unsent data would keep the socket, and with it the controller, for minutes.
+    // Close by a reset: unsent data would keep the socket, and with it the controller, in the kernel for minutes.
     setsockopt(&fd, Linger, &nix::libc::linger { l_onoff: 1, l_linger: 0 }).expect("a socket");
     prepare(fd.as_fd());
     setsockopt(&fd, TcpCongestion, &OsString::from(cca)).expect("the controller is registered");
@@ -53,7 +53,7 @@ pub fn flow(cca: &str, to: SocketAddrV4, prepare: impl FnOnce(BorrowedFd<'_>)) -
     TcpStream::from(fd)
 }
 
-/// Bytes that arrive in `time` from `flows` senders, each through `start`.
+/// Returns the bytes that arrive in `time` from `flows` senders, each created by `start`.
 pub fn transfer(
     flows: usize,
     time: Duration,
@@ -94,7 +94,7 @@ pub fn transfer(
     ends.into_iter().map(|end| end.join().expect("no panic")).sum()
 }
 
-/// Congestion controllers in the kernel whose names have this prefix.
+/// Returns the congestion controllers in the kernel whose names have this prefix.
 pub fn registered(prefix: &str) -> Vec<String> {
     let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     names.split_whitespace().filter(|name| name.starts_with(prefix)).map(str::to_owned).collect()
