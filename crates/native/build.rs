@@ -1,16 +1,16 @@
 //! Compiles `bpf/*.bpf.c` for the host and writes the list of the algorithms found there.
 //!
-//! A file needs no registration: every `struct tcp_congestion_ops` in its `.struct_ops` section is an algorithm, by the
-//! name of the variable, and its header comment has a line ` * name: summary` for each.
+//! A file needs no registration: each `struct tcp_congestion_ops` in its `.struct_ops` section is an algorithm, named
+//! after the variable. The file's header comment has a line ` * name: summary` for each algorithm.
 
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The section of ops that `SEC(".struct_ops")` names.
+/// The section in which `SEC(".struct_ops")` places ops.
 const OPS_SECTION: &str = ".struct_ops";
-/// The section of parameter tables that `CC_PARAMS` names.
+/// The section in which `CC_PARAMS` places parameter tables.
 const PARAMS_SECTION: &str = "cc_params";
 /// `sizeof(struct cc_param)`.
 const PARAM_ROW_BYTES: u64 = 48;
@@ -34,7 +34,8 @@ fn main() {
     fs::write(out.join("bpf.rs"), list.render(&bpf)).expect("OUT_DIR is writable");
 }
 
-/// As the kernel compiles: signed overflow wraps, types may alias.
+/// Returns a compiler with the semantics of the kernel's flags: signed overflow wraps, and pointers of different types
+/// may alias.
 fn compiler(bpf: &Path) -> cc::Build {
     let mut build = cc::Build::new();
     build
@@ -49,7 +50,7 @@ fn compiler(bpf: &Path) -> cc::Build {
     build
 }
 
-/// `bpf/*.bpf.c`, sorted: programs that are not congestion controllers are in other directories.
+/// Returns the paths `bpf/*.bpf.c`, sorted. BPF programs that are not congestion controllers are in other directories.
 fn sources_in(bpf: &Path) -> Vec<PathBuf> {
     let mut sources: Vec<PathBuf> = fs::read_dir(bpf)
         .expect("bpf/ is readable")
@@ -145,7 +146,7 @@ impl List {
     }
 }
 
-/// Every `*.h` below `directory`.
+/// Collects every `*.h` below `directory`.
 fn collect_headers(directory: &Path, headers: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("bpf/ is readable") {
         let path = entry.expect("bpf/ is readable").path();
@@ -157,7 +158,7 @@ fn collect_headers(directory: &Path, headers: &mut Vec<PathBuf>) {
     }
 }
 
-/// The rest of the header's line ` * name: ...`.
+/// Returns the text after ` * name: ` in the header comment.
 fn summary_of(name: &str, text: &str) -> Option<String> {
     let prefix = format!(" * {name}: ");
     text.lines().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned)

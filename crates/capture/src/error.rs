@@ -3,30 +3,30 @@
 use fairweir_units::Hint;
 use std::borrow::Cow;
 
-/// Errors that make a whole capture unreadable; single packets that cannot be parsed are only counted.
+/// Errors that make a whole capture unreadable. Single packets that cannot be parsed are only counted.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file is empty.
     #[error("the capture is empty")]
     Empty,
-    /// Neither pcap nor pcapng nor JSON.
+    /// The file is neither pcap nor pcapng nor JSON.
     #[error("not a pcap or pcapng capture, nor a qlog")]
     Format,
-    /// An inconsistent block: nothing after it can be parsed.
+    /// A block is inconsistent, so the rest of the file cannot be parsed.
     #[error("the capture is damaged after frame {frame}")]
     Damaged {
-        /// The last frame read; 0 if none was.
+        /// The last frame that was read; 0 if there is none.
         frame: u64,
     },
-    /// A packet that is larger than any that Linux makes.
+    /// A packet is larger than all packets that Linux generates.
     #[error("the packet after frame {frame} is larger than {limit} bytes")]
     TooLarge {
-        /// The last frame read.
+        /// The last frame that was read.
         frame: u64,
-        /// The largest that is taken, bytes.
+        /// Maximum size of a packet, bytes.
         limit: usize,
     },
-    /// JSON, but no qlog, or one of a shape that is not known.
+    /// The file is JSON but not a qlog, or a qlog with an unknown structure.
     #[error("unreadable qlog: {reason}")]
     Qlog {
         /// Description of the damage.
@@ -38,7 +38,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// How to record a capture that can be read.
+    /// Returns instructions to record a readable capture.
     pub fn hint(&self) -> &'static str {
         match self {
             CaptureError::Empty => "capture with `tcpdump -w FILE tcp`, and stop it with ctrl-c so that it writes all",

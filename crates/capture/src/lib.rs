@@ -1,8 +1,8 @@
-//! Captures of packets as TCP segments: pcap and pcapng, a packet at a time, in memory that does not grow with the file;
-//! and qlog, what a QUIC endpoint wrote of its packets.
+//! Reads captures as TCP segments. pcap and pcapng files are read one packet at a time, in memory that does not grow
+//! with the file. qlog files contain the packets that a QUIC endpoint logged.
 //!
-//! [`Reader`] reads any source into [`fairweir_tcp::Segment`]s. Packets that are not TCP segments are counted in [`Counts`]; a file that ends within a
-//! packet sets [`Counts::is_truncated`].
+//! [`Reader`] reads any source as [`fairweir_tcp::Segment`]s. Packets that are not TCP segments are counted in
+//! [`Counts`]; a file that ends within a packet sets [`Counts::is_truncated`].
 #![forbid(unsafe_code)]
 
 mod error;

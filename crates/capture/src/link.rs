@@ -1,30 +1,30 @@
-//! Link layers: where in a captured packet IP begins.
+//! Link layers: the offset of the IP header in a captured packet.
 
 use etherparse::{EtherType, LaxSlicedPacket};
 
-/// The supported link layers (numbers: the registry of LINKTYPE values of tcpdump.org).
+/// The supported link layers. Their numbers are the LINKTYPE values of tcpdump.org.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// Ethernet, with VLAN tags or without.
+    /// Ethernet, with or without VLAN tags.
     Ethernet,
-    /// IP without link header: TUN devices.
+    /// IP without a link header, as on TUN devices.
     RawIp,
     /// Linux "cooked", version 1: 16 bytes.
     LinuxCooked1,
     /// Linux "cooked", version 2: 20 bytes.
     LinuxCooked2,
-    /// BSD loopback: an address family in four bytes, of either byte order.
+    /// BSD loopback: an address family in four bytes, in either byte order.
     Loopback,
-    /// Any other.
+    /// Any other link layer.
     Unknown(i32),
 }
 
 impl Link {
-    /// The link layer of a LINKTYPE number.
+    /// Returns the link layer of a LINKTYPE number.
     pub fn of(number: i32) -> Link {
         match number {
             1 => Link::Ethernet,
-            // 12 and 14 are DLT_RAW of some systems, which files should not have, but do
+            // 12 and 14 are DLT_RAW on some systems; these numbers are invalid in files, but occur
             12 | 14 | 101 | 228 | 229 => Link::RawIp,
             113 => Link::LinuxCooked1,
             276 => Link::LinuxCooked2,

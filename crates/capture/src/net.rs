@@ -6,9 +6,9 @@ use fairweir_tcp::{Ecn, Endpoint, Flags, Options, Segment};
 use fairweir_units::Time;
 use std::net::IpAddr;
 
-/// TCP's header without options, bytes.
+/// Size of the TCP header without options, bytes.
 const TCP_HEADER: usize = 20;
-/// IPv6's header without extensions, bytes.
+/// Size of the IPv6 header without extensions, bytes.
 const IPV6_HEADER: usize = 40;
 
 /// Kinds of packets that are not TCP segments.
@@ -16,13 +16,13 @@ const IPV6_HEADER: usize = 40;
 pub(crate) enum Other {
     /// Unknown link layer.
     Link,
-    /// Not IP, or not TCP.
+    /// The packet is not IP, or not TCP.
     Protocol,
     /// A fragment other than the first, or a first fragment that is truncated.
     Fragment,
-    /// The capture ends within the headers.
+    /// The captured bytes end within the headers.
     Cut,
-    /// Headers that contradict themselves.
+    /// The headers are inconsistent.
     Malformed,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Place {
     pub wire_bytes: u32,
 }
 
-/// Reads a captured packet.
+/// Parses a captured packet.
 pub(crate) fn segment(link: Link, packet: &[u8], place: Place) -> Result<Segment, Other> {
     if let Link::Unknown(_) = link {
         return Err(Other::Link);
@@ -55,7 +55,7 @@ pub(crate) fn segment(link: Link, packet: &[u8], place: Place) -> Result<Segment
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
-            // a length of 0 stands for one that does not fit (BIG TCP), or that the network card fills in
+            // a length of 0 means that the length does not fit (BIG TCP), or that the network card sets it
             let total = match usize::from(header.payload_length()) {
                 0 => 0,
                 payload => IPV6_HEADER + payload,
@@ -102,7 +102,7 @@ pub(crate) fn segment(link: Link, packet: &[u8], place: Place) -> Result<Segment
     })
 }
 
-/// Number of bytes of `whole` before `part`, which is a part of it or of what follows it.
+/// Returns the number of bytes of `whole` before `part`, which is in `whole` or in the bytes after it.
 fn distance(whole: &[u8], part: &[u8]) -> usize {
     part.as_ptr() as usize - whole.as_ptr() as usize
 }

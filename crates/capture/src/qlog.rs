@@ -1,5 +1,6 @@
 //! qlog: a QUIC endpoint's log of its packets (draft-ietf-quic-qlog-main-schema, -quic-events), as JSON or JSON-SEQ
-//! (RFC 7464). Only packets of the application data space are used: those of the handshake say little about the path.
+//! (RFC 7464). Only packets of the application data space are used, because packets of the handshake provide little
+//! information about the path.
 
 mod event;
 
@@ -9,21 +10,21 @@ use event::{Clock, Common, Logged, What};
 use serde::Deserialize;
 use std::io::{BufRead, BufReader, Read};
 
-/// A qlog in one document is held in memory, bytes.
+/// Maximum size of a qlog in one JSON document, which is held in memory, bytes.
 const LARGEST_DOCUMENT: u64 = 1 << 28;
-/// A record of JSON-SEQ is one event, bytes.
+/// Maximum size of a JSON-SEQ record, which contains one event, bytes.
 const LARGEST_RECORD: u64 = 1 << 24;
-/// RFC 7464: the first byte of each record.
+/// The first byte of each record (RFC 7464).
 const RECORD: u8 = 0x1e;
 
 /// Event at an endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QuicWhat {
-    /// It sent a packet that will be acknowledged.
+    /// The endpoint sent an ack-eliciting packet.
     Sent {
         /// Packet number.
         number: u64,
-        /// QUIC packet, bytes; without UDP and IP.
+        /// Size of the QUIC packet without UDP and IP headers, bytes.
         bytes: u32,
     },
     /// An acknowledgement arrived.
@@ -38,9 +39,9 @@ pub enum QuicWhat {
         /// Packet number.
         number: u64,
     },
-    /// State of loss recovery.
+    /// The endpoint logged its state of loss recovery.
     Metrics {
-        /// Sent, neither acknowledged nor lost, bytes.
+        /// Bytes sent that are neither acknowledged nor lost.
         inflight_bytes: Option<u64>,
     },
 }
@@ -52,19 +53,19 @@ pub struct QuicEvent {
     pub frame: u64,
     /// Index of the trace, one per connection, from 0.
     pub trace: usize,
-    /// ns since 1970, or since the trace's origin.
+    /// Time, ns since 1970 or since the trace's origin.
     pub time_ns: u64,
     /// The event.
     pub what: QuicWhat,
 }
 
-/// Whether a file that begins like this is JSON or JSON-SEQ.
+/// Returns whether a file that begins with these bytes is JSON or JSON-SEQ.
 pub fn is_qlog(first: &[u8]) -> bool {
     let text = first.iter().find(|byte| !byte.is_ascii_whitespace());
     matches!(text, Some(b'{' | &RECORD))
 }
 
-/// A document, or the head of a JSON-SEQ.
+/// A JSON document, or the first record of a JSON-SEQ.
 #[derive(Deserialize)]
 struct Document {
     qlog_version: Option<String>,
@@ -89,10 +90,10 @@ fn refuse(reason: impl Into<String>) -> CaptureError {
 /// Reads a qlog to its end.
 ///
 /// # Parameters
-/// `on_event`: called with each event that concerns the path; false ends the reading.
+/// `on_event`: called for each event that concerns the path; if it returns false, reading ends.
 ///
 /// # Errors
-/// If it is not JSON, no qlog, of a version without named events, or too large for one document.
+/// If the file is not JSON or not a qlog, has no named events, or is too large for one document.
 pub fn read_qlog(
     source: impl Read,
     on_event: &mut dyn FnMut(QuicEvent, Counts) -> bool,
@@ -182,7 +183,7 @@ impl Log<'_> {
             return true;
         };
         if time_ns % 1_000_000 != 0 {
-            // a float of milliseconds since 1970 has no more digits
+            // times since 1970 in floats of milliseconds have a resolution of about 1 us
             self.counts.resolution_ns = 1000;
         }
         let whats = match event.what() {

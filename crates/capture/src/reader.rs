@@ -1,4 +1,4 @@
-//! The containers: pcap and pcapng, through the crate pcap-parser.
+//! The containers pcap and pcapng, read with the crate pcap-parser.
 
 use crate::error::CaptureError;
 use crate::link::Link;
@@ -13,7 +13,7 @@ use std::io::Read;
 
 /// Read-ahead buffer, bytes.
 const BUFFER: usize = 1 << 20;
-/// Larger blocks are rejected: BIG TCP packets have at most 512 KiB, and a pcapng block also has options.
+/// Maximum size of a block, bytes: BIG TCP packets have at most 512 KiB, and a pcapng block also has options.
 const LARGEST_BLOCK: usize = 1 << 24;
 
 /// Counts of a capture's packets.
@@ -23,23 +23,23 @@ pub struct Counts {
     pub frames: u64,
     /// TCP segments.
     pub segments: u64,
-    /// Of a link layer that is not known.
+    /// Packets of unknown link layers.
     pub unknown_link: u64,
-    /// Not IP, or not TCP.
+    /// Packets that are not IP, or not TCP.
     pub not_tcp: u64,
-    /// Pieces of IP packets.
+    /// Fragments of IP packets.
     pub fragments: u64,
-    /// Truncated within their headers.
+    /// Packets that are truncated within their headers.
     pub cut: u64,
-    /// With inconsistent headers.
+    /// Packets with inconsistent headers.
     pub malformed: u64,
-    /// Without a time (pcapng's simple packets).
+    /// Packets without a time (pcapng's simple packets).
     pub untimed: u64,
-    /// Stamped earlier than a packet before them.
+    /// Packets with an earlier time than a packet before them.
     pub backward: u64,
-    /// The coarsest clock of its interfaces counts in these, ns.
+    /// Resolution of the coarsest clock of the interfaces, ns.
     pub resolution_ns: u64,
-    /// The file ended within a packet.
+    /// Whether the file ends within a packet.
     pub is_truncated: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Counts {
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link: Link,
-    /// Units of its clock in a second.
+    /// Clock units per second.
     per_second: u64,
     /// Offset added to its times, seconds.
     offset_s: i64,
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Reader<'_> {
     }
 }
 
-/// Result of a block of the container.
+/// Result of processing a block of the container.
 enum Step {
     Segment(Segment),
     Nothing,
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
     /// Returns the next TCP segment; `None` at the end.
     ///
     /// # Errors
-    /// If the capture is damaged, or cannot be read on.
+    /// If the capture is damaged, or reading fails.
     pub fn next_segment(&mut self) -> Result<Option<Segment>, CaptureError> {
         loop {
             let damaged = CaptureError::Damaged { frame: self.counts.frames };
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
             Err(PcapError::BufferTooSmall) => return self.grow(),
             Err(_) => return Err(CaptureError::Read(format!("after frame {}", self.counts.frames))),
         }
-        // buffer full and no new data: the block is larger than the buffer
+        // the buffer is full and there is no new data: the block is larger than the buffer
         if self.blocks.data().len() == before && !self.blocks.reader_exhausted() {
             self.grow()?;
         }
@@ -222,7 +222,7 @@ fn packet_of(
 fn time_of(interface: Interface, units: u64) -> Time {
     let ns = i128::from(units) * i128::from(NANOS_PER_SEC) / i128::from(interface.per_second);
     let ns = ns + i128::from(interface.offset_s) * i128::from(NANOS_PER_SEC);
-    // `Time::NEVER` is not a time
+    // `Time::NEVER` is not a valid time
     Time::from_nanos(ns.clamp(0, i128::from(u64::MAX - 1)) as u64)
 }
 

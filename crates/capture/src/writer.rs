@@ -1,4 +1,4 @@
-//! Writes captures: pcap with times in ns, headers only, IP without a link layer around it.
+//! Writes captures: pcap with times in ns, headers only, raw IP without a link layer.
 
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionElement};
 use fairweir_tcp::{Ecn, Flags, Segment};
@@ -9,37 +9,38 @@ use std::net::IpAddr;
 /// Magic number of a pcap file with times in ns, in the writer's byte order.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const VERSION: [u16; 2] = [2, 4];
-/// LINKTYPE_RAW: a packet begins with IP's header.
+/// LINKTYPE_RAW: a packet begins with the IP header.
 const RAW_IP: u32 = 101;
-/// Maximum bytes stored per packet: the largest headers of IPv6 and TCP fit.
+/// Maximum bytes stored per packet; the largest IPv6 and TCP headers fit.
 pub const SNAPLEN: usize = 128;
 const TIME_TO_LIVE: u8 = 64;
 
-/// Writes packets as they are handed over: in the order of time, if a reader is to be spared sorting them.
+/// Writes packets in the order of the calls. Callers should pass packets in time order, so that readers need not sort
+/// them.
 #[derive(Debug)]
 pub struct Writer<W> {
     sink: W,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file. Writes are small: `sink` should be buffered.
+    /// Begins a file. Writes are small, so `sink` should be buffered.
     ///
     /// # Errors
-    /// If `sink` has one.
+    /// If a write to `sink` fails.
     pub fn new(mut sink: W) -> io::Result<Writer<W>> {
         sink.write_all(&MAGIC.to_ne_bytes())?;
         sink.write_all(&VERSION.map(u16::to_ne_bytes).concat())?;
-        // time zone and accuracy: unused
+        // time zone and accuracy, which are unused
         sink.write_all(&[0; 8])?;
         sink.write_all(&(SNAPLEN as u32).to_ne_bytes())?;
         sink.write_all(&RAW_IP.to_ne_bytes())?;
         Ok(Writer { sink })
     }
 
-    /// Writes the beginning of an IP packet that has `ip_bytes` in all.
+    /// Writes the beginning of an IP packet with a total of `ip_bytes` bytes.
     ///
     /// # Errors
-    /// If the sink has one.
+    /// If a write to the sink fails.
     pub fn packet(&mut self, at: Time, packet: &[u8], ip_bytes: u32) -> io::Result<()> {
         let kept = &packet[..packet.len().min(SNAPLEN)];
         let (s, ns) = (at.as_nanos() / NANOS_PER_SEC, at.as_nanos() % NANOS_PER_SEC);
@@ -49,10 +50,11 @@ impl<W: Write> Writer<W> {
         self.sink.write_all(kept)
     }
 
-    /// Writes a segment's headers. The checksums are those of a payload of zeros.
+    /// Writes a segment's headers. The checksums are those for a payload of zeros.
     ///
     /// # Errors
-    /// If the sink has one; if the segment does not fit a packet, or its two addresses are not of one kind.
+    /// If a write to the sink fails, if the segment does not fit in a packet, or if its two addresses are of different
+    /// IP versions.
     pub fn segment(&mut self, segment: &Segment) -> io::Result<()> {
         let headers = headers(segment).ok_or_else(|| io::Error::other("a segment that no packet can carry"))?;
         self.packet(segment.time, &headers, segment.ip_bytes)
@@ -61,14 +63,14 @@ impl<W: Write> Writer<W> {
     /// Ends the file.
     ///
     /// # Errors
-    /// If the sink has one.
+    /// If a write to the sink fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.sink.flush()?;
         Ok(self.sink)
     }
 }
 
-/// TCP's options of `segment` in the order that Linux gives them, padded.
+/// Returns the TCP options of `segment` in the order that Linux uses, padded.
 fn options(segment: &Segment) -> Vec<TcpOptionElement> {
     let given = &segment.options;
     let mut options = Vec::new();
@@ -83,7 +85,7 @@ fn options(segment: &Segment) -> Vec<TcpOptionElement> {
     options
 }
 
-/// The headers of IP and TCP.
+/// Returns the IP and TCP headers.
 fn headers(segment: &Segment) -> Option<Vec<u8>> {
     let mut tcp = TcpHeader::new(segment.src.port, segment.dst.port, segment.seq, segment.window);
     tcp.acknowledgment_number = segment.ack;
@@ -139,7 +141,7 @@ mod tests {
     use fairweir_tcp::{Endpoint, Options, SackBlocks, Timestamps};
     use proptest::prelude::*;
 
-    /// Not written.
+    /// The URG flag, which is not written.
     const URG: u8 = 0x20;
 
     fn endpoint(is_v6: bool) -> impl Strategy<Value = Endpoint> {

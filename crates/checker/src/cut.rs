@@ -1,14 +1,15 @@
-//! A question as clauses over numbered literals (Tseitin 1968), numbered as specified in docs/formal/certificates.md.
+//! A question as clauses over numbered literals (Tseitin 1968). docs/formal/certificates.md specifies the numbers.
 
 use crate::Result;
 use crate::number::Number;
 use indexmap::IndexSet;
 use std::collections::BTreeMap;
 
-/// The literal that is true.
+/// The literal that is always true.
 pub(crate) const TRUE: i32 = 1;
 
-/// A linear form: variables in order, with coefficients other than zero; that of variable 0 is the constant.
+/// A linear form: variables in increasing order, with nonzero coefficients. The coefficient of variable 0 is the
+/// constant.
 pub(crate) type Form = Vec<(usize, Number)>;
 
 /// Returns the form of one term.
@@ -25,7 +26,7 @@ pub(crate) fn constant(form: &Form) -> Option<&Number> {
     }
 }
 
-/// Returns the sum of forms, each times its factor.
+/// Returns the sum of forms, each multiplied by its factor.
 pub(crate) fn sum(parts: &[(Number, &Form)], work: &mut u64) -> Result<Form> {
     let mut totals = BTreeMap::new();
     for (factor, form) in parts {
@@ -37,28 +38,28 @@ pub(crate) fn sum(parts: &[(Number, &Form)], work: &mut u64) -> Result<Form> {
     Ok(totals.into_iter().filter(|(_, total)| total.sign().is_ne()).collect())
 }
 
-/// Meaning of a literal; meanings are unique.
+/// Meaning of a literal; no two literals have the same meaning.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) enum Meaning {
-    /// A declared Boolean.
+    /// A Boolean that the question declares.
     Boolean(String),
-    /// `form <= 0`, or `form < 0`; the coefficient of the variable whose name is first is 1.
+    /// `form <= 0` or `form < 0`; the first variable by name has the coefficient 1 or -1.
     Atom { form: Form, is_strict: bool },
-    /// All of these literals.
+    /// The conjunction of these literals.
     All(Vec<i32>),
 }
 
 /// A question converted to clauses.
 pub(crate) struct Cut {
-    /// The clause with the number n is at n - 1.
+    /// The clauses; clause number n is at index n - 1.
     pub(crate) clauses: Vec<Box<[i32]>>,
     /// Indexed by number; there is no literal 0.
     pub(crate) literals: IndexSet<Meaning>,
-    /// Names of variables; that of 0, the constant, is empty.
+    /// Names of variables; the name of variable 0, the constant, is empty.
     pub(crate) variables: IndexSet<String>,
-    /// By number of a literal: the sign with which a step takes it to be true, times the number of clauses before it.
+    /// For each literal: the sign that the current step assumes, times the number of clauses at that step.
     pub(crate) held: Vec<i32>,
-    /// Units of work that may still be done.
+    /// Units of work that remain.
     pub(crate) work: u64,
 }
 
@@ -69,13 +70,13 @@ impl Cut {
         Cut { clauses, literals, variables, held, work }
     }
 
-    /// Returns the literal of this meaning, and whether it is new; no accepted text has 2^31 of them.
+    /// Returns the literal with this meaning, and whether it is new. No accepted text has 2^31 literals.
     pub(crate) fn literal(&mut self, meaning: Meaning) -> (i32, bool) {
         let (number, is_new) = self.literals.insert_full(meaning);
         (number as i32, is_new)
     }
 
-    /// Returns a literal for `left <= right`, or `left < right`.
+    /// Returns a literal for `left <= right` or, if `is_strict`, `left < right`.
     pub(crate) fn at_most(&mut self, left: &Form, right: &Form, is_strict: bool) -> Result<i32> {
         let form = sum(&[(Number::ONE, left), (Number::MINUS_ONE, right)], &mut self.work)?;
         let variables = form.iter().filter(|(variable, _)| *variable != 0);
@@ -96,7 +97,7 @@ impl Cut {
         Ok(self.all(vec![at_most, -less]))
     }
 
-    /// Returns a literal that is true if and only if all of `parts` are.
+    /// Returns a literal that is true if and only if all `parts` are true.
     pub(crate) fn all(&mut self, mut parts: Vec<i32>) -> i32 {
         parts.retain(|&part| part != TRUE);
         parts.sort_unstable_by_key(|&part| (part.abs(), part));
@@ -115,20 +116,20 @@ impl Cut {
         gate
     }
 
-    /// Returns a literal that is true if and only if one of `parts` is.
+    /// Returns a literal that is true if and only if at least one of `parts` is true.
     pub(crate) fn any(&mut self, parts: &[i32]) -> i32 {
         -self.all(parts.iter().map(|part| -part).collect())
     }
 
-    /// Returns a literal for `then` where `condition` holds, else `otherwise`.
+    /// Returns a literal that equals `then` if `condition` is true, and `otherwise` if it is false.
     pub(crate) fn choice(&mut self, condition: i32, then: i32, otherwise: i32) -> i32 {
         let (first, second) = (self.any(&[-condition, then]), self.any(&[condition, otherwise]));
         self.all(vec![first, second])
     }
 
-    /// Returns a new number: `then` where `condition` holds, else `otherwise`.
+    /// Returns a form that equals `then` if `condition` is true, and `otherwise` if it is false.
     pub(crate) fn chosen(&mut self, condition: i32, then: &Form, otherwise: &Form) -> Result<Form> {
-        // A name that no question can declare.
+        // a question cannot declare this name
         let chosen = term(self.variables.insert_full(format!("#{}", self.variables.len())).0, Number::ONE);
         for (guard, branch) in [(condition, then), (-condition, otherwise)] {
             let is_branch = self.equal(&chosen, branch)?;

@@ -1,11 +1,11 @@
-//! `fairweir-checker QUESTION CERTIFICATE`: exit code 0: accepted, 1: rejected, 2: nothing could be checked.
+//! `fairweir-checker QUESTION CERTIFICATE`. Exit code 0: accepted; 1: rejected; 2: the check could not run.
 
 use fairweir_checker::{MAX_CERTIFICATE, MAX_QUESTION, accept};
 use std::ffi::OsString;
 use std::io::{Read, Write, stderr, stdout};
 use std::process::ExitCode;
 
-/// Reads a file, and not much more of it than is allowed.
+/// Reads a file, up to slightly more than `limit` bytes.
 fn read(path: &OsString, limit: usize) -> Result<Vec<u8>, String> {
     let mut text = Vec::new();
     let done = std::fs::File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut text));
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(Err(why)) => (format!("rejected: {why}\n"), 1),
         Err(error) => (format!("error: {error}; usage: fairweir-checker QUESTION CERTIFICATE\n"), 2),
     };
-    // If the reader closed the pipe, output is lost; the exit code has the verdict.
+    // If the reader has closed the pipe, the output is lost, but the exit code contains the verdict.
     let _ = if code == 2 { stderr().write_all(line.as_bytes()) } else { stdout().write_all(line.as_bytes()) };
     ExitCode::from(code)
 }

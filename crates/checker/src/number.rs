@@ -1,4 +1,4 @@
-//! Exact fractions (machine words while they fit, of any length otherwise), with a limit on the work of computing.
+//! Exact fractions, as machine words if they fit and as big integers otherwise, with a limit on the work of operations.
 
 use crate::{MAX_WORD, Result, ensure};
 use num_integer::Integer;
@@ -7,19 +7,19 @@ use num_traits::Zero;
 use std::cmp::Ordering;
 use std::str::FromStr;
 
-/// Bits of the numerator and of the denominator of each number that is computed.
+/// Maximum bits of the numerator and of the denominator of a computed number.
 const MAX_BITS: u64 = 4096;
-/// Cost of an operation in addition to its bits, units of work.
+/// Units of work of an operation, in addition to the bits of its operands.
 const OPERATION: u64 = 32;
 
-/// Subtracts units of work from the remaining ones.
+/// Subtracts units of work from the remaining units.
 pub(crate) fn spend(left: &mut u64, units: u64) -> Result<()> {
     *left = left.checked_sub(units).ok_or("more work than texts of this length may ask for")?;
     Ok(())
 }
 
-/// A fraction in lowest terms; `Big` only where it does not fit in `Small`, so that equal numbers are represented
-/// equally.
+/// A fraction in lowest terms. It is `Big` only if it does not fit in `Small`, so equal numbers have equal
+/// representations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Number {
     Small(Ratio<i64>),
@@ -46,7 +46,7 @@ impl Number {
         }
     }
 
-    /// Returns how many bits the numerator and the denominator have together.
+    /// Returns the total number of bits of the numerator and the denominator.
     fn bits(&self) -> u64 {
         let word = |word: i64| u64::from(i64::BITS - word.unsigned_abs().leading_zeros());
         match self {
@@ -71,7 +71,7 @@ impl Number {
         Number::new(self.big().recip())
     }
 
-    /// Compares with zero.
+    /// Compares the number with zero.
     pub(crate) fn sign(&self) -> Ordering {
         match self {
             Number::Small(small) => small.numer().cmp(&0),
@@ -106,7 +106,8 @@ pub(crate) fn integer<T: FromStr>(word: &str) -> Option<T> {
     if digits.starts_with(['0', '+']) { None } else { word.parse().ok() }
 }
 
-/// Returns `a + f * b` if no intermediate value overflows; `num_rational`'s own checked sums take three times as long.
+/// Returns `a + f * b` if no intermediate value overflows. It is three times as fast as `num_rational`'s checked
+/// operations.
 fn plus_small(a: Ratio<i64>, f: Ratio<i64>, b: Ratio<i64>) -> Option<Ratio<i64>> {
     let (product, under) = (f.numer().checked_mul(*b.numer())?, f.denom().checked_mul(*b.denom())?);
     let over = a.numer().checked_mul(under)?.checked_add(product.checked_mul(*a.denom())?)?;

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// Maximum nesting of parentheses.
 const MAX_DEPTH: usize = 200;
-/// Words that a question cannot redefine.
+/// Words that a question must not redefine.
 const RESERVED: &str = "and or not xor distinct ite let true false as par exists forall match assert exit push pop echo reset \
                         Real Bool Int String BINARY DECIMAL HEXADECIMAL NUMERAL STRING";
 
@@ -37,7 +37,7 @@ pub(crate) fn read(text: &str, work: u64) -> Result<Cut> {
     Ok(reader.cut)
 }
 
-/// A word of the language, or a parenthesised list.
+/// A word, or a list in parentheses.
 enum Tree<'a> {
     Word(&'a str),
     List(Vec<Tree<'a>>),
@@ -49,7 +49,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Parses the content of parentheses, or the whole text.
+/// Parses the content of a pair of parentheses, or the whole text.
 fn items<'a>(tokens: &mut impl Iterator<Item = &'a str>, depth: usize) -> Result<Vec<Tree<'a>>> {
     ensure(depth <= MAX_DEPTH, "brackets too deep")?;
     let mut found = Vec::new();
@@ -66,26 +66,26 @@ fn items<'a>(tokens: &mut impl Iterator<Item = &'a str>, depth: usize) -> Result
     Ok(found)
 }
 
-/// Whether it is a word that is neither a name nor a number.
+/// Returns whether `word` is a word of the language, that is, neither a name nor a number.
 fn is_sign(word: &str) -> bool {
     matches!(word, "+" | "-" | "*" | "/" | "<" | "<=" | ">" | ">=" | "=" | "=>")
         || matches!(word, "set-logic" | "declare-fun" | "check-sat" | "get-value" | "get-model")
 }
 
-/// Whether it is a letter, followed by letters, digits, and `_.!`.
+/// Returns whether `word` is a letter followed by letters, digits, and `_.!`.
 fn is_symbol(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.!".contains(&c))
 }
 
-/// Whether it has the form `12` or `12.50`.
+/// Returns whether `word` has the form `12` or `12.50`.
 fn is_decimal(word: &str) -> bool {
     let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
     let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
     is_digits(whole) && is_digits(part) && (whole == "0" || !whole.starts_with('0'))
 }
 
-/// Returns a name that can be given a meaning.
+/// Returns `name` if it can be declared or bound.
 fn nameable(name: &str) -> Result<&str> {
     ensure(is_symbol(name) && !RESERVED.split(' ').any(|word| word == name), "not a name that can be given a meaning")?;
     Ok(name)
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         ensure(self.scope.insert(nameable(name)?, Some(value)).flatten().is_none(), "declared twice")
     }
 
-    /// Asserts a formula: conjunctions part by part, disjunctions as clauses.
+    /// Asserts a formula: each part of a conjunction on its own, a disjunction as a clause.
     fn demand(&mut self, formula: &'a Tree<'a>) -> Result<()> {
         match formula.items() {
             [Word("and"), parts @ ..] if !parts.is_empty() => parts.iter().try_for_each(|part| self.demand(part)),
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Binds names to values, which are those of the scope outside, for what `body` reads.
+    /// Binds names to values while `body` runs; the values are evaluated in the outer scope.
     fn within<T>(&mut self, bindings: &'a [Tree<'a>], body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let mut inner = HashMap::new();
         for binding in bindings {
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// Applies an operator of arithmetic, from the left.
+    /// Applies an arithmetic operator to its operands, from left to right.
     fn computed(&mut self, operator: &str, forms: &[&Form]) -> Result<Form> {
         let work = &mut self.cut.work;
         match (operator, forms) {

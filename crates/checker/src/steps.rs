@@ -1,10 +1,10 @@
-//! Certificates: each step is checked on its own merits.
+//! Certificates: each step is checked independently of how it was found.
 
 use crate::cut::{Cut, Meaning, constant, sum, term};
 use crate::number::{Number, integer, spend};
 use crate::{Result, ensure};
 
-/// Checks all steps, and returns how many there are.
+/// Checks all steps, and returns their number.
 pub(crate) fn check(mut cut: Cut, certificate: &str) -> std::result::Result<usize, String> {
     let (mut count, mut is_refuted) = (0, false);
     for line in certificate.strip_suffix('\n').unwrap_or(certificate).split('\n') {
@@ -24,7 +24,8 @@ fn integers(words: &[&str]) -> Result<Vec<i32>> {
 impl Cut {
     /// Checks a step, and returns whether it is the empty clause.
     fn step(&mut self, line: &str) -> Result<bool> {
-        // A set of one character: the search for one alone is made for long texts, and a tenth slower on these words.
+        // A one-element array: searching for a single character is optimized for long texts, and 10 % slower for these
+        // words.
         let mut words = Vec::with_capacity(line.len() / 2 + 1);
         words.extend(line.split([' ']));
         let [kind, number, rest @ ..] = words.as_slice() else { return Err("not a step") };
@@ -66,7 +67,7 @@ impl Cut {
         ensure(!pairs.is_empty() && is_new, "an atom of nothing, or a known one")
     }
 
-    /// Checks that the negated literals, times the factors, sum to `0 < 0` or to `0 <=` less than 0.
+    /// Checks that the negated literals, multiplied by the factors, sum to `0 < 0`, or to `0 <= c` with c less than 0.
     fn farkas(&mut self, clause: &[i32], factors: &[&str]) -> Result<()> {
         ensure(factors.len() == clause.len(), "not a factor for each literal")?;
         let (mut is_strict, mut parts) = (false, Vec::new());
@@ -85,7 +86,7 @@ impl Cut {
         ensure(order.is_gt() || (order.is_eq() && is_strict), "the sum is not a contradiction")
     }
 
-    /// Checks that the clauses named lead from the negated clause to a contradiction, a literal at a time.
+    /// Checks that unit propagation over the named clauses, from the negated clause, reaches a contradiction.
     fn propagate(&mut self, clause: &[i32], numbers: &[&str]) -> Result<()> {
         let named = |number: i32| self.clauses.get(usize::try_from(number).ok()? - 1);
         let reasons: Option<Vec<_>> = integers(numbers)?.into_iter().map(named).collect();

@@ -1,11 +1,11 @@
-//! The library's verdicts on the shared test cases of all checkers, and the program's output and exit codes. The attack
-//! with a million forgeries, against the checker in Python too, is `python -m benches.forgery`.
+//! The library's verdicts on the test cases that all checkers share, and the program's output and exit codes. `python
+//! -m benches.forgery` tests both checkers with a million forged certificates.
 
 use fairweir_checker::{MAX_QUESTION, accept};
 use std::process::Command;
 
 const HEAD: &str = "(set-logic QF_LRA)(declare-fun p () Bool)(declare-fun x () Real)(declare-fun y () Real)\n";
-/// Literals: p 2, x <= 1 3, x > 2 is not 4; clauses: 1 is true, 2, 3.
+/// Literals: 2 is p, 3 is x <= 1, -4 is x > 2. Clause 1 is "true"; clauses 2 and 3 are the two assertions.
 const CONTRADICTION: &str = "(assert (<= x 1))(assert (> x 2))(check-sat)\n";
 const PROOF: &str = "f 4 -3 4 0 1 1\nr 5 0 2 3 4\n";
 
@@ -51,14 +51,14 @@ fn numbers_have_a_limit_of_4096_bits() {
 
 #[test]
 fn work_is_bounded_by_the_length_of_the_texts() {
-    // Clause 2 has 500 literals: to name it costs 500 units and two letters.
+    // Clause 2 has 500 literals. A reference to the clause takes two bytes of text and costs 500 units.
     let names: Vec<String> = (0..500).map(|i| format!("p{i}")).collect();
     let declared: String = names.iter().map(|name| format!("(declare-fun {name} () Bool)")).collect();
     let question = format!("{declared}(assert (or {}))(check-sat)\n", names.join(" "));
     let found = |named| check(&question, &format!("r 3 0{}\n", " 2".repeat(named))).unwrap_err();
     assert_eq!(found(1), "line 1: a clause has more than one literal left");
     assert_eq!(found(100_000), "line 1: more work than texts of this length may ask for");
-    // Numbers of 4,000 bits, and forms that have them: to name one is short.
+    // Numbers of 4,000 bits, and forms that contain them: a reference to such a form is short.
     let large = format!("(* {})", vec!["1152921504606846976"; 66].join(" "));
     let question = |count| {
         let many = "(< f y) ".repeat(count);

@@ -1,22 +1,22 @@
-//! Captures from outside: containers with arbitrary content, segments in any order, logs.
+//! Untrusted captures: containers with arbitrary content, segments in any order, logs.
 
 use arbitrary::{Arbitrary, Unstructured};
 use fairweir_beliefs::{FlowReport, Interval, report};
 use std::ops::ControlFlow;
 
-/// A pcap's head: nanoseconds, IP without a link layer.
+/// Header of a pcap file: times in ns, raw IP.
 const HEAD: [u8; 24] = [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 101, 0, 0, 0];
-/// Maximum segments of a generated capture.
+/// Maximum number of segments of a generated capture.
 const SEGMENTS: usize = 400;
-/// IPv4 and TCP without options, bytes.
+/// Size of the IPv4 and TCP headers without options, bytes.
 const HEADERS: u32 = 40;
-/// The SACK option with a block, and two bytes to fill a word.
+/// Size of the SACK option with one block and two bytes of padding, bytes.
 const SACK: u32 = 12;
 
-/// Bytes as a capture of any kind: refused with a hint, or explained.
+/// Reads `bytes` as a capture: it must be rejected with a hint, or explained.
 ///
 /// # Panics
-/// If neither holds, or if beliefs are inconsistent.
+/// If the capture is neither rejected with a hint nor explained, or if beliefs are inconsistent.
 pub fn explain(bytes: &[u8]) {
     match report(bytes, &mut |_| ControlFlow::Continue(())) {
         Err(e) => assert!(!e.to_string().is_empty() && !e.hint().is_empty()),
@@ -28,10 +28,10 @@ pub fn explain(bytes: &[u8]) {
     }
 }
 
-/// Bytes as segments of a connection, in an order and at times that no host would choose.
+/// Reads `bytes` as segments of a connection, in an order and at times that no host would produce.
 ///
 /// # Panics
-/// If they are not read and explained.
+/// If the segments are not read and explained.
 pub fn segments(bytes: &[u8]) {
     let mut made = HEAD.to_vec();
     let mut source = Unstructured::new(bytes);
@@ -46,7 +46,7 @@ pub fn segments(bytes: &[u8]) {
     explain(&made);
 }
 
-/// Checks the order of the beliefs' bounds.
+/// Checks that lower bounds of beliefs do not exceed upper bounds.
 fn consistent(flow: &FlowReport) {
     assert!(flow.lost_packets <= flow.packets);
     if let Some(belief) = &flow.cbr_delay {
@@ -65,14 +65,14 @@ fn ordered(range: Interval) {
     assert!(range.lo.is_finite() && range.hi.is_none_or(|hi| hi.is_finite() && hi >= range.lo), "{range:?}");
 }
 
-/// A segment of either side.
+/// A segment of either end.
 #[derive(Arbitrary, Debug)]
 struct Segment {
     is_data: bool,
-    /// Time since the previous segment, ns; the clock mostly advances.
+    /// Time since the previous segment, ns; usually the clock advances.
     pause: u32,
     goes_back: Option<u16>,
-    /// In units of a segment, so that segments overlap.
+    /// Sequence number in units that let segments overlap.
     seq: u8,
     payload: u16,
     ack: u8,
@@ -83,7 +83,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// Appends it after one at `before` ns, and returns its time.
+    /// Appends the segment to `out`, where the previous segment has the time `before` (ns); returns the segment's time.
     fn write(&self, before: u64, out: &mut Vec<u8>) -> u64 {
         let back = self.goes_back.map_or(0, |back| u64::from(back) << 10);
         let at = (before + u64::from(self.pause % 50_000_000)).saturating_sub(back);
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A qlog's beginning, which any event may follow.
+    /// The beginning of a qlog; any event may come after it.
     const QLOG: &str = r#"{"qlog_version":"0.3","traces":[{"events":["#;
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Arbitrary packets into the guard's table and policies; arbitrary files into the capture reader.
+//! Arbitrary packets for the guard's table and policies, and arbitrary files for the capture reader.
 
 use arbitrary::{Result, Unstructured};
 use fairweir_capture::Reader;
@@ -25,10 +25,10 @@ impl Classify for AllNear {
     }
 }
 
-/// A file of policies: refused with a line and a reason, or policies that a table can serve.
+/// Parses a policy file: it must be rejected with a line and a reason, or yield policies that a flow table can apply.
 ///
 /// # Panics
-/// If neither holds.
+/// If the file is neither rejected with a line and a reason nor accepted.
 pub fn policies(text: &str) {
     match Config::from_toml(text) {
         Ok(config) => {
@@ -40,10 +40,10 @@ pub fn policies(text: &str) {
     }
 }
 
-/// A file of packets, read to its end: as many segments as it has room for, or an error with a hint.
+/// Reads a capture file to its end. The result must be an error with a hint, or no more segments than fit in the file.
 ///
 /// # Panics
-/// If there are more, or the reader does.
+/// If there are more segments than fit in the file, or if the reader panics.
 pub fn capture(bytes: &[u8]) {
     let mut reader = match Reader::new(bytes) {
         Ok(reader) => reader,
@@ -56,12 +56,13 @@ pub fn capture(bytes: &[u8]) {
     }
 }
 
-/// Packets, decisions and ACKs derived from `bytes`: memory is bounded, values are valid, and windows never shrink.
+/// Processes packets, decisions and ACKs derived from `bytes`: memory is bounded, values are valid, and windows never
+/// shrink.
 ///
 /// # Panics
-/// If one of these does not hold.
+/// If one of these properties is violated.
 pub fn guard(bytes: &[u8]) {
-    // Ends when the bytes are used up; everything up to there was checked.
+    // An error means that the bytes are used up; everything before was checked.
     let _ = watch(&mut Unstructured::new(bytes));
 }
 
@@ -99,7 +100,7 @@ fn watch(from: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Numbers near each other, so that packets have to do with each other, or any.
+/// Returns a number near others, so that packets refer to each other, or an arbitrary number.
 fn number(from: &mut Unstructured<'_>) -> Result<u32> {
     if from.ratio(7, 8)? { from.int_in_range(0..=20_000) } else { from.arbitrary() }
 }

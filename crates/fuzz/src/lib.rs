@@ -1,6 +1,6 @@
-//! Arbitrary bytes into everything that parses text or packets or runs scenarios. Each function takes a fuzzer's input
-//! and panics if a property is violated; the tests next to them try a bounded number of inputs, the targets of `fuzz/`
-//! any number.
+//! Fuzzing of all code that parses text or packets, or runs scenarios. Each function takes a fuzzer's input and panics
+//! if a property is violated. The tests in the same file try a bounded number of inputs; the targets in `fuzz/` have no
+//! bound.
 
 mod explain;
 mod guard;

@@ -6,13 +6,14 @@ use fairweir_units::{Bytes, Dur, Rate, Size, Time};
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-/// Packets that are sent through the link of a trace.
+/// Number of packets sent through the link of a trace.
 const PACKETS: u64 = 64;
 
-/// Text as a quantity: refused with a hint, or printed so that it parses to the same.
+/// Parses `text` as a quantity: it must be rejected with a hint, or printed so that parsing the output gives the same
+/// quantity.
 ///
 /// # Panics
-/// If neither holds.
+/// If the text is neither rejected with a hint nor printed correctly.
 pub fn units(text: &str) {
     quantity::<Dur>(text);
     quantity::<Rate>(text);
@@ -30,10 +31,10 @@ where
     }
 }
 
-/// Text as a trace: refused with a line, or a link that serves packets in order.
+/// Parses `text` as a trace: it must be rejected with a line number, or yield a link that serves packets in order.
 ///
 /// # Panics
-/// If neither holds.
+/// If the text is neither rejected with a line number nor such a link.
 pub fn trace(text: &str) {
     let config = match TraceConfig::parse(text) {
         Ok(config) => config,
@@ -46,7 +47,7 @@ pub fn trace(text: &str) {
     for i in 0..PACKETS {
         let left = link.depart(now, Bytes(40 + 97 * i));
         assert!(left >= now && left >= last, "packet {i} came at {now} and left at {left}, after one at {last}");
-        // Every third packet arrives when the link has long been idle.
+        // Every third packet arrives after the link has been idle for some time.
         now = if i % 3 == 0 { left + Dur::from_secs(i) } else { now };
         last = left;
     }

@@ -1,4 +1,4 @@
-//! Parts from which scenarios are composed before their numbers are changed: the examples of each kind.
+//! Parts of generated scenarios: the examples of each kind. The fuzzer then changes their numbers.
 
 use fairweir_path::{ElementConfig, LinkConfig, QueueConfig};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ mod tests {
     use serde::de::DeserializeOwned;
     use std::collections::BTreeSet;
 
-    /// The kinds of `T`, which serde lists when it refuses one.
+    /// Returns the kinds of `T`, from serde's error for an unknown kind.
     fn kinds<T: DeserializeOwned + std::fmt::Debug>() -> BTreeSet<String> {
         let refusal = serde_json::from_value::<T>(json!({"kind": "?"})).expect_err("no kind").to_string();
         refusal.split('`').skip(3).step_by(2).map(str::to_owned).collect()

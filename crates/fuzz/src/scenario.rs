@@ -1,5 +1,5 @@
-//! A scenario composed and perturbed by the input: either rejected with a key, or run without a panic; packets are then
-//! conserved and a second run is identical.
+//! A scenario that the input composes and perturbs. Either it is rejected with a key, or it runs without a panic; then
+//! packets are conserved and a second run is identical.
 
 use crate::parts;
 use arbitrary::{Result, Unstructured};
@@ -10,10 +10,10 @@ use std::ops::ControlFlow;
 
 const MS: u64 = 1_000_000;
 
-/// Progress callbacks until a run is abandoned; there are 32,768 events between two.
+/// Number of progress callbacks after which a run is abandoned; there are 32,768 events between two callbacks.
 const MAX_CALLBACKS: u32 = 2;
 
-/// Maximum initial window: all of it is sent in one event, which cannot be interrupted.
+/// Maximum initial window, packets: the whole window is sent in one event, which cannot be interrupted.
 const MAX_INITIAL_CWND: u64 = 1_000;
 
 /// Boundary values.
@@ -23,7 +23,7 @@ const EDGES: [u64; 14] =
 /// Runs the scenario described by `bytes`.
 ///
 /// # Panics
-/// If the simulator does, or if its result is impossible.
+/// If the simulator panics, or if its result is impossible.
 pub fn scenario(bytes: &[u8]) {
     if let Ok(document) = document(&mut Unstructured::new(bytes)) {
         play_text(&document.to_string());
@@ -45,7 +45,7 @@ fn play_text(text: &str) {
     }
 }
 
-/// The scenario that broke something, as `fairweir_scenario::Config` reads it.
+/// Prints the scenario if the test panics, in the format of `fairweir_scenario::Config`.
 struct ToldIfItPanics<'a>(&'a str);
 
 impl Drop for ToldIfItPanics<'_> {
@@ -56,7 +56,7 @@ impl Drop for ToldIfItPanics<'_> {
     }
 }
 
-/// Returns the summary, or the reason why the configuration does not run to its end.
+/// Returns the summary, or the reason why the run did not complete.
 fn play(config: &Config) -> std::result::Result<Summary, SimError> {
     let mut looks = 0;
     let build = |flow: &fairweir_scenario::FlowSpec, start: &fairweir_cca::Start| {
@@ -73,7 +73,7 @@ fn play(config: &Config) -> std::result::Result<Summary, SimError> {
     }
 }
 
-/// Checks properties of every run.
+/// Checks properties that hold for every run.
 fn check(config: &Config, summary: &Summary) {
     for (flow, spec) in summary.flows.iter().zip(&config.flows) {
         let numbers = [flow.throughput_mbps, flow.goodput_mbps, flow.rtt_ms.mean, flow.qdelay_ms.mean];
@@ -82,10 +82,10 @@ fn check(config: &Config, summary: &Summary) {
         let propagation = spec.forward_delay + spec.reverse_delay;
         assert!(flow.rtt_ms.max == 0.0 || flow.rtt_ms.min >= propagation.as_millis_f64() * (1.0 - 1e-9), "{flow:?}");
     }
-    // Counted from the warm-up's end, packets may have been sent before it.
+    // The counters start at the end of the warm-up, so packets may have been sent before it.
     if config.warmup == fairweir_units::Dur::ZERO {
         for flow in &summary.flows {
-            // Packets declared lost by a timeout may still be delivered.
+            // Packets that a timeout declared lost may still be delivered.
             assert!(flow.delivered_pkts <= flow.sent_pkts && flow.lost_pkts <= flow.sent_pkts, "{flow:?}");
         }
         let delivered: u64 = summary.flows.iter().map(|flow| flow.delivered_pkts).sum();
@@ -102,7 +102,7 @@ fn check(config: &Config, summary: &Summary) {
     }
 }
 
-/// A scenario of parts, some of whose numbers are changed.
+/// Composes a scenario from parts, and changes some of its numbers.
 fn document(u: &mut Unstructured<'_>) -> Result<Value> {
     let (links, queues, names) = (parts::links(), parts::queues(), names());
     let hops = u.int_in_range(1..=3usize)?;
@@ -142,7 +142,7 @@ fn document(u: &mut Unstructured<'_>) -> Result<Value> {
     for _ in 0..u.int_in_range(0..=6)? {
         bend(&mut whole, u)?;
     }
-    // A series of more intervals than events would take the run's time, and has no place to be interrupted.
+    // A series with more intervals than events would dominate the run time, and cannot be interrupted.
     if u.ratio(1, 4)? {
         let duration = whole["duration"].as_u64().unwrap_or(duration);
         whole["interval"] = json!((duration / u.int_in_range(1..=100u64)?).max(1));
@@ -159,7 +159,7 @@ fn elements(u: &mut Unstructured<'_>) -> Result<Vec<Value>> {
     (0..u.int_in_range(0..=2)?).map(|_| u.choose(&all).cloned()).collect()
 }
 
-/// Changes a number somewhere in `value`, or, rarely, its container.
+/// Changes a number in `value` or, rarely, its container.
 fn bend(value: &mut Value, u: &mut Unstructured<'_>) -> Result<()> {
     match value {
         Value::Array(items) if !items.is_empty() => {
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Regressions: `found` has the scenarios that a target printed.
+    /// Regressions: `found` contains scenarios that a fuzzing target printed.
     #[test]
     fn found_scenarios_run() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/found");
@@ -231,7 +231,8 @@ mod tests {
         assert!(played > 0);
     }
 
-    /// The end of a run: `ran`, `interrupted` after the maximum number of callbacks, or what was refused, without indices.
+    /// Returns the end of a run: `ran`, `interrupted` after the maximum number of callbacks, or the rejected key
+    /// without indices.
     fn end_of(document: Value) -> String {
         let config = match serde_json::from_value::<Config>(document) {
             Ok(config) => config,
@@ -244,7 +245,7 @@ mod tests {
         }
     }
 
-    /// Text without its numbers.
+    /// Returns the text without its numbers.
     fn kind_of(text: &str) -> String {
         let mut kind = String::new();
         for letter in text.chars() {
@@ -257,7 +258,7 @@ mod tests {
         kind
     }
 
-    /// A part whose examples no longer parse, or a bound that refuses what it should not, changes the counts.
+    /// If the examples of a part no longer parse, or if a bound rejects valid values, the counts change.
     #[test]
     fn ends_of_generated_scenarios() {
         let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[1; 32]);

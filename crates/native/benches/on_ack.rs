@@ -1,6 +1,6 @@
-//! Cost of an ACK in each algorithm: `cargo bench -p fairweir-native`.
+//! Cost of processing an ACK in each algorithm: `cargo bench -p fairweir-native`.
 //!
-//! Budget: 35 ns for an ACK in C, including the native interface (docs/derivations.md).
+//! Budget: 35 ns for each ACK in C, including the native interface (docs/derivations.md).
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

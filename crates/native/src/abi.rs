@@ -1,4 +1,4 @@
-//! The structs of `bpf/native.h`, as Rust sees them; the layout is tested against the C compiler's.
+//! The structs of `bpf/native.h` in Rust. A test compares their layout with that of the C compiler.
 
 use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 
@@ -8,9 +8,9 @@ pub(crate) const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 pub(crate) const UNPACED: c_ulong = c_ulong::MAX;
 /// `SK_PACING_NEEDED`.
 pub(crate) const PACING_NEEDED: u32 = 1;
-/// `CA_EVENT_TX_START`: the first packet after idleness.
+/// `CA_EVENT_TX_START`: the first packet is sent after the flow was idle.
 pub(crate) const EVENT_TX_START: c_int = 0;
-/// `CA_EVENT_COMPLETE_CWR`: the window is reduced.
+/// `CA_EVENT_COMPLETE_CWR`: the reduction of the window is complete.
 pub(crate) const EVENT_COMPLETE_CWR: c_int = 2;
 /// `CA_EVENT_LOSS`: retransmission timeout.
 pub(crate) const EVENT_LOSS: c_int = 3;
@@ -18,7 +18,7 @@ pub(crate) const EVENT_LOSS: c_int = 3;
 pub(crate) const ACK_SLOWPATH: u32 = 1;
 /// `CA_ACK_ECE`.
 pub(crate) const ACK_ECE: u32 = 4;
-/// Words of an algorithm's private state.
+/// Number of words of an algorithm's private state.
 pub(crate) const PRIV_WORDS: usize = 13;
 
 /// `enum cc_unit`.
@@ -133,7 +133,7 @@ pub(crate) struct RateSample {
 
 /// A hook without further arguments.
 pub(crate) type Hook = unsafe extern "C" fn(*mut TcpSock);
-/// A hook that answers with a number of packets.
+/// A hook that returns a number of packets.
 type Asked = unsafe extern "C" fn(*mut TcpSock) -> u32;
 
 /// `struct tcp_congestion_ops`. `struct sock *` is the start of a [`TcpSock`].
@@ -173,9 +173,9 @@ unsafe impl Sync for RawOps {}
 unsafe impl Sync for RawParam {}
 
 impl TcpSock {
-    /// All zero, as the kernel allocates it.
+    /// Returns a zeroed connection, as the kernel allocates it.
     pub(crate) fn zeroed() -> Box<TcpSock> {
-        // SAFETY: every field is an integer or a raw pointer, for which zero bits are a value.
+        // SAFETY: every field is an integer or a raw pointer, for which all bits zero is a valid value.
         unsafe { Box::<TcpSock>::new_zeroed().assume_init() }
     }
 }

@@ -1,13 +1,14 @@
-//! Drives an algorithm in C as a [`Controller`]: fills the kernel's fields, calls the hooks in the kernel's order,
-//! reads the decisions back.
+//! Drives an algorithm in C as a [`Controller`]: fills the kernel's fields, calls the hooks in the kernel's order, and
+//! reads the algorithm's decisions.
 //!
 //! The order is that of `tcp_ack` and `tcp_enter_loss`: ssthresh() once per episode, set_state(), pkts_acked(),
-//! in_ack_event(), then cong_control() or, outside a reduction, cong_avoid(). On a timeout cwnd becomes what is in
+//! in_ack_event(), then cong_control() or, outside a reduction, cong_avoid(). On a timeout cwnd is set to the packets in
 //! flight plus one before the state becomes Loss.
 //!
-//! **Deviations from Linux**: ssthresh() and set_state() of an episode come before pkts_acked() of the ACK that starts
-//! it, not after. In a reduction snd_cwnd is ssthresh at once: proportional rate reduction is the transport's. The
-//! transport undoes no reduction, so undo_cwnd() is never called. snd_una and snd_nxt count bytes from zero.
+//! **Deviations from Linux**: ssthresh() and set_state() are called before pkts_acked() of the ACK that starts the
+//! episode, not after. In a reduction snd_cwnd equals ssthresh immediately, because the transport does proportional
+//! rate reduction. The transport does not undo reductions, so undo_cwnd() is never called. snd_una and snd_nxt count
+//! bytes from zero.
 
 use crate::abi::{
     ACK_ECE, ACK_SLOWPATH, AckSample, EVENT_COMPLETE_CWR, EVENT_LOSS, EVENT_TX_START, Hook, INFINITE_SSTHRESH,
@@ -20,7 +21,7 @@ use serde_json::Value;
 use std::ffi::c_long;
 use std::fmt;
 
-/// Hosts booted at most this long before the run, ns (2^46 ns = 19.5 hours): their monotonic clocks differ.
+/// Each host booted up to 2^46 ns (19.5 hours) before the run, so the hosts' monotonic clocks differ.
 const BOOT_BITS: u32 = 46;
 
 /// An algorithm in C on one connection.
@@ -28,16 +29,17 @@ pub(crate) struct NativeController {
     name: String,
     ops: &'static RawOps,
     enter: Option<Hook>,
-    /// The connection as C sees it. It points into `params`.
+    /// The connection as seen by C. It contains a pointer into `params`.
     tp: Box<TcpSock>,
-    /// The parameters that `cc_params(sk)` reads; boxed, so that their address is stable.
+    /// The parameters that `cc_params(sk)` reads; boxed, so that their address does not change.
     _params: Box<[u64]>,
     mss: u64,
     /// Time between the host's boot and the run, ns.
     uptime_ns: u64,
 }
 
-// SAFETY: the only pointers are to code, to constants and to the controller's own boxes; C stores none of them.
+// SAFETY: the only pointers lead to code, to constants and to the controller's own boxes; C stores none of these
+// pointers.
 unsafe impl Send for NativeController {}
 
 impl fmt::Debug for NativeController {
@@ -46,7 +48,7 @@ impl fmt::Debug for NativeController {
     }
 }
 
-/// Microseconds as the kernel's 32-bit fields hold them.
+/// Converts a duration to microseconds, as in the kernel's 32-bit fields.
 fn micros(d: Dur) -> u32 {
     u32::try_from(d.as_micros()).unwrap_or(u32::MAX)
 }
@@ -55,7 +57,7 @@ impl NativeController {
     /// Creates the state of a new connection.
     ///
     /// # Errors
-    /// If the algorithm refuses `params`.
+    /// If the algorithm rejects `params`.
     pub(crate) fn new(module: &Module, params: &Value, start: &Start) -> Result<NativeController, BuildError> {
         let params = module.read_params(params)?;
         let mut tp = TcpSock::zeroed();
@@ -73,7 +75,7 @@ impl NativeController {
         (tp.snd_nxt, tp.write_seq) = (tp.snd_una, tp.snd_una);
         tp.delivered = start.first_packet as u32;
         tp.reordering = 3;
-        // Any spread of the seed's bits will do: flows have seeds of their own.
+        // Any function that spreads the seed's bits is sufficient, because each flow has its own seed.
         let uptime_ns = start.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BOOT_BITS);
         let mut controller = NativeController {
             name: module.name.clone(),
@@ -91,8 +93,8 @@ impl NativeController {
 
     fn initialise(&mut self) {
         if let Some(init) = self.ops.init {
-            // SAFETY: as for every hook here: C compiled against bpf/tcp.h receives the connection type it was compiled
-            // for, which nothing else accesses during the call.
+            // SAFETY: for every hook here: C that was compiled against bpf/tcp.h receives the connection type against
+            // which it was compiled, and nothing else accesses the connection during the call.
             unsafe { init(&mut *self.tp) }
         }
     }
@@ -111,7 +113,7 @@ impl NativeController {
         }
     }
 
-    /// The transport's state in the kernel's fields.
+    /// Copies the transport's state to the kernel's fields.
     #[inline]
     fn fill(&mut self, sender: &Sender, now: Time) {
         self.set_clock(now);
@@ -133,7 +135,7 @@ impl NativeController {
         tp.is_cwnd_limited = u8::from(sender.is_cwnd_limited);
     }
 
-    /// `tcp_set_ca_state`: the hook runs before the field changes.
+    /// `tcp_set_ca_state`: the hook is called before the field changes.
     fn set_state(&mut self, state: CaState) {
         if self.tp.icsk.icsk_ca_state == state as u8 {
             return;
@@ -198,8 +200,8 @@ impl NativeController {
         }
     }
 
-    /// `tcp_update_pacing_rate`, for algorithms that ask for pacing and leave its rate to the kernel: twice the window
-    /// per RTT in slow start, 1.2 times in avoidance.
+    /// `tcp_update_pacing_rate`, for algorithms that request pacing and leave the rate to the kernel: 2 windows per RTT
+    /// in slow start, 1.2 windows per RTT in congestion avoidance.
     fn update_pacing_rate(&mut self, srtt: Dur) {
         if self.tp.icsk.sk.sk_pacing_status != PACING_NEEDED || srtt == Dur::ZERO {
             return;
@@ -232,7 +234,7 @@ impl Controller for NativeController {
             unsafe { cong_control(&mut *self.tp, una, 0, &sample) }
             return;
         }
-        // tcp_may_raise_cwnd without reordering: only if snd_una moved.
+        // tcp_may_raise_cwnd without reordering: cwnd may grow only if snd_una moved.
         let may_grow = !ack.sender.is_reducing() && ack.cum_acked > 0;
         if let Some(cong_avoid) = self.ops.cong_avoid.filter(|_| may_grow) {
             // SAFETY: see `initialise`.
@@ -252,7 +254,7 @@ impl Controller for NativeController {
             self.set_state(loss.sender.ca_state);
             return;
         }
-        // tcp_enter_loss: a timeout within an episode, or after another one without progress, causes no further
+        // tcp_enter_loss: a timeout within an episode, or a repeated timeout without progress, causes no further
         // reduction.
         let is_new = self.tp.icsk.icsk_ca_state <= CaState::Disorder as u8
             || self.tp.snd_una.wrapping_sub(self.tp.high_seq) as i32 >= 0;

@@ -4,13 +4,13 @@ use fairweir_cca::{BuildError, Controller, Start, tree};
 use serde_json::Value;
 use std::path::Path;
 
-/// A controller file has some kB.
+/// Maximum size of a controller file, bytes; typical files have some kB.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Reads the controller file `path` and builds a controller of it.
+/// Reads the controller file `path` and builds its controller.
 ///
 /// # Errors
-/// If the file cannot be read, is not a controller, decides more than a rate, or refuses its parameters.
+/// If the file cannot be read, is not a controller, decides more than a rate, or has invalid parameters.
 pub(crate) fn build(path: &str, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
     let refuse =
         |reason: String, hint: &str| BuildError::BadSource { path: path.to_owned(), reason, hint: hint.to_owned() };

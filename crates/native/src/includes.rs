@@ -1,8 +1,8 @@
-//! Limits what a compiler may disclose from a user's source: no lines of files that are neither in its directory nor
-//! headers.
+//! Limits what a compiler's messages may disclose: they must not contain lines of files other than headers and the
+//! files in the directory of the user's source.
 //!
-//! A source may be untrusted, and root may compile it. `#include "/etc/shadow"` would put that file's lines into the
-//! compiler's messages, and so would `#line 1 "/etc/shadow"` before an error.
+//! A source may be untrusted, and root may compile it. `#include "/etc/shadow"` would copy lines of that file into the
+//! compiler's messages; `#line 1 "/etc/shadow"` before an error would do the same.
 
 use std::ffi::OsStr;
 use std::io::Error;
@@ -12,7 +12,7 @@ use std::process::Command;
 /// Directories of system and compiler headers, which are public.
 const SYSTEM: [&str; 3] = ["/usr", "/opt", "/nix/store"];
 
-/// Lines of a compiler's messages that are shown.
+/// Maximum number of lines shown of a compiler's messages.
 const MAX_LINES: usize = 12;
 
 /// The files that a source may include.
@@ -22,19 +22,19 @@ pub struct Includes {
 }
 
 impl Includes {
-    /// Include files from the folder of `source`, from `headers` and from the system's folders.
+    /// Permits files in the directory of `source`, in `headers` and in the system's directories.
     pub fn of(source: &Path, headers: &Path) -> Includes {
         let whole = |path: &Path| path.canonicalize().ok();
         let beside = whole(source).and_then(|path| path.parent().map(Path::to_owned));
         Includes { folders: beside.into_iter().chain(whole(headers)).chain(SYSTEM.map(PathBuf::from)).collect() }
     }
 
-    /// The first file that `compiler`, called with `arguments`, would include and may not.
+    /// Returns the first file that `compiler`, called with `arguments`, would include although it is not permitted.
     ///
     /// # Errors
     /// If the compiler cannot be started.
     pub fn refused<A: AsRef<OsStr>>(&self, compiler: &OsStr, arguments: &[A]) -> Result<Option<String>, Error> {
-        // -H lists each file as it is opened, also before an error; nothing is parsed and nothing but the list is used.
+        // -H lists each file when it is opened, even before an error. Nothing is compiled, and only the list is used.
         let run = Command::new(compiler).args(arguments).args(["-E", "-w", "-H", "-o", "/dev/null"]).output()?;
         let listing = String::from_utf8_lossy(&run.stderr).into_owned();
         let included = listing
@@ -44,16 +44,16 @@ impl Includes {
     }
 
     fn admits(&self, file: &str) -> bool {
-        // Nonexistent files are not read; symbolic links are resolved.
+        // Nonexistent files are not read. Symbolic links are resolved.
         Path::new(file).canonicalize().map_or(true, |path| self.folders.iter().any(|folder| path.starts_with(folder)))
     }
 
-    /// The beginning of a compiler's messages, without those about other files and excerpts of them: an assembler,
-    /// which has directives of its own to include a file, quotes the line that it cannot read.
+    /// Returns the beginning of a compiler's messages, without messages about other files and without excerpts of them.
+    /// The assembler has its own directives to include a file, and quotes a line that it cannot parse.
     pub fn shown(&self, messages: &str) -> String {
         let mut is_ours = true;
         let lines = messages.lines().filter(|line| {
-            // An excerpt is indented and follows its location: `file:line:column: error: ...`.
+            // An excerpt is indented and comes after its location: `file:line:column: error: ...`.
             if !line.starts_with([' ', '\t']) && !line.starts_with(|c: char| c.is_ascii_digit()) {
                 is_ours = line.split(':').next().is_some_and(|file| self.admits(file));
             }

@@ -1,4 +1,4 @@
-//! Controllers that are files: kernel C, compiled by the host's C compiler and driven as a
+//! Controllers in files: kernel C, which the host's C compiler compiles and this crate drives as a
 //! [`Controller`](fairweir_cca::Controller), and the trees of controller files.
 //!
 //! The build compiles the sources in `bpf/` ([`ALGORITHMS`]); [`load()`] compiles a user's source the same way while
@@ -23,12 +23,12 @@ pub use list::{ALGORITHMS, HEADERS};
 pub use load::{Loaded, SUFFIX, load};
 pub use scratch::scratch;
 
-/// An algorithm of `bpf/`, by its name.
+/// Returns the algorithm `name` of `bpf/`.
 pub fn builtin(name: &str) -> Option<Loaded> {
     list::BUILTIN.iter().find(|b| b.name == name).map(|b| Loaded::from(&**b.module))
 }
 
-/// File name and text of the source in `bpf/` that holds the algorithm `name`.
+/// Returns the file name and the text of the source in `bpf/` that contains the algorithm `name`.
 pub fn source(name: &str) -> Option<(&'static str, &'static str)> {
     list::BUILTIN.iter().find(|b| b.name == name).map(|b| (b.file, b.text))
 }
@@ -43,10 +43,10 @@ mod list {
     use std::sync::LazyLock;
 
     impl Module {
-        /// An algorithm that was compiled with this crate.
+        /// Returns an algorithm that was compiled with this crate.
         ///
         /// # Panics
-        /// If its ops or its parameter table are wrong, which a test rules out.
+        /// If its ops or its parameter table are invalid; a test excludes this.
         fn builtin(name: &str, ops: &'static RawOps, table: &'static [RawParam]) -> Module {
             // SAFETY: build.rs compiled both against bpf/tcp.h.
             unsafe { Module::new(name, ops, table) }.unwrap_or_else(|reason| panic!("bpf/: {reason}"))

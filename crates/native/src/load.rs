@@ -1,4 +1,5 @@
-//! Users' own `.bpf.c`: compiled by the host's C compiler into a shared object and taken into the process.
+//! Users' own `.bpf.c` files: the host's C compiler compiles each file to a shared object, which is loaded into the
+//! process.
 
 use crate::abi::{Hook, RawOps, RawParam};
 use crate::controller::NativeController;
@@ -33,41 +34,41 @@ impl From<&Module> for Loaded {
 }
 
 impl Loaded {
-    /// The algorithm's name: that of its `struct tcp_congestion_ops`.
+    /// Returns the algorithm's name, which is that of its `struct tcp_congestion_ops`.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Every parameter with its default, as JSON.
+    /// Returns every parameter with its default, as JSON.
     pub fn defaults(&self) -> Value {
         self.0.defaults()
     }
 
-    /// Name and line of documentation of each parameter.
+    /// Returns the name and the documentation line of each parameter.
     pub fn param_docs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.docs()
     }
 
-    /// The numbers that the hooks read for `params` (an object, or null), in the order of the algorithm's list.
+    /// Returns the words that the hooks read for `params` (an object, or null), in the order of the algorithm's list.
     ///
     /// # Errors
-    /// If the algorithm refuses its parameters.
+    /// If the algorithm rejects its parameters.
     pub fn param_words(&self, params: &Value) -> Result<Box<[u64]>, BuildError> {
         self.0.read_params(params)
     }
 
-    /// A controller with `params` (an object, or null).
+    /// Builds a controller with `params` (an object, or null).
     ///
     /// # Errors
-    /// If the algorithm refuses its parameters.
+    /// If the algorithm rejects its parameters.
     pub fn build(&self, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
         Ok(Box::new(NativeController::new(&self.0, params, start)?))
     }
 }
 
-/// Compiles and loads the source at `path`; the same content at the same place is compiled once a process.
+/// Compiles and loads the source at `path`. In one process, a file with the same path and content is compiled once.
 ///
-/// A source may hold several `struct tcp_congestion_ops`; the one with the file's name is used.
+/// If a source contains several `struct tcp_congestion_ops`, the one with the file's name is used.
 ///
 /// # Errors
 /// [`BuildError::BadSource`] if the file cannot be read, the compiler is missing or rejects it, it contains no
@@ -105,7 +106,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// The shared object made from `source`: its bytes, and itself in the process.
+/// Compiles `source` to a shared object, and returns the object's bytes and the loaded library.
 fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
     let scratch = scratch()?;
     let include = scratch.path().join("include");
@@ -147,7 +148,7 @@ fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
         });
     }
     let bytes = fs::read(&output)?;
-    // SAFETY: the file was just compiled from the user's source; running its code is what the user asked for.
+    // SAFETY: the file was just compiled from the user's source, and the user requested to run its code.
     let library = unsafe { Library::open(Some(&output), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| Refusal {
         reason: format!("the compiled object does not load: {e}"),
         hint: "is the temporary directory mounted noexec? TMPDIR names another",
@@ -155,7 +156,7 @@ fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
     Ok((bytes, library))
 }
 
-/// Data symbols that the source itself defines, by section: name, size, section.
+/// Data symbols that the source itself defines: name, size and section.
 struct Symbols {
     ops: Vec<String>,
     table: Option<(String, u64)>,
@@ -176,13 +177,13 @@ fn symbols(bytes: &[u8]) -> Result<Symbols, object::Error> {
             _ => {}
         }
     }
-    // The compiler's own start-up files bring one object of theirs.
+    // The compiler's start-up files add symbols of their own.
     found.shared_state.retain(|name| !name.starts_with("completed.") && !name.starts_with("__"));
     found.ops.sort();
     Ok(found)
 }
 
-/// The algorithm in a loaded object.
+/// Returns the algorithm in a loaded object.
 fn take(source: &Path, (bytes, library): (Vec<u8>, Library)) -> Result<Module, Refusal> {
     let odd = |e: &dyn std::fmt::Display| Refusal {
         reason: format!("the compiled object cannot be read: {e}"),
@@ -212,10 +213,11 @@ fn take(source: &Path, (bytes, library): (Vec<u8>, Library)) -> Result<Module, R
     // The library is never closed, so that hooks and tables live as long as the process.
     let library: &'static Library = Box::leak(Box::new(library));
     let address = |symbol: &str| {
-        // SAFETY: the address alone is taken here.
+        // SAFETY: only the address is read.
         unsafe { library.get::<*const ()>(symbol.as_bytes()) }.map(|s| s.as_raw_ptr().cast_const()).map_err(|e| odd(&e))
     };
-    // SAFETY: the object was compiled against bpf/tcp.h, whose structs these mirror; sizes are the symbol table's.
+    // SAFETY: the object was compiled against bpf/tcp.h, whose structs these types mirror. The sizes are from the
+    // symbol table.
     let (ops, table) = unsafe {
         let ops: &'static RawOps = &*address(name)?.cast();
         let table: &'static [RawParam] = match &found.table {
@@ -231,8 +233,8 @@ fn take(source: &Path, (bytes, library): (Vec<u8>, Library)) -> Result<Module, R
         reason,
         hint: "the kernel demands ssthresh, undo_cwnd and one of cong_avoid and cong_control",
     })?;
-    // Sources against the kernel's own headers use helpers without an argument for the flow (bpf/compat). SAFETY: the
-    // symbol is defined by our header alone, with this type.
+    // Sources that include the kernel's own headers use helpers without an argument for the flow (bpf/compat). SAFETY: only
+    // our header defines the symbol, with this type.
     module.enter = unsafe { library.get::<Hook>(b"cc_enter") }.ok().map(|symbol| *symbol);
     Ok(module)
 }

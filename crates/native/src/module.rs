@@ -6,7 +6,7 @@ use fairweir_cca::BuildError;
 use serde_json::Value;
 use std::ffi::{CStr, c_char};
 
-/// Hooks and parameters of an algorithm, checked once.
+/// Hooks and parameters of an algorithm, which were checked when it was loaded.
 #[derive(Clone, Debug)]
 pub(crate) struct Module {
     pub(crate) name: String,
@@ -23,15 +23,15 @@ impl std::fmt::Debug for RawOps {
 }
 
 impl Module {
-    /// An algorithm with `ops`, of which the kernel demands some, and the parameter `table` of its file.
+    /// Returns an algorithm with `ops`, some of which the kernel requires, and the parameter `table` of its file.
     ///
     /// # Errors
-    /// If a hook is missing that the kernel cannot do without, or the table is not one.
+    /// If a hook that the kernel requires is missing, or the table is invalid.
     ///
     /// # Safety
     /// `ops` and `table` must come from C that was compiled against `bpf/tcp.h`.
     pub(crate) unsafe fn new(name: &str, ops: &'static RawOps, table: &'static [RawParam]) -> Result<Module, String> {
-        // The kernel refuses ops without these three (tcp_validate_congestion_control).
+        // The kernel rejects ops without these three hooks (tcp_validate_congestion_control).
         let missing = match ops {
             RawOps { ssthresh: None, .. } => Some("ssthresh"),
             RawOps { undo_cwnd: None, .. } => Some("undo_cwnd"),
@@ -41,30 +41,30 @@ impl Module {
         if let Some(hook) = missing {
             return Err(format!("`{name}` has no {hook}"));
         }
-        // SAFETY: the caller's promise: rows hold literals.
+        // SAFETY: guaranteed by the caller: the rows contain literals.
         let params = table.iter().map(|row| unsafe { read_row(row) }).collect::<Result<_, _>>()?;
         Ok(Module { name: name.to_owned(), ops, enter: None, params })
     }
 
-    /// Every parameter with its default, as JSON.
+    /// Returns every parameter with its default, as JSON.
     pub(crate) fn defaults(&self) -> Value {
         params::defaults(&self.params)
     }
 
-    /// Every parameter's default, as the hooks read it.
+    /// Returns every parameter's default in the form that the hooks read.
     pub(crate) fn default_words(&self) -> Box<[u64]> {
         self.params.iter().map(|param| param.default).collect()
     }
 
-    /// A flow's parameters as the hooks read them.
+    /// Returns a flow's parameters in the form that the hooks read.
     ///
     /// # Errors
-    /// If the algorithm refuses them.
+    /// If the algorithm rejects the parameters.
     pub(crate) fn read_params(&self, given: &Value) -> Result<Box<[u64]>, BuildError> {
         params::read(&self.params, given).map_err(|reason| BuildError::BadParams { name: self.name.clone(), reason })
     }
 
-    /// Name and line of documentation of each parameter.
+    /// Returns the name and the documentation line of each parameter.
     pub(crate) fn docs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.params.iter().map(|param| (param.name.as_str(), param.doc.as_str()))
     }

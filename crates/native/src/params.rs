@@ -1,9 +1,9 @@
-//! Parameters of an algorithm in C: from JSON to the numbers its hooks read.
+//! Parameters of an algorithm in C: converts JSON to the numbers that the hooks read.
 
 use fairweir_units::{Dur, Rate};
 use serde_json::{Map, Value};
 
-/// One in fixed point (`CC_FP_ONE`).
+/// The number 1 in fixed point (`CC_FP_ONE`).
 const FRACTION_UNITS: f64 = 65_536.0;
 
 /// Unit of a parameter's number.
@@ -11,11 +11,11 @@ const FRACTION_UNITS: f64 = 65_536.0;
 pub(crate) enum Unit {
     /// A whole number.
     Number,
-    /// A number with fraction, held in 1/2^16.
+    /// A number with a fraction, stored in units of 1/2^16.
     Fixed,
     /// True or false.
     Flag,
-    /// A number with its sign and fraction, held as the bits of an f64.
+    /// A number with sign and fraction, stored as the bits of an f64.
     Real,
     /// Nanoseconds, written with a unit.
     Nanos,
@@ -39,7 +39,7 @@ pub(crate) struct Param {
 }
 
 impl Param {
-    /// `raw` in the parameter's unit.
+    /// Returns `raw` in the parameter's unit.
     fn show(&self, raw: u64) -> Value {
         match self.unit {
             Unit::Number | Unit::Packets => raw.into(),
@@ -52,7 +52,7 @@ impl Param {
         }
     }
 
-    /// The value that hooks read for `value`, or an error.
+    /// Returns the number that hooks read for `value`, or an error.
     fn read(&self, value: &Value) -> Result<u64, String> {
         let wants = |what: &str| format!("`{}` is {what}, not `{value}`", self.name);
         let raw = match self.unit {
@@ -92,23 +92,24 @@ impl Param {
     }
 }
 
-/// A decimal with at most three digits that parses to `raw` (0.98, not 0.9799957275390625), or else the exact one.
+/// Returns a decimal with at most three digits that is parsed as `raw` (0.98, not 0.9799957275390625); if there is
+/// none, the exact decimal.
 fn shortest_decimal(raw: u64) -> f64 {
     let exact = raw as f64 / FRACTION_UNITS;
     let decimals = [1.0, 1e1, 1e2, 1e3].map(|power: f64| (exact * power).round() / power);
     decimals.into_iter().find(|x| (x * FRACTION_UNITS).round() as u64 == raw).unwrap_or(exact)
 }
 
-/// Every parameter with its default.
+/// Returns every parameter with its default.
 pub(crate) fn defaults(table: &[Param]) -> Value {
     let all = table.iter().map(|param| (param.name.clone(), param.show(param.default)));
     Value::Object(all.collect::<Map<String, Value>>())
 }
 
-/// The numbers for `params` (an object, or null), in the table's order; absent ones have their default.
+/// Returns the numbers for `params` (an object, or null), in the table's order. Absent parameters have their defaults.
 ///
 /// # Errors
-/// On an unknown key, and on a value that is of the wrong kind or out of range.
+/// If a key is unknown, or a value has the wrong type or is out of range.
 pub(crate) fn read(table: &[Param], params: &Value) -> Result<Box<[u64]>, String> {
     let empty = Map::new();
     let given = match params {

@@ -1,13 +1,13 @@
 //! Replays the records of an algorithm's kernel build (`bpf/record.h`) in the native build of the same source, and
 //! compares their decisions hook by hook.
 //!
-//! Before each hook the connection's fields are set to the values that the kernel's program read; from init on, the
-//! algorithm's private state is that of the native build. So a difference in a decision or in the state is detected at
-//! the hook that caused it.
+//! Before each hook the connection's fields are set to the values that the kernel's program read. From init on, the
+//! algorithm's private state is that of the native build. A difference in a decision or in the state is therefore
+//! detected at the hook that caused it.
 //!
-//! Linux calls hooks before init, since a SYN is acknowledged before the connection is established, and again after
-//! clearing the private state of a connection that is reset. Those calls are counted, not compared; the private state
-//! that they leave is taken from init's record.
+//! Linux calls hooks before init, because a SYN is acknowledged before the connection is established. It also calls
+//! hooks after it has cleared the private state of a connection that is reset. These calls are counted but not
+//! compared; the private state after them is taken from the record of init.
 
 mod format;
 #[cfg(test)]
@@ -25,17 +25,17 @@ use std::fmt;
 /// A difference between the two builds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The flow, by the recorder's number.
+    /// The flow, by the number that the recorder assigned.
     pub flow: u32,
-    /// Number of the flow's record.
+    /// Sequence number of the record in its flow.
     pub seq: u64,
     /// The hook that was called.
     pub hook: Hook,
     /// The differing field of the socket, word of the private state, or return value of the hook.
     pub field: String,
-    /// Its value in the kernel.
+    /// The field's value in the kernel.
     pub kernel: u64,
-    /// Its value in the native build.
+    /// The field's value in the native build.
     pub native: u64,
 }
 
@@ -51,15 +51,15 @@ impl fmt::Display for Difference {
 pub struct Tally {
     /// Flows with records.
     pub flows: u64,
-    /// Hook calls with the same outcome in both builds.
+    /// Hook calls with equal outcomes in both builds.
     pub hooks: u64,
-    /// Of those, calls for an ACK (cong_control or cong_avoid).
+    /// Hook calls with equal outcomes that process an ACK (cong_control or cong_avoid).
     pub acks: u64,
-    /// Records that were lost on the way. A flow's comparison ends at its first lost record.
+    /// Records that were lost before the comparison. A flow's comparison ends at its first lost record.
     pub lost: u64,
-    /// Calls before init or after the end, which are not compared.
+    /// Calls before init or after the end of the connection, which are not compared.
     pub outside: u64,
-    /// Records that were not compared, since records before them were lost or differ.
+    /// Records that were not compared, because earlier records of the flow were lost or differ.
     pub skipped: u64,
 }
 
@@ -68,8 +68,8 @@ pub struct Tally {
 #[error("not a record of a hook: {0}")]
 pub struct Malformed(String);
 
-/// The comparison of a stream of records with the native build, whose C runs in this process: a trap in it ends the
-/// process.
+/// Compares a stream of records with the native build. The native build's C runs in this process, so a trap in it ends
+/// the process.
 #[derive(Debug)]
 pub struct Replay {
     native: Loaded,
@@ -83,7 +83,7 @@ struct Flow {
     tp: Box<TcpSock>,
     params: Box<[u64]>,
     next_seq: u64,
-    /// Whether the state equals the kernel's: no record was lost, none differed.
+    /// Whether the state equals the kernel's: no record was lost, and no record differed.
     is_whole: bool,
     has_started: bool,
 }
@@ -92,7 +92,7 @@ struct Flow {
 unsafe impl Send for Flow {}
 
 impl Replay {
-    /// A comparison with `native`, of no records yet.
+    /// Creates a comparison with `native`, without records.
     pub fn new(native: Loaded) -> Replay {
         Replay { native, flows: BTreeMap::new(), tally: Tally::default(), difference: None }
     }
@@ -107,7 +107,7 @@ impl Replay {
         self.difference.as_ref()
     }
 
-    /// Takes the next record of the stream.
+    /// Processes the next record of the stream.
     ///
     /// # Errors
     /// If the bytes do not have the format of `bpf/record.h`.
@@ -133,8 +133,8 @@ impl Replay {
                 if hook == Hook::Init {
                     flow.start(&record);
                 } else if record.before.icsk_ca_priv.iter().all(|word| *word == 0) {
-                    // The state is empty: before init, after tcp_disconnect, or because the algorithm has none or all
-                    // zero.
+                    // The state is all zero: before init, after tcp_disconnect, because the algorithm has no state, or because its
+                    // state is zero.
                     flow.has_started &= flow.tp.icsk.icsk_ca_priv.iter().all(|word| *word == 0);
                 }
                 if !(flow.is_whole && flow.has_started) {
@@ -170,7 +170,7 @@ impl Flow {
         self.is_whole = true;
     }
 
-    /// Parameters are recorded within a hook, before its record.
+    /// Stores the parameters, which are recorded within a hook, before the hook's record.
     fn take_params(&mut self, params: &Params) -> Result<(), Malformed> {
         let known = self.params.len();
         if params.words as usize != known {
@@ -180,7 +180,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Calls `hook` with the connection's recorded state; returns its return value, if any.
+    /// Calls `hook` with the connection's recorded state and returns the hook's return value, if any.
     fn call(&mut self, native: &Loaded, hook: Hook, record: &Record) -> u32 {
         self.tp.icsk.sk.cc_param_values = self.params.as_ptr();
         self.tp.icsk.sk.cc_now = record.now_ns;
@@ -190,8 +190,8 @@ impl Flow {
         set_decision(&mut self.tp, &record.before);
         let ops = native.0.ops;
         let tp: *mut TcpSock = &mut *self.tp;
-        // SAFETY: C compiled against bpf/tcp.h receives the connection type it was compiled for, which nothing else
-        // accesses during the call; a hook that it does not have is not called.
+        // SAFETY: C that was compiled against bpf/tcp.h receives the connection type against which it was compiled, and
+        // nothing else accesses the connection during the call. Hooks that the algorithm does not have are not called.
         unsafe {
             if let Some(enter) = native.0.enter {
                 enter(tp);
@@ -247,7 +247,7 @@ impl Flow {
     }
 }
 
-/// Sets the fields that a hook only reads.
+/// Sets the fields that hooks only read.
 fn set_socket(tp: &mut TcpSock, s: &Socket) {
     tp.icsk.sk.sk_max_pacing_rate = s.sk_max_pacing_rate;
     tp.icsk.icsk_ca_state = s.icsk_ca_state as u8;
@@ -282,7 +282,7 @@ fn set_socket(tp: &mut TcpSock, s: &Socket) {
     tp.ecn_flags = s.ecn_flags as u8;
 }
 
-/// Sets the fields that a hook may write, except the private state: the transport writes them too.
+/// Sets the fields that hooks may write, except the private state. The transport writes these fields too.
 fn set_decision(tp: &mut TcpSock, d: &Decision) {
     tp.icsk.sk.sk_pacing_rate = d.sk_pacing_rate;
     tp.icsk.sk.sk_pacing_status = d.sk_pacing_status;

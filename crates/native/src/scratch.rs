@@ -6,12 +6,13 @@ use std::time::Duration;
 use std::{env, io, process};
 use tempfile::TempDir;
 
-/// Prefix of the directories' names, followed by the id of the process that created it.
+/// Prefix of the directories' names; the id of the process that created the directory follows.
 const PREFIX: &str = "fairweir-";
-/// Younger directories are not removed: in a container that shares the directory, the process has another id.
+/// Directories younger than this are not removed. In a container that shares the directory, their processes may run
+/// under other ids.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
-/// Creates a directory that is removed when the value is dropped. Also removes those left by killed processes.
+/// Creates a directory that is removed when the value is dropped. Also removes directories of killed processes.
 ///
 /// # Errors
 /// If the temporary directory cannot be written.
@@ -20,7 +21,7 @@ pub fn scratch() -> io::Result<TempDir> {
     tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", process::id())).tempdir()
 }
 
-/// Removes from `directory` the subdirectories of processes that have ended, except those of other users.
+/// Removes the subdirectories of `directory` whose processes have ended, except those of other users.
 fn sweep(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     entries.flatten().filter(is_left_behind).for_each(|entry| drop(fs::remove_dir_all(entry.path())));
@@ -53,7 +54,7 @@ mod tests {
             File::open(&path).unwrap().set_modified(SystemTime::now() - Duration::from_secs(age_s)).unwrap();
             path
         };
-        // Process ids are far below this one.
+        // Process ids are far below this number.
         let dead = u32::MAX;
         let swept = make(&format!("fairweir-{dead}-a"), 120);
         let kept = [

@@ -1,5 +1,5 @@
-//! The native interface: the kernel's order of calls, users' sources, rejections; and each algorithm's formulas, ACK by
-//! ACK.
+//! The native interface: the kernel's order of calls, users' sources, rejections, and each algorithm's formulas for
+//! single ACKs.
 
 use super::{list, load};
 use crate::abi::{RawOps, TcpSock};
@@ -23,7 +23,7 @@ fn built(name: &str, params: &Value) -> Box<dyn Controller> {
     registry::build(name, params, &start()).expect("a controller that builds")
 }
 
-/// One connection with events set by the test.
+/// One connection whose events the test generates.
 struct Hand {
     cc: Box<dyn Controller>,
     sender: Sender,
@@ -50,7 +50,7 @@ impl Hand {
     fn send(&mut self) {
         self.sender.snd_nxt = self.sender.snd_una + self.cwnd();
     }
-    /// `acked` packets are acknowledged `rtt_ms` after they left.
+    /// Acknowledges `acked` packets `rtt_ms` after they were sent.
     fn ack(&mut self, acked: u64, rtt_ms: u64) {
         self.now += Dur::from_millis(1);
         let prior_delivered = self.sender.delivered;
@@ -113,7 +113,7 @@ fn refusal(name: &str, text: &str) -> (String, String) {
     }
 }
 
-/// Counts calls in digits of cwnd, so that the window shows which calls came in which order.
+/// Counts calls in the digits of cwnd, so that the window shows which calls occurred, and in which order.
 const RECORDER: &str = r#"
 #include "tcp.h"
 #define RECORDER_PARAMS(P) P(first_pkts, "first", CC_PKTS, 1, 1, 9, "digit to start with")
@@ -165,14 +165,14 @@ fn a_timeout_sets_cwnd_to_what_is_in_flight_plus_one_and_reduces_once() {
     assert_eq!(hand.cwnd(), 2, "slow start in Loss");
 }
 
-/// Return value of a skipped call: the previous content of the stack.
+/// Returns the value of a skipped call: the previous content of the stack.
 unsafe extern "C" fn skipped_ssthresh(_: *mut TcpSock) -> u32 {
     0x8110_410b
 }
 
 unsafe extern "C" fn skipped_set_state(_: *mut TcpSock, _: u8) {}
 
-/// The algorithm `name`; the kernel skips the calls at the start of an episode.
+/// Returns a connection with the algorithm `name`, for which the kernel skips the calls at the start of an episode.
 fn with_skipped_calls(name: &str, is_state_skipped: bool) -> Hand {
     let module: &Module = list::BUILTIN.iter().find(|b| b.name == name).map(|b| &**b.module).expect("it is in bpf/");
     let set_state = if is_state_skipped { Some(skipped_set_state as _) } else { module.ops.set_state };
@@ -210,7 +210,7 @@ fn an_ssthresh_that_the_kernel_skipped_is_made_good() {
     }
 }
 
-/// `srtt_us` counts eighths of a microsecond in 32 bits, 536 s at most.
+/// `srtt_us` counts eighths of a microsecond in 32 bits, so it is at most 536 s.
 #[test]
 fn an_rtt_beyond_the_kernels_field_is_the_longest_there_is() {
     let text = RECORDER.replace("note(sk, 5);", "tcp_sk(sk)->snd_cwnd = (tcp_sk(sk)->srtt_us >> 3) / 1000000;");
@@ -224,7 +224,8 @@ fn an_rtt_beyond_the_kernels_field_is_the_longest_there_is() {
     }
 }
 
-/// A path whose MTU shrank enters Loss without a loss: the window at the last loss is not meaningful.
+/// When the MTU of a path shrinks, the connection enters Loss without a loss; the window at the last loss is then not
+/// meaningful.
 #[test]
 fn an_episode_without_a_loss_keeps_ssthresh() {
     let tp = |prior_ssthresh: u32| {
@@ -345,7 +346,7 @@ fn frcc_alone_keeps_theta_of_delay() {
         near += u64::from((b.rtt.as_millis_f64() - 60.25).abs() < 1.5);
         acks += 1;
     });
-    // The rest are probes: one slot of six, with its ramp and drain.
+    // The other RTTs are those of probes: one slot of six, with its ramp and drain.
     assert!(near * 10 > acks * 6, "{near} of {acks} RTTs within 1.5 ms of R + theta");
     bench.run_until(Time::ZERO + Dur::from_millis(30_050), |_| ());
     assert_eq!(bench.cwnd(), 4, "all flows drain the queue at 30 s");
@@ -360,13 +361,13 @@ fn expo_follows_its_curve_by_a_and_b() {
     assert_eq!(mbps(&hand), 9.0, "empty queue: far below 8 Mbps 2^10");
     hand.ack(1, 20);
     assert_eq!(mbps(&hand), 9.0, "once per Rm");
-    // At q = 95 ms the curve is 8 Mbps sqrt(2) = 11.3 Mbps.
+    // At q = 95 ms the rate of the curve is 8 Mbps sqrt(2) = 11.3 Mbps.
     for expected in [10.0, 11.0, 12.0, 6.0, 7.0] {
         hand.now += Dur::from_millis(20);
         hand.ack(1, 115);
         assert!((mbps(&hand) - expected).abs() < 1e-4, "{} Mbps, not {expected}", mbps(&hand));
     }
-    // Above Rmax the curve continues: at q = 120 ms 2 Mbps.
+    // Above Rmax the curve continues: at q = 120 ms its rate is 2 Mbps.
     for expected in [3.5, 1.75, 2.75, 1.375] {
         hand.now += Dur::from_millis(20);
         hand.ack(1, 140);
@@ -386,7 +387,7 @@ fn a_source_is_found_by_its_path_and_compiled_once() {
     assert_eq!(loaded.param_docs().collect::<Vec<_>>(), [("first", "digit to start with")]);
     let wrong = registry::build(name, &json!({"first": 10}), &start()).map(|_| ()).unwrap_err();
     assert_eq!(wrong.to_string(), "parameters of `recorder`: `first` must be from 1 to 9: 10");
-    // A changed source is another algorithm, under the same name.
+    // A changed source is a different algorithm with the same name.
     fs::write(&file.path, RECORDER.replace("CC_PKTS, 1,", "CC_PKTS, 2,")).expect("a file");
     assert_eq!(load(&file.path).expect("it compiles").defaults(), json!({"first": 2}));
 }
@@ -431,7 +432,7 @@ fn an_unknown_controller_is_rejected_with_a_hint() {
     assert!(missing.to_string().contains("/nowhere/mine.bpf.c") && fairweir_units::Hint::hint(&missing).is_some());
 }
 
-/// A file as others must not see it, outside of any source's folder.
+/// Creates a file that messages must not disclose, outside of the folders of all sources.
 fn secret() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = folder.path().join("shadow");
@@ -492,7 +493,8 @@ fn random_numbers_and_uptime_come_from_the_seed() {
     assert_ne!(play(1), play(2));
 }
 
-/// Written as for the kernel's BPF self-tests: their headers, kfuncs, helpers without a socket, bit-fields, HZ.
+/// A source in the style of the kernel's BPF self-tests: their headers, kfuncs, helpers without a socket, bit-fields,
+/// HZ.
 const KERNEL_STYLE: &str = r#"
 #include "vmlinux.h"
 #include "bpf_tracing_net.h"

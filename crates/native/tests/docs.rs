@@ -1,5 +1,5 @@
-//! Every algorithm, and every shipped controller file of a rate, has a page in `docs/ccas/` with all sections, and its table
-//! of parameters matches the code.
+//! Every algorithm, and every shipped controller file that decides a rate, has a page in `docs/ccas/` with all
+//! sections, and the page's table of parameters matches the code.
 
 use fairweir_cca::{defaults, tree};
 use fairweir_native::registry::algorithms;
@@ -14,7 +14,7 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/ccas")
 }
 
-/// File name and text of each page, the index excepted.
+/// Returns the file name and the text of each page except the index.
 fn pages() -> BTreeMap<String, String> {
     let entries = std::fs::read_dir(directory()).expect("the directory of pages");
     let pages: BTreeMap<String, String> = entries
@@ -29,7 +29,8 @@ fn pages() -> BTreeMap<String, String> {
     pages
 }
 
-/// Name and default parameters of every algorithm and of every shipped controller file that decides on a rate.
+/// Returns the name and the default parameters of every algorithm and of every shipped controller file that decides a
+/// rate.
 fn known() -> BTreeMap<String, Value> {
     let entries = std::fs::read_dir(directory().join("../../controllers")).expect("the directory of controllers");
     let files = entries.map(|entry| entry.expect("a directory entry").path()).filter(|path| {
@@ -41,18 +42,18 @@ fn known() -> BTreeMap<String, Value> {
     algorithms().map(|a| (a.name.to_owned(), (a.defaults)())).chain(trees).collect()
 }
 
-/// The quoted spans (between backticks) of `text`.
+/// Returns the quoted spans (between backticks) of `text`.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// The algorithms that a page documents.
+/// Returns the algorithms that a page documents.
 fn documented(page: &str) -> Vec<&str> {
     let line = page.lines().find(|line| line.starts_with("Scenario name")).expect("a line `Scenario name: ...`");
     quoted(line)
 }
 
-/// Parameters and defaults of a page's table.
+/// Returns the parameters and defaults in a page's table.
 fn table(page: &str) -> BTreeMap<&str, Value> {
     let (_, rest) = page.split_once("## Parameters").expect("a section on parameters");
     let section = rest.split("\n## ").next().unwrap_or(rest);
@@ -71,7 +72,7 @@ fn table(page: &str) -> BTreeMap<&str, Value> {
         .collect()
 }
 
-/// Equal, where fixed point may have rounded a fraction.
+/// Returns whether the values are equal, up to the rounding of fixed point.
 fn is_same(ours: &Value, documented: &Value) -> bool {
     match (ours.as_f64(), documented.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-4 * a.abs(),

@@ -1,15 +1,15 @@
-//! The window that a host advertises without a guard: Linux's receive autotuning, `tcp_rcv_space_adjust`, twice the
-//! data of an RTT plus 16 segments, never shrinking, up to the limit of `tcp_rmem`.
+//! The window that a host advertises without a guard, as set by Linux's receive autotuning (`tcp_rcv_space_adjust`):
+//! twice the data of an RTT plus 16 segments, up to the limit of `tcp_rmem`. The window never shrinks.
 
 use fairweir_guard::RttMeter;
 use fairweir_segments::EPOCH;
 use fairweir_units::Time;
 
-/// Bytes that Linux advertises first.
+/// Initial window of Linux, bytes.
 const FIRST: u64 = 64 << 10;
-/// Data bytes for a `tcp_rmem` of 32 MiB.
+/// Maximum window, bytes, with a `tcp_rmem` of 32 MiB.
 const MOST: u64 = 16 << 20;
-/// The window scale of a `tcp_rmem` of 32 MiB: units of 1 KiB.
+/// Window scale with a `tcp_rmem` of 32 MiB: the unit is 1 KiB.
 pub(crate) const WSCALE: u8 = 10;
 const SPARE_SEGMENTS: u64 = 16;
 
@@ -27,12 +27,12 @@ impl HostWindow {
         HostWindow { bytes: FIRST, rtt: RttMeter::default(), since: EPOCH, arrived: 0 }
     }
 
-    /// Data arrive that echo a timestamp.
+    /// Processes data that echo the timestamp `tsecr`.
     pub(crate) fn on_data(&mut self, now: Time, tsecr: u32) {
         self.rtt.on_arrival(tsecr, now);
     }
 
-    /// The window, bytes, of an ACK that leaves with a timestamp when `arrived` bytes have arrived in order.
+    /// Returns the window, bytes, of an ACK with timestamp `tsval`, when `arrived` bytes have arrived in order.
     pub(crate) fn advertise(&mut self, now: Time, tsval: u32, arrived: u64, mss: u64) -> u64 {
         self.rtt.on_departure(tsval, now);
         if self.rtt.latest().is_some_and(|rtt| now.since(self.since) >= rtt) {

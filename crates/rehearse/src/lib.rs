@@ -1,5 +1,5 @@
-//! The guard in the simulator: [`Receiver`] lets policies set the windows in its ACKs, [`FairShare`] is a classifier
-//! with perfect information, [`Examples`] records features with true labels, [`Replay`] applies policies to a capture.
+//! The guard in the simulator. [`Receiver`] lets policies set the windows in its ACKs; [`FairShare`] is a classifier
+//! with perfect information; [`Examples`] records features with true labels; [`Replay`] applies policies to a capture.
 #![forbid(unsafe_code)]
 
 mod classifier;

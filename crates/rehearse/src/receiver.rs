@@ -10,10 +10,10 @@ use fairweir_units::Time;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Flows differ by port: those of one sender form one service.
+/// Port of the first flow. Flows have different ports; the flows of one sender form one service.
 const FIRST_PORT: u16 = 10_000;
 
-/// Watches a run and governs the windows of its flows.
+/// Observes a run and sets the windows of its flows.
 #[derive(Debug)]
 pub struct Receiver {
     table: Table,
@@ -29,7 +29,7 @@ pub struct Receiver {
 struct Flow {
     tcp: TcpFlow,
     host: HostWindow,
-    /// Cumulative ACKs under way, and up to which packet they allow to send.
+    /// Cumulative ACKs in transit, each with the packet number up to which it permits sending.
     edges: VecDeque<(u64, u64)>,
     guard: Option<Guarded>,
 }
@@ -53,7 +53,7 @@ impl Flow {
         }
     }
 
-    /// The window of an ACK that leaves.
+    /// Sets the window of an ACK that is sent.
     fn advertise(&mut self, now: Time, ack: u32, tsval: u32, cum: u64) {
         let mss = u64::from(self.tcp.payload());
         let units = (self.host.advertise(now, tsval, cum * mss, mss) >> WSCALE) as u16;
@@ -64,10 +64,8 @@ impl Flow {
 }
 
 impl Receiver {
-    /// Creates the receiver for a run of `config`; `senders` has the sender of each flow, none where the flow's
-    /// receiver has no guard: its host then chooses the window.
-    ///
-    /// # Panics
+    /// Creates the receiver for a run of `config`. `senders` has the sender of each flow, or `None` if the flow's receiver
+    /// has no guard; the flow's host then determines the window.
     ///
     /// # Panics
     /// If there are not as many senders as flows.
@@ -86,7 +84,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the number of decisions so far, one per flow and 100 ms.
+    /// Returns the number of decisions so far; there is one decision per flow in each 100 ms.
     pub fn decisions(&self) -> u64 {
         self.decisions
     }
@@ -110,7 +108,7 @@ impl Observer for Receiver {
         let mss = flow.tcp.payload();
         let Some(segment) = flow.tcp.observe(event) else { return };
         let Some(timestamps) = segment.options.timestamps else { return };
-        // Delayed ACKs are reported after later data; the interface's clock never goes back.
+        // A delayed ACK may be reported after data that arrived later; the interface's clock never runs backwards.
         self.now = self.now.max(segment.time);
         if let Some(guard) = &mut flow.guard {
             let packet = Packet::of_segment(segment, |address| address == self.address, mss);

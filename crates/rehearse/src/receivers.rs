@@ -4,7 +4,7 @@ use fairweir_tcp::Segment;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Payload per receiving host.
+/// Bytes of payload that each host received.
 #[derive(Clone, Debug, Default)]
 pub struct Receivers(BTreeMap<IpAddr, u64>);
 
@@ -14,8 +14,8 @@ impl Receivers {
         *self.0.entry(segment.dst.address).or_default() += u64::from(segment.payload);
     }
 
-    /// Returns the host that received the most payload, of equals the one with the highest address; `None` before the
-    /// first segment.
+    /// Returns the host that received the most payload (if several received the same amount, the one with the highest
+    /// address); `None` before the first segment.
     pub fn busiest(&self) -> Option<IpAddr> {
         self.0.iter().max_by_key(|(_, bytes)| **bytes).map(|(address, _)| *address)
     }

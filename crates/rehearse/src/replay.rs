@@ -1,4 +1,4 @@
-//! Replays a capture: the guard's table and policies compute decisions that have no effect.
+//! Replays a capture: the guard's flow table and policies make decisions, which have no effect.
 
 use fairweir_guard::policy::{Config, DECIDE_EVERY, Decision, Group, History, Labels, Policies};
 use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Packet, Table, WindowTarget};
@@ -8,10 +8,10 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Payload of a full segment on Ethernet, with timestamps; super-packets count as several.
+/// Payload of a full segment on Ethernet with timestamps; a super-packet counts as several segments.
 const MSS: u32 = 1448;
 
-/// Watches a capture as the guard of `managed` hosts.
+/// Processes a capture as the guard of the `managed` hosts would.
 #[derive(Debug)]
 pub struct Replay {
     table: Table,
@@ -24,7 +24,7 @@ pub struct Replay {
     ended: Vec<FlowReport>,
 }
 
-/// State of a live flow.
+/// State of an active flow.
 #[derive(Debug)]
 struct Notes {
     key: FlowKey,
@@ -59,14 +59,14 @@ impl Seen {
     }
 }
 
-/// A changed decision.
+/// A decision that differs from the previous one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// Seconds since the capture's first packet.
     pub t_s: f64,
-    /// Maximum bytes that the sender may have in flight; `None` if the host's own window stays.
+    /// Maximum bytes that the sender may have in flight; `None` if the host's own window is not modified.
     pub window_bytes: Option<u64>,
-    /// Target rate of the window, Mbit/s.
+    /// Rate for which the window is chosen, Mbit/s.
     pub target_mbps: Option<f64>,
     /// The reason, one line.
     pub why: String,
@@ -75,21 +75,21 @@ pub struct Change {
 /// The decisions for one flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
-    /// The service to which it belongs.
+    /// The service to which the flow belongs.
     pub service: String,
     /// Source of the data.
     pub remote: String,
-    /// The managed end.
+    /// Managed end of the flow.
     pub local: String,
     /// Time of its first data, seconds since the capture's first packet.
     pub first_s: f64,
-    /// Time of its last data.
+    /// Time of its last data, seconds since the capture's first packet.
     pub last_s: f64,
-    /// Payload.
+    /// Payload, bytes.
     pub bytes: u64,
     /// Payload divided by its duration, Mbit/s.
     pub mbps: f64,
-    /// Segments.
+    /// Lost segments.
     pub lost_pkts: u64,
     /// Latest RTT sample.
     pub rtt_ms: Option<f64>,
@@ -99,12 +99,12 @@ pub struct FlowReport {
     pub held_s: f64,
     /// Minimum window that the guard would have set.
     pub min_window_bytes: Option<u64>,
-    /// Kinds of decision, each with the time from which it held and its latest values.
+    /// Changes of the decision; each has the time from which the decision was in force, and its latest values.
     pub history: Vec<Change>,
 }
 
 impl Replay {
-    /// With the policies of `config`, made by the caller, at `managed` hosts.
+    /// Creates a replay with the policies of `config` (built by the caller) for the `managed` hosts.
     pub fn new(config: &Config, policies: Policies, managed: Vec<IpAddr>) -> Replay {
         let limits = Limits { needs_proof: false, per_source: usize::MAX, ..Limits::default() };
         Replay {
@@ -150,14 +150,14 @@ impl Replay {
     }
 
     fn end(&mut self, id: FlowId) {
-        // A flow that sent no data could not have been limited.
+        // A flow that sent no data cannot be limited.
         if let Some(notes) = self.notes.remove(&id).filter(|notes| notes.seen.payload > 0) {
             let service = self.group.service(&notes.key, &Labels::default()).to_string();
             self.ended.push(notes.report(service, self.start.unwrap_or_default()));
         }
     }
 
-    /// The capture is over: its flows, in the order in which their data began.
+    /// Ends the capture; returns its flows in the order in which their data began.
     pub fn finish(mut self) -> Vec<FlowReport> {
         self.decide();
         let left: Vec<FlowId> = self.notes.keys().copied().collect();
@@ -236,7 +236,7 @@ mod tests {
         }
     }
 
-    /// The host's response to `segment`.
+    /// Returns the host's response to `segment`.
     fn answer(segment: &Segment, seq: u32, flags: Flags) -> Segment {
         let ends = segment.flags.sequence_numbers();
         Segment {
@@ -266,12 +266,12 @@ mod tests {
             exchange(segment(20 * u64::from(i), 1001 + 1000 * i, 1000, none), 1, none);
         }
         exchange(segment(200, 11_001, 0, fin), 1, fin);
-        // Then its last segments are retransmitted repeatedly.
+        // Then the flow's last segments are retransmitted repeatedly.
         for ms in [400, 1500, 3000, 4500] {
             exchange(segment(ms, 10_001, 1000, none), 2, none);
             exchange(segment(ms + 100, 11_001, 0, fin), 2, none);
         }
-        // Another connection between the same ends.
+        // Then a new connection begins between the same endpoints.
         exchange(segment(6000, 500_000, 0, syn), 70_000, syn);
         exchange(segment(6020, 500_001, 500, none), 70_001, none);
         exchange(segment(6200, 500_501, 500, none), 70_001, none);

@@ -1,4 +1,4 @@
-//! Policies at work on simulated senders.
+//! Policies that limit simulated senders.
 
 use fairweir_cca::{BuildError, Controller, Start};
 use fairweir_guard::policy::{Config as Policy, FlowConfig, Policies};
@@ -17,10 +17,10 @@ struct Link {
     queue_pkts: u64,
 }
 
-/// CCA, sender, start in seconds.
+/// A sender: CCA, host number, start in seconds.
 type Sender = (&'static str, u8, u64);
 
-/// 60 s of which the last 40 count.
+/// A scenario of 60 s, of which the last 40 s are measured.
 fn scenario(link: &Link, flows: &[Sender]) -> (Config, Vec<Option<Ipv4Addr>>) {
     let second = 1_000_000_000u64;
     let one_way = link.rtt_ms * 500_000;
@@ -58,7 +58,7 @@ fn guarded(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) ->
     summary
 }
 
-/// Also returns the number of decisions.
+/// Runs `config` with policies; returns the summary and the number of decisions.
 fn decided(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) -> (Summary, u64) {
     let mut receiver = Receiver::new(config, senders, policies);
     let outcome = run_observed(config, &by_name, &mut |_| ControlFlow::Continue(()), &mut receiver).expect("a run");
@@ -97,7 +97,7 @@ fn nine_flows_of_one_service_share_with_one_of_another() {
 
 #[test]
 fn a_flow_that_pushes_others_aside_is_held_at_its_share() {
-    // Examples 2 and 3, with half of the second's RTT.
+    // Examples 2 and 3, the second with half of the published RTT.
     for (link, ccas) in [
         (Link { mbps: 93, rtt_ms: 76, queue_pkts: 512 }, ["reno", "cubic"]),
         (Link { mbps: 100, rtt_ms: 23, queue_pkts: 128 }, ["vegas", "cubic"]),
@@ -139,13 +139,13 @@ fn a_flow_whose_receiver_has_no_guard_is_neither_held_nor_seen() {
     assert!(rates.iter().all(|rate| *rate < 6.0), "{rates:?}");
     let (rates, utilization, one) = play([senders[0], None]);
     assert!(rates[0] < 6.0 && rates[1] > 40.0, "{rates:?}");
-    // A host's own window does not limit the flow.
+    // The host's own window does not limit the flow.
     assert!(utilization > 0.99, "{utilization}");
     let (_, _, none) = play([None, None]);
     assert!(both / 2 - 10 <= one && one <= both / 2 + 10 && none == 0, "{both} {one} {none}");
 }
 
-/// Counts arrivals in each 100 ms.
+/// Counts arrivals in intervals of 100 ms.
 struct Metered {
     receiver: Receiver,
     packets: Vec<u64>,
@@ -166,8 +166,8 @@ impl Observer for Metered {
     }
 }
 
-/// Arrivals in each 100 ms of a minute, Mbit/s, under a cap of 10; flow 0 never stops, the others are active together
-/// for 3 s of every 10.
+/// Returns the arrivals in each 100 ms of a minute, Mbit/s, with a cap of 10 Mbit/s. Flow 0 never stops; the other
+/// flows are active for 3 s of every 10 s, at the same times.
 fn woken(others: usize) -> Vec<f64> {
     let link = Link { mbps: 200, rtt_ms: 40, queue_pkts: 1000 };
     let (mut config, senders) = scenario(&link, &vec![("cubic", 1, 0); 1 + others]);
@@ -187,12 +187,13 @@ fn idle_flows_leave_the_cap_to_others_and_do_not_break_it_by_waking_up() {
     for others in [1, 8] {
         let rates = woken(others);
         let mean = |from: usize, to: usize| rates[from..to].iter().sum::<f64>() / (to - from) as f64;
-        // Off from 4 to 11, 14 to 21 s: idle a second later, and the remaining sender gets all of it.
+        // Between 4 and 11 s and between 14 and 21 s the other flows are off. They are idle one second later, and the
+        // remaining sender then receives the whole cap.
         for from in [60, 160, 260, 360, 460] {
             let alone = mean(from, from + 45);
             assert!((alone / 10.0 - 1.0).abs() < 0.1, "{others} others idle: {alone} of 10 Mbit/s at {from}");
         }
-        // On: the targets add up to at most twice the cap, until the next decision.
+        // When the flows are on, the sum of the targets is at most twice the cap until the next decision.
         for from in [210, 310, 410, 510] {
             let most = rates[from..from + 30].iter().copied().fold(0.0, f64::max);
             let (at_once, all) = (mean(from, from + 5), mean(from, from + 30));

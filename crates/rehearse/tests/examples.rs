@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 const MS: u64 = 1_000_000;
 
-/// 12 Mbit/s, a packet of 1500 bytes in 1 ms, and a path of 40 ms.
+/// 12 Mbit/s (a packet of 1500 bytes takes 1 ms) and a path of 40 ms.
 fn scenario(ccas: &[&str], buffer_packets: u64, seconds: u64) -> Config {
     let flow = |cca: &&str| {
         json!({
@@ -55,7 +55,8 @@ fn a_guard_measures_simulated_flows() {
     let id = seen.expect("the handshake opens the flow");
     table.fill(id, &mut row);
     let monitor = table.get(id).expect("it lives").monitor();
-    // the receiver's RTT is from an ACK's leaving to the data that it lets out: ms ticks, no less than the path's
+    // The receiver measures an RTT from an ACK to the data that the ACK permits. It has a resolution of 1 ms, and is at
+    // least the path's RTT.
     let min = monitor.rtt().min().expect("an RTT");
     assert!((Dur::from_millis(40)..Dur::from_millis(43)).contains(&min), "{min:?}");
     assert!(row.get(1).is_some_and(|loss| loss < 0.2) && monitor.lost() > 0);
@@ -116,7 +117,7 @@ fn a_capture_teaches_what_its_run_does() {
         let _ = read.take(segment);
     }
     let (read, watched) = (read.rows(), examples(&config));
-    // the capture's time begins with the handshake, before the run's
+    // The capture begins with the handshake, before the start of the run.
     assert!(watched.flow.len() > 100 && read.flow.len().abs_diff(watched.flow.len()) < watched.flow.len() / 10);
     assert!((mean_mbps(&read, 0) - mean_mbps(&watched, 0)).abs() < 0.1);
     assert!(read.t_ns.iter().all(|&t| t >= 12_000 * MS) && read.t_ns.is_sorted());

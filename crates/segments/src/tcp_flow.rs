@@ -4,9 +4,9 @@
 //! data packet, timestamps in ms (echoed according to RFC 7323 §4.3), SACK blocks with the most recent first (RFC 2018
 //! §4).
 //!
-//! **Synthetic**: the simulator has no handshake. One is added before the flow starts, on an empty path, so that
-//! readers know MSS, window scale and SACK. The size of an ACK follows from its options, not from the scenario's `ack`
-//! size.
+//! **Synthetic**: the simulator has no handshake. A handshake on an empty path is added before the flow starts, so that
+//! readers know the MSS, the window scale and whether SACK is permitted. The size of an ACK is computed from its
+//! options, not from the scenario's `ack` size.
 
 use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES, PacketEvent};
 use fairweir_tcp::sequence::distance;
@@ -15,25 +15,27 @@ use fairweir_units::{NANOS_PER_SEC, Time};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Time of the run's start in captures, ns since 1970: handshakes are before the start, and no time is negative.
+/// Time of the run's start in captures, ns since 1970. It is not zero, so that handshakes before the start have
+/// positive times.
 pub const EPOCH: Time = Time::from_nanos(1_000_000_000 * NANOS_PER_SEC);
-/// IP's and TCP's headers with timestamps, bytes; a simulated packet's size includes them.
+/// Size of the IP and TCP headers with timestamps, bytes; a simulated packet's size includes them.
 pub const HEADERS: u32 = HEADER_BYTES as u32;
-/// Bytes of a SYN's headers: 40 and 20 of options (MSS, SACK permitted, timestamps, window scale, padding).
+/// Size of a SYN's headers, bytes: 40, and 20 of options (MSS, SACK permitted, timestamps, window scale, padding).
 const SYN_BYTES: u32 = 60;
-/// A SACK option with its padding takes this many bytes plus 8 per block; with timestamps three blocks fit.
+/// Size of a SACK option with padding, without its blocks, bytes; each block adds 8 bytes. With timestamps three blocks
+/// fit.
 const SACK_BYTES: u32 = 4;
 const SACK_BLOCKS: usize = 3;
 const RECEIVER_PORT: u16 = 5001;
-/// RFC 7323 §2.3.
+/// Maximum window scale (RFC 7323 §2.3).
 const MAX_SCALE: u8 = 14;
 
-/// The host that receives the data of all flows.
+/// Returns the address of the host that receives the data of all flows.
 pub fn receiver_address() -> IpAddr {
     Ipv4Addr::new(10, 128, 0, 1).into()
 }
 
-/// The two ends' state, as far as headers show it, and the view from one side.
+/// The state of both ends, as far as headers show it, and the view from one side.
 #[derive(Debug)]
 pub struct TcpFlow {
     side: Side,
@@ -41,18 +43,18 @@ pub struct TcpFlow {
     ecn: Ecn,
     has_sack: bool,
     scale: u8,
-    /// The latest segment of either end, from which the next one is derived.
+    /// The latest segment of each end, from which the end's next segment is derived.
     of_sender: Segment,
     of_receiver: Segment,
-    /// When the SYN leaves and when it has arrived, in the capture's time.
+    /// Time at which the SYN leaves, and time at which it arrives, in the capture's time.
     began: Time,
     answered: Time,
     start: Time,
-    /// Data packets on their way, by number; the first has `first_sent`.
+    /// Data packets in transit, by number; the first has number `first_sent`.
     on_their_way: VecDeque<Option<Sent>>,
     first_sent: u64,
     acks: VecDeque<Ack>,
-    /// TSvals of ACKs and when the sender gets them.
+    /// TSvals of ACKs, each with the time at which the sender receives it.
     echoes: VecDeque<(Time, u32)>,
     echo: u32,
     inbox: Inbox,
@@ -82,7 +84,7 @@ struct Inbox {
     next: u64,
     /// Out-of-order packets.
     above: Intervals,
-    /// The first packet of each of their ranges, the range that changed last first (RFC 2018 §4).
+    /// The first packet of each out-of-order range; the range that changed last is first (RFC 2018 §4).
     latest: Vec<u64>,
     /// The last cumulative ACK, packets.
     acked: u64,
@@ -109,18 +111,18 @@ impl Inbox {
         }
     }
 
-    /// The ranges of out-of-order packets, most recent first.
+    /// Returns the ranges of out-of-order packets, the most recent first.
     fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.latest.iter().filter_map(|&first| self.above.containing(first))
     }
 }
 
-/// The run's clock to the capture's.
+/// Converts the run's time to the capture's time.
 pub(crate) fn stamp(at: Time) -> Time {
     EPOCH + at.since(Time::ZERO)
 }
 
-/// TCP's timestamp clock: ms.
+/// Returns TCP's timestamp for a time, ms.
 fn ticks(at: Time) -> u32 {
     (at.as_nanos() / (NANOS_PER_SEC / 1000)) as u32
 }
@@ -162,7 +164,7 @@ impl TcpFlow {
         self.payload
     }
 
-    /// SYN, SYN-ACK and ACK, as the side sees them.
+    /// Returns SYN, SYN-ACK and ACK, as captured at this side.
     pub fn handshake(&self) -> [Segment; 3] {
         let seen = |at_sender: Time, at_receiver: Time| match self.side {
             Side::Sender => at_sender,
@@ -192,8 +194,8 @@ impl TcpFlow {
         [syn, syn_ack, ack]
     }
 
-    /// Processes an event of one of the flow's packets, in the run's time; returns the segment that is now visible at
-    /// its side, in the capture's time.
+    /// Processes an event of one of the flow's packets, in the run's time. Returns the segment that the event makes
+    /// visible at this side, in the capture's time.
     pub fn observe(&mut self, event: PacketEvent) -> Option<&Segment> {
         match event {
             PacketEvent::Sent { seq, at, .. } => {
@@ -231,7 +233,7 @@ impl TcpFlow {
         sent
     }
 
-    /// The copy with this number is no longer in transit.
+    /// Removes the copy with this number, which is no longer in transit.
     fn take(&mut self, number: u64) -> Option<Sent> {
         if number != self.first_sent {
             return self.on_their_way.get_mut((number - self.first_sent) as usize)?.take();
@@ -244,7 +246,7 @@ impl TcpFlow {
         sent
     }
 
-    /// The copy with this number reaches the receiver.
+    /// Processes the arrival of the copy with this number at the receiver.
     fn receive(&mut self, number: u64, is_marked: bool) -> Option<Sent> {
         let sent = self.take(number)?;
         self.inbox.has_mark |= is_marked;
@@ -268,7 +270,7 @@ impl TcpFlow {
         ack
     }
 
-    /// The ACK with this number reaches the sender; those before it that have not are lost.
+    /// Processes the arrival of the ACK with this number at the sender. Earlier ACKs that have not arrived are lost.
     fn hear(&mut self, number: u64, at: Time) -> Option<Ack> {
         while self.acks.pop_front_if(|other| other.number < number).is_some() {}
         let ack = self.acks.pop_front_if(|other| other.number == number)?;
@@ -306,7 +308,7 @@ impl TcpFlow {
     }
 }
 
-/// An ACK without content.
+/// Returns an ACK without options and payload.
 fn bare(src: Endpoint, dst: Endpoint, window: u16) -> Segment {
     Segment {
         frame: 0,

@@ -1,4 +1,4 @@
-//! A run as a capture would show it.
+//! The segments of a run, as in a capture.
 
 use crate::tcp_flow::{EPOCH, TcpFlow, stamp};
 use fairweir_scenario::{Config, Observer, PacketEvent, observers_lag};
@@ -11,12 +11,12 @@ use std::ops::ControlFlow;
 
 const SENDER_PORT: u16 = 40_000;
 
-/// Address of the host that sends flow number `flow`'s data: one per flow.
+/// Returns the address of the host that sends the data of flow number `flow`; each flow has its own host.
 fn sender_address(flow: usize) -> IpAddr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + (flow as u32 & 0x003f_ffff)).into()
 }
 
-/// Index of the flow whose data comes from `address`.
+/// Returns the index of the flow whose data comes from `address`.
 pub fn flow_of(address: IpAddr) -> Option<usize> {
     let IpAddr::V4(address) = address else { return None };
     address.to_bits().checked_sub(Ipv4Addr::new(10, 0, 0, 1).to_bits()).map(|flow| flow as usize)
@@ -24,7 +24,7 @@ pub fn flow_of(address: IpAddr) -> Option<usize> {
 
 /// A sink of segments.
 pub trait SegmentSink {
-    /// A segment passes; `Break` ends the run soon.
+    /// Takes a segment; `Break` ends the run soon.
     fn take(&mut self, segment: &Segment) -> ControlFlow<()>;
 }
 
@@ -34,15 +34,14 @@ impl<F: FnMut(&Segment) -> ControlFlow<()>> SegmentSink for F {
     }
 }
 
-/// Observes a run, and passes on the segments at one side, in time order.
-///
-/// Holds segments in transit, and those observed ahead of their time.
+/// Observes a run, and passes on the segments at one side, in time order. It stores segments in transit, and segments
+/// that were observed before their time.
 #[derive(Debug)]
 pub struct Wire<T> {
     until: Time,
     lag: Dur,
     flows: Vec<TcpFlow>,
-    /// Ordered by time and, within an instant, by order of observation.
+    /// Ordered by time; segments with equal times are ordered by urgency, then by order of observation.
     pending: BTreeMap<(Time, Reverse<u8>, u64), Segment>,
     number: u64,
     frames: u64,
@@ -51,7 +50,7 @@ pub struct Wire<T> {
 }
 
 impl<T: SegmentSink> Wire<T> {
-    /// A capture of a run of `config` at `side`; `sink` gets the segments and may end the run.
+    /// Creates a capture of a run of `config` at `side`; `sink` receives the segments and may end the run.
     pub fn new(config: &Config, side: Side, sink: T) -> Wire<T> {
         let flows = config.flows.iter().enumerate().map(|(index, flow)| {
             let sender = Endpoint { address: sender_address(index), port: SENDER_PORT };
@@ -80,12 +79,12 @@ impl<T: SegmentSink> Wire<T> {
         self.sink
     }
 
-    /// Whether the sink needs no more segments.
+    /// Returns whether the sink needs no more segments.
     pub fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Adds a segment; of equal times the larger `urgency` goes first.
+    /// Adds a segment; among segments with equal times, those with larger `urgency` are first.
     fn note(&mut self, segment: Segment, urgency: u8) {
         if segment.time < self.until {
             self.number += 1;
@@ -108,7 +107,7 @@ impl<T: SegmentSink> Wire<T> {
 impl<T: SegmentSink> Observer for Wire<T> {
     fn on_packet(&mut self, event: PacketEvent) {
         if let PacketEvent::Sent { at, .. } = event {
-            // Packets leave at the engine's present.
+            // Packets leave at the engine's current time.
             let settled = stamp(at).as_nanos().saturating_sub(self.lag.as_nanos());
             self.hand_on(Time::from_nanos(settled));
         }

@@ -1,13 +1,13 @@
-//! An event of a qlog, and its time.
+//! Events of a qlog, and their times.
 
 use super::QuicWhat;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// ns in a ms, qlog's unit of time.
+/// Nanoseconds per millisecond; times in a qlog are in ms.
 const NS: f64 = 1e6;
 
-/// A number, or text with one: 64-bit numbers were logged as text.
+/// A number, or a string that contains a number: 64-bit numbers were logged as strings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Number {
@@ -23,7 +23,7 @@ impl Number {
         }
         .filter(|value| value.is_finite())
     }
-    /// A whole number that a float holds exactly.
+    /// Returns the number if it is a whole number that a float represents exactly.
     fn whole(&self) -> Option<u64> {
         self.value().filter(|value| (0.0..9e15).contains(value) && value.fract() == 0.0).map(|value| value as u64)
     }
@@ -45,7 +45,7 @@ pub(super) struct Logged {
     data: Option<Box<RawValue>>,
 }
 
-/// Reference of a trace's times.
+/// Reference point of a trace's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counting {
     /// A reference time.
@@ -64,21 +64,21 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// `None` if the time format is unknown.
+    /// Creates the clock of a trace; `None` if the time format is unknown.
     pub(super) fn new(common: &Common) -> Option<Clock> {
         let counting = match common.time_format.as_deref() {
             None | Some("absolute" | "relative" | "relative_to_epoch") => Counting::Reference,
             Some("delta" | "relative_to_previous_event") => Counting::Before,
             Some(_) => return None,
         };
-        // newer drafts have an object here, whose epoch is a date: times then count from the start of the trace
+        // in newer drafts this is an object whose epoch is a date; times are then relative to the start of the trace
         let reference = common.reference_time.as_ref().and_then(|raw| serde_json::from_str::<Number>(raw.get()).ok());
         let reference_ms = reference.and_then(|number| number.value()).unwrap_or(0.0);
         let reference_ms = if common.time_format.as_deref() == Some("absolute") { 0.0 } else { reference_ms };
         Some(Clock { counting, reference_ms, last_ms: 0.0, went_back: false })
     }
 
-    /// An event's time, ns; `None` if it has none.
+    /// Returns an event's time, ns; `None` if the event has no time.
     pub(super) fn at(&mut self, event: &Logged) -> Option<u64> {
         let logged = event.time.as_ref()?.value()?;
         let ms = match self.counting {
@@ -87,12 +87,12 @@ impl Clock {
         };
         self.went_back = ms < self.last_ms;
         self.last_ms = ms;
-        // separately, so that a date does not cost the digits after it
+        // rounded separately, so that a date does not reduce the precision of the time after it
         let ns = (self.reference_ms * NS).round() + (ms * NS).round();
         (0.0..1.8e19).contains(&ns).then_some(ns as u64)
     }
 
-    /// Whether the last event was stamped earlier than the one before.
+    /// Returns whether the last event has an earlier time than the event before it.
     pub(super) fn went_back(&self) -> bool {
         self.went_back
     }
@@ -119,7 +119,7 @@ struct Frame {
     acked_ranges: Option<Vec<Vec<Number>>>,
 }
 
-/// `data` of packet_sent, packet_received and packet_lost.
+/// The `data` of packet_sent, packet_received and packet_lost.
 #[derive(Debug, Deserialize)]
 struct PacketData {
     #[serde(default)]
@@ -172,14 +172,14 @@ impl Logged {
 }
 
 impl PacketData {
-    /// Whether its number is of the application data's space (RFC 9000 §12.3).
+    /// Returns whether the packet number is in the application data space (RFC 9000 §12.3).
     fn is_application(&self) -> bool {
         let kind = self.header.packet_type.as_ref().or(self.packet_type.as_ref());
         kind.is_none_or(|kind| matches!(kind.to_ascii_lowercase().as_str(), "1rtt" | "0rtt"))
     }
 
     fn sent(&self) -> What {
-        // RFC 9002 §2: packets of these alone are not acknowledged for their own sake
+        // RFC 9002 §2: packets that contain only these frames are not ack-eliciting
         let is_quiet = |frame: &Frame| matches!(frame.frame_type.as_str(), "ack" | "padding" | "connection_close");
         if self.frames.as_ref().is_some_and(|frames| !frames.is_empty() && frames.iter().all(is_quiet)) {
             return What::Other;

@@ -103,7 +103,7 @@ fn an_invalid_qlog_is_rejected() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
-    /// Bytes overwritten anywhere lead to an error or to counts that add up.
+    /// Overwritten bytes at any position lead to an error or to counts that add up.
     #[test]
     fn damage_is_survived(changes in prop::collection::vec((0usize..900, any::<u8>()), 1..20), is_sequence: bool) {
         let events = [SENT, ACKED, LOST, METRICS];

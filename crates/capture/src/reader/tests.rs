@@ -160,7 +160,7 @@ fn a_super_packet_without_a_length_has_that_of_the_wire() {
 fn ipv6_extension_headers_are_passed_over() {
     let mut tcp = Vec::new();
     PacketBuilder::ipv6([1; 16], [2; 16], 64).tcp(1, 2, 3, 4).write(&mut tcp, &[0; 10]).expect("memory");
-    // destination options of eight bytes between IP and TCP
+    // eight bytes of destination options between IP and TCP
     let mut packet = tcp[..40].to_vec();
     packet[4..6].copy_from_slice(&(8 + 20 + 10u16).to_be_bytes());
     packet[6] = 60;
@@ -194,7 +194,8 @@ fn an_unknown_link_layer_is_counted() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
-    /// Bytes overwritten anywhere lead to an error or to counts that add up, never to a panic or an endless loop.
+    /// Overwritten bytes at any position lead to an error or to counts that add up, never to a panic or an endless
+    /// loop.
     #[test]
     fn damage_is_survived(changes in prop::collection::vec((0usize..1400, any::<u8>()), 1..20), is_new in any::<bool>()) {
         let packet = ip_packet();

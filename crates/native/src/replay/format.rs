@@ -1,4 +1,4 @@
-//! The structs of `bpf/record.h`, as Rust sees them; the layout is tested against the C compiler's.
+//! The structs of `bpf/record.h` in Rust. A test compares their layout with that of the C compiler.
 
 use serde::Serialize;
 use std::fmt;
@@ -10,7 +10,7 @@ pub(super) const MAX_PARAMS: usize = 64;
 /// `CC_RECORD_PARAMS`.
 const PARAMS_KIND: u32 = 13;
 
-/// A member of `tcp_congestion_ops`; the numbers are `enum cc_record_kind`'s.
+/// A member of `tcp_congestion_ops`; the numbers are those of `enum cc_record_kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u32)]
@@ -47,7 +47,7 @@ impl Hook {
         Hook::Release,
     ];
 
-    /// The member's name.
+    /// Returns the member's name.
     pub fn name(self) -> &'static str {
         match self {
             Hook::Ssthresh => "ssthresh",
@@ -65,12 +65,12 @@ impl Hook {
         }
     }
 
-    /// Whether it returns a number.
+    /// Returns whether the hook returns a number.
     pub(super) fn answers(self) -> bool {
         matches!(self, Hook::Ssthresh | Hook::UndoCwnd | Hook::MinTsoSegs | Hook::SndbufExpand)
     }
 
-    /// Whether it is called for each ACK, to set the window.
+    /// Returns whether the kernel calls the hook for each ACK to set the window.
     pub(super) fn is_ack(self) -> bool {
         matches!(self, Hook::CongControl | Hook::CongAvoid)
     }
@@ -194,7 +194,7 @@ pub(super) struct Params {
     pub(super) values: [u64; MAX_PARAMS],
 }
 
-/// A record, by its kind.
+/// A record of either kind.
 pub(super) enum View {
     Hook(Hook, Record),
     Params(Params),
@@ -210,7 +210,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// The connection of a hook's record; `None` for other records.
+    /// Returns the connection of a hook's record; `None` for other records.
     pub fn of(record: &[u8]) -> Option<Address> {
         let Ok(View::Hook(_, r)) = view(record) else { return None };
         let at = |ip: u32, port: u32| SocketAddrV4::new(Ipv4Addr::from(ip.to_ne_bytes()), port as u16);
@@ -222,7 +222,7 @@ impl Address {
 pub(super) fn view(bytes: &[u8]) -> Result<View, String> {
     let kind = bytes.first_chunk().map(|word| u32::from_ne_bytes(*word)).ok_or("it is empty")?;
     if kind == PARAMS_KIND {
-        // SAFETY: any bits are a value of this struct of integers.
+        // SAFETY: all bit patterns are valid for this struct of integers.
         let params: Params = unsafe { read(bytes) }?;
         return if params.words as usize <= MAX_PARAMS {
             Ok(View::Params(params))
@@ -236,7 +236,7 @@ pub(super) fn view(bytes: &[u8]) -> Result<View, String> {
 }
 
 /// # Safety
-/// Any bits must be a value of `T`.
+/// All bit patterns must be valid for `T`.
 unsafe fn read<T: Copy>(bytes: &[u8]) -> Result<T, String> {
     if bytes.len() < size_of::<T>() {
         return Err(format!("{} bytes of {}", bytes.len(), size_of::<T>()));

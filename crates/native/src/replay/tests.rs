@@ -41,7 +41,7 @@ fn bytes_of<T>(value: &T) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast::<u8>(), size_of::<T>()) }.to_vec()
 }
 
-/// Records of a flow of `cca` whose "kernel" is the native build itself: parameters, init, then `acks` ACKs.
+/// Returns records of a flow of `cca` whose "kernel" is the native build itself: parameters, init, then `acks` ACKs.
 fn recording(cca: &str, acks: u64) -> Vec<Vec<u8>> {
     let native = builtin(cca).expect("it is in bpf/");
     let words = native.param_words(&Value::Null).expect("defaults are valid");
