@@ -4,22 +4,22 @@
 //! and `o` are the maximum under- and overestimate of `N_T`, `c` is excess / gamma, `h` is the maximum ratio of
 //! measured to true rate, and `s` is cwnd' / cwnd. Primes denote values after a round.
 //!
-//! 1. *Floor.* A flow's cwnd falls only if `T > N^_C >= 1`. Below `N_T = 1 - o`, all cwnd therefore grow; at `N_T <=
-//!    floor` they grow by a factor of at least `(R + 1) / (R + floor + o)`. From above, a flow reduces `N_T` by at most
-//!    `T - 1 <= N_T + o - 1` times its share, hence `N_T' >= min(N_T, 1 - o)`. With `floor = (1 - o) / 2`, the link is
-//!    fully used from some round on.
-//! 2. *Ceiling.* Take a target `s*` in [slowest, 1). At `N_T >= peak`, a flow whose share is at least `f`, with `f = (c
-//!    / T + 1 / N*) / h`, `N* = s* (R + T) - R` and `T = peak - u`, has `N^_C <= N*` and so `s <= s*`. If `n f < 1`,
-//!    the other flows together hold less than `(n - 1) f`, so `W' <= W (s* + (n - 1) f (fastest - s*))`. If that is
-//!    less than `W`, the sum falls until `N_T < peak`; one round from there leads to at most `fastest (R + peak)`.
-//!    (`N*` rises and `f` falls in `T`.) If flows update one after another, `W` may have grown by `fastest` before a
-//!    flow with a share below `f` updates, and all `n` flows may have such a share; `n f fastest` then replaces `(n -
-//!    1) f`. The round in which `N_T < peak` was observed ends at no more than `fastest (R + peak)`, and the sum may
-//!    grow by `fastest` again during the next round.
+//! 1. *Floor.* A flow's cwnd falls only if `T > N^_C >= 1`. Below `N_T = 1 - o`, all cwnd therefore grow; at
+//!    `N_T <= floor` they grow by a factor of at least `(R + 1) / (R + floor + o)`. From above, a flow reduces `N_T` by
+//!    at most `T - 1 <= N_T + o - 1` times its share, hence `N_T' >= min(N_T, 1 - o)`. With `floor = (1 - o) / 2`, the
+//!    link is fully used from some round on.
+//! 2. *Ceiling.* Take a target `s*` in [slowest, 1). At `N_T >= peak`, a flow whose share is at least `f`, with
+//!    `f = (c / T + 1 / N*) / h`, `N* = s* (R + T) - R` and `T = peak - u`, has `N^_C <= N*` and so `s <= s*`. If
+//!    `n f < 1`, the other flows together hold less than `(n - 1) f`, so `W' <= W (s* + (n - 1) f (fastest - s*))`. If
+//!    that is less than `W`, the sum falls until `N_T < peak`; one round from there leads to at most
+//!    `fastest (R + peak)`. (`N*` rises and `f` falls in `T`.) If flows update one after another, `W` may have grown by
+//!    `fastest` before a flow with a share below `f` updates, and all `n` flows may have such a share; `n f fastest`
+//!    then replaces `(n - 1) f`. The round in which `N_T < peak` was observed ends at no more than
+//!    `fastest (R + peak)`, and the sum may grow by `fastest` again during the next round.
 //! 3. *Persistence.* A flow is *small* while `h f (N_T + o) <= 1 - c - m`, with a margin `m`. Then `x <= 1 - m`, so
-//!    `N^_C >= T / (1 - m)` and `s > 1` by a margin: a small flow grows until it is no longer small. At that time `cwnd
-//!    = f (R + N_T) > (1 - c - m) / h (R + N_T) / (N_T + o)`. One update multiplies cwnd by at least `slowest`, so cwnd
-//!    then never falls below `slowest` times the minimum of this expression over `N_T >= floor`.
+//!    `N^_C >= T / (1 - m)` and `s > 1` by a margin: a small flow grows until it is no longer small. At that time
+//!    `cwnd = f (R + N_T) > (1 - c - m) / h (R + N_T) / (N_T + o)`. One update multiplies cwnd by at least `slowest`,
+//!    so cwnd then never falls below `slowest` times the minimum of this expression over `N_T >= floor`.
 //!
 //! Parts 2 and 3 together bound the ratio of rates for any number of flows and any R, though the bound is far from
 //! tight: [`Bounds::worst_ratio`].

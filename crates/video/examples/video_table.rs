@@ -1,4 +1,4 @@
-//! Delay, quality and frame rate of senders over the four networks of the evaluation and over traces.
+//! Prints delay, quality and frame rate of senders over the four networks of the evaluation and over traces.
 //!
 //! `cargo run --release -p fairweir-video --example video_table -- TABLE.json SECONDS SENDER.. [-- TRACE..]`
 

@@ -1,4 +1,4 @@
-//! A session as its caller describes it, in base units.
+//! Configuration of a session, in base units.
 
 use crate::encoder::Miss;
 use crate::network::NetworkConfig;
@@ -7,28 +7,28 @@ use fairweir_path::{ConfigError, check_dur};
 use fairweir_units::{Dur, Time};
 use serde::Deserialize;
 
-/// A session: one sender, one network, one encoder.
+/// Configuration of a session: one sender, one network, one encoder.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Duration of capturing frames, ns.
+    /// Time during which frames are captured, ns.
     pub duration_ns: Dur,
-    /// Frames captured before this do not count, ns.
+    /// Frames captured before this time are not counted, ns.
     #[serde(default)]
     pub from_ns: Dur,
-    /// Frames a second.
+    /// Frames per second.
     pub fps: f64,
     /// Payload of a full packet, bytes.
     pub payload_bytes: u64,
-    /// Bytes on the wire around it.
+    /// Bytes of headers of a packet on the wire.
     pub header_bytes: u64,
-    /// From capture to coded, ns.
+    /// Time to code a frame, from its capture, ns.
     pub encode_ns: Dur,
-    /// From complete to displayed, ns.
+    /// Time to decode a frame, from its completion to its display, ns.
     pub decode_ns: Dur,
-    /// Deviation of sizes from their targets.
+    /// Standard deviation of the logarithm of size / target size.
     pub encoder_spread: f64,
-    /// Minimum and maximum factor between a size and its target.
+    /// Minimum and maximum of size / target size.
     pub encoder_factors: (f64, f64),
     /// Seed of all random streams.
     pub seed: u64,
@@ -36,25 +36,25 @@ pub struct Config {
     pub network: NetworkConfig,
     /// The sender.
     pub sender: SenderConfig,
-    /// Record every decision.
+    /// Whether to record every decision.
     #[serde(default)]
     pub explain: bool,
-    /// Record every frame.
+    /// Whether to record every frame.
     #[serde(default)]
     pub frames: bool,
-    /// Record every packet and every group.
+    /// Whether to record every packet and every group.
     #[serde(default)]
     pub packets: bool,
 }
 
-/// Frames captured within this before the end do not count: they may still be on their way.
+/// Frames captured within this time before the end are not counted, because they may still be in transit.
 pub(crate) const TAIL: Dur = Dur::from_secs(2);
 
 impl Config {
     /// Checks that the session can be run.
     ///
     /// # Errors
-    /// The first key whose value is rejected.
+    /// The first key with an invalid value.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_dur("duration_ns", self.duration_ns)?;
         if self.duration_ns < Dur::from_secs(3) {

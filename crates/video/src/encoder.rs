@@ -1,5 +1,5 @@
-//! Encoders: a frame in, its size and quality out. They are functional (Salsify's term): a frame may be coded from any
-//! earlier frame, and coding it changes no state, so that two qualities can be tried.
+//! Encoders: they turn a frame into a coded frame with a size and a quality. Encoders are functional (Salsify's term):
+//! a frame may be coded from any earlier frame, and coding it changes no state, so that two qualities can be tried.
 
 use crate::table::{Coded, Table};
 use crate::vp8_scale;
@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 /// Quality of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quality {
-    /// Target size in bytes, as far as the encoder's quantizers allow.
+    /// Target size in bytes; the encoder's quantizers limit which sizes are possible.
     Target(f64),
     /// VP8's quantizer index, 0 (finest) to 127.
     Vp8Index(f64),
@@ -20,7 +20,7 @@ pub enum Quality {
 pub struct Job {
     /// Number of the frame, from 0.
     pub frame: u32,
-    /// The frame it is predicted from; `None`: from nothing.
+    /// The reference frame for prediction; `None` if the frame is coded without a reference.
     pub reference: Option<u32>,
     /// Requested quality.
     pub quality: Quality,
@@ -31,14 +31,15 @@ pub trait Encoder: Send {
     /// Codes a frame.
     ///
     /// # Errors
-    /// The reason for a live encoder's failure; tables never fail.
+    /// If a live encoder fails, with the reason; table encoders never fail.
     fn encode(&mut self, job: &Job) -> Result<Coded, String>;
 
-    /// Returns the SSIM of showing `shown` (or nothing yet) in place of `frame`.
+    /// Returns the SSIM of `frame` if frame `shown` (or a blank picture for `None`) is displayed in its place.
     fn frozen(&mut self, frame: u32, shown: Option<u32>) -> f64;
 }
 
-/// An encoder from a table. Sizes miss their targets by a random factor, as rate control does.
+/// An encoder that reads sizes and qualities from a table. Sizes deviate from their targets by a random factor, as with
+/// real rate control.
 #[derive(Clone, Debug)]
 pub struct TableEncoder {
     table: Table,
@@ -46,7 +47,7 @@ pub struct TableEncoder {
     rng: ChaCha8Rng,
 }
 
-/// Factor between sizes and their targets: about `spread` (standard deviation), within `[min, max]`.
+/// Random factor between sizes and their targets, within `[min, max]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Miss {
     /// Standard deviation of the factor's logarithm.
@@ -58,13 +59,13 @@ pub struct Miss {
 }
 
 impl TableEncoder {
-    /// An encoder from `table`.
+    /// Creates an encoder that uses `table`.
     pub fn new(table: Table, miss: Miss, rng: ChaCha8Rng) -> TableEncoder {
         TableEncoder { table, miss, rng }
     }
 
-    /// Returns a factor near 1: the sum of twelve uniform numbers is nearly normal, and needs no function whose last
-    /// bit depends on the platform before the exponential.
+    /// Returns a random factor near 1. The sum of twelve uniform numbers is nearly normal, and before the exponential
+    /// it needs no function whose last bit depends on the platform.
     fn factor(&mut self) -> f64 {
         let normal = (0..12).map(|_| self.rng.random::<f64>()).sum::<f64>() - 6.0;
         (self.miss.spread * normal).exp().clamp(self.miss.min, self.miss.max)
@@ -88,7 +89,7 @@ impl Encoder for TableEncoder {
     }
 
     fn frozen(&mut self, frame: u32, shown: Option<u32>) -> f64 {
-        // Before the first frame a blank picture: counted like the oldest measured frame.
+        // Before the first frame a blank picture is displayed, which counts like the oldest measured frame.
         let age = shown.map_or(usize::MAX, |s| (frame - s) as usize);
         self.table.frozen(frame as usize, age)
     }
@@ -99,11 +100,11 @@ pub type EncodeCallback = Box<dyn FnMut(&Job) -> Result<Coded, String> + Send>;
 /// A callback that returns the SSIM of showing an older frame.
 pub type FrozenCallback = Box<dyn FnMut(u32, Option<u32>) -> f64 + Send>;
 
-/// A live encoder behind two callbacks.
+/// A live encoder that two callbacks implement.
 pub struct CallbackEncoder {
-    /// The coder of frames.
+    /// Codes a frame.
     pub encode: EncodeCallback,
-    /// Returns the SSIM of showing an older frame.
+    /// Returns the SSIM of displaying an older frame.
     pub frozen: FrozenCallback,
 }
 

@@ -1,29 +1,30 @@
-//! A sender's state of its packets: sent, acknowledged, lost; cumulative and over time, in full packets.
+//! A sender's record of its packets: sent, acknowledged and lost amounts over time, in full packets.
 
 use fairweir_units::Time;
 
 /// A sent packet.
 #[derive(Clone, Copy, Debug)]
 pub struct SentPacket {
-    /// Time when it was sent.
+    /// Time at which it was sent.
     pub at: Time,
-    /// Its group of frames.
+    /// Number of its group of frames.
     pub group: u32,
-    /// Its share of a full packet, by wire bytes.
+    /// Its bytes on the wire divided by those of a full packet.
     pub size: f64,
-    /// Cumulative size up to and including it.
+    /// Sum of the sizes of all packets up to and including this one.
     pub sum: f64,
 }
 
-/// All packets sent and their fates, as far as acknowledged. The path is FIFO, so a gap is a loss.
+/// All packets sent and their fates, as far as they are known. The path is FIFO, so a gap in the acknowledgements is a
+/// loss.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     packets: Vec<SentPacket>,
-    /// Times and totals of acknowledgements.
+    /// Times of acknowledgements, with the total acknowledged by then.
     delivered: Vec<(Time, f64)>,
-    /// Number of a lost packet, and how much was lost up to it; losses are found in order.
+    /// Numbers of lost packets, with the total lost up to each of them. Losses are detected in order.
     lost: Vec<(usize, f64)>,
-    /// Packets below this are known to be delivered or lost.
+    /// All packets below this number are known to be delivered or lost.
     resolved: usize,
 }
 
@@ -34,7 +35,7 @@ impl Ledger {
         self.packets.len() - 1
     }
 
-    /// Records the acknowledgement of packet `seq` and returns the numbers of the packets that it shows to be lost.
+    /// Records the acknowledgement of packet `seq`. Returns the numbers of the packets that are now known to be lost.
     pub(crate) fn acknowledge(&mut self, now: Time, seq: usize) -> std::ops::Range<usize> {
         let lost = self.resolved..seq;
         for seq in lost.clone() {
@@ -47,52 +48,52 @@ impl Ledger {
         lost
     }
 
-    /// A packet.
+    /// Returns packet number `seq`.
     pub fn packet(&self, seq: usize) -> &SentPacket {
         &self.packets[seq]
     }
 
-    /// Sent in total, packets.
+    /// Returns the total amount sent, packets.
     pub fn sent(&self) -> f64 {
         self.packets.last().map_or(0.0, |p| p.sum)
     }
 
-    /// Acknowledged in total, packets.
+    /// Returns the total amount acknowledged, packets.
     pub fn delivered(&self) -> f64 {
         self.delivered.last().map_or(0.0, |d| d.1)
     }
 
-    /// Lost in total, packets.
+    /// Returns the total amount known to be lost, packets.
     pub fn lost(&self) -> f64 {
         self.lost.last().map_or(0.0, |l| l.1)
     }
 
-    /// Sent, and neither acknowledged nor known to be lost, packets.
+    /// Returns the amount sent that is neither acknowledged nor known to be lost, packets.
     pub fn in_flight(&self) -> f64 {
         (self.sent() - self.delivered() - self.lost()).max(0.0)
     }
 
-    /// Number of packets (of any size) in flight.
+    /// Returns the number of packets (of any size) in flight.
     pub fn packets_in_flight(&self) -> usize {
         self.packets.len() - self.resolved
     }
 
-    /// When the oldest packet in flight was sent.
+    /// Returns the time at which the oldest packet in flight was sent.
     pub fn oldest_in_flight(&self) -> Option<Time> {
         self.packets.get(self.resolved).map(|p| p.at)
     }
 
-    /// Number of packets sent up to and including `time`.
+    /// Returns the number of packets sent up to and including `time`.
     pub fn count_by(&self, time: Time) -> usize {
         self.packets.partition_point(|p| p.at <= time)
     }
 
-    /// Size of the first `count` packets.
+    /// Returns the total size of the first `count` packets.
     pub fn sum_of(&self, count: usize) -> f64 {
         if count == 0 { 0.0 } else { self.packets[count - 1].sum }
     }
 
-    /// Acknowledged up to and including `time`.
+    /// Returns the amount acknowledged up to and including `time`.
     pub fn delivered_by(&self, time: Time) -> f64 {
         match self.delivered.partition_point(|d| d.0 <= time) {
             0 => 0.0,
@@ -100,7 +101,7 @@ impl Ledger {
         }
     }
 
-    /// Known now to be lost among the first `count` packets.
+    /// Returns the amount among the first `count` packets that is now known to be lost.
     pub fn lost_among(&self, count: usize) -> f64 {
         match self.lost.partition_point(|l| l.0 < count) {
             0 => 0.0,
@@ -108,7 +109,7 @@ impl Ledger {
         }
     }
 
-    /// Whether the fates of the first `count` packets are known.
+    /// Returns whether the fates of the first `count` packets are known.
     pub fn is_resolved(&self, count: usize) -> bool {
         count <= self.resolved
     }

@@ -1,8 +1,8 @@
-//! Video at frame level: encoders as tables, senders, forward error correction, a link of `fairweir-path`, and one definition
-//! of delay, quality and frame rate for all senders, taken at the receiver.
+//! Video at the level of frames: encoders as tables, senders, forward error correction, and a link of `fairweir-path`.
+//! Delay, quality and frame rate are measured at the receiver, with the same definition for all senders.
 //!
-//! [`play`] is the whole of it: a [`Config`] and a [`Table`] in, an [`Outcome`] out. Amounts are in full packets, by wire
-//! bytes; a frame's packets have one size, so that any of a group's may be repair.
+//! [`play`] runs a session: it takes a [`Config`] and a [`Table`] and returns an [`Outcome`]. Amounts are in full
+//! packets, by bytes on the wire. The packets of a group have equal sizes, so that any of them may be repair packets.
 #![forbid(unsafe_code)]
 
 mod config;

@@ -1,4 +1,4 @@
-//! Delay, quality and frame rate, measured at the receiver with one definition for all senders.
+//! Delay, quality and frame rate, measured at the receiver with the same definition for all senders.
 
 use crate::encoder::Encoder;
 use crate::table::ssim_db;
@@ -7,24 +7,24 @@ use serde::Serialize;
 /// Final record of a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FrameRecord {
-    /// When it was captured, ms.
+    /// Time of its capture, ms.
     pub captured_ms: f64,
-    /// Its fate: `shown`, `lost` (sent and never decodable), `late` (decoded after a newer one), `skipped` (not coded),
-    /// `dropped` (coded and not sent), `pending` (in transit at the end).
+    /// Its fate: `shown`, `lost` (sent and never decodable), `late` (decoded after a newer frame was shown), `skipped`
+    /// (not coded), `dropped` (coded and not sent) or `pending` (in transit at the end).
     pub fate: Fate,
-    /// When its packets were handed to the pacer, ms.
+    /// Time at which its packets were passed to the pacer, ms.
     pub sent_ms: Option<f64>,
-    /// When it was shown, ms.
+    /// Time at which it was shown, ms.
     pub shown_ms: Option<f64>,
     /// Its coded size, bytes.
     pub bytes: f64,
-    /// Packets that suffice to restore its group.
+    /// Number of packets that suffice to restore its group.
     pub message: u32,
-    /// Packets sent for its group, message and repair.
+    /// Number of packets sent for its group, including repair packets.
     pub total: u32,
-    /// Distance to its reference in frames; 0: coded without one.
+    /// Distance to its reference, frames; 0 if it was coded without a reference.
     pub distance: u32,
-    /// SSIM of the picture on display for it, dB: its own, or that of the frame still shown.
+    /// SSIM, dB, of the picture displayed for this frame: this frame, or an older frame that is still displayed.
     pub ssim_db: f64,
 }
 
@@ -36,7 +36,7 @@ pub enum Fate {
     Shown,
     /// Sent and never decoded.
     Lost,
-    /// Decoded when a newer frame had been shown.
+    /// Decoded after a newer frame was shown.
     Late,
     /// Never coded.
     Skipped,
@@ -49,27 +49,27 @@ pub enum Fate {
 /// Metrics of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Metrics {
-    /// Frames captured in the time that counts.
+    /// Number of frames captured in the measured time.
     pub captured: u64,
-    /// Frames shown among them.
+    /// Number of these frames that were shown.
     pub shown: u64,
-    /// Frames never coded.
+    /// Number of these frames that were never coded.
     pub skipped: u64,
     /// Displayed frames per second.
     pub fps: f64,
-    /// Median time from capture to display over frames shown, ms.
+    /// Median time from capture to display of the shown frames, ms.
     pub delay_p50_ms: f64,
-    /// 95th percentile of that time, ms.
+    /// 95th percentile of the time from capture to display, ms.
     pub delay_p95_ms: f64,
-    /// SSIM of the picture on display for each captured frame, frozen ones included: 25th percentile, dB.
+    /// 25th percentile of the SSIM of the picture displayed for each captured frame, including frozen pictures, dB.
     pub ssim_p25_db: f64,
-    /// Median of that SSIM, dB.
+    /// Median of this SSIM, dB.
     pub ssim_p50_db: f64,
-    /// Mean of that SSIM, dB.
+    /// Mean of this SSIM, dB.
     pub ssim_mean_db: f64,
 }
 
-/// The `p`-quantile of sorted numbers, linearly interpolated; NaN if there are none.
+/// Returns the `p`-quantile of sorted numbers, linearly interpolated, or NaN if there are no numbers.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = p * last as f64;
@@ -77,7 +77,8 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     sorted[low] + (sorted[(low + 1).min(last)] - sorted[low]) * (at - low as f64)
 }
 
-/// Fills in the SSIM of the picture on display for each frame: its own, or that of the newest frame shown before it.
+/// Sets each frame's SSIM to that of the picture displayed for it: the frame itself, or the newest frame shown before
+/// it.
 pub(crate) fn fill_display(records: &mut [FrameRecord], own: impl Fn(usize) -> f64, encoder: &mut dyn Encoder) {
     let mut newest = None;
     for (i, record) in records.iter_mut().enumerate() {
@@ -92,7 +93,7 @@ pub(crate) fn fill_display(records: &mut [FrameRecord], own: impl Fn(usize) -> f
 }
 
 impl Metrics {
-    /// Computes the metrics of frames captured at `fps` a second.
+    /// Computes the metrics of frames that are captured at `fps` frames per second.
     pub fn of(records: &[FrameRecord], fps: f64) -> Metrics {
         let mut delays: Vec<f64> = records.iter().filter_map(|r| Some(r.shown_ms? - r.captured_ms)).collect();
         delays.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! The network between sender and receiver: delay, elements and a hop of `fairweir-path` ahead, delay and elements
-//! back.
+//! The network between sender and receiver: in the forward direction a delay, a hop of `fairweir-path` and elements; in
+//! the reverse direction a delay and elements.
 
 use fairweir_path::{Chain, ConfigError, ElementConfig, Hop, HopConfig, Packet, Verdict, check_dur};
 use fairweir_units::{Bytes, Dur, Time};
@@ -7,20 +7,20 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// The network, in base units.
+/// Configuration of the network, in base units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkConfig {
     /// The link and its queue.
     pub hop: HopConfig,
-    /// Delay from the sender to the link, ns.
+    /// Propagation delay from the sender to the link, ns.
     pub forward_ns: Dur,
-    /// Delay of acknowledgements, ns.
+    /// Propagation delay of acknowledgements, ns.
     pub back_ns: Dur,
     /// Elements between the link and the receiver, such as jitter and loss.
     #[serde(default)]
     pub forward: Vec<ElementConfig>,
-    /// Elements that acknowledgements pass.
+    /// Elements in the path of acknowledgements.
     #[serde(default)]
     pub back: Vec<ElementConfig>,
 }
@@ -57,9 +57,9 @@ pub(crate) struct Network {
 /// Fate of a packet in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It arrives at the receiver.
+    /// The packet arrives at the receiver at this time.
     Arrives(Time),
-    /// It is lost.
+    /// The packet is lost.
     Lost,
 }
 
@@ -82,7 +82,7 @@ impl Network {
         }
     }
 
-    /// A packet of `bytes` on the wire leaves the sender at `now`.
+    /// Sends a packet of `bytes` on the wire at `now`, and returns its fate.
     pub(crate) fn send(&mut self, now: Time, bytes: f64) -> Fate {
         let packet = Packet { seq: self.sent, bytes: Bytes(bytes.round() as u64), sent: now, is_ecn_capable: false };
         self.sent += 1;
@@ -95,7 +95,7 @@ impl Network {
         }
     }
 
-    /// The receiver acknowledges a packet at `now`.
+    /// Sends the acknowledgement of a packet at `now`, and returns its fate.
     pub(crate) fn acknowledge(&mut self, now: Time) -> Fate {
         let packet = Packet { seq: self.returned, bytes: Bytes(40), sent: now, is_ecn_capable: false };
         self.returned += 1;
@@ -105,7 +105,7 @@ impl Network {
         }
     }
 
-    /// Mean rate of the link over a time, bits per second.
+    /// Returns the mean rate of the link between `from` and `to`, bits per second.
     pub(crate) fn mean_bps(&self, from: Time, to: Time) -> f64 {
         self.hop.link().mean_rate(from, to).bits_per_sec() as f64
     }

@@ -1,5 +1,5 @@
-//! The sending side: captured frames, their reference chain, groups of packets, and the pacer. The senders' state and
-//! actions.
+//! The sending side of a session: captured frames, their references, groups of packets, and the pacer. Senders read
+//! this state and act on it.
 
 use crate::ledger::Ledger;
 use crate::table::Coded;
@@ -9,86 +9,88 @@ use std::collections::VecDeque;
 /// State of a captured frame at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Captured, perhaps in the encoder.
+    /// The frame is captured, and may be in the encoder.
     Captured,
-    /// Never coded.
+    /// The frame is never coded.
     Skipped,
-    /// Coded, not handed to the pacer.
+    /// The frame is coded and not yet passed to the pacer.
     Waiting,
-    /// Coded and given up before it was sent.
+    /// The frame was coded, and dropped before it was sent.
     Dropped,
-    /// Handed to the pacer, in a group.
+    /// The frame was passed to the pacer in the group of this number.
     Sent(u32),
 }
 
 /// The sender's record of a captured frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// When the camera delivered it.
+    /// Time of its capture.
     pub captured: Time,
     /// Its state.
     pub stage: Stage,
-    /// The frame it was predicted from.
+    /// Its reference frame; `None` if it has none.
     pub reference: Option<u32>,
-    /// Its coded version.
+    /// Its coded version, once it is coded.
     pub coded: Option<Coded>,
-    /// Whether it can never be decoded: it, or a frame on which it depends, was dropped or lost.
+    /// Whether it can never be decoded, because it, or a frame on which it depends, was dropped or lost.
     pub is_broken: bool,
 }
 
-/// Frames sent together: any `message` packets of `total` restore them (forward error correction, thesis 4.5).
+/// Frames sent together; any `message` of the group's `total` packets restore them (forward error correction, thesis
+/// 4.5).
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Its frames, oldest first.
+    /// Its frames, from the oldest to the newest.
     pub frames: Vec<u32>,
-    /// Number of packets that suffice.
+    /// Number of packets that suffice to restore the frames.
     pub message: u32,
-    /// Packets sent: what exceeds `message` is repair.
+    /// Number of packets sent or to be sent; those in excess of `message` are repair packets.
     pub total: u32,
-    /// Size of each, as a share of a full packet by wire bytes.
+    /// Size of each packet: its bytes on the wire divided by those of a full packet.
     pub size: f64,
-    /// When it was handed to the pacer.
+    /// Time at which the group was passed to the pacer.
     pub handed: Time,
-    /// Packets known to be delivered.
+    /// Number of its packets known to be delivered.
     pub acknowledged: u32,
-    /// Packets known to be lost.
+    /// Number of its packets known to be lost.
     pub lost: u32,
-    /// Ledger's number of its first packet, once sent.
+    /// Number of its first packet in the ledger, once sent.
     pub first: Option<usize>,
 }
 
-/// Sizes that all senders share.
+/// Sizes of packets, the same for all senders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
     /// Payload of a full packet, bytes.
     pub payload: f64,
-    /// Bytes on the wire around it.
+    /// Bytes of headers of a packet on the wire.
     pub header: f64,
 }
 
 impl Sizes {
-    /// Wire bytes of a full packet.
+    /// Returns the bytes of a full packet on the wire.
     pub fn full(&self) -> f64 {
         self.payload + self.header
     }
 
-    /// Number of packets that `bytes` of payload need.
+    /// Returns the number of packets that `bytes` of payload need.
     pub fn packets(&self, bytes: f64) -> u32 {
         (bytes / self.payload).ceil().max(1.0) as u32
     }
 
-    /// Size of `bytes` of payload in full packets, headers included.
+    /// Returns the size of `bytes` of payload including headers, in full packets.
     pub fn amount(&self, bytes: f64) -> f64 {
         (bytes + f64::from(self.packets(bytes)) * self.header) / self.full()
     }
 }
 
-/// The sending side of a session: input and output of [`Sender`](crate::Sender)s. Amounts are in full packets.
+/// The sending side of a session: the state that a [`Sender`](crate::Sender) reads and the actions that it can take.
+/// Amounts are in full packets.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// The time.
+    /// Current time.
     pub now: Time,
-    /// Between two captured frames.
+    /// Time between two captured frames.
     pub frame_interval: Dur,
     /// Sizes of packets.
     pub sizes: Sizes,
@@ -100,26 +102,27 @@ pub struct Outgoing {
     pacer: Pacer,
     min_rtt: Option<Dur>,
     smoothed_rtt: Option<f64>,
-    /// Recent acknowledgements: time and RTT, both increasing, so that the first is the minimum RTT.
+    /// Recent acknowledgements, as times and RTTs. Both increase along the queue, so the first entry has the minimum
+    /// RTT.
     recent_rtts: VecDeque<(Time, Dur)>,
-    /// Number of lost references: frames coded from another than the last one.
+    /// Number of frames whose reference is not the previous coded frame.
     pub(crate) recoveries: u64,
 }
 
-/// Packets that wait to be sent, one after another at a rate.
+/// Packets that wait to be sent at a given rate.
 #[derive(Debug, Default)]
 struct Pacer {
-    /// Groups with their number of unsent packets.
+    /// Groups, each with its number of unsent packets.
     queue: VecDeque<(u32, u32)>,
-    /// Full packets per second.
+    /// Rate, full packets per second.
     rate: f64,
-    /// Time when the last packet was sent, and its size.
+    /// Time at which the last packet was sent, and its size.
     last: Option<(Time, f64)>,
     backlog: f64,
 }
 
 impl Pacer {
-    /// Time of the next packet, if any.
+    /// Returns the time of the next packet, if any.
     fn next(&self, now: Time) -> Time {
         if self.queue.is_empty() || self.rate <= 0.0 {
             return Time::NEVER;
@@ -149,48 +152,49 @@ impl Outgoing {
         }
     }
 
-    /// All captured frames.
+    /// Returns all captured frames.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
 
-    /// All groups, in order of sending.
+    /// Returns all groups, in order of sending.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// Frames that are coded and not sent, oldest first.
+    /// Returns the frames that are coded and not sent, from the oldest to the newest.
     pub fn waiting(&self) -> &[u32] {
         &self.waiting
     }
 
-    /// Size of a coded frame, full packets.
+    /// Returns the size of a coded frame, full packets.
     pub fn amount(&self, frame: u32) -> f64 {
         self.frames[frame as usize].coded.map_or(0.0, |c| self.sizes.amount(c.bytes))
     }
 
-    /// In the pacer, full packets.
+    /// Returns the amount in the pacer, full packets.
     pub fn backlog(&self) -> f64 {
         self.pacer.backlog
     }
 
-    /// Seconds between two captured frames.
+    /// Returns the time between two captured frames, s.
     pub fn frame_secs(&self) -> f64 {
         self.frame_interval.as_secs_f64()
     }
 
-    /// The minimum RTT so far.
+    /// Returns the minimum RTT so far.
     pub fn min_rtt(&self) -> Option<Dur> {
         self.min_rtt
     }
 
-    /// The smoothed RTT, s (RFC 6298's gain of 1/8); `None` before the first acknowledgement.
+    /// Returns the smoothed RTT, s (gain 1/8 as in RFC 6298); `None` before the first acknowledgement.
     pub fn smoothed_rtt(&self) -> Option<f64> {
         self.smoothed_rtt
     }
 
-    /// Minimum excess over the minimum RTT of all packets in the last `window`; without acknowledgements in it, the
-    /// additional age of the oldest packet in flight. 0 with nothing in flight.
+    /// Returns the minimum, over the acknowledgements in the last `window`, of RTT minus minimum RTT. Without
+    /// acknowledgements in the window, it is the age of the oldest packet in flight minus the minimum RTT; with nothing
+    /// in flight, it is 0.
     pub fn standing_delay(&self, window: Dur) -> Dur {
         let Some(min_rtt) = self.min_rtt else { return Dur::ZERO };
         let recent = self.recent_rtts.iter().find(|r| self.now.since(r.0) <= window).map(|r| r.1);
@@ -207,7 +211,7 @@ impl Outgoing {
         self.pacer.rate = rate;
     }
 
-    /// Passes waiting frames to the pacer as one group with `repair` packets in addition to its message.
+    /// Passes waiting frames to the pacer as one group with `repair` repair packets; returns the group's number.
     pub fn send(&mut self, frames: &[u32], repair: u32) -> u32 {
         let bytes: f64 = frames.iter().filter_map(|&f| self.frames[f as usize].coded).map(|c| c.bytes).sum();
         let message = self.sizes.packets(bytes);
@@ -233,26 +237,26 @@ impl Outgoing {
         id
     }
 
-    /// Sends `count` more packets of a group, ahead of all others: a retransmission, or more repair.
+    /// Queues `count` more packets of a group ahead of all other packets, as retransmissions or additional repair.
     pub fn send_more(&mut self, group: u32, count: u32) {
         self.groups[group as usize].total += count;
         self.pacer.queue.push_front((group, count));
         self.pacer.backlog += f64::from(count) * self.groups[group as usize].size;
     }
 
-    /// Drops a waiting frame. Frames predicted from it are broken; the next frame has another reference.
+    /// Drops a waiting frame. Frames predicted from it are broken, and the next frame gets another reference.
     pub fn drop_waiting(&mut self, frame: u32) {
         self.waiting.retain(|&w| w != frame);
         self.frames[frame as usize].stage = Stage::Dropped;
         self.break_chain(frame);
     }
 
-    /// The newest coded frame, also if it was dropped or lost.
+    /// Returns the newest coded frame, even if it was dropped or lost.
     pub(crate) fn last_coded(&self) -> Option<u32> {
         (0..self.frames.len() as u32).rev().find(|&f| self.frames[f as usize].coded.is_some())
     }
 
-    /// The newest coded frame that is not known to be broken: what the next one is predicted from.
+    /// Returns the reference for the next frame: the newest coded frame that is not known to be broken.
     pub fn reference(&self) -> Option<u32> {
         (0..self.frames.len() as u32).rev().find(|&f| {
             let frame = &self.frames[f as usize];
@@ -260,12 +264,12 @@ impl Outgoing {
         })
     }
 
-    /// The newest frame that is known to be decoded.
+    /// Returns the newest frame that is known to be decoded.
     pub fn acknowledged_reference(&self) -> Option<u32> {
         (0..self.frames.len() as u32).rev().find(|&f| self.is_decoded(f))
     }
 
-    /// Whether a frame is known to have been decoded.
+    /// Returns whether a frame is known to be decoded.
     fn is_decoded(&self, frame: u32) -> bool {
         let frame = &self.frames[frame as usize];
         let Stage::Sent(group) = frame.stage else { return false };
@@ -277,7 +281,7 @@ impl Outgoing {
         self.pacer.next(self.now)
     }
 
-    /// Sends the next packet: returns its number and its group.
+    /// Sends the next packet; returns the packet's number and its group.
     pub(crate) fn send_packet(&mut self) -> (usize, u32) {
         let (id, left) = self.pacer.queue.front_mut().expect("called when a packet is due");
         let (group_id, size) = (*id, self.groups[*id as usize].size);
@@ -314,7 +318,7 @@ impl Outgoing {
         self.waiting.push(frame);
     }
 
-    /// Records an acknowledgement; returns the packets that are thereby known to be lost.
+    /// Records an acknowledgement; returns the packets that are now known to be lost.
     pub(crate) fn acknowledge(&mut self, seq: usize) -> std::ops::Range<usize> {
         let packet = *self.ledger.packet(seq);
         let rtt = self.now.since(packet.at);
@@ -348,7 +352,7 @@ impl Outgoing {
         }
     }
 
-    /// Marks a frame and all frames that depend on it as not decodable.
+    /// Marks a frame and all frames that depend on it as broken.
     fn break_chain(&mut self, frame: u32) {
         self.frames[frame as usize].is_broken = true;
         for f in frame as usize + 1..self.frames.len() {
@@ -356,7 +360,7 @@ impl Outgoing {
                 self.frames[f].is_broken = true;
             }
         }
-        // Waiting frames that depend on it are useless.
+        // Waiting frames that depend on a broken frame are dropped.
         for &waiting in &self.waiting {
             if self.frames[waiting as usize].is_broken {
                 self.frames[waiting as usize].stage = Stage::Dropped;

@@ -1,4 +1,4 @@
-//! The receiver: which frames are complete, decodable and shown.
+//! The receiver: determines which frames are complete, decodable and shown.
 
 use crate::outgoing::{Frame, Group};
 use fairweir_units::{Dur, Time};
@@ -6,22 +6,23 @@ use fairweir_units::{Dur, Time};
 /// The receiver's state of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Received {
-    /// Time when it had enough packets.
+    /// Time at which enough packets of its group had arrived.
     pub(crate) complete: Option<Time>,
-    /// When it was decoded.
+    /// Time at which it was decoded.
     pub(crate) decoded: Option<Time>,
-    /// Time when it was shown: after decoding, unless a newer frame was shown.
+    /// Time at which it was shown: after decoding, unless a newer frame had been shown.
     pub(crate) shown: Option<Time>,
 }
 
-/// Decodes frames in order of their references. A group's frames are complete when enough of its packets have arrived.
+/// Decodes frames once their references are decoded. A group's frames are complete when enough of its packets have
+/// arrived.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     decode_time: Dur,
     frames: Vec<Received>,
-    /// Packets that arrived, by group.
+    /// Number of packets that arrived, by group.
     arrived: Vec<u32>,
-    /// Complete frames whose reference is not decoded.
+    /// Complete frames whose reference is not yet decoded.
     blocked: Vec<u32>,
     newest_shown: Option<u32>,
 }
@@ -36,7 +37,7 @@ impl Receiver {
         self.frames.get(frame as usize).copied().unwrap_or_default()
     }
 
-    /// A packet of group `id` arrives.
+    /// Processes the arrival of a packet of group `id`.
     pub(crate) fn arrive(&mut self, now: Time, id: u32, group: &Group, frames: &[Frame]) {
         let id = id as usize;
         if self.arrived.len() <= id {
@@ -56,7 +57,7 @@ impl Receiver {
         self.blocked.sort_unstable();
         let blocked = std::mem::take(&mut self.blocked);
         for frame in blocked {
-            // In order of capture, so that a frame decoded here serves those after it.
+            // Frames are visited in order of capture, so that a frame decoded here can be the reference of a later one.
             let is_decodable = match frames[frame as usize].reference {
                 None => true,
                 Some(reference) => self.frame(reference).decoded.is_some(),
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_late_frame_holds_its_successors_back_and_is_not_shown_after_a_newer_one() {
-        // 1 is late; 2 is predicted from it; 3 recovers from 0.
+        // Frame 1 is late, frame 2 is predicted from frame 1, and frame 3 recovers by a prediction from frame 0.
         let frames = [frame(None), frame(Some(0)), frame(Some(1)), frame(Some(0))];
         let groups: Vec<Group> = (0..4).map(|f| group(&[f], 1, 1)).collect();
         let mut receiver = Receiver::new(Dur::ZERO);

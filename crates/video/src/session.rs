@@ -1,4 +1,4 @@
-//! A session: camera, encoder, sender, network and receiver on one virtual clock.
+//! A session: camera, encoder, sender, network and receiver, which run on one virtual clock.
 
 use crate::config::{Config, TAIL};
 use crate::encoder::{Encoder, Job, Quality, TableEncoder};
@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// The encoder's random stream; those of the network follow it.
+/// Number of the encoder's random stream; the network's streams have higher numbers.
 const ENCODER_STREAM: u64 = 1 << 32;
 
 /// Reasons why a session fails.
@@ -28,7 +28,7 @@ pub enum SessionError {
     /// A live encoder failed.
     #[error("the encoder failed: {0}")]
     Encoder(String),
-    /// The caller stopped it.
+    /// The caller stopped the session.
     #[error("interrupted at {at}")]
     Interrupted {
         /// Time on the virtual clock.
@@ -39,7 +39,7 @@ pub enum SessionError {
 /// Result of a session.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// Delay, quality, frame rate.
+    /// Delay, quality and frame rate.
     pub metrics: Metrics,
     /// Rates, losses and repair.
     pub traffic: Traffic,
@@ -56,39 +56,40 @@ pub struct Outcome {
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PacketRecord {
-    /// Its group.
+    /// Number of its group.
     pub group: u32,
-    /// Number of packets of the group sent before it: data below the group's `message`, repair from there on.
+    /// Number of packets of the group sent before this one. A packet is data if this is below the group's `message`,
+    /// otherwise repair.
     pub index: u32,
-    /// When it was sent, ms.
+    /// Time at which it was sent, ms.
     pub sent_ms: f64,
-    /// Arrival time, also after the end of the session, ms; `None`: it was lost.
+    /// Time of its arrival, which may be after the end of the session, ms; `None` if it was lost.
     pub arrived_ms: Option<f64>,
 }
 
 /// Frames that were sent together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupRecord {
-    /// Its frames, oldest first.
+    /// Its frames, from the oldest to the newest.
     pub frames: Vec<u32>,
-    /// Packets that restore them.
+    /// Number of packets that suffice to restore the frames.
     pub message: u32,
-    /// Packets sent or to be sent.
+    /// Number of packets sent or to be sent.
     pub total: u32,
 }
 
-/// Packets sent and arrived, over the measured time.
+/// Packets sent and arrived in the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Traffic {
-    /// Rate of arrivals at the receiver, wire bytes, Mbps.
+    /// Rate of arrivals at the receiver by bytes on the wire, Mbps.
     pub delivered_mbps: f64,
-    /// That rate divided by the mean rate of the link.
+    /// `delivered_mbps` divided by the mean rate of the link.
     pub link_use: f64,
-    /// Share of the packets sent that never arrived.
+    /// Fraction of the sent packets that never arrived.
     pub loss: f64,
-    /// Share of the packets sent that were repair or retransmission.
+    /// Fraction of the sent packets that were repair packets or retransmissions.
     pub repair: f64,
-    /// Frames coded from another reference than the frame before.
+    /// Number of frames whose reference is not the previous coded frame.
     pub recoveries: u64,
 }
 
@@ -121,7 +122,7 @@ pub fn play_with(
     Session::new(config, encoder, sender).play(progress)
 }
 
-/// The next event. The order applies at equal times.
+/// The kinds of events, in the order in which simultaneous events are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Arrival,
@@ -139,18 +140,19 @@ struct Session<'a> {
     outgoing: Outgoing,
     network: Network,
     receiver: Receiver,
-    /// Packets on their way: when they arrive, their number, their group.
+    /// Packets in transit: their arrival time, number and group.
     flying: VecDeque<(Time, usize, u32)>,
-    /// Acknowledgements on their way: when they arrive, the packet, when it arrived.
+    /// Acknowledgements in transit: their arrival time, the packet's number and the packet's arrival time.
     acks: VecDeque<(Time, usize, Time)>,
-    /// The frame in the encoder and what becomes of it; `None`: it is skipped.
+    /// The frame in the encoder: the time at which coding ends, its number, and its coded versions (`None` if it is
+    /// skipped).
     coding: Option<(Time, u32, Option<Trials>)>,
     next_capture: Time,
     captured: u32,
     arrived: Tally,
     decisions: Vec<Decision>,
     packets: Vec<PacketRecord>,
-    /// Packets sent, by group; counted for `packets` only.
+    /// Number of packets sent, by group; only counted if `packets` is set.
     sent_of: Vec<u32>,
 }
 
@@ -161,7 +163,7 @@ struct Trials {
     coded: [Option<Coded>; 2],
 }
 
-/// Packets in the time that counts.
+/// Counts of packets in the measured time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     bytes: f64,
@@ -240,7 +242,7 @@ impl<'a> Session<'a> {
 
     fn capture(&mut self) -> Result<(), SessionError> {
         self.captured += 1;
-        // From the count, so that no rounding of the interval adds up.
+        // Computed from the number of frames, so that rounding errors do not accumulate.
         self.next_capture = Time::ZERO.after(Dur::from_secs_f64(f64::from(self.captured) / self.config.fps));
         let frame = self.outgoing.capture();
         let coding = self.sender.on_frame(&mut self.outgoing);
@@ -400,7 +402,7 @@ fn ms(time: Time) -> f64 {
 }
 
 impl Quality {
-    /// A target in bytes, at least one.
+    /// Returns a target size of `bytes`, but at least one byte.
     pub fn target(bytes: f64) -> Quality {
         Quality::Target(bytes.max(1.0))
     }

@@ -1,13 +1,13 @@
-//! An encoder's measurements on some content: bytes and SSIM of every frame at every quantizer.
+//! An encoder's measurements of some content: bytes and SSIM of every frame at every quantizer.
 
 use serde::Deserialize;
 
 /// The supported format.
 const FORMAT: &str = "fairweir-video-table-1";
-/// A first frame, and one without any reference, against the same frame predicted over the largest stride. A
-/// simplification: tables hold no key frames.
+/// Size of a frame without a reference, divided by its size when predicted over the largest stride. This is a
+/// simplification, because tables contain no key frames.
 const INTRA_FACTOR: f64 = 3.0;
-/// Growth of a frame's size per frame of distance beyond the largest stride measured, and the largest growth.
+/// Relative growth of a frame's size per frame of distance beyond the largest measured stride, and its maximum factor.
 const BEYOND: f64 = 0.1;
 const MAX_BEYOND: f64 = 2.0;
 
@@ -15,9 +15,9 @@ const MAX_BEYOND: f64 = 2.0;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct TableError {
-    /// The key of the file, such as `bytes[0][3]`.
+    /// The key in the file, such as `bytes[0][3]`.
     pub key: String,
-    /// The error in its value.
+    /// Why the value is invalid.
     pub reason: String,
 }
 
@@ -41,36 +41,36 @@ impl fairweir_units::Hint for TableError {
     }
 }
 
-/// Sizes and qualities of a looping piece of content, by stride (distance to the reference), quantizer and frame.
+/// Sizes and qualities of looped content, by stride (distance to the reference), quantizer and frame.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Table {
     format: String,
-    /// Content, such as `talking-head`.
+    /// Name of the content, such as `talking-head`.
     pub content: String,
-    /// Codec, such as `x264`.
+    /// Name of the codec, such as `x264`.
     pub codec: String,
     /// Frames per second.
     pub fps: f64,
-    /// Quantizers, increasing: finest first.
+    /// Quantizers in increasing order, from fine to coarse.
     qps: Vec<f64>,
-    /// Distances to the reference, increasing from 1.
+    /// Distances to the reference in increasing order, starting with 1.
     strides: Vec<u32>,
-    /// Bytes of a frame: stride, quantizer, frame.
+    /// Bytes of coded frames, indexed by stride, quantizer and frame.
     bytes: Vec<Vec<Vec<f64>>>,
-    /// SSIM of a frame, 0 to 1: stride, quantizer, frame.
+    /// SSIM of coded frames, 0 to 1, indexed by stride, quantizer and frame.
     ssim: Vec<Vec<Vec<f64>>>,
-    /// SSIM of showing the frame `k` frames before: `k - 1`, frame.
+    /// SSIM of displaying the frame `k` frames earlier, indexed by `k - 1` and frame.
     frozen: Vec<Vec<f64>>,
 }
 
 /// A coded frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coded {
-    /// Its size.
+    /// Its size, bytes.
     pub bytes: f64,
-    /// SSIM against the captured frame, 0 to 1.
+    /// SSIM compared with the captured frame, 0 to 1.
     pub ssim: f64,
-    /// The quantizer used.
+    /// Its quantizer.
     pub qp: f64,
 }
 
@@ -78,7 +78,7 @@ impl Table {
     /// Parses and checks a table's JSON text.
     ///
     /// # Errors
-    /// Invalid JSON, arrays of the wrong length, numbers out of range.
+    /// If the JSON is invalid, an array has the wrong length, or a number is out of range.
     pub fn parse(text: &str) -> Result<Table, TableError> {
         let table: Table = serde_json::from_str(text).map_err(|e| TableError::new("table", e.to_string()))?;
         table.check()?;
@@ -139,18 +139,18 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the number of frames; they are repeated in a loop.
+    /// Returns the number of frames, which are repeated in a loop.
     pub fn frames(&self) -> usize {
         self.bytes[0][0].len()
     }
 
-    /// Returns the SSIM of still showing the frame `age` frames before `frame`.
+    /// Returns the SSIM of still displaying the frame `age` frames before `frame`.
     pub fn frozen(&self, frame: usize, age: usize) -> f64 {
         let row = &self.frozen[age.clamp(1, self.frozen.len()) - 1];
         row[frame % row.len()]
     }
 
-    /// Codes `frame` at quantizer `qp` from a reference `distance` frames before; `None`: without a reference.
+    /// Codes `frame` at quantizer `qp` from the reference `distance` frames earlier, or without a reference if `None`.
     ///
     /// Between two quantizers the logarithm of the size and the SSIM in dB are interpolated linearly.
     pub fn at_qp(&self, frame: usize, distance: Option<u32>, qp: f64) -> Coded {
@@ -163,13 +163,13 @@ impl Table {
         self.between(stride, factor, frame, upper, weight)
     }
 
-    /// Codes `frame` so that it has `target` bytes, as near as the quantizers allow.
+    /// Codes `frame` with a size as close to `target` bytes as the quantizers allow.
     pub fn at_size(&self, frame: usize, distance: Option<u32>, target: f64) -> Coded {
         let (stride, factor) = self.stride(distance);
         let frame = frame % self.frames();
         let size = |q: usize| self.bytes[stride][q][frame] * factor;
         let last = self.qps.len() - 1;
-        // Sizes of one frame need not fall with the quantizer, only their mean does: the first crossing counts.
+        // Only the mean size decreases with the quantizer; a single frame's size may not. Use the first crossing.
         let Some(upper) = (0..=last).find(|&q| size(q) <= target) else {
             return self.between(stride, factor, frame, last, 1.0);
         };
@@ -192,7 +192,7 @@ impl Table {
         }
     }
 
-    /// The measured stride for a distance, and the factor on its sizes.
+    /// Returns the index of the stride for a distance, and the factor on its sizes.
     fn stride(&self, distance: Option<u32>) -> (usize, f64) {
         let last = self.strides.len() - 1;
         let Some(distance) = distance else { return (last, INTRA_FACTOR) };
@@ -217,7 +217,7 @@ fn check_row(key: &str, row: &[f64], frames: usize, is_valid: impl Fn(f64) -> bo
     }
 }
 
-/// SSIM in dB: -10 log10(1 - SSIM); at most 40 dB, for a frame without visible difference.
+/// Converts an SSIM to dB: -10 log10(1 - SSIM), at most 40 dB, which stands for no visible difference.
 pub fn ssim_db(ssim: f64) -> f64 {
     -10.0 * (1.0 - ssim).max(1e-4).log10()
 }
@@ -230,7 +230,8 @@ fn from_db(db: f64) -> f64 {
 pub(crate) mod tests {
     use super::*;
 
-    /// A rate-distortion formula: 40 kB at QP 20, halved every 6 QPs; SSIM 22 dB at QP 20, half a dB less a QP.
+    /// Returns a table from a rate-distortion formula: 40 kB at QP 20, halved every 6 QPs; SSIM 22 dB at QP 20,
+    /// decreasing by 0.5 dB per QP.
     pub(crate) fn formula(frames: usize) -> String {
         let qps: Vec<f64> = (0..11).map(|i| 20.0 + 3.0 * f64::from(i)).collect();
         let cube = |value: &dyn Fn(u32, f64, usize) -> f64| -> Vec<Vec<Vec<f64>>> {

@@ -1,19 +1,19 @@
-//! VP8's quantizer index, on which Salsify moves, against other codecs' scales.
+//! Conversion of VP8's quantizer index, which Salsify controls, to other codecs' scales.
 
-/// AC quantizer steps of indices 0 to 127 (RFC 6386, section 14.1), as runs: first step, increment, how many.
+/// AC quantizer steps of indices 0 to 127 (RFC 6386, section 14.1), as runs: first step, increment, length.
 const RUNS: [(f64, f64, u32); 5] =
     [(4.0, 1.0, 55), (60.0, 2.0, 29), (119.0, 3.0, 19), (177.0, 4.0, 14), (234.0, 5.0, 11)];
-/// A coefficient of VP8's transform is twice that of an orthonormal one; H.264's QP 0 is a step of 0.625 on that, and doubles
-/// every 6.
+/// A coefficient of VP8's transform is twice that of an orthonormal transform. For an orthonormal transform, H.264's QP
+/// 0 has a step of 0.625, and the step doubles every 6 QPs.
 const VP8_GAIN: f64 = 2.0;
 const H264_STEP: f64 = 0.625;
 
-/// Largest index.
+/// Maximum index.
 pub(crate) const MAX_INDEX: f64 = 127.0;
-/// libvpx's scale, of 0 to 63.
+/// Maximum of libvpx's scale, which starts at 0.
 const LIBVPX_MAX: f64 = 63.0;
 
-/// Returns the AC step of an index, which may lie between two.
+/// Returns the AC step of an index, which need not be an integer.
 fn step(index: f64) -> f64 {
     let mut left = index.clamp(0.0, MAX_INDEX);
     for (first, increment, count) in RUNS {
@@ -25,7 +25,7 @@ fn step(index: f64) -> f64 {
     284.0
 }
 
-/// Returns the quantizer of a codec's own scale that quantizes as VP8's `index` does.
+/// Returns the quantizer on the codec's scale that quantizes like VP8's `index`.
 pub(crate) fn own_scale(codec: &str, index: f64) -> f64 {
     if codec.contains("264") {
         6.0 * (step(index) / VP8_GAIN / H264_STEP).log2()

@@ -1,4 +1,4 @@
-//! The record of packets: input of a replay with real bytes.
+//! The record of packets, which is the input of a replay with real bytes.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn packets_and_groups_say_which_frames_arrive() {
         assert!(of_group.len() <= group.total as usize);
         let arrived = of_group.iter().filter(|p| p.arrived_ms.is_some_and(|at| at < 10_000.0)).count();
         for &frame in &group.frames {
-            // A shown frame was complete; a complete frame may still wait for its reference.
+            // A shown frame was complete, but a complete frame may still wait for its reference.
             let was_shown = out.frames[frame as usize].fate == Fate::Shown;
             assert!(!was_shown || arrived >= group.message as usize, "frame {frame}: {arrived} of {group:?}");
         }

@@ -1,4 +1,4 @@
-//! Whole sessions over small networks, with a table made of a rate-distortion formula.
+//! Whole sessions over small networks, with a table from a rate-distortion formula.
 
 mod common;
 

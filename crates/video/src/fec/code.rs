@@ -1,4 +1,4 @@
-//! The erasure code: repair packets from data, data from any sufficient set of packets.
+//! The erasure code: computes repair packets from data packets, and data packets from any sufficient set of packets.
 
 use std::borrow::Cow;
 
@@ -7,26 +7,26 @@ use thiserror::Error;
 
 use super::field;
 
-/// Largest number of packets of one code: the field's elements but zero (RFC 5510, section 8.1).
+/// Maximum number of packets of a code: the number of nonzero elements of the field (RFC 5510, section 8.1).
 pub const MAX_PACKETS: usize = field::ORDER;
 
-/// An invalid code or invalid packets.
+/// Error: an invalid code or invalid packets.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FecError {
-    /// Invalid counts.
+    /// Numbers of packets for which there is no code.
     #[error("no erasure code has {message} data packets of {total}")]
     Counts {
-        /// Data packets.
+        /// Number of data packets.
         message: usize,
-        /// Data and repair packets.
+        /// Number of data and repair packets.
         total: usize,
     },
-    /// Repair for a number of data packets other than the code's.
+    /// A number of data packets that differs from the code's.
     #[error("{found} data packets, expected {expected}")]
     Message {
-        /// Data packets of the code.
+        /// Number of data packets of the code.
         expected: usize,
-        /// Data packets that were passed.
+        /// Number of data packets passed.
         found: usize,
     },
     /// Packets of different lengths.
@@ -36,29 +36,29 @@ pub enum FecError {
         index: usize,
         /// Length of the first packet, bytes.
         expected: usize,
-        /// Its length, bytes.
+        /// Length of this packet, bytes.
         found: usize,
     },
-    /// A packet number beyond the code.
+    /// A packet number that the code does not have.
     #[error("no packet {index} in a code of {total}")]
     Index {
-        /// The number.
+        /// The packet number.
         index: usize,
-        /// Packets of the code.
+        /// Number of packets of the code.
         total: usize,
     },
-    /// A packet that was given twice.
+    /// A packet that was passed twice.
     #[error("packet {index} is given twice")]
     Twice {
-        /// Its number.
+        /// The packet's number.
         index: usize,
     },
-    /// Too few packets to recover anything.
+    /// Too few packets to recover the data.
     #[error("{found} packets cannot recover {needed}")]
     TooFew {
-        /// Data packets of the code.
+        /// Number of data packets of the code.
         needed: usize,
-        /// Packets given.
+        /// Number of packets passed.
         found: usize,
     },
 }
@@ -81,12 +81,12 @@ impl Hint for FecError {
 pub struct Code {
     message: usize,
     total: usize,
-    /// A row for each repair packet: the factor of each data packet.
+    /// A row for each repair packet: the coefficients of the data packets.
     rows: Vec<Vec<u8>>,
 }
 
 impl Code {
-    /// Make a code.
+    /// Creates a code.
     ///
     /// # Errors
     /// Unless `1 <= message <= total <= 255`.
@@ -100,20 +100,20 @@ impl Code {
         Ok(Self { message, total, rows })
     }
 
-    /// Data packets.
+    /// Returns the number of data packets.
     pub fn message(&self) -> usize {
         self.message
     }
 
-    /// Data and repair packets.
+    /// Returns the number of data and repair packets.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// Returns the repair packets of the data packets; packet `message + i` of the code is entry `i`.
+    /// Returns the repair packets of the data packets; entry `i` is packet `message + i` of the code.
     ///
     /// # Errors
-    /// A number of packets other than the code's, or packets of different lengths.
+    /// If the number of packets is not the code's number of data packets, or packets have different lengths.
     pub fn repair<P: AsRef<[u8]>>(&self, data: &[P]) -> Result<Vec<Vec<u8>>, FecError> {
         if data.len() != self.message {
             return Err(FecError::Message { expected: self.message, found: data.len() });
@@ -123,18 +123,19 @@ impl Code {
         Ok(self.rows.iter().map(|row| combine(row, &packets, length)).collect())
     }
 
-    /// Returns the data packets from any `message` packets or more, given with their numbers in any order.
+    /// Returns the data packets, recovered from at least `message` packets, which are passed with their numbers in any
+    /// order.
     ///
     /// # Errors
-    /// Too few packets, one twice, a number beyond the code, or packets of different lengths. Wrong bytes are
-    /// not detected: this code repairs missing packets, not altered ones.
+    /// If there are too few packets, a packet is passed twice, the code has no packet of a passed number, or packets
+    /// have different lengths. Wrong bytes are not detected: this code repairs missing packets, not altered packets.
     pub fn recover<P: AsRef<[u8]>>(&self, received: &[(usize, P)]) -> Result<Vec<Vec<u8>>, FecError> {
         let mut packets: Vec<(usize, &[u8])> = received.iter().map(|(index, bytes)| (*index, bytes.as_ref())).collect();
         if let Some(&(index, _)) = packets.iter().find(|(index, _)| *index >= self.total) {
             return Err(FecError::Index { index, total: self.total });
         }
         let length = one_length(&packets)?;
-        // Data first: packets that arrived need no arithmetic.
+        // Sort data packets first: data packets that arrived need no arithmetic.
         packets.sort_unstable_by_key(|(index, _)| *index);
         if let Some(pair) = packets.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(FecError::Twice { index: pair[0].0 });
@@ -153,15 +154,15 @@ impl Code {
     }
 }
 
-/// Interpolation through the values at some powers of `alpha`.
+/// Lagrange interpolation through the values at some powers of `alpha`.
 struct Lagrange {
     places: Vec<u8>,
-    /// For each place, the product of its differences to the others.
+    /// For each place, the product of its differences from the other places.
     weights: Vec<u8>,
 }
 
 impl Lagrange {
-    /// Interpolate between `alpha^i` for the packet numbers `i`, which differ.
+    /// Prepares the interpolation between `alpha^i` for the packet numbers `i`, which must be distinct.
     fn new(indices: &[usize]) -> Self {
         let places: Vec<u8> = indices.iter().map(|&i| field::power(i)).collect();
         let difference = |x: u8, i: usize| {
@@ -172,7 +173,7 @@ impl Lagrange {
         Self { places, weights }
     }
 
-    /// Returns the coefficient of each known value in the value of packet `index`, which is not one of them.
+    /// Returns the coefficient of each known value in the value of packet `index`, which must not be a known packet.
     fn factors(&self, index: usize) -> Vec<u8> {
         let x = field::power(index);
         let all = self.places.iter().fold(1, |product, &place| field::multiply(product, x ^ place));
@@ -204,7 +205,8 @@ mod tests {
 
     use super::*;
 
-    /// `message` and `total` of a code, its data, and which packets arrive, in their order of arrival.
+    /// Generates `message` and `total` of a code, its data, and the numbers of the packets that arrive, in order of
+    /// arrival.
     fn transmissions() -> impl Strategy<Value = (usize, usize, Vec<Vec<u8>>, Vec<usize>)> {
         (1..=60_usize, 0..=60_usize, 0..40_usize).prop_flat_map(|(message, repair, length)| {
             let data = prop::collection::vec(prop::collection::vec(any::<u8>(), length), message);

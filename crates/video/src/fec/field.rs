@@ -1,17 +1,17 @@
 //! Arithmetic in GF(256) with the polynomial of RFC 5510, section 8.1: x^8 + x^4 + x^3 + x^2 + 1.
 //!
-//! Addition and subtraction are exclusive or. `alpha` = 2 generates all elements but zero.
+//! Addition and subtraction are exclusive or. `alpha` = 2 generates all nonzero elements.
 
-/// The field's polynomial, bit i for x^i.
+/// The field's polynomial; bit i is the coefficient of x^i.
 const POLYNOMIAL: u16 = 0b1_0001_1101;
-/// Elements other than zero, the order of `alpha`.
+/// Number of nonzero elements, which is the order of `alpha`.
 pub const ORDER: usize = 255;
 
-/// `alpha` to the power of the index; twice around, so that sums of two logarithms need no remainder.
+/// Powers of `alpha`, by exponent. The table has two periods, so that the sum of two logarithms needs no remainder.
 const EXP: [u8; 2 * ORDER] = exponentials();
 /// Logarithm to the base `alpha`; entry 0 is not used.
 const LOG: [u8; 256] = logarithms();
-/// All products: 64 KiB, a row for each factor.
+/// Table of all products (64 KiB), with a row for each first factor.
 static PRODUCTS: [[u8; 256]; 256] = products();
 
 const fn exponentials() -> [u8; 2 * ORDER] {
@@ -53,7 +53,7 @@ const fn products() -> [[u8; 256]; 256] {
     table
 }
 
-/// Returns `alpha` to the power of `i`, below 255.
+/// Returns `alpha` to the power of `i`, which must be below 255.
 pub fn power(i: usize) -> u8 {
     EXP[i]
 }
@@ -66,13 +66,13 @@ pub fn multiply(a: u8, b: u8) -> u8 {
 /// Returns `a / b`.
 ///
 /// # Panics
-/// `b` is zero.
+/// If `b` is zero.
 pub fn divide(a: u8, b: u8) -> u8 {
     assert_ne!(b, 0, "division by zero in GF(256)");
     if a == 0 { 0 } else { EXP[LOG[a as usize] as usize + ORDER - LOG[b as usize] as usize] }
 }
 
-/// Add `factor` times `source` to `sum`, byte by byte.
+/// Adds `factor` times `source` to `sum`, byte by byte.
 pub fn add_scaled(sum: &mut [u8], source: &[u8], factor: u8) {
     let row = &PRODUCTS[factor as usize];
     for (s, byte) in sum.iter_mut().zip(source) {
@@ -84,7 +84,7 @@ pub fn add_scaled(sum: &mut [u8], source: &[u8], factor: u8) {
 mod tests {
     use super::*;
 
-    /// Multiply polynomials bit by bit: the definition.
+    /// Multiplies bit by bit, by the definition of the product of polynomials.
     fn slow(a: u8, b: u8) -> u8 {
         let mut product: u16 = 0;
         for i in 0..8 {

@@ -1,12 +1,13 @@
-//! Forward error correction with bytes: a systematic Reed-Solomon erasure code over GF(256).
+//! Forward error correction of bytes: a systematic Reed-Solomon erasure code over GF(256).
 //!
-//! Of `total` packets of equal length, the first `message` are the data themselves and the others repair them: any `message`
-//! of them give the data back. The code is that of RFC 5510 for m = 8: its field polynomial (section 8.1) and its generator
-//! matrix, the inverse of a square Vandermonde matrix times a wider one (section 8.2.2). We do not invert matrices: packet j
-//! is the polynomial through the data at `alpha^0 .. alpha^(message-1)`, evaluated at `alpha^j`, which Lagrange's formula
-//! gives directly, for repairing and for recovering alike; a test multiplies the matrices.
+//! Of `total` packets of equal length, the first `message` packets are the data, and the others are repair packets: any
+//! `message` packets suffice to restore the data. The code is that of RFC 5510 for m = 8, with its field polynomial
+//! (section 8.1) and its generator matrix, the product of the inverse of a square Vandermonde matrix and a wider
+//! Vandermonde matrix (section 8.2.2). This implementation inverts no matrices: packet j is the polynomial through the
+//! data at `alpha^0 .. alpha^(message-1)`, evaluated at `alpha^j`. Lagrange's formula evaluates it directly, both to
+//! repair and to recover. A test compares the result with the product of the matrices.
 //!
-//! The simulator counts packets and needs no bytes; live runs and other programs do.
+//! The simulator counts packets and needs no bytes; live runs and other programs use the bytes.
 
 mod code;
 mod field;

@@ -1,11 +1,11 @@
-//! A fixed rate: an application that knows its network.
+//! A sender with a fixed rate, for an application that knows its network.
 
 use super::{Coding, Sender, send_all};
 use crate::encoder::Quality;
 use crate::outgoing::Outgoing;
 use fairweir_units::Rate;
 
-/// Pacing is slightly faster than the frame rate, so that a large frame does not delay the next.
+/// The pacer is faster than the fixed rate by this factor, so that a large frame does not delay the next frame.
 const PACING: f64 = 1.25;
 
 /// Sends at a fixed rate.

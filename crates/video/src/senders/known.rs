@@ -1,10 +1,11 @@
-//! A sender that knows the link's future: an upper bound for all others.
+//! A sender that knows the link's future capacity: an upper bound for all other senders.
 //!
-//! The next frames are of equal size, the largest with which each of them leaves the link within two frame intervals of
-//! reaching it. So the queue holds about one frame, and none where the link stops.
+//! The next frames get equal sizes, the largest with which each frame leaves the link within two frame intervals after
+//! reaching it. The queue therefore holds about one frame, and is empty when the link stops.
 //!
-//! **Deviations** from perfect knowledge: it does not know by how much the encoder will miss, nor what is lost or
-//! delayed behind the link; a link that draws its rates at random is drawn again.
+//! **Deviations** from perfect knowledge: the sender does not know by how much the encoder will miss its target, nor
+//! which packets are lost or delayed after the link. If the link's rates are random, the sender uses another random
+//! draw of them.
 
 use super::{Coding, Sender, send_all};
 use crate::encoder::Quality;
@@ -15,27 +16,27 @@ use fairweir_units::{Dur, Time};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// Frame intervals that a frame may take to leave the link.
+/// Maximum time for a frame to leave the link, frame intervals.
 const INTERVALS: u64 = 2;
-/// Frames that are planned together.
+/// Number of frames that are planned together.
 const HORIZON: u64 = 6;
-/// The smallest target, packets: below it the frame is skipped.
+/// Minimum target, packets; a frame with a smaller target is skipped.
 const MIN_TARGET: f64 = 0.2;
 /// Interval over which the link's future capacity is queried.
 const SPAN: Dur = Dur::from_millis(1);
 /// Maximum time to wait for a frame to leave the link.
 const MAX_WAIT: Dur = Dur::from_secs(2);
 
-/// Knows the link.
+/// The sender, with a copy of the link.
 pub(super) struct Known {
     hop: Hop,
     forward: Dur,
     encode: Dur,
-    /// When the link has sent the packets handed over so far.
+    /// Time at which the link has sent all packets handed over so far.
     free: Time,
-    /// Bytes that it can still send then.
+    /// Bytes that the link can still send at that time.
     left: f64,
-    /// When the captured frame's packets can be at the link.
+    /// Time at which the captured frame's packets can reach the link.
     reaches: Time,
 }
 
@@ -45,12 +46,12 @@ impl Known {
         Known { hop, forward: network.forward_ns, encode, free: Time::ZERO, left: 0.0, reaches: Time::ZERO }
     }
 
-    /// Bytes that the link can send at once at `from`: nothing when it has been idle since.
+    /// Returns the bytes that the link can send at once at `from`; 0 if the link has been idle since `free`.
     fn left(&self, from: Time) -> f64 {
         if from == self.free { self.left } else { 0.0 }
     }
 
-    /// Bytes that the link carries.
+    /// Returns the bytes that the link carries between `from` and `to`.
     fn carried(&self, from: Time, to: Time) -> f64 {
         self.hop.link().mean_rate(from, to).bytes_per_sec() as f64 * to.since(from).as_secs_f64()
     }
@@ -83,7 +84,7 @@ impl Sender for Known {
             self.free = self.free.after(SPAN);
         }
         self.left = (sent - bytes).max(0.0);
-        // Paced over the time until it has left, so that no burst meets a short buffer.
+        // Pace the frame over the time until it has left the link, so that no burst overflows a short buffer.
         let secs = self.free.since(self.reaches).as_secs_f64().max(1e-3);
         let backlog = outgoing.backlog() + outgoing.amount(frame);
         outgoing.set_pacing(backlog / secs);

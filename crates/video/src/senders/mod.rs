@@ -23,21 +23,21 @@ use syntra::planned::{SearchControl, TreeControl};
 use syntra::published::Published;
 use syntra::rules::Rules;
 
-/// Decision on a captured frame.
+/// Decision about a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Coding {
     /// The frame is not coded.
     Skip,
     /// Code the frame.
     Code(Quality),
-    /// Code the frame twice, then choose ([`Sender::choose`]).
+    /// Code the frame twice; [`Sender::choose`] then selects a version.
     Try(Quality, Quality),
 }
 
-/// A sender's recovery from losses.
+/// How a sender recovers from losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// Lost packets are sent again; frames wait for them.
+    /// Lost packets are sent again, and frames wait for them.
     Retransmit,
     /// The next frame is predicted from the newest frame that is not known to be lost.
     Reference,
@@ -48,63 +48,63 @@ pub enum Recovery {
 /// An acknowledged packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// Its number.
+    /// The packet's number.
     pub seq: usize,
-    /// Its group of frames.
+    /// The packet's group of frames.
     pub group: u32,
-    /// Its share of a full packet.
+    /// The packet's bytes on the wire divided by those of a full packet.
     pub size: f64,
-    /// When it was sent.
+    /// Time at which the packet was sent.
     pub sent: Time,
-    /// When the receiver got it.
+    /// Time at which the receiver got the packet.
     pub arrived: Time,
-    /// Packets before it that this shows to be lost.
+    /// Number of packets before this one that are now known to be lost.
     pub lost: u32,
 }
 
-/// A decision as a sender explains it.
+/// A sender's explanation of a decision.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Decision {
     /// Time, ms.
     pub at_ms: f64,
-    /// The rule or leaf that decided.
+    /// Name of the rule or leaf that decided.
     pub leaf: String,
-    /// Minimum link rate that the observations allow, packets per step.
+    /// Minimum link rate that is consistent with the observations, packets per step.
     pub min_c: f64,
-    /// Maximum link rate that they allow, packets per step; `None`: no bound.
+    /// Maximum link rate that is consistent with the observations, packets per step; `None` if there is no bound.
     pub max_c: Option<f64>,
-    /// Maximum queue that they allow, packets.
+    /// Maximum queue that is consistent with the observations, packets.
     pub max_q: f64,
-    /// Maximum rate that cannot cause loss, packets per step.
+    /// Maximum rate that cannot cause a loss, packets per step.
     pub safe_rate: f64,
-    /// Basis of the belief.
+    /// The observations on which the belief rests.
     pub belief: String,
-    /// Packets in the pacer.
+    /// Amount in the pacer, packets.
     pub backlog: f64,
-    /// Frames sent by it.
+    /// Frames that the decision sent.
     pub frames: Vec<u32>,
-    /// Packets that suffice to restore them.
+    /// Number of packets that suffice to restore these frames.
     pub message: u32,
-    /// Repair packets.
+    /// Number of repair packets.
     pub repair: u32,
-    /// Target size of the encoder, bytes; 0: the frame is skipped.
+    /// Target size of the encoder, bytes; 0 if the frame is skipped.
     pub encode_bytes: f64,
 }
 
 /// A sender of video.
 pub trait Sender: Send {
-    /// A frame was captured.
+    /// Called when a frame is captured; returns whether and how to code it.
     fn on_frame(&mut self, outgoing: &mut Outgoing) -> Coding;
 
-    /// Returns which of two codings is sent; `None`: neither, the frame is skipped.
+    /// Returns the index of the coded version to send; `None` if neither is sent and the frame is skipped.
     fn choose(&mut self, _outgoing: &Outgoing, _tried: &[Coded; 2]) -> Option<usize> {
         Some(0)
     }
 
-    /// The time for coding has passed: the frame waits now ([`Outgoing::waiting`]), unless it was skipped.
+    /// Called when the time for coding has passed. Unless the frame was skipped, it is now in [`Outgoing::waiting`].
     fn on_ready(&mut self, outgoing: &mut Outgoing);
 
-    /// A packet was acknowledged.
+    /// Called when a packet is acknowledged.
     fn on_ack(&mut self, _outgoing: &mut Outgoing, _ack: &Ack) {}
 
     /// Returns the time at which [`Sender::on_timer`] is due.
@@ -112,49 +112,49 @@ pub trait Sender: Send {
         Time::NEVER
     }
 
-    /// The time returned by [`Sender::next_timer`] has come.
+    /// Called at the time that [`Sender::next_timer`] returned.
     fn on_timer(&mut self, _outgoing: &mut Outgoing) {}
 
-    /// Its current recovery from losses.
+    /// Returns how the sender currently recovers from losses.
     fn recovery(&self) -> Recovery {
         Recovery::Reference
     }
 
-    /// The decision taken in the last call, if any.
+    /// Takes the explanation of the decision made in the last call, if any.
     fn take_decision(&mut self) -> Option<Decision> {
         None
     }
 }
 
-/// A sender and its parameters.
+/// The kind of a sender and its parameters.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SenderConfig {
-    /// A fixed rate.
+    /// Sends at a fixed rate.
     Fixed {
-        /// Rate of packets on the wire.
+        /// Rate of bytes on the wire.
         rate: Rate,
     },
     /// Knows the link's future capacity.
     Known {},
     /// Google congestion control.
     Gcc {},
-    /// WebRTC's media path over a Vegas window.
+    /// WebRTC's media path with a TCP Vegas window.
     Vegas {},
     /// Salsify.
     Salsify {},
-    /// Syntra's per-frame frame with rules by hand.
+    /// Syntra frame by frame, with hand-written rules.
     Rules(SyntraConfig),
-    /// Syntra's published controller, once per step.
+    /// Syntra's published controller, which decides once per step.
     Published(SyntraConfig),
-    /// Syntra's per-frame frame with a controller file.
+    /// Syntra frame by frame, with a controller file.
     Tree {
         /// The file's JSON text.
         controller: String,
     },
-    /// Syntra's per-frame frame with a search at every frame.
+    /// Syntra frame by frame, with a search for every frame.
     Search {
-        /// The query as JSON text.
+        /// The query's JSON text.
         query: String,
     },
 }
@@ -163,16 +163,16 @@ pub enum SenderConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SyntraConfig {
-    /// Interval between two points of a belief's window.
+    /// Interval between two points of a belief's window, ns.
     pub step_ns: Dur,
-    /// Steps for which max C is held once it is known.
+    /// Number of steps for which max C is kept once it is known.
     pub probe_period: u32,
-    /// Error added to the estimated RTprop, ns.
+    /// Error added to the estimated rtprop, ns.
     pub rtprop_error_ns: i64,
 }
 
 impl Default for SyntraConfig {
-    /// The published step and probe period.
+    /// Returns the published step and probe period, without an error.
     fn default() -> SyntraConfig {
         SyntraConfig { step_ns: Dur::from_millis(50), probe_period: 200, rtprop_error_ns: 0 }
     }
@@ -220,7 +220,7 @@ impl SenderConfig {
         }
     }
 
-    /// Builds the sender; `network` and the time for coding are for the one that knows them.
+    /// Builds the sender; only the sender that knows the link uses `network` and the coding time `encode`.
     pub(crate) fn build(&self, network: &NetworkConfig, encode: Dur) -> Result<Box<dyn Sender>, ConfigError> {
         match self {
             SenderConfig::Known {} => Ok(Box::new(known::Known::new(network, encode))),
@@ -258,7 +258,7 @@ impl SenderConfig {
                 if query.kind != Kind::Video {
                     return Err(ConfigError::new("query.kind", "is not `video`", "such a query decides a rate alone"));
                 }
-                // Checked when it was read.
+                // The step was checked when the query was read.
                 let step_ns = query.step.parse().unwrap_or(SyntraConfig::default().step_ns);
                 let config = SyntraConfig { step_ns, probe_period: query.probe_period, ..SyntraConfig::default() };
                 Box::new(PerFrame::new(SearchControl::new(query), config.beliefs()))
@@ -272,7 +272,7 @@ fn from_game(key: &str, error: &ControllerError) -> ConfigError {
     ConfigError::new(format!("{key}.{}", error.key), error.reason.clone(), hint)
 }
 
-/// Passes all waiting frames to the pacer, each as a separate group without repair.
+/// Passes all waiting frames to the pacer, each as a separate group without repair packets.
 fn send_all(outgoing: &mut Outgoing) {
     while let Some(&frame) = outgoing.waiting().first() {
         outgoing.send(&[frame], 0);

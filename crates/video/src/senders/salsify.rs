@@ -1,11 +1,12 @@
-//! Salsify: each frame is coded twice, and the coding that fits the network is sent.
+//! Salsify: each frame is coded twice, and the version that fits the network is sent.
 //!
-//! **Source**: S. Fouladi et al., "Salsify: low-latency network video through tighter integration between a video codec and
-//! a transport protocol", NSDI 2018, section 3; constants of its published sender and receiver.
+//! **Source**: S. Fouladi et al., "Salsify: low-latency network video through tighter integration between a video codec
+//! and a transport protocol", NSDI 2018, section 3; constants of its published sender and receiver.
 //!
-//! **Deviations**: the receiver's estimate is computed from acknowledgements here; with codecs other than VP8 its quantizer
-//! indices stand for equal steps on their scale; losses put the sender into its conservative mode for 5 s (there: an unknown
-//! state of the receiver's decoder does); incomplete frames are never shown.
+//! **Deviations**: the sender computes the receiver's estimate from acknowledgements; for codecs other than VP8, VP8's
+//! quantizer indices are converted to equal quantizer steps on the codec's scale; losses put the sender into its
+//! conservative mode for 5 s (in Salsify, an unknown state of the receiver's decoder does); incomplete frames are never
+//! shown.
 
 use super::{Ack, Coding, Recovery, Sender, send_all};
 use crate::encoder::Quality;
@@ -13,29 +14,29 @@ use crate::outgoing::Outgoing;
 use crate::table::Coded;
 use fairweir_units::{Dur, Time};
 
-/// A frame may fill the network for this long.
+/// Maximum time for which a frame may occupy the network, s.
 const MAX_DELAY_S: f64 = 0.1;
-/// Weight of a new interval between arrivals.
+/// Weight of a new sample in the mean interval between arrivals.
 const ALPHA: f64 = 0.1;
-/// Steps of VP8's quantizer index, where it starts, and its bounds.
+/// Changes of VP8's quantizer index for the two versions, its initial value, and its bounds.
 const FINER: f64 = 17.0;
 const COARSER: f64 = 23.0;
 const FIRST_QUANTISER: f64 = 64.0;
 const MIN_QUANTISER: f64 = 3.0;
 const MAX_QUANTISER: f64 = 127.0;
-/// Packets go five times faster than they arrive, but at intervals within these bounds.
+/// Packets are sent five times as fast as they arrive, but at intervals within these bounds.
 const PACING: f64 = 5.0;
 const MIN_INTERVAL_S: f64 = 0.5e-3;
 const MAX_INTERVAL_S: f64 = 2e-3;
 /// Maximum consecutive frames skipped.
 const MAX_SKIPPED: u32 = 3;
-/// After a loss frames are predicted only from frames that the receiver is known to have.
+/// Time after a loss for which frames are predicted only from frames that the receiver is known to have.
 const CONSERVATIVE: Dur = Dur::from_secs(5);
 
 /// Salsify's sender.
 #[derive(Debug)]
 pub(super) struct Salsify {
-    /// Mean interval between arrivals, s; `None` before the first.
+    /// Mean interval between arrivals, s; `None` before the first interval.
     interval: Option<f64>,
     last_arrival: Option<Time>,
     last_group: Option<u32>,
@@ -60,14 +61,14 @@ impl Salsify {
         }
     }
 
-    /// Maximum bytes of a frame.
+    /// Returns the maximum size of a frame, bytes.
     fn budget(&self, outgoing: &Outgoing) -> f64 {
         let Some(interval) = self.interval else { return f64::INFINITY };
         let on_their_way = outgoing.ledger.packets_in_flight() as f64 + outgoing.backlog();
         outgoing.sizes.payload * (MAX_DELAY_S / interval.max(1e-6) - on_their_way).max(0.0)
     }
 
-    /// Processes the interval since the last arrival, less the sender's pause between two frames.
+    /// Processes the interval since the last arrival, minus the sender's pause between two frames.
     fn observe(&mut self, arrived: Time, pause: f64) {
         let Some(last) = self.last_arrival.replace(arrived) else {
             self.interval = Some(0.0);
@@ -108,7 +109,7 @@ impl Sender for Salsify {
 
     fn on_ack(&mut self, outgoing: &mut Outgoing, ack: &Ack) {
         self.now = outgoing.now;
-        // The first packet of a frame carries how long the sender paused before it.
+        // The first packet of a frame contains the sender's pause before the frame.
         let pause = match self.last_group.replace(ack.group) {
             Some(last) if last != ack.group => {
                 let handed = |group: u32| outgoing.groups()[group as usize].handed;

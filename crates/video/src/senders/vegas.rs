@@ -1,30 +1,30 @@
-//! WebRTC's media path over a TCP Vegas window.
+//! WebRTC's media path with a TCP Vegas window.
 //!
 //! **Source**: the second baseline of Syntra's figure 4: L. Brakmo, S. O'Malley, L. Peterson, "TCP Vegas: new
 //! techniques for congestion detection and avoidance", SIGCOMM 1994, with a target of 10 queued packets, on one-way
 //! delays.
 //!
-//! **Deviations**: one packet more or less a round (as TCP Vegas), with the doubling of slow start before the first
-//! queue; losses reduce the rate as WebRTC's loss controller does. One-way delays need no common clock: only their
-//! differences from the minimum count, and the RTT's minimum stands for the base.
+//! **Deviations**: the window changes by one packet per round (as in TCP Vegas), and slow start doubles it until the
+//! first queue; losses reduce the rate as in WebRTC's loss controller. One-way delays need no synchronized clocks,
+//! because only their differences from the minimum matter; the minimum RTT is used as the base.
 
 use super::gcc::LossController;
 use super::{Ack, Coding, Recovery, Sender, send_all};
 use crate::encoder::Quality;
 use crate::outgoing::Outgoing;
 
-/// Packets that the window targets in the queue.
+/// Target number of packets in the queue.
 const QUEUED: f64 = 10.0;
 const MIN_WINDOW: f64 = 2.0;
-/// The media path's pacer is faster than its target.
+/// The media path's pacer is faster than its target rate by this factor.
 const PACING: f64 = 2.5;
-/// Frames are not coded while the pacer holds more than this of the rate, s.
+/// Frames are not coded while sending the pacer's backlog at the target rate would take longer than this, s.
 const MAX_BACKLOG_S: f64 = 0.4;
 
 /// A Vegas window that sets the rate of WebRTC's encoder.
 #[derive(Debug)]
 pub(super) struct Vegas {
-    /// Packets in a one-way delay.
+    /// Packets per one-way delay.
     window: f64,
     min_delay: f64,
     delay: f64,
@@ -43,7 +43,7 @@ impl Vegas {
         }
     }
 
-    /// Full packets per second.
+    /// Returns the rate, full packets/s.
     fn rate(&self, outgoing: &Outgoing) -> f64 {
         let bits = outgoing.sizes.full() * 8.0;
         (self.window / self.delay).min(self.loss.cap() / bits).max(1.0)
@@ -74,7 +74,7 @@ impl Sender for Vegas {
             self.is_starting = false;
             self.window = (self.window - ack.size / self.window).max(MIN_WINDOW);
         }
-        // A window that the encoder does not fill reveals nothing about the network.
+        // A window that the encoder does not fill gives no information about the network.
         let used =
             (outgoing.ledger.in_flight() + outgoing.backlog()) / outgoing.smoothed_rtt().unwrap_or(0.1) * self.delay;
         self.window = self.window.min((4.0 * used).max(QUEUED + MIN_WINDOW));

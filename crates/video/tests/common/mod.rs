@@ -5,7 +5,7 @@ use fairweir_video::{Config, Outcome, Table, play};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
-/// A network of the tests.
+/// A link for the tests.
 pub struct LinkSpec {
     pub name: &'static str,
     pub link: Value,
@@ -17,7 +17,7 @@ impl LinkSpec {
         LinkSpec { name: "fixed", link: json!({"kind": "constant", "rate": mbps * 125_000}), limit_packets: None }
     }
 
-    /// 6 Mbps for 48 s, then 1.5 Mbps for 48 s, and again.
+    /// Returns a link that alternates between 6 Mbps for 48 s and 1.5 Mbps for 48 s.
     pub fn varying() -> LinkSpec {
         let steps: Vec<Value> = (0..20u64)
             .map(|i| json!({"at": i * 48_000_000_000u64, "rate": if i % 2 == 0 { 750_000 } else { 187_500 }}))
@@ -25,7 +25,7 @@ impl LinkSpec {
         LinkSpec { name: "varying", link: json!({"kind": "steps", "steps": steps}), limit_packets: None }
     }
 
-    /// 8 packets every 50 ms.
+    /// Returns a link that releases 8 packets every 50 ms.
     pub fn aggregation() -> LinkSpec {
         let link = json!({"kind": "trace", "opportunities": vec![50_000_000u64; 8], "bytes": 1504});
         LinkSpec { name: "aggregation", link, limit_packets: None }
@@ -35,14 +35,14 @@ impl LinkSpec {
         LinkSpec { name: "shallow", limit_packets: Some(7), ..LinkSpec::fixed(3) }
     }
 
-    /// A mahimahi trace.
+    /// Returns a link from a mahimahi trace.
     pub fn trace(name: &'static str, text: &str) -> LinkSpec {
         let times: Vec<u64> = text.lines().map(|l| l.trim().parse::<u64>().unwrap() * 1_000_000).collect();
         LinkSpec { name, link: json!({"kind": "trace", "opportunities": times, "bytes": 1504}), limit_packets: None }
     }
 }
 
-/// A session of `secs` with 25 ms each way.
+/// Returns a session of `secs` with a delay of 25 ms in each direction.
 pub fn config(link: &LinkSpec, sender: &str, secs: u64, seed: u64) -> Config {
     let mut queue = json!({"kind": "droptail"});
     if let Some(limit) = link.limit_packets {
@@ -62,7 +62,8 @@ pub fn outcome(config: &Config) -> Outcome {
     play(config, table(), &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
-/// A rate-distortion formula: a frame has 30 kB at QP 20, halved every 6 QPs; SSIM 22 dB, 0.45 dB less a QP.
+/// Returns a table from a rate-distortion formula: a frame has 30 kB at QP 20, halved every 6 QPs; SSIM 22 dB at QP 20,
+/// decreasing by 0.45 dB per QP.
 pub fn table() -> Table {
     let frames = 21;
     let qps: Vec<f64> = (0..11).map(|i| 20.0 + 3.0 * f64::from(i)).collect();

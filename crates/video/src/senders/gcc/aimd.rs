@@ -1,28 +1,29 @@
-//! The rate: additive or multiplicative increase, decrease to the acknowledged rate (draft, section 5.5).
+//! The delay-based rate: additive or multiplicative increase, and decrease to the acknowledged rate (draft, section
+//! 5.5).
 
 use super::overuse::Usage;
 use fairweir_units::Time;
 
-/// Draft, section 5.5: beta.
+/// beta of section 5.5 of the draft.
 const BETA: f64 = 0.85;
-/// Draft, section 5.5: eta, per second.
+/// eta of section 5.5 of the draft, per second.
 const GROWTH: f64 = 1.08;
 const FIRST_RATE: f64 = 300e3;
-/// WebRTC's minimum and maximum rate, bits per second.
+/// WebRTC's minimum and maximum rate, bits/s.
 const MIN_RATE: f64 = 30e3;
 const MAX_RATE: f64 = 30e6;
-/// The rate exceeds the acknowledged rate by at most this factor and these bits per second.
+/// The rate is at most this factor times the acknowledged rate, plus MAX_AHEAD_BPS.
 const MAX_AHEAD: f64 = 1.5;
 const MAX_AHEAD_BPS: f64 = 10e3;
-/// Packets and frames as the additive increase counts them.
+/// Frame rate and packet size assumed by the additive increase.
 const FRAMES_PER_SEC: f64 = 30.0;
 const PACKET_BITS: f64 = 1200.0 * 8.0;
-/// Added to the RTT, s: the time that the system takes to respond (draft, section 5.5).
+/// Response time of the system, added to the RTT, s (draft, section 5.5).
 const RESPONSE_S: f64 = 0.1;
 const MIN_INCREASE_BPS: f64 = 4e3;
 /// Weight of a new sample in the estimate of the link's capacity.
 const CAPACITY_WEIGHT: f64 = 0.05;
-/// Standard deviations within which the estimate holds.
+/// Number of standard deviations from its mean within which the estimate is valid.
 const CAPACITY_DEVIATIONS: f64 = 3.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ enum State {
     Increase,
 }
 
-/// Throughput of the link when it was over-used: mean and normalized variance, kbps.
+/// Estimate of the link's throughput at over-use: mean, kbps, and normalized variance.
 #[derive(Clone, Copy, Debug)]
 struct Capacity {
     mean: f64,
@@ -50,12 +51,12 @@ impl Capacity {
     fn update(&mut self, kbps: f64) {
         self.mean += CAPACITY_WEIGHT * (kbps - self.mean);
         let error = (self.mean - kbps).powi(2) / self.mean.max(1.0);
-        // 0.4 is about 14 kbit/s at 500 kbit/s, 2.5 about 35.
+        // These bounds correspond to deviations of about 14 and 35 kbps at 500 kbps.
         self.variance = (self.variance + CAPACITY_WEIGHT * (error - self.variance)).clamp(0.4, 2.5);
     }
 }
 
-/// The delay-based rate.
+/// The delay-based rate controller.
 #[derive(Debug)]
 pub(super) struct RateControl {
     state: State,
@@ -70,19 +71,20 @@ impl RateControl {
         RateControl { state: State::Hold, target: FIRST_RATE, capacity: None, updated: None, decreased: None }
     }
 
-    /// Bits per second.
+    /// Returns the target rate, bits/s.
     pub(super) fn target(&self) -> f64 {
         self.target
     }
 
-    /// Whether over-use may reduce the rate again: not within an RTT, unless the arrival rate is far below the target.
+    /// Returns whether over-use may reduce the rate again: only after an RTT, or if the arrival rate is far below the
+    /// target.
     pub(super) fn may_decrease(&self, now: Time, rtt: f64, acknowledged: Option<f64>) -> bool {
         let Some(decreased) = self.decreased else { return true };
         let is_long_ago = now.since(decreased).as_secs_f64() >= rtt.clamp(0.01, 0.2);
         is_long_ago || acknowledged.is_some_and(|rate| rate < 0.5 * self.target)
     }
 
-    /// Evaluates feedback: how the link is used, bits per second acknowledged, RTT in s.
+    /// Processes feedback: the usage of the link, the acknowledged rate in bits/s, and the RTT in s.
     pub(super) fn update(&mut self, now: Time, usage: Usage, acknowledged: Option<f64>, rtt: f64) {
         let elapsed = now.since(self.updated.replace(now).unwrap_or(now)).as_secs_f64().min(1.0);
         match usage {
@@ -113,7 +115,7 @@ impl RateControl {
         self.target = increased.min(most.max(self.target));
     }
 
-    /// About half a packet per response time, bits per second and second.
+    /// Returns the additive increase, bits/s per second: about half a packet per response time.
     fn additive_bps(&self, rtt: f64) -> f64 {
         let frame = self.target / FRAMES_PER_SEC;
         let packet = frame / (frame / PACKET_BITS).ceil();
@@ -163,15 +165,15 @@ mod tests {
         let mut control = RateControl { target: 3e6, ..RateControl::new() };
         control.update(at(0), Usage::Over, Some(2e6), 0.05);
         assert_eq!(control.target(), 1.7e6);
-        // Not again within an RTT.
+        // The rate is not reduced again within an RTT.
         control.update(at(20), Usage::Over, Some(1.9e6), 0.05);
         assert_eq!(control.target(), 1.7e6);
         control.update(at(100), Usage::Normal, Some(1.7e6), 0.05);
         control.update(at(1100), Usage::Normal, Some(1.7e6), 0.05);
         let grown = control.target() - 1.7e6;
-        // 1.7 Mbps are 6 packets of 1180 B a frame: one per 300 ms.
+        // At 1.7 Mbps a frame has 6 packets of 1180 B; the increase is one packet per 300 ms.
         assert!((grown - 1.7e6 / 30.0 / 6.0 / 0.3).abs() < 1.0, "{grown}");
-        // The arrival rate far exceeds the link's estimate: the estimate is reset.
+        // The arrival rate far exceeds the estimate of the link, so the estimate is reset.
         control.update(at(1200), Usage::Normal, Some(4e6), 0.05);
         assert!(control.capacity.is_none());
     }

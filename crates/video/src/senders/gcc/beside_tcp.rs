@@ -1,12 +1,13 @@
-//! The threshold next to a TCP flow (draft, section 5.4): it grows with the draft's gains, and GCC keeps more of the
-//! link than with a static one. One bottleneck, GCC's packets paced at its target, one Reno flow that always has data.
+//! Tests of the threshold next to a TCP flow (draft, section 5.4): with the draft's gains the threshold grows, and GCC
+//! keeps a larger share of the link than with a static threshold. GCC, paced at its target, and a Reno flow with
+//! unlimited data share one bottleneck.
 
 use super::overuse::{Gains, OveruseDetector};
 use super::{Ack, Gcc};
 use fairweir_units::Time;
 use std::collections::VecDeque;
 
-/// The draft's recommendation.
+/// Gains that the draft recommends.
 const DRAFT: Gains = Gains { up: 0.01, down: 0.00018 };
 const STATIC: Gains = Gains { up: 0.0, down: 0.0 };
 const WEBRTC: Gains = Gains { up: 0.0087, down: 0.039 };
@@ -22,20 +23,20 @@ struct Packet {
     sent: f64,
 }
 
-/// Results of the last half.
+/// Results over the second half of the run.
 #[derive(Debug)]
 struct Shares {
     /// GCC's share of the link.
     gcc: f64,
-    /// Share of the link that both use.
+    /// Utilization of the link by both flows.
     used: f64,
     /// Mean threshold, ms.
     threshold: f64,
-    /// Mean delay of the queue, ms.
+    /// Mean queueing delay, ms.
     queue_ms: f64,
 }
 
-/// Reno without timeouts: a packet more per RTT, half after a loss, at most once per RTT.
+/// Reno without timeouts: the window grows by a packet per RTT, and is halved after a loss at most once per RTT.
 struct Reno {
     window: f64,
     in_flight: f64,
@@ -61,12 +62,13 @@ fn at(seconds: f64) -> Time {
     Time::from_nanos((seconds * 1e9) as u64)
 }
 
-/// Both flows for `seconds` on a link of `bps` with a buffer of `buffer_s`; TCP begins at `tcp_from`.
+/// Runs both flows for `seconds` on a link of `bps` with a buffer of `buffer_s`; the TCP flow starts at `tcp_from`, s.
 fn play(gains: Gains, bps: f64, buffer_s: f64, seconds: f64, tcp_from: f64) -> Shares {
     let mut gcc = Gcc { detector: OveruseDetector::with_gains(gains), ..Gcc::new() };
     let mut reno = Reno { window: 10.0, in_flight: 0.0, halved: -1.0, slow_start: true };
     let mut queue: VecDeque<Packet> = VecDeque::new();
-    // When the sender learns of a packet; of GCC's: when it arrived and how many before it were lost.
+    // Acknowledgements: the time at which the sender receives them, the packet, its arrival time, and the number of
+    // GCC's packets lost before it.
     let mut acks: VecDeque<(f64, Packet, f64, u32)> = VecDeque::new();
     let mut losses: VecDeque<f64> = VecDeque::new();
     let (mut credit, mut pacing, mut lost) = (0.0, 0.0, 0);

@@ -1,21 +1,21 @@
-//! The rate that losses allow (draft, section 6).
+//! The loss-based rate (draft, section 6).
 
 use fairweir_units::Time;
 
-/// Losses above this share reduce the rate; below the other it grows.
+/// A loss rate above HIGH reduces the rate; below LOW the rate grows.
 const HIGH: f64 = 0.1;
 const LOW: f64 = 0.02;
-/// Reductions are at least this and an RTT apart, s.
+/// Minimum time between reductions, s, to which an RTT is added.
 const DECREASE_INTERVAL_S: f64 = 0.3;
-/// Growth per second, and bits per second added.
+/// Growth: a factor per second, plus bits/s per second.
 const GROWTH: f64 = 1.08;
 const GROWTH_BPS: f64 = 1000.0;
-/// Packets that a share is computed of.
+/// Number of packets over which the loss rate is computed.
 const SAMPLE: u32 = 20;
-/// The rate follows the other controller's within this factor, so that it is near when losses begin.
+/// Maximum ratio of this rate to the delay-based rate, so that it is close to that rate when losses begin.
 const AHEAD: f64 = 1.5;
 
-/// The loss-based rate.
+/// The loss-based rate controller.
 #[derive(Debug)]
 pub(crate) struct LossController {
     cap: f64,
@@ -30,12 +30,13 @@ impl LossController {
         LossController { cap: f64::INFINITY, packets: 0, lost: 0, decreased: None, grown: None }
     }
 
-    /// Bits per second.
+    /// Returns the rate, bits/s.
     pub(crate) fn cap(&self) -> f64 {
         self.cap
     }
 
-    /// A packet was acknowledged and `lost` before it were not; `rtt` in s, `target` of the other controller.
+    /// Processes the acknowledgement of a packet before which `lost` packets were lost; `rtt` is in s, and `target` is
+    /// the delay-based rate.
     pub(crate) fn observe(&mut self, now: Time, lost: u32, rtt: f64, target: f64) {
         self.packets += 1 + lost;
         self.lost += lost;

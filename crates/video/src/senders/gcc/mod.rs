@@ -1,11 +1,14 @@
-//! Google congestion control, WebRTC's: the delay's gradient, additive and multiplicative increase, loss.
+//! Google congestion control (GCC), as used in WebRTC: it responds to the delay's gradient and to losses, with additive
+//! and multiplicative increase.
 //!
 //! **Source**: S. Holmer et al., draft-ietf-rmcat-gcc-02, "A Google congestion control algorithm for real-time
-//! communication"; G. Carlucci et al., "Analysis and design of the Google congestion control for WebRTC", MMSys 2016. As in
-//! today's WebRTC the gradient is a regression line (the draft has a Kalman filter), with WebRTC's constants.
+//! communication"; G. Carlucci et al., "Analysis and design of the Google congestion control for WebRTC", MMSys 2016.
+//! As in current WebRTC, a regression line estimates the gradient (the draft has a Kalman filter), with WebRTC's
+//! constants.
 //!
-//! **Deviations**: no probing at the start (the rate begins at 300 kbps and grows by 8 % a second); acknowledgements come
-//! for each packet and are evaluated every 50 ms; the acknowledged rate is that of the last 500 ms.
+//! **Deviations**: there is no probing at the start (the rate starts at 300 kbps and grows by 8 % per second); each
+//! packet is acknowledged, and acknowledgements are evaluated every 50 ms; the acknowledged rate is measured over the
+//! last 500 ms.
 
 mod aimd;
 mod arrivals;
@@ -25,13 +28,13 @@ use fairweir_units::{Dur, Time};
 use overuse::{OveruseDetector, Usage};
 use std::collections::VecDeque;
 
-/// The acknowledged rate is measured over this long.
+/// Time over which the acknowledged rate is measured.
 const RATE_WINDOW: Dur = Dur::from_millis(500);
-/// Interval of evaluating feedback.
+/// Interval at which feedback is evaluated.
 const FEEDBACK_INTERVAL: Dur = Dur::from_millis(50);
 /// The pacer is faster than the target by this factor.
 const PACING: f64 = 2.5;
-/// Frames are not coded while the pacer holds more than this of the rate, s.
+/// Frames are not coded while sending the pacer's backlog at the target rate would take longer than this, s.
 const MAX_BACKLOG_S: f64 = 0.4;
 
 /// WebRTC's sender.
@@ -41,7 +44,7 @@ pub(super) struct Gcc {
     detector: OveruseDetector,
     control: RateControl,
     loss: LossController,
-    /// Arrivals of the last [`RATE_WINDOW`]: when, bits.
+    /// Arrivals in the last [`RATE_WINDOW`]: time and bits.
     acknowledged: VecDeque<(Time, f64)>,
     acknowledged_bits: f64,
     last_feedback: Time,
@@ -60,17 +63,17 @@ impl Gcc {
         }
     }
 
-    /// Full packets per second.
+    /// Returns the target rate, full packets/s.
     fn rate(&self, outgoing: &Outgoing) -> f64 {
         self.target() / (outgoing.sizes.full() * 8.0)
     }
 
-    /// Bits per second that both controllers allow.
+    /// Returns the target rate that both controllers allow, bits/s.
     fn target(&self) -> f64 {
         self.control.target().min(self.loss.cap())
     }
 
-    /// A packet of `bits` was acknowledged; `rtt` in s.
+    /// Processes the acknowledgement of a packet of `bits`; `rtt` is in s.
     fn feedback(&mut self, now: Time, ack: &Ack, bits: f64, rtt: f64) {
         let rate = self.acknowledged_rate(ack.arrived, bits);
         if let Some(delta) = self.arrivals.arrive(ack.sent, ack.arrived) {
@@ -85,7 +88,7 @@ impl Gcc {
         }
     }
 
-    /// Recently acknowledged bits per second; `None` with too few samples.
+    /// Returns the recently acknowledged rate, bits/s; `None` if there are too few samples.
     fn acknowledged_rate(&mut self, arrived: Time, bits: f64) -> Option<f64> {
         self.acknowledged.push_back((arrived, bits));
         self.acknowledged_bits += bits;

@@ -3,36 +3,37 @@
 use super::arrivals::GroupDelta;
 use std::collections::VecDeque;
 
-/// Weight of the past in the smoothed delay.
+/// Weight of the previous value in the smoothed delay.
 const SMOOTHING: f64 = 0.9;
-/// Groups that the line is fitted to.
+/// Number of groups to which the line is fitted.
 const WINDOW: usize = 20;
-/// The slope is scaled by the number of groups, at most this many, and by a gain.
+/// The slope is multiplied by the number of groups, at most MAX_GROUPS, and by GAIN.
 const MAX_GROUPS: f64 = 60.0;
 const GAIN: f64 = 4.0;
-/// Over-use is signalled when the threshold was exceeded for longer than this, ms.
+/// Over-use is signaled when the estimate has exceeded the threshold for longer than this, ms.
 const OVERUSE_TIME_MS: f64 = 10.0;
-/// The threshold at the start and its bounds, ms (draft, section 5.4: del_var_th).
+/// The threshold's initial value and its bounds, ms (draft, section 5.4: del_var_th).
 const FIRST_THRESHOLD: f64 = 12.5;
 const MIN_THRESHOLD: f64 = 6.0;
 const MAX_THRESHOLD: f64 = 600.0;
-/// Gains of the threshold per ms, WebRTC's.
+/// WebRTC's gains of the threshold, per ms.
 const GAINS: Gains = Gains { up: 0.0087, down: 0.039 };
-/// The threshold ignores estimates beyond it by more than this, ms: sudden changes of the path.
+/// The threshold ignores estimates that exceed it by more than this, ms, because they result from sudden changes of the
+/// path.
 const MAX_EXCESS: f64 = 15.0;
-/// The threshold adapts for at most this long at a time, ms.
+/// Maximum time over which the threshold adapts in one step, ms.
 const MAX_ADAPT_MS: f64 = 100.0;
 
 /// Gains by which the threshold follows the estimate, per ms (draft, section 5.4: K_u and K_d).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gains {
-    /// Towards a larger estimate.
+    /// Gain if the estimate exceeds the threshold.
     pub(super) up: f64,
-    /// Towards a smaller one.
+    /// Gain if the estimate is below the threshold.
     pub(super) down: f64,
 }
 
-/// How the link is used.
+/// Usage of the link, derived from the delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Usage {
     /// Delays are stable.
@@ -47,17 +48,17 @@ pub(super) enum Usage {
 #[derive(Debug)]
 pub(super) struct OveruseDetector {
     groups: f64,
-    /// Accumulated and smoothed delay against the first group, ms.
+    /// Accumulated and smoothed delay relative to the first group, ms.
     accumulated: f64,
     smoothed: f64,
-    /// When a group arrived, ms since the first, and the smoothed delay then.
+    /// Arrival times of groups, ms since the first, with the smoothed delay at that time, ms.
     window: VecDeque<(f64, f64)>,
     first_at_ms: Option<f64>,
     slope: f64,
     threshold: f64,
     gains: Gains,
     adapted_ms: Option<f64>,
-    /// Time for which the threshold has been exceeded, ms, and number of groups.
+    /// Time for which the estimate has exceeded the threshold, ms, and the number of groups in that time.
     over_ms: Option<f64>,
     over_groups: u32,
     usage: Usage,
@@ -87,18 +88,18 @@ impl OveruseDetector {
         OveruseDetector { gains, ..OveruseDetector::new() }
     }
 
-    /// The threshold, ms.
+    /// Returns the threshold, ms.
     #[cfg(test)]
     pub(super) fn threshold(&self) -> f64 {
         self.threshold
     }
 
-    /// How the link is used at present.
+    /// Returns the current usage of the link.
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Processes a group.
+    /// Processes the spacing of two groups.
     pub(super) fn update(&mut self, delta: &GroupDelta) {
         self.groups += 1.0;
         self.accumulated += delta.arrived_ms - delta.sent_ms;
@@ -121,7 +122,7 @@ impl OveruseDetector {
         if estimate > self.threshold {
             self.over_ms = Some(self.over_ms.map_or(sent_ms / 2.0, |over| over + sent_ms));
             self.over_groups += 1;
-            // Draft, section 5.4: not while the estimate falls.
+            // Draft, section 5.4: over-use is not signaled while the estimate decreases.
             if self.over_ms > Some(OVERUSE_TIME_MS) && self.over_groups > 1 && slope >= self.slope {
                 (self.over_ms, self.over_groups) = (Some(0.0), 0);
                 self.usage = Usage::Over;
@@ -146,7 +147,7 @@ impl OveruseDetector {
     }
 }
 
-/// Slope of the least-squares line.
+/// Returns the slope of the least-squares line through the points.
 fn fit(points: &VecDeque<(f64, f64)>) -> Option<f64> {
     let n = points.len() as f64;
     let (mean_x, mean_y) = points.iter().fold((0.0, 0.0), |(x, y), p| (x + p.0 / n, y + p.1 / n));
@@ -160,7 +161,7 @@ fn fit(points: &VecDeque<(f64, f64)>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Groups every 20 ms, each `growth` ms later than the one before it against its sending.
+    /// Feeds groups sent every 20 ms; the delay grows by `growth` ms from each group to the next.
     fn feed(detector: &mut OveruseDetector, from: usize, n: usize, growth: f64) -> Option<usize> {
         let mut at = from as f64 * 20.0;
         (0..n).find(|_| {
@@ -184,7 +185,7 @@ mod tests {
     fn over_use_needs_more_than_10_ms_two_groups_and_no_falling_slope() {
         let mut detector = OveruseDetector::new();
         detector.groups = 60.0;
-        // Slope 0.06 is an estimate of 14.4 ms, above 12.5.
+        // A slope of 0.06 gives an estimate of 14.4 ms, above the threshold of 12.5 ms.
         detector.detect(0.06, 8.0, 8.0);
         assert_eq!((detector.usage, detector.over_ms, detector.over_groups), (Usage::Normal, Some(4.0), 1));
         detector.detect(0.059, 8.0, 16.0);
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(detector.threshold, before);
         detector.adapt(10.0, 110.0);
         assert!((detector.threshold - (before + 10.0 * 0.039 * (10.0 - before))).abs() < 1e-12);
-        // Bounded, and for at most 100 ms at a time.
+        // The threshold stays within its bounds and adapts for at most 100 ms at a time.
         detector.adapt(0.0, 110.0 + 1e6);
         assert_eq!(detector.threshold, MIN_THRESHOLD);
     }

@@ -1,4 +1,4 @@
-//! A sender's beliefs about its link: windows of observations from its ledger, at any time.
+//! A sender's beliefs about its link, from windows of observations in its ledger.
 
 use crate::ledger::Ledger;
 use crate::outgoing::Outgoing;
@@ -8,37 +8,37 @@ use fairweir_units::{Dur, Time};
 /// Size of a packet, the unit of amounts.
 const PACKET: f64 = 1.0;
 
-/// The assumed link and its observation.
+/// Parameters of the assumed link and of its observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Observing {
     /// Interval between two points of a window.
     pub(crate) step: Dur,
-    /// Steps for which max C is held once it is known.
+    /// Number of steps for which max C is kept once it is known.
     pub(crate) probe_period: u32,
-    /// Added to the estimated RTprop: for tests of errors.
+    /// Error added to the estimated rtprop, ns; only tests set it.
     pub(crate) rtprop_error_ns: i64,
-    /// Possible links.
+    /// The links considered possible.
     pub(crate) model: LinkModel,
 }
 
-/// Beliefs from observations, at a time.
+/// Beliefs at one time, with the observations behind them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
-    /// Bounds of C, B, q and the safe rate, packets and packets per step.
+    /// Bounds on C, B and q and the safe rate, in packets and packets per step.
     pub(crate) bounds: Bounds,
-    /// The belief with its basis.
+    /// The belief, with the observations on which it rests.
     pub(crate) belief: Belief,
-    /// Max C while it is held.
+    /// Max C, while it is kept from earlier observations.
     pub(crate) held: Option<f64>,
-    /// The held min B on which the belief rests.
+    /// Min B kept from earlier observations, if the belief uses it.
     pub(crate) min_b: Option<f64>,
-    /// The window.
+    /// The window of observations.
     pub(crate) window: Window,
     /// Whether there was a loss in the window or the probe period.
     pub(crate) is_lossy: bool,
 }
 
-/// Beliefs over time.
+/// The beliefs, updated over time.
 #[derive(Debug)]
 pub(crate) struct Beliefs {
     pub(crate) observing: Observing,
@@ -58,7 +58,7 @@ impl Beliefs {
         self.observing.step.mul_ratio(u64::from(self.observing.probe_period), 1)
     }
 
-    /// The minimum RTT, with the error set by a test.
+    /// Returns the minimum RTT, plus the error that a test sets.
     fn rtprop(&self, outgoing: &Outgoing) -> Dur {
         let estimate = outgoing.min_rtt().unwrap_or(self.observing.step).as_nanos();
         Dur::from_nanos(estimate.saturating_add_signed(self.observing.rtprop_error_ns))
@@ -82,8 +82,8 @@ impl Beliefs {
 
 /// Returns the window of points that ends at `now`.
 ///
-/// `sent` of a point is what had been sent an RTprop before it, for any step: the data that could have been
-/// acknowledged by then.
+/// For each point, `sent` is the amount sent until an rtprop before the point, for any step: the data that could have
+/// been acknowledged at the point.
 fn window(ledger: &Ledger, now: Time, step: Dur, rtprop: Dur) -> Window {
     let mut window = Window::fresh();
     window.visible = 0;
@@ -94,7 +94,7 @@ fn window(ledger: &Ledger, now: Time, step: Dur, rtprop: Dur) -> Window {
         let count = at.and_then(|at| before(at, rtprop)).map_or(0, |sent| ledger.count_by(sent));
         let lost = ledger.lost_among(count);
         window.delivered[t] = at.map_or(0.0, |at| ledger.delivered_by(at));
-        // An RTprop that is estimated too large would have more delivered than sent.
+        // If the rtprop is overestimated, more might be delivered than sent.
         window.sent[t] = ledger.sum_of(count).max(window.delivered[t] + lost);
         is_visible &= ledger.is_resolved(count);
         if is_visible {
@@ -112,7 +112,7 @@ fn before(time: Time, by: Dur) -> Option<Time> {
 }
 
 impl View {
-    /// Basis of the bounds, in words.
+    /// Describes the observations on which the bounds rest.
     pub(crate) fn words(&self) -> &'static str {
         match self.belief.from {
             BeliefSource::Window => "window",
@@ -133,7 +133,7 @@ mod tests {
         Time::from_nanos(x * 1_000_000)
     }
 
-    /// A packet every 5 ms, acknowledged 50 ms later at no more than one every `interval` ms.
+    /// Returns a ledger of packets sent every 5 ms and acknowledged 50 ms later, but at most one every `interval` ms.
     fn ledger(interval: u64, until: u64) -> Ledger {
         let mut ledger = Ledger::default();
         let (mut sent, mut acked, mut free) = (0, 0, 0);
@@ -166,7 +166,7 @@ mod tests {
             let rtprop = Dur::from_millis((50 + error) as u64);
             let seen = window(&ledger, ms(699), Dur::from_millis(50), rtprop);
             let Belief { bounds, from, .. } = believe(&seen, &LinkModel::default());
-            // One packet in 8 ms: 6.25 a step.
+            // One packet per 8 ms is 6.25 packets per step.
             assert_ne!(from, BeliefSource::DeliveredRate);
             assert!((5.0..=6.8).contains(&bounds.c.min) && bounds.c.max < 9.0, "{error}: {bounds:?}");
             assert!(bounds.q.max > 20.0, "{error}: {bounds:?}");

@@ -1,8 +1,8 @@
 //! Syntra: joint rate and congestion control from beliefs (thesis 4.5).
 //!
-//! The published controller decides once per step of 50 ms, on batches of frames: a frame waits half a step on average
-//! and is then paced over a step. Here a frame is sent as soon as it is coded, within the step's budget. The
-//! [`Decide`]r chooses the frames to send, the rate and the next target.
+//! The published controller decides once per step of 50 ms about batches of frames: on average a frame waits half a
+//! step and is then paced over a step. Here a frame is sent as soon as it is coded, within the step's budget. A
+//! [`Decide`]r chooses the frames to send, the rate and the next target size.
 
 pub(crate) mod beliefs;
 pub(crate) mod planned;
@@ -16,7 +16,7 @@ use crate::outgoing::Outgoing;
 use beliefs::{Beliefs, View};
 use fairweir_units::{Dur, Time};
 
-/// Between two probes of the tail without an acknowledgement.
+/// Time between two tail probes without an acknowledgement.
 const PROBE_INTERVAL: Dur = Dur::from_millis(500);
 
 /// Inputs of a controller. Amounts are packets and packets per step.
@@ -26,24 +26,24 @@ pub(crate) struct Situation {
     pub(crate) view: View,
     /// In the pacer, packets.
     pub(crate) backlog: f64,
-    /// A frame interval in steps.
+    /// Frame interval, steps.
     pub(crate) frame_steps: f64,
-    /// Minimum excess over the RTprop of all packets in the last step, steps.
+    /// Minimum, over the packets acknowledged in the last step, of RTT minus rtprop, steps.
     pub(crate) standing: f64,
-    /// Known to be lost in all, packets.
+    /// Total amount known to be lost, packets.
     pub(crate) lost: f64,
-    /// Recently delivered, packets per step: the mean of the window.
+    /// Mean delivery rate in the window, packets per step.
     pub(crate) delivered: f64,
-    /// Size of the newest waiting frame, packets; 0 without one.
+    /// Size of the newest waiting frame, packets; 0 if none is waiting.
     pub(crate) newest: f64,
 }
 
 /// How a frame is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// The rule or leaf.
+    /// Name of the rule or leaf that decided.
     pub(crate) leaf: String,
-    /// Total packets, message and repair; at least the message.
+    /// Number of packets including repair; at least the number that restores the frame.
     pub(crate) total: f64,
     /// Rate of the pacer, packets per step.
     pub(crate) pace: f64,
@@ -55,16 +55,16 @@ impl Plan {
     }
 }
 
-/// A controller inside the per-frame frame.
+/// A controller that decides frame by frame.
 pub(crate) trait Decide: Send {
-    /// Returns the target size of the frame captured now, in packets; 0: it is skipped.
+    /// Returns the target size of the frame that is captured now, packets; 0 if the frame is skipped.
     fn encode(&mut self, situation: &Situation) -> f64;
 
-    /// Returns how the frame coded now is sent.
+    /// Returns how to send the frame that was coded now.
     fn send(&mut self, situation: &Situation) -> Plan;
 }
 
-/// Sends frame by frame as a controller decides.
+/// A sender that sends frame by frame as a controller decides.
 #[derive(Debug)]
 pub(crate) struct PerFrame<D> {
     decide: D,
@@ -140,18 +140,18 @@ fn coded_bytes(outgoing: &Outgoing, frame: u32) -> f64 {
     outgoing.frames()[frame as usize].coded.map_or(0.0, |c| c.bytes)
 }
 
-/// Payload bytes in `amount` full packets.
+/// Returns the payload bytes in `amount` full packets.
 fn payload(outgoing: &Outgoing, amount: f64) -> f64 {
     let sizes = outgoing.sizes;
-    // Part of a packet carries a whole header.
+    // A partial packet also has a whole header.
     amount * sizes.full() - (amount - 1e-9).ceil().max(1.0) * sizes.header
 }
 
-/// When all was sent and nothing follows, one packet more of the last group shows losses at the tail (as RFC 8985's
-/// tail loss probe does): one until something is acknowledged, or for a while.
+/// Tail loss probe, as in RFC 8985: when all data are sent and no more follow, one more packet of the last group
+/// reveals losses at the tail. One probe is sent until data are acknowledged or PROBE_INTERVAL has passed.
 #[derive(Debug, Default)]
 struct TailProbe {
-    /// Time when it was sent, unless data was acknowledged since.
+    /// Time at which the probe was sent, unless data have been acknowledged since.
     sent: Option<Time>,
 }
 

@@ -1,11 +1,12 @@
-//! Controllers of `fairweir-game` in the per-frame frame: trees and the search.
+//! Controllers of `fairweir-game` that decide frame by frame: trees and the search.
 //!
-//! They are made for steps: batches a step, rates a step. A frame is a batch of its share of a step, so that its size counts
-//! as that of the batch it would be part of; what they send and encode is scaled back.
+//! These controllers are made for steps, with batches and rates per step. A frame is treated as its fraction of a
+//! step's batch: its size is scaled to that of a whole batch, and the sizes that the controller sends and encodes are
+//! scaled back.
 //!
-//! **M is the working rate R**, at least min C, so that jitter does not make it sink; Q and R0, on which a shield and the proofs
-//! of decodability rest, remain those of the belief. Steps are coarse compared with frames: packets ahead of a frame make it
-//! smaller or skips it, as with the rules, in place of the steps that a controller skips.
+//! **M is the working rate R**, which is at least min C, so that jitter does not reduce it. Q and R0, on which a shield
+//! and the proofs of decodability rest, are those of the belief. Steps are long compared with frame intervals: instead
+//! of skipping steps as a controller does, packets ahead of a frame reduce its size or skip it, as with the rules.
 
 use super::rate::{Growth, WorkingRate};
 use super::{Decide, Plan, Situation};
@@ -15,17 +16,17 @@ use fairweir_game::frames::{Batch, Frames};
 use fairweir_game::query::Query;
 use fairweir_game::state::{self, State};
 
-/// The pacer sends what a controller asks for in less than a frame interval, by this factor; on a link that loses packets
-/// bursts are kept short.
+/// The pacer is faster than the rate that the controller requests by this factor; on a link that loses packets,
+/// LOSSY_PACE keeps bursts short.
 const PACE: f64 = 1.25;
 const LOSSY_PACE: f64 = 1.1;
-/// Growth of R per step while no packet is queued: slow, since controllers probe.
+/// Growth of R per step while no packet is queued; it is slow, because controllers probe.
 const GROWTH: Growth = Growth { allowed: 0.1, per_step: 1.01 };
 
-/// The situation in the game's terms, at the working rate.
+/// Converts the situation to the game's, with the working rate `rate`.
 fn in_steps(s: &Situation, encoding: f64, rate: f64) -> state::Situation {
     let mut window = s.view.window;
-    // Data in the pacer counts as in transit, too.
+    // Data in the pacer also count as data in transit.
     window.sent_next += s.backlog;
     let mut belief = s.view.belief;
     belief.bounds.q.max += s.backlog;
@@ -39,22 +40,24 @@ fn in_steps(s: &Situation, encoding: f64, rate: f64) -> state::Situation {
     state::Situation { state: State { window, frames }, belief, max_c: s.view.held, min_b: s.view.min_b }
 }
 
-/// The size of a frame, packets, where a controller asks for `encode` packets per step; where it asks for none, R.
+/// Returns the size of a frame, packets, if the controller requests `encode` packets per step; if `encode` is 0, R is
+/// used.
 fn budget(encode: f64, rate: &WorkingRate, s: &Situation) -> f64 {
     let asked = if encode > 0.0 { encode } else { rate.get() };
     rate.target(s, asked * s.frame_steps)
 }
 
-/// Converts a controller's action for a step to a frame.
+/// Converts a controller's action for a step to a plan for a frame.
 fn plan(leaf: String, action: &Action, s: &Situation) -> Plan {
-    // A frame is sent when it is coded: its packets are paced, and the next frame is smaller, where a controller would hold it.
+    // A frame is always sent when it is coded. Where the controller would hold it, its packets are paced and the next
+    // frame is smaller.
     let total = if action.send == Send::None { s.newest } else { action.rate * s.frame_steps };
     let pace = if s.view.is_lossy { LOSSY_PACE } else { PACE };
     let pace = pace * (total.max(s.newest) + s.backlog) / s.frame_steps;
     Plan { leaf, total, pace: pace.max(s.view.bounds.c.min) }
 }
 
-/// A controller file.
+/// Decides by a controller file.
 #[derive(Debug)]
 pub(crate) struct TreeControl {
     controller: Controller,
@@ -81,7 +84,7 @@ impl Decide for TreeControl {
     }
 }
 
-/// The search, at every frame.
+/// Decides by a search for every frame.
 #[derive(Debug)]
 pub(crate) struct SearchControl {
     query: Query,
@@ -94,7 +97,7 @@ impl SearchControl {
         SearchControl { query, rate: WorkingRate::new(GROWTH), encode: 1.0 }
     }
 
-    /// The best action and its name; `None`: no link of the model explains the window.
+    /// Returns the best action and its name; `None` if no link of the model explains the window.
     fn best(&self, s: &Situation) -> Option<(String, Action)> {
         let situation = in_steps(s, self.encode, self.rate.get());
         let found = situation.search(&self.query)?.decide();

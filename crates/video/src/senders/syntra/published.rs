@@ -1,8 +1,8 @@
-//! The published controller: the hand-written tree of Syntra's artifact, once per step, on batches of frames
-//! (docs/video.md).
+//! The published controller: the hand-written tree of Syntra's artifact, which decides once per step about batches of
+//! frames (docs/video.md).
 //!
-//! **Deviations**: its modes are reached in the order below; a batch that an older waiting one was the reference of is
-//! sent with it or dropped with it, where the artifact rewinds its encoder.
+//! **Deviations**: the modes are tried in the order below. A batch that was predicted from an older waiting batch is
+//! sent or dropped together with that batch; the artifact rewinds its encoder instead.
 
 use super::beliefs::{Beliefs, View};
 use super::{TailProbe, explained, payload};
@@ -11,27 +11,27 @@ use crate::outgoing::Outgoing;
 use crate::senders::{Ack, Coding, Decision, Sender};
 use fairweir_units::{Dur, Time};
 
-/// More than this in pacer and queue is drained before the link is probed, packets.
+/// If more packets than this are in the pacer and the queue, they are drained before the link is probed.
 const DRAIN: f64 = 2.0;
-/// A frame that would get less than this of its share is skipped.
+/// A frame that would get less than this fraction of its share is skipped.
 const MIN_TARGET: f64 = 0.1;
-/// Batches that may wait.
+/// Maximum number of waiting batches.
 const MAX_WAITING: usize = 3;
-/// Encoding stops beyond M and these packets.
+/// Encoding stops while pacer and queue contain more than M plus this number of packets.
 const SPARE: f64 = 3.0;
 
-/// Packets sent in one step: groups of batches, oldest first, each with repair.
+/// Packets sent in one step: groups of batches from the oldest to the newest, each with repair packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Move {
     mode: &'static str,
-    /// Number of batches in each group, and its repair in packets.
+    /// Number of batches in each group, and its amount of repair, packets.
     groups: Vec<(usize, f64)>,
     /// Whether frames are coded in the next step.
     encodes: bool,
 }
 
-/// Inputs of the tree, packets: M, Q, R0, the pacer's backlog, whether max C is held, sizes of the batches, oldest
-/// first.
+/// Inputs of the tree: M, Q, R0, the pacer's backlog, the sizes of the batches from the oldest to the newest (all in
+/// packets), and whether max C is kept.
 #[derive(Clone, Copy, Debug)]
 struct Inputs<'a> {
     m: f64,
@@ -65,11 +65,11 @@ fn decide(i: &Inputs<'_>) -> Move {
         [e0, e1, ..] if e0 <= r0 && e0 + e1 <= 2.0 * m - q && sum <= 3.0 * m - q => {
             let pair = e0 + e1;
             let (first, second) = if pair <= r0 {
-                // Probes min C.
+                // This probes min C.
                 let each = (r0 - pair).min((3.0 * m - q - sum) / 2.0).max(0.0);
                 (each, each)
             } else if 2.0 * m - q - r0 >= e1 {
-                // Probes min(C + B): all repair protects the oldest.
+                // This probes min(C + B): all repair protects the oldest batch.
                 (2.0 * m - q - pair, 0.0)
             } else {
                 ((2.0 * m - q - pair) / 2.0, (2.0 * m - q - pair) / 2.0)
@@ -86,7 +86,7 @@ fn decide(i: &Inputs<'_>) -> Move {
 pub(crate) struct Published {
     beliefs: Beliefs,
     next_step: Time,
-    /// Frames coded in a step, by batch; the last one is being filled.
+    /// Frames coded in each step; the last batch is still being filled.
     batches: Vec<Vec<u32>>,
     encodes: bool,
     m: f64,
@@ -112,7 +112,7 @@ impl Published {
         self.beliefs.observing.step
     }
 
-    /// Removes frames that no longer wait, and drops those that wait too long.
+    /// Removes frames that are no longer waiting, and drops frames that have waited too long.
     fn tidy(&mut self, outgoing: &mut Outgoing) {
         for batch in &mut self.batches {
             batch.retain(|f| outgoing.waiting().contains(f));
@@ -138,7 +138,7 @@ impl Published {
             (message, total) = (message + group.message, total + group.total);
             frames.extend(together);
         }
-        // A drain goes at M; all other packets handed over are sent within the step.
+        // A drain is sent at rate M; in other modes all packets passed to the pacer are sent within the step.
         let m = view.bounds.c.min;
         let rate = if chosen.mode == "drain" { m } else { outgoing.backlog().max(m) };
         outgoing.set_pacing(rate / self.step().as_secs_f64());
@@ -151,7 +151,7 @@ impl Sender for Published {
         if !self.encodes {
             return Coding::Skip;
         }
-        // The budget of a step is M, less what its frames have used.
+        // The budget of a step is M minus the size of the frames already coded in it.
         let budget = self.m.max(1.0);
         let used: f64 = self.batches.last().map_or(0.0, |batch| batch.iter().map(|&f| outgoing.amount(f)).sum());
         let share = budget * outgoing.frame_secs() / self.step().as_secs_f64();
@@ -200,7 +200,7 @@ impl Sender for Published {
         if frames.is_empty() {
             self.tail.probe(outgoing);
         }
-        // The next step's frames are a batch of their own.
+        // The frames of the next step form a new batch.
         self.batches.push(Vec::new());
         self.decision =
             Some(Decision { frames, message, repair, ..explained(outgoing.now, &view, p, chosen.mode.to_owned()) });

@@ -1,23 +1,23 @@
-//! Rules by hand for the per-frame frame: the published tree's ideas (docs/video.md), frame by frame, at the working rate R.
+//! Hand-written rules that decide frame by frame with the working rate R, based on the published tree (docs/video.md).
 
 use super::rate::{Growth, WorkingRate};
 use super::{Decide, Plan, Situation};
 
 /// Growth of R per step while no packet is queued.
 const GROWTH: Growth = Growth { allowed: 0.2, per_step: 1.02 };
-/// The pacer is faster than R by this factor, so that a frame's packets show whether the link is faster; on a link that loses
-/// packets bursts are kept short.
+/// The pacer is faster than R by this factor, so that a frame's packets show whether the link is faster than R; on a
+/// link that loses packets, LOSSY_PACE keeps bursts short.
 const PACE: f64 = 3.0;
 const LOSSY_PACE: f64 = 1.1;
-/// While max C is unknown, packets in all reach this multiple of R, with repair.
+/// While max C is unknown, repair packets fill up the sent packets to this multiple of R.
 const PROBE: f64 = 1.1;
-/// With a queue of at most this many steps and packets, by the belief, more is sent than asked to find max C.
+/// If the believed queue is at most this many steps and packets, more packets than planned are sent to find max C.
 const PROBE_STEPS: f64 = 0.5;
 const PROBE_PACKETS: f64 = 2.0;
-/// Repair stays below this share of the message.
+/// Maximum ratio of repair to message packets.
 const MAX_REPAIR: f64 = 0.5;
 
-/// Rules by hand.
+/// Decides by hand-written rules.
 #[derive(Debug)]
 pub(crate) struct Rules {
     rate: WorkingRate,
