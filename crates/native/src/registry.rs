@@ -1,18 +1,18 @@
-//! The list of all controllers: those of [`fairweir_cca`], those of `bpf/`, those of QUIC stacks, and files.
+//! The list of all controllers: those of [`fairweir_cca`], of `bpf/` and of QUIC stacks, and controllers in files.
 
 use crate::{controller_file, load, plugin};
 use fairweir_cca::{Algorithm, BuildError, Controller, Start};
 use serde_json::Value;
 use std::path::Path;
 
-/// All algorithms: those in Rust, then those in C, then those of QUIC stacks.
+/// Returns all algorithms: those in Rust, then those in C, then those of QUIC stacks.
 pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
     fairweir_cca::registry::algorithms().chain(crate::ALGORITHMS).chain(fairweir_quic_cc::ALGORITHMS)
 }
 
-/// Builds the controller `name` with `params` (an object, or null for the defaults). A name that ends in `.bpf.c` is the
-/// path of a source in kernel C, which is compiled first; one that ends in `.json` is that of a controller file;
-/// one that ends in `.so` is that of a plug-in.
+/// Builds the controller `name` with `params` (an object, or null for the defaults). A name with the suffix `.bpf.c` is
+/// the path of a source in kernel C, which is compiled first. A name with the suffix `.json` is the path of a
+/// controller file, and a name with the suffix `.so` the path of a plug-in.
 ///
 /// # Errors
 /// If there is no such controller, its source is invalid, or a parameter is rejected.

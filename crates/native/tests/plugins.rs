@@ -1,4 +1,4 @@
-//! Plug-ins: a library that follows `include/fairweir_cc.h` is driven as any controller; one that does not is one error.
+//! Plug-ins: a library that follows `include/fairweir_cc.h` is driven as any controller; any other library is an error.
 
 use fairweir_cca::testing::{MSS, ack};
 use fairweir_cca::{Ack, BuildError, CaState, Cause, Context, Controller, Loss, Sender, Start};
@@ -42,7 +42,7 @@ impl Library {
         Library { path, _folder: folder }
     }
 
-    /// The skeleton of `fairweir new plugin`, with a part replaced.
+    /// Compiles the skeleton of `fairweir new plugin`, with the text `old` replaced by `new`.
     fn with(old: &str, new: &str) -> Library {
         assert!(SKELETON.contains(old), "{old}");
         Library::of(&SKELETON.replace(old, new))
@@ -61,7 +61,7 @@ impl Library {
     }
 }
 
-/// A connection with events set by the test.
+/// A connection whose events the test generates.
 struct Hand {
     cc: Box<dyn Controller>,
     sender: Sender,

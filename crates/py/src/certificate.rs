@@ -6,7 +6,7 @@ use pyo3::types::PyString;
 
 /// Checks a certificate against a question (docs/formal/certificates.md), and returns the number of steps.
 ///
-/// Other Python threads run meanwhile.
+/// Other Python threads keep running.
 #[pyfunction]
 pub fn check_certificate(
     py: Python<'_>,

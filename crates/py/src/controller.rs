@@ -10,14 +10,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use std::sync::{Arc, Mutex};
 
-/// Holds the exception behind a fault until the run has ended.
+/// Stores the exception that caused a fault until the run has ended.
 pub type Cause = Arc<Mutex<Option<PyErr>>>;
 
 /// A Python object as a controller. It is only called with the interpreter attached to this thread.
 #[derive(Debug)]
 pub struct PyController {
     object: Py<PyAny>,
-    /// Reused for every ACK; a controller that stores it sees it change.
+    /// Reused for every ACK: if a controller stores the object, its fields change with the next ACK.
     ack: Py<Ack>,
     interests: Interests,
     has_on_recovered: bool,
@@ -28,14 +28,14 @@ pub struct PyController {
     cause: Cause,
 }
 
-/// The value of a decision attribute that cannot be used.
+/// Returns the fault for an invalid value of a decision attribute.
 fn refuse(name: &str, value: &Bound<'_, PyAny>, why: &str) -> Fault {
     let repr = value.repr().map_or_else(|_| "?".to_owned(), |r| r.to_string());
     let shown: String = repr.chars().take(80).collect();
     Fault(format!("{name} {why}: {shown}"))
 }
 
-/// The last line of the traceback and the user's line that raised.
+/// Returns the last line of the traceback, and the user's line that raised the exception.
 fn describe(py: Python<'_>, e: &PyErr) -> String {
     let describe = || -> PyResult<String> {
         e.value(py).setattr(intern!(py, "__traceback__"), e.traceback(py))?;
@@ -45,10 +45,10 @@ fn describe(py: Python<'_>, e: &PyErr) -> String {
 }
 
 impl PyController {
-    /// `class(start, **params)`.
+    /// Creates the controller `class(start, **params)`.
     ///
     /// # Errors
-    /// If the constructor raises, or sets invalid decisions.
+    /// If the constructor raises an exception or sets invalid decisions.
     pub fn new(
         class: &Bound<'_, PyAny>,
         params: &Bound<'_, PyDict>,

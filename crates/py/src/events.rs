@@ -1,10 +1,10 @@
-//! The events of `fairweir_cca` as Python objects. One object a flow and kind is reused for every event.
+//! The events of `fairweir_cca` as Python objects. For each flow and kind, one object is reused for all events.
 
 use fairweir_cca as cca;
 use fairweir_units::Dur;
 use pyo3::prelude::*;
 
-/// Milliseconds, or None without a sample.
+/// Returns milliseconds, or None if there is no sample.
 fn ms(d: Option<Dur>) -> Option<f64> {
     d.map(Dur::as_millis_f64)
 }
@@ -34,7 +34,7 @@ impl Start {
     }
 }
 
-/// Declares an event class: its own fields, followed by those common to all events (time, the transport's state).
+/// Declares an event class: its own fields, then the fields common to all events (time and the transport's state).
 macro_rules! event {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? }
      $(|$this:ident| { $($getter:ident: $result:ty => $value:expr),* $(,)? })?) => {
@@ -146,7 +146,7 @@ pub struct AckedPacket {
 }
 
 impl Ack {
-    /// Creates an empty object to be filled.
+    /// Creates an empty object, which `fill` overwrites.
     pub fn empty(sender: &cca::Sender) -> Ack {
         Ack {
             now_ns: 0,

@@ -1,4 +1,4 @@
-//! Beliefs from captures.
+//! Computes beliefs from captures.
 
 use crate::error;
 use crate::watch::Watch;

@@ -15,7 +15,7 @@ pub fn fec_repair<'py>(py: Python<'py>, data: Vec<Vec<u8>>, total: usize) -> PyR
     bytes(py, repair.map_err(|e| error::from_fec(py, &e))?)
 }
 
-/// Returns the data packets from received packets by their numbers.
+/// Returns the data packets, computed from received packets by packet number.
 #[pyfunction]
 pub fn fec_recover<'py>(
     py: Python<'py>,

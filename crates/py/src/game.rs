@@ -1,4 +1,4 @@
-//! Beliefs of the jittery link with a finite buffer, for Python; `crates/game` has the model.
+//! Beliefs about the jittery link with a finite buffer; `crates/game` contains the model.
 
 use fairweir_game::observed::{model_from_json, windows_from_json};
 use fairweir_game::{LinkModel, Window, believe, exact_bounds, fast_bounds};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::from_observed;
 
-/// Bounds of each window; null where no link explains it.
+/// Returns the bounds of each window; null if no link explains the window.
 #[pyfunction]
 #[pyo3(signature = (windows, model="{}", *, exact=true))]
 pub fn game_bounds(py: Python<'_>, windows: &str, model: &str, exact: bool) -> PyResult<String> {

@@ -1,4 +1,4 @@
-//! The game of a sender against a link, for Python; `crates/game` has it.
+//! The game of a sender against a link; `crates/game` implements the game.
 
 use crate::error::{from_argument, from_controller, from_game_session, from_rows};
 use fairweir_game::action::Action;
@@ -35,7 +35,7 @@ impl GameQuery {
         self.0.actions.0.iter().map(|row| row.name.as_str()).collect()
     }
 
-    /// Leaves as files have them, one for each template.
+    /// Returns the leaves in the format of controller files, one for each template.
     fn leaves(&self, py: Python<'_>) -> PyResult<String> {
         let leaves: Vec<_> = self.0.actions.0.iter().map(|row| row.leaf()).collect();
         serde_json::to_string(&leaves).map_err(|e| crate::error::from_json(py, &e))
@@ -62,7 +62,7 @@ impl GameQuery {
     }
 }
 
-/// A controller file that was read.
+/// A parsed controller file.
 #[pyclass(frozen)]
 pub struct GameController(Arc<Controller>);
 
@@ -77,7 +77,7 @@ impl GameController {
         self.0.to_json()
     }
 
-    /// The decision in a state, after the shield: the index of the leaf's node, batches, message, rate, target
+    /// Returns the decision in a state, after the shield: index of the leaf's node, batches, message, rate, target
     /// (packets).
     fn decide(&self, state: &GameState) -> (usize, &'static str, f64, f64, f64) {
         let found = self.0.decide(&state.0.view());
@@ -85,7 +85,7 @@ impl GameController {
         (found.leaf, send.name(), message, rate, encode)
     }
 
-    /// The index of the leaf's node for each row of features, as u32.
+    /// Returns the index of the leaf's node for each row of features, as u32.
     fn leaves<'py>(&self, py: Python<'py>, rows: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let width = COUNT * 8;
         if !rows.len().is_multiple_of(width) {
@@ -120,19 +120,19 @@ impl GameState {
         self.0.is_converged()
     }
 
-    /// Basis of the belief.
+    /// Returns the basis of the belief.
     #[getter]
     fn belief_source(&self) -> &'static str {
         self.0.belief.from.name()
     }
 
-    /// The held min B that the belief rests on, packets.
+    /// Returns the held min B on which the belief is based, packets.
     #[getter]
     fn min_b(&self) -> Option<f64> {
         self.0.min_b
     }
 
-    /// M, Q, R0 and max C, in packets.
+    /// Returns M, Q, R0 and max C, packets.
     #[getter]
     fn bounds(&self) -> (f64, f64, f64, f64) {
         let b = &self.0.belief.bounds;
@@ -140,21 +140,21 @@ impl GameState {
     }
 }
 
-/// Names, units and meanings of the features, in the order of rows.
+/// Returns the names, units and meanings of the features, in the order of the columns.
 #[pyfunction]
 pub fn game_features() -> Vec<(&'static str, &'static str, &'static str)> {
     FEATURES.iter().map(|f| (f.name, f.unit, f.doc)).collect()
 }
 
-/// The features of states, row after row, as f64.
+/// Returns the features of the states as rows of f64.
 #[pyfunction]
 pub fn game_feature_rows<'py>(py: Python<'py>, states: Vec<PyRef<'py, GameState>>) -> Bound<'py, PyBytes> {
     let rows: Vec<u8> = states.iter().flat_map(|s| features(&s.0.view())).flat_map(f64::to_ne_bytes).collect();
     PyBytes::new(py, &rows)
 }
 
-/// Values of every template of the query at each state, as i32: states x templates x 8, smaller is better; unused
-/// components are 0, and all are the maximum where no link explains the state.
+/// Returns the values of every template of the query in each state, as i32: states x templates x 8; smaller values are
+/// better. Unused components are 0; all components are the maximum if no link explains the state.
 #[pyfunction]
 #[pyo3(signature = (query, states, *, threads=1))]
 pub fn game_values<'py>(
@@ -181,7 +181,7 @@ pub fn game_values<'py>(
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads.clamp(1, 64)).map(|_| scope.spawn(work)).collect();
             for worker in workers {
-                // A panic of the search is a bug and is propagated.
+                // A panic in the search is a bug, so it is propagated.
                 for (i, values) in worker.join().unwrap_or_else(|e| std::panic::resume_unwind(e)) {
                     all[i] = values;
                 }
@@ -286,7 +286,8 @@ pub fn game_play<'py>(
     Ok((summary, Some(columns)))
 }
 
-/// Random situations all over the model, not on any policy's way: windows of random senders with random frames.
+/// Returns random situations from the whole state space of the model, independent of policies: windows of random
+/// senders with random frames.
 #[pyfunction]
 pub fn game_random_states(py: Python<'_>, query: &GameQuery, n: usize, seed: u64) -> Vec<GameState> {
     py.detach(|| fairweir_game::play::random_situations(&query.0, n, seed)).into_iter().map(GameState).collect()

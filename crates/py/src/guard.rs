@@ -14,18 +14,19 @@ use pyo3::types::{PyBytes, PyDict};
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Payload of a full segment of 1500 bytes with timestamps.
+/// Payload of a full segment (1500 bytes) with timestamps.
 const MSS: u32 = 1448;
 
-/// The names of all features, in the order of rows.
+/// Returns the names of all features, in the order of the columns.
 #[pyfunction]
 pub fn guard_features() -> Vec<String> {
     catalogue().iter().map(ToString::to_string).collect()
 }
 
-/// Runs a configuration (JSON) and returns training examples from its receiver's view, as raw columns: `values` (all
-/// features of row after row, NaN where unknown), `flow`, `t_ns`, `mbps`, `active` (flows). One arrival in `one_in`
-/// from `from_ns` on is an example. With a `forest` (JSON) a flow policy limits the flows.
+/// Runs a configuration (JSON) and returns training examples as observed by its receiver, as raw columns: `values`
+/// (rows of all features, NaN where unknown), `flow`, `t_ns`, `mbps`, `active` (number of flows). From `from_ns` on,
+/// one of `one_in` arrivals, chosen at random, becomes an example. With a `forest` (JSON) a flow policy limits the
+/// flows.
 #[pyfunction]
 #[pyo3(signature = (config, from_ns, one_in, seed, *, forest=None))]
 pub fn guard_examples<'py>(
@@ -59,7 +60,8 @@ pub fn guard_examples<'py>(
     Ok(table!(py, rows, values, flow, t_ns, mbps, active))
 }
 
-/// Reads the capture at `path` and returns examples as [`guard_examples`]; `receivers` has each flow's address there.
+/// Reads the capture at `path` and returns examples in the format of [`guard_examples`]; `receivers` has the receiver's
+/// address of each flow.
 #[pyfunction]
 pub fn capture_examples<'py>(
     py: Python<'py>,
@@ -88,8 +90,8 @@ pub fn capture_examples<'py>(
     Ok(table!(py, rows, values, flow, t_ns, mbps, active))
 }
 
-/// The scores (three f64 a row: below, near, above) and the class (0, 1, 2) that a forest (JSON) gives each row of
-/// `values` (f64, row after row, NaN where unknown), as raw columns.
+/// For each row of `values` (f64, row after row, NaN where unknown), returns the scores of a forest (JSON; three f64:
+/// below, near, above) and the class (0, 1, 2), as raw columns.
 #[pyfunction]
 pub fn guard_scores<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! The module `fairweir._core`: conversions between Python and the crates, and nothing else.
+//! The module `fairweir._core`: only conversions between Python and the crates.
 //!
 //! Signatures and units for Python readers are in `python/fairweir/_core.pyi`.
 

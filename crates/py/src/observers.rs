@@ -1,4 +1,4 @@
-//! Observers of a run for Python: the record of packets, a capture.
+//! Observers of a run: the record of packets, and a capture.
 
 use fairweir_capture::Writer;
 use fairweir_scenario::{Config, Observer, PacketEvent, PacketLog};
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
 
-/// Writes segments to a file, until that fails.
+/// Writes segments to a file until a write fails.
 pub struct Pcap {
     writer: Writer<BufWriter<File>>,
     failure: Option<io::Error>,
@@ -34,7 +34,7 @@ pub struct Observers {
 }
 
 impl Observers {
-    /// Creates observers with a record of packets, or none.
+    /// Creates observers with or without a record of packets.
     pub fn with_log(log: Option<PacketLog>) -> Observers {
         Observers { log, capture: None }
     }
@@ -46,7 +46,7 @@ impl Observers {
         Ok(())
     }
 
-    /// Whether there is no observer.
+    /// Returns whether there is no observer.
     pub fn is_empty(&self) -> bool {
         self.log.is_none() && self.capture.is_none()
     }

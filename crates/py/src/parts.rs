@@ -1,4 +1,4 @@
-//! The kinds of path parts and their keys, for the comparison with the models of scenario files.
+//! The kinds of path parts and their keys. A test compares these with the models of scenario files.
 
 use fairweir_path::{ElementConfig, LinkConfig, QueueConfig};
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Kinds, each with its keys.
 type Kinds = Vec<(String, Vec<String>)>;
 
-/// Returns kind and keys of the `examples`, with the keys that they leave to their defaults.
+/// Returns the kind and the keys of each of the `examples`, including keys that an example omits.
 fn keys<T: DeserializeOwned + Serialize>(examples: Vec<&str>) -> Kinds {
     let read = |text: &str| {
         let part: T = serde_json::from_str(text).ok()?;

@@ -1,4 +1,4 @@
-//! FRCC's attractors.
+//! Reachability queries about FRCC's attractors.
 
 use crate::error;
 use fairweir_reach::attract::NoAttraction;
@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::ops::ControlFlow;
 
-/// Borders of the cells' odds and of their `N_T`, and the rank of each cell as native u32.
+/// Borders of the cells in the odds and in `N_T`, and the rank of each cell as native u32.
 type Cells<'py> = (Vec<f64>, Vec<f64>, Bound<'py, PyBytes>);
 
-/// Answers a question (JSON) about FRCC's main update: the answer as JSON and its cells, or an error.
+/// Answers a query (JSON) about FRCC's main update: returns the answer as JSON and its cells, or an error.
 ///
-/// `on_progress` is called periodically with the number of cells settled. Other Python threads keep running.
+/// `on_progress` is called periodically with the number of cells decided. Other Python threads keep running.
 #[pyfunction]
 #[pyo3(signature = (question, on_progress=None))]
 pub fn frcc_attractor<'py>(

@@ -1,4 +1,4 @@
-//! A receiver's policies on simulated senders.
+//! Runs policies of a receiver on simulated senders.
 
 use crate::error;
 use crate::run::play_observed;
@@ -9,9 +9,10 @@ use fairweir_units::Rate;
 use pyo3::prelude::*;
 use std::net::Ipv4Addr;
 
-/// Runs a configuration (JSON) with a receiver that applies `policies` (TOML); `senders` has the source IPv4 address of
-/// each flow's data, or none for a flow whose receiver has no guard. `fair_share` in bytes per second is the link rate
-/// for the classifier of that name; any other model is `forest` (JSON). Returns the summary as JSON.
+/// Runs a configuration (JSON) with a receiver that applies `policies` (TOML). `senders` has the IPv4 source address of
+/// each flow's data, or none for a flow whose receiver has no guard. `fair_share` is the link rate in bytes per second
+/// for the classifier of that name; for any other model, `forest` (JSON) is the classifier. Returns the summary as
+/// JSON.
 #[pyfunction]
 #[pyo3(signature = (config, policies, senders, fair_share=None, forest=None))]
 pub fn run_guarded(
@@ -40,7 +41,7 @@ pub fn run_guarded(
     serde_json::to_string(&summary).map_err(|e| error::from_json(py, &e))
 }
 
-/// Policies of `config`, with the flow policy's classifier.
+/// Returns the policies of `config` with the flow policy's classifier.
 pub(crate) fn policies_of(
     py: Python<'_>,
     config: &PolicyConfig,

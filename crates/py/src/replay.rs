@@ -1,4 +1,4 @@
-//! A guard's policies on a capture.
+//! Applies a guard's policies to a capture.
 
 use crate::error;
 use crate::rehearse::policies_of;
@@ -12,15 +12,15 @@ use std::fs::File;
 use std::io::BufReader;
 use std::net::IpAddr;
 
-/// Packets between two progress reports.
+/// Number of packets between two progress reports.
 const REPORT_EVERY: u64 = 1 << 16;
 
 /// Returns the decisions that a guard with `policies` (TOML) would take for the capture at `path`, as JSON: `flows`,
 /// `managed`, `capture`.
 ///
-/// `managed` are the guarded hosts; by default the host that receives the most payload. `forest` is the flow policy's
-/// model (JSON). `on_progress` is called periodically with the number of frames read; without `managed` the file is
-/// read twice.
+/// `managed` are the guarded hosts; the default is the host that receives the most payload. `forest` is the flow
+/// policy's model (JSON). `on_progress` is called periodically with the number of frames read. Without `managed` the
+/// file is read twice.
 #[pyfunction]
 #[pyo3(signature = (path, policies, managed, *, forest=None, on_progress=None))]
 pub fn replay_guarded(
@@ -50,7 +50,7 @@ pub fn replay_guarded(
     answer.map(|document| document.to_string()).map_err(|e: CaptureError| error::from_capture(py, &e, path))
 }
 
-/// Reads until the end, or until `watch` stops it.
+/// Reads to the end of the capture, or until `watch` stops it.
 fn read(
     path: &str,
     watch: &mut Watch,

@@ -1,4 +1,4 @@
-//! Runs scenarios, and lists what can be run.
+//! Runs scenarios, and lists the available controllers.
 
 use crate::controller::{Cause, PyController};
 use crate::error;
@@ -16,24 +16,25 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Interval at which a run checks for Ctrl-C and reports progress, wall time: below human perception.
+/// Wall-clock interval at which a run checks for Ctrl-C and reports progress; users do not notice this delay.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
-/// Raw columns by name of two tables: of flows and of links, or of packets and of ACKs.
+/// Raw columns, by name, of two tables: flows and links, or packets and ACKs.
 type Columns<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>);
 
-/// Name, summary, default parameters (JSON) and version, if it is not fairweir's, of every controller.
+/// Returns name, summary, default parameters (JSON) and version of every controller; there is no version if it is
+/// fairweir's.
 #[pyfunction]
 pub fn algorithms() -> Vec<(&'static str, &'static str, String, Option<&'static str>)> {
     registry::algorithms().map(|a| (a.name, a.summary, (a.defaults)().to_string(), a.version)).collect()
 }
 
-/// Runs a configuration (JSON); `classes` are the Python controllers by the name that flows use.
+/// Runs a configuration (JSON); `classes` contains the Python controllers, by the name that flows use.
 ///
-/// Returns the summary as JSON and, if the configuration requests it, the time series as two tables of raw columns;
-/// with `max_packets` also a record of every data packet and ACK, unless there are more data packets than that.
-/// `capture` is the path of a pcap file, and whether it is taken at the sender or the receiver. Without Python
-/// controllers other Python threads keep running.
+/// Returns the summary as JSON and, if the configuration requests it, the time series as two tables of raw columns.
+/// With `max_packets` it also returns a record of every data packet and ACK; a run with more data packets is an error.
+/// `capture` is the path of a pcap file, and the side (sender or receiver) of the capture. Without Python controllers
+/// other Python threads keep running.
 #[pyfunction]
 #[pyo3(signature = (config, classes=None, on_progress=None, max_packets=None, capture=None))]
 pub fn run<'py>(
@@ -83,7 +84,7 @@ fn plain<'a>(observer: Option<&'a mut (dyn Observer + Send + 'a)>) -> Option<&'a
     }
 }
 
-/// Runs a configuration of built-in controllers with `observer` attached; other Python threads run meanwhile.
+/// Runs a configuration of built-in controllers with `observer` attached. Other Python threads keep running.
 pub(crate) fn play_observed(
     py: Python<'_>,
     config: &Config,
@@ -163,7 +164,7 @@ fn python_controller(
     Ok(Box::new(PyController::new(class, &params, start, &flow.cca, Arc::clone(cause))?))
 }
 
-/// A column as the bytes of its numbers, native byte order.
+/// Returns a column as the bytes of its numbers, in native byte order.
 macro_rules! raw {
     ($py:expr, $column:expr) => {{
         let mut bytes = Vec::with_capacity($column.len() * size_of_val($column.first().unwrap_or(&Default::default())));
@@ -173,7 +174,7 @@ macro_rules! raw {
 }
 pub(crate) use raw;
 
-/// A table of the named columns of a struct.
+/// Returns a table of the named columns of a struct.
 macro_rules! table {
     ($py:expr, $columns:expr, $($column:ident),*) => {{
         let table = PyDict::new($py);

@@ -1,10 +1,10 @@
-//! Quantiles, so that a verdict needs no scientific library of Python's.
+//! Quantiles, so that verdicts do not depend on a scientific Python library.
 
 use crate::error::from_argument;
 use pyo3::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The `probability` quantile of Student's t distribution with `degrees` of freedom.
+/// Returns the `probability` quantile of Student's t distribution with `degrees` degrees of freedom.
 #[pyfunction]
 pub fn student_t_quantile(py: Python<'_>, degrees: f64, probability: f64) -> PyResult<f64> {
     if !(probability > 0.0 && probability < 1.0) {

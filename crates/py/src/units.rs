@@ -1,4 +1,4 @@
-//! Quantities and traces: text to base units and back.
+//! Quantities and traces: conversions between text and base units.
 
 use crate::error;
 use fairweir_path::link::TraceConfig;
@@ -9,25 +9,25 @@ fn parsed<T: std::str::FromStr<Err = ParseError>>(py: Python<'_>, text: &str) ->
     text.parse().map_err(|e| error::from_parse(py, &e))
 }
 
-/// "40ms" to ns.
+/// Converts "40ms" to ns.
 #[pyfunction]
 pub fn parse_time(py: Python<'_>, text: &str) -> PyResult<u64> {
     parsed::<Dur>(py, text).map(Dur::as_nanos)
 }
 
-/// "96Mbps" to bytes per second.
+/// Converts "96Mbps" to bytes per second.
 #[pyfunction]
 pub fn parse_rate(py: Python<'_>, text: &str) -> PyResult<u64> {
     parsed::<Rate>(py, text).map(Rate::bytes_per_sec)
 }
 
-/// "64KiB" to bytes.
+/// Converts "64KiB" to bytes.
 #[pyfunction]
 pub fn parse_bytes(py: Python<'_>, text: &str) -> PyResult<u64> {
     parsed::<Bytes>(py, text).map(Bytes::as_u64)
 }
 
-/// "1.5bdp" to its dimension ("bytes", "packets", "bdp" or "infinite") and its number.
+/// Converts "1.5bdp" to its dimension ("bytes", "packets", "bdp" or "infinite") and its number.
 #[pyfunction]
 pub fn parse_size(py: Python<'_>, text: &str) -> PyResult<(&'static str, f64)> {
     Ok(match parsed::<Size>(py, text)? {
@@ -38,33 +38,33 @@ pub fn parse_size(py: Python<'_>, text: &str) -> PyResult<(&'static str, f64)> {
     })
 }
 
-/// "1.5bdp" to bytes, where packets have `packet_bytes` and the bandwidth-delay product is `bdp_bytes`; None if
-/// unlimited.
+/// Converts "1.5bdp" to bytes, with packets of `packet_bytes` and a bandwidth-delay product of `bdp_bytes`; returns
+/// None for "unlimited".
 #[pyfunction]
 pub fn resolve_size(py: Python<'_>, text: &str, packet_bytes: u64, bdp_bytes: u64) -> PyResult<Option<u64>> {
     let size: Size = parsed(py, text)?;
     Ok(size.resolve(Bytes(packet_bytes), Bytes(bdp_bytes)).map(Bytes::as_u64))
 }
 
-/// ns to "40ms".
+/// Converts ns to "40ms".
 #[pyfunction]
 pub fn format_time(ns: u64) -> String {
     Dur::from_nanos(ns).to_string()
 }
 
-/// Bytes per second to "96Mbps".
+/// Converts bytes per second to "96Mbps".
 #[pyfunction]
 pub fn format_rate(bytes_per_s: u64) -> String {
     Rate::from_bytes_per_sec(bytes_per_s).to_string()
 }
 
-/// Bytes to "64KiB".
+/// Converts bytes to "64KiB".
 #[pyfunction]
 pub fn format_bytes(n: u64) -> String {
     Bytes(n).to_string()
 }
 
-/// The opportunities of a mahimahi trace, ns.
+/// Returns the delivery opportunities of a mahimahi trace, ns.
 #[pyfunction]
 pub fn parse_trace(py: Python<'_>, text: &str) -> PyResult<Vec<u64>> {
     let trace = TraceConfig::parse(text).map_err(|e| error::from_trace(py, &e))?;

@@ -1,4 +1,4 @@
-//! Video sessions, with frames coded from a table or by Python.
+//! Video sessions, whose frames are coded from a table or by Python.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -11,13 +11,13 @@ use pyo3::prelude::*;
 
 use crate::error;
 
-/// Name and summary of every sender of video.
+/// Returns the name and summary of every video sender.
 #[pyfunction]
 pub fn video_senders() -> Vec<(&'static str, &'static str)> {
     SENDERS.to_vec()
 }
 
-/// Play a session, its configuration as JSON, with an encoder's table as JSON; the outcome as JSON.
+/// Runs a session (configuration as JSON) with an encoder's table (JSON); returns the outcome as JSON.
 #[pyfunction]
 pub fn play_video(py: Python<'_>, config: &str, table: &str) -> PyResult<String> {
     let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
@@ -26,7 +26,7 @@ pub fn play_video(py: Python<'_>, config: &str, table: &str) -> PyResult<String>
     outcome(py, played)
 }
 
-/// Stop a session when the interpreter has a signal to handle, such as Ctrl-C.
+/// Stops a session when the interpreter has a pending signal, such as Ctrl-C.
 fn watch_signals(_: Time) -> ControlFlow<()> {
     if Python::attach(|py| py.check_signals()).is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
@@ -36,10 +36,10 @@ fn outcome(py: Python<'_>, played: Result<Outcome, SessionError>) -> PyResult<St
     serde_json::to_string(&outcome).map_err(|e| error::from_json(py, &e))
 }
 
-/// Play a session, its configuration as JSON, with a live encoder; the outcome as JSON.
+/// Runs a session (configuration as JSON) with a live encoder; returns the outcome as JSON.
 ///
-/// `encode(frame, reference, target_bytes)` returns bytes, SSIM and quantizer; `frozen(frame, shown)` the SSIM of
-/// showing an older frame or nothing. Their exceptions end the session and are raised again.
+/// `encode(frame, reference, target_bytes)` returns bytes, SSIM and quantizer. `frozen(frame, shown)` returns the SSIM
+/// if an older frame or no frame is shown. An exception in either function ends the session and is raised again.
 #[pyfunction]
 pub fn play_video_live(py: Python<'_>, config: &str, encode: Py<PyAny>, frozen: Py<PyAny>) -> PyResult<String> {
     let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
@@ -73,7 +73,7 @@ pub fn play_video_live(py: Python<'_>, config: &str, encode: Py<PyAny>, frozen: 
     outcome(py, played)
 }
 
-/// Keep the first exception for the caller; its text ends the session.
+/// Stores the first exception for the caller; the session ends with the exception's text.
 fn keep(raised: &Mutex<Option<PyErr>>, e: PyErr) -> String {
     let text = e.to_string();
     if let Ok(mut kept) = raised.lock() {

@@ -1,4 +1,4 @@
-//! Progress reports and Ctrl-C during long work.
+//! Progress reports and Ctrl-C in long computations.
 
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// With a Python callable of one number, or without.
+    /// Creates a watch with or without a Python callable, which takes one number.
     pub fn new(callback: Option<Py<PyAny>>) -> Watch {
         Watch { callback, cause: None }
     }
@@ -30,10 +30,10 @@ impl Watch {
         }
     }
 
-    /// Returns the reason why the work was stopped, if it was.
+    /// Returns `Ok` if the work was not stopped.
     ///
     /// # Errors
-    /// If it was stopped.
+    /// The exception or signal that stopped the work.
     pub fn finish(self) -> PyResult<()> {
         self.cause.map_or(Ok(()), Err)
     }

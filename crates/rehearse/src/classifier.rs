@@ -1,15 +1,16 @@
-//! The classifier that a file of policies names.
+//! The classifier that a policy file names.
 
 use crate::fair_share::{FAIR_SHARE, FairShare};
 use fairweir_guard::policy::{Classify, Config};
 use fairweir_guard::{Trees, TreesError};
 use fairweir_units::Rate;
 
-/// Returns the classifier of `config`'s flow policy: [`FairShare`] if its model has that name and the link's `rate` is
-/// given, `forest` (JSON) for any other model; `None` without a flow policy, or if what it needs is not given.
+/// Returns the classifier of `config`'s flow policy: [`FairShare`] if the policy's model has that name and the link's
+/// `rate` is given, `forest` (JSON) for any other model. Returns `None` without a flow policy, or if the rate or the
+/// forest is not given.
 ///
 /// # Errors
-/// If `forest` cannot be used.
+/// If `forest` is invalid.
 pub fn classifier(
     config: &Config,
     rate: Option<Rate>,
@@ -27,7 +28,7 @@ pub fn classifier(
 mod tests {
     use super::*;
 
-    /// Whether there is a classifier; `None` for an error.
+    /// Returns whether there is a classifier; `None` if an error occurred.
     fn found(policies: &str, rate: Option<Rate>, forest: Option<&str>) -> Option<bool> {
         classifier(&Config::from_toml(policies).unwrap(), rate, forest).ok().map(|found| found.is_some())
     }

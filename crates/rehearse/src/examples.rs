@@ -1,8 +1,8 @@
-//! Training examples: features that a receiver can observe, with labels that it cannot.
+//! Training examples: features that a receiver can observe, with labels that it cannot observe.
 //!
-//! **Source**: CMU-CS-24-129 §5.1, §5.2 and A.3: a flow's throughput over 8 minimum RTTs, and how many flows had any in
-//! that time. With the link's rate B and N flows the share is B/N, as the report has it; its prototype uses the arrival
-//! rate as B, which hides that a link is idle.
+//! **Source**: CMU-CS-24-129 §5.1, §5.2 and A.3: a flow's throughput over 8 minimum RTTs, and the number of flows with
+//! arrivals in that time. With the link rate B and N flows the share is B/N, as in the report. The report's prototype
+//! uses the arrival rate as B, so an idle link is not detected.
 
 use crate::receiver::Receiver;
 use fairweir_guard::{FlowId, Limits, Packet, Plan, Row, Table, catalogue};
@@ -16,15 +16,15 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
-/// The window of a label, minimum RTTs.
+/// Length of a label's window, in minimum RTTs.
 const WINDOW: u64 = 8;
 
 /// Selection of arrivals that become examples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// No examples before this time of the run.
+    /// Time in the run from which examples are recorded.
     pub from: Time,
-    /// One in this many later arrivals, at random.
+    /// One of this many later arrivals, chosen at random, becomes an example.
     pub one_in: u32,
     /// Seed of the selection.
     pub seed: u64,
@@ -41,11 +41,11 @@ pub struct Rows {
     pub t_ns: Vec<u64>,
     /// The flow's throughput, Mbit/s of IP packets.
     pub mbps: Vec<f64>,
-    /// Flows of which something arrived in that time.
+    /// Number of flows with arrivals in that time.
     pub active: Vec<u32>,
 }
 
-/// A flow's arrivals within the maximum window, each with the bytes before it.
+/// A flow's arrivals within the maximum window, each with the number of bytes before it.
 #[derive(Debug, Default)]
 struct History {
     arrivals: VecDeque<(Time, u64)>,
@@ -59,19 +59,19 @@ impl History {
         self.total += u64::from(bytes);
     }
 
-    /// Bytes that arrived after `from`.
+    /// Returns the bytes that arrived after `from`.
     fn since(&self, from: Time) -> u64 {
         let index = self.arrivals.partition_point(|(then, _)| *then <= from);
         self.arrivals.get(index).map_or(0, |(_, before)| self.total - before)
     }
 }
 
-/// Observed packets.
+/// Source of the observed packets.
 #[derive(Debug)]
 enum Endpoints {
-    /// A simulation's: one receiver, a sender a flow.
+    /// A simulation with one receiver, and one sender per flow.
     Simulated,
-    /// The receivers of a capture, one per flow.
+    /// A capture with these receivers, one per flow.
     Captured(Vec<IpAddr>),
 }
 
@@ -83,7 +83,7 @@ impl Endpoints {
         }
     }
 
-    /// The flow to whose data `segment` belongs.
+    /// Returns the flow to whose data `segment` belongs.
     fn flow(&self, segment: &Segment) -> Option<usize> {
         match self {
             Endpoints::Simulated if segment.dst.address == receiver_address() => flow_of(segment.src.address),
@@ -93,7 +93,7 @@ impl Endpoints {
     }
 }
 
-/// Records examples of a run's flows from their receiver's view.
+/// Records examples of a run's flows, as observed by their receiver.
 #[derive(Debug)]
 pub struct Examples {
     sampling: Sampling,
@@ -116,8 +116,8 @@ impl Examples {
         Wire::new(config, Side::Receiver, Examples { start: Some(EPOCH), ..examples })
     }
 
-    /// Creates a reader of a capture, from the side of `receivers`, one per flow; full segments have `mss` bytes, and
-    /// time starts with the first segment.
+    /// Creates a reader of a capture with the given `receivers`, one per flow. Full segments have `mss` bytes; time
+    /// starts with the first segment.
     pub fn of_capture(receivers: Vec<IpAddr>, mss: u32, sampling: Sampling) -> Examples {
         let flows = receivers.len();
         Examples::new(Endpoints::Captured(receivers), flows, mss, sampling)
@@ -157,7 +157,7 @@ impl Examples {
         }
     }
 
-    /// Records an example of `now`, `at` after the start, whose label covers the time since `window` ago.
+    /// Records an example at time `now` (`at` after the start), whose label covers the preceding `window`.
     fn keep(&mut self, id: FlowId, flow: usize, at: Dur, now: Time, window: Dur) {
         let from = back(now, window);
         let is_young = self.table.get(id).is_none_or(|flow| back(now, flow.monitor().age()) > from);
@@ -192,7 +192,7 @@ impl SegmentSink for Examples {
     }
 }
 
-/// Examples of flows that a guard holds.
+/// Examples of flows whose windows a guard sets.
 #[derive(Debug)]
 pub struct HeldExamples {
     /// Applies the policies.

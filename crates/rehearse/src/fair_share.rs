@@ -1,5 +1,5 @@
-//! A classifier with perfect information: the link's rate and the number of flows (CMU-CS-24-129, equation 1).
-//! FlowPolicy with it is an upper bound for any training.
+//! A classifier with perfect information: the link rate and the number of flows (CMU-CS-24-129, equation 1). FlowPolicy
+//! with this classifier is an upper bound for all trained classifiers.
 
 use fairweir_guard::Feature;
 use fairweir_guard::policy::{Class, Classify};
@@ -8,7 +8,7 @@ use fairweir_units::Rate;
 /// Name of this classifier as a flow policy's model.
 pub(crate) const FAIR_SHARE: &str = "fair-share";
 
-/// Compares each flow's throughput over 8 minimum RTTs with rate / flows.
+/// Compares each flow's throughput over 8 minimum RTTs with rate / number of flows.
 #[derive(Clone, Copy, Debug)]
 pub struct FairShare {
     /// Rate of the bottleneck.

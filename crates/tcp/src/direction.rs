@@ -1,6 +1,6 @@
-//! Where a packet goes, and where it is seen.
+//! The direction of a packet, and the side at which it is captured.
 
-/// Direction of a packet, from the view of the host that is observed.
+/// Direction of a packet, as seen by the observed host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the remote host to this one.

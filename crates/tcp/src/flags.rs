@@ -1,4 +1,4 @@
-//! The flags of TCP's header.
+//! The flags of the TCP header.
 
 /// A set of flags, as the bits of the header's 14th byte (RFC 9293 §3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Flags(pub u8);
 impl Flags {
     /// The sender has no more data.
     pub const FIN: Flags = Flags(0x01);
-    /// Opens a direction of the connection.
+    /// Opens one direction of the connection.
     pub const SYN: Flags = Flags(0x02);
     /// Resets the connection.
     pub const RST: Flags = Flags(0x04);
@@ -15,18 +15,18 @@ impl Flags {
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
-    /// The receiver has seen a congestion mark (RFC 3168).
+    /// The receiver reports a congestion mark (RFC 3168).
     pub const ECE: Flags = Flags(0x40);
     /// The sender has responded to a congestion mark.
     pub const CWR: Flags = Flags(0x80);
 
-    /// Whether all of `wanted` are set.
+    /// Returns whether all flags of `wanted` are set.
     #[inline]
     pub const fn has(self, wanted: Flags) -> bool {
         self.0 & wanted.0 == wanted.0
     }
 
-    /// Union of both.
+    /// Returns the union of both sets.
     #[inline]
     pub const fn and(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -38,7 +38,7 @@ impl Flags {
         self.0 = if is_set { self.0 | flags.0 } else { self.0 & !flags.0 };
     }
 
-    /// Sequence numbers that the flags occupy: one each for SYN and FIN (RFC 9293 §3.4).
+    /// Number of sequence numbers that the flags occupy: one each for SYN and FIN (RFC 9293 §3.4).
     #[inline]
     pub const fn sequence_numbers(self) -> u32 {
         self.has(Flags::SYN) as u32 + self.has(Flags::FIN) as u32

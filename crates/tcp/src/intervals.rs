@@ -1,7 +1,7 @@
-//! A set of unwrapped sequence numbers, or of packet numbers, as disjoint intervals in order.
+//! A set of unwrapped sequence numbers, or of packet numbers, as ordered, disjoint intervals.
 
-/// Disjoint, not adjacent intervals `[start, end)` in order. There are few: one more than the holes in the received
-/// data.
+/// Ordered intervals `[start, end)`, neither overlapping nor adjacent. There are few intervals: one more than there are
+/// holes in the received data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Intervals {
     intervals: Vec<(u64, u64)>,
@@ -13,8 +13,8 @@ impl Intervals {
         Intervals::default()
     }
 
-    /// Adds `[start, end)` and calls `on_new` for each part that was not in the set, in order; returns the interval
-    /// that now holds it.
+    /// Adds `[start, end)` and calls `on_new`, in order, for each part that was not in the set. Returns the interval
+    /// that now contains `[start, end)`.
     pub fn insert(&mut self, start: u64, end: u64, mut on_new: impl FnMut(u64, u64)) -> (u64, u64) {
         let first = self.intervals.partition_point(|&(_, e)| e < start);
         let mut last = first;
@@ -32,14 +32,14 @@ impl Intervals {
             on_new(covered, end);
         }
         match self.intervals.get_mut(first) {
-            // The common cases: a block grows, or no change.
+            // The common cases: one interval grows or does not change.
             Some(interval) if last == first + 1 => *interval = (low, high),
             _ => drop(self.intervals.splice(first..last, [(low, high)])),
         }
         (low, high)
     }
 
-    /// Returns the interval that holds `number`.
+    /// Returns the interval that contains `number`.
     pub fn containing(&self, number: u64) -> Option<(u64, u64)> {
         let after = self.intervals.partition_point(|&(_, end)| end <= number);
         self.intervals.get(after).copied().filter(|&(start, _)| start <= number)

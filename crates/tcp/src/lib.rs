@@ -1,8 +1,8 @@
 //! Contents of TCP headers: [`Segment`] with its [`Flags`] and [`Options`], arithmetic of [`sequence`] numbers, and the
 //! set of received ranges ([`Intervals`]).
 //!
-//! Captures, the simulator's packets, the emulator's meters and the guard share these types; each tracks flows for a
-//! question of its own.
+//! Captures, the simulator's packets, the emulator's meters and the guard share these types. Each of these has its own
+//! tracking of flows.
 #![forbid(unsafe_code)]
 
 mod direction;

@@ -1,4 +1,4 @@
-//! TCP's options, as far as they were captured.
+//! TCP options, as far as they were captured.
 
 use etherparse::{TcpOptionElement, TcpOptionsIterator};
 
@@ -11,7 +11,7 @@ pub struct Timestamps {
     pub tsecr: u32,
 }
 
-/// Up to four blocks of sequence numbers (RFC 2018), each from its first byte to the one after its last.
+/// Up to four SACK blocks (RFC 2018): the first sequence number of a block, and the one after its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 4],
@@ -19,15 +19,15 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// The blocks, most recently changed first.
+    /// Returns the blocks; the most recently changed block is first.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.blocks[..usize::from(self.len)].iter().copied()
     }
-    /// Whether there is no block.
+    /// Returns whether there is no block.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Adds a block; a fifth has no room in a header, and is dropped.
+    /// Adds a block. A header has no room for a fifth block, which is ignored.
     pub fn push(&mut self, block: (u32, u32)) {
         if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
             *slot = block;
@@ -39,11 +39,11 @@ impl SackBlocks {
 /// The options that concern the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Maximum segment that the sender of this accepts, bytes.
+    /// Maximum segment size that the sender of this option accepts, bytes.
     pub mss: Option<u16>,
     /// Window scale: a shift, at most 14.
     pub window_scale: Option<u8>,
-    /// Selective acknowledgements may be sent.
+    /// Whether selective acknowledgements are permitted.
     pub sack_permitted: bool,
     /// Timestamps.
     pub timestamps: Option<Timestamps>,
@@ -52,7 +52,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads options until they end, are cut off, or are invalid.
+    /// Parses options up to the end, or up to the first truncated or invalid option.
     pub fn parse(bytes: &[u8]) -> Options {
         let mut options = Options::default();
         for element in TcpOptionsIterator::from_slice(bytes).map_while(Result::ok) {

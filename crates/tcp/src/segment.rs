@@ -1,4 +1,4 @@
-//! A TCP segment as it was seen on the wire.
+//! A captured TCP segment.
 
 use crate::{Flags, Options};
 use fairweir_units::Time;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// A host and port.
+/// An endpoint: address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Endpoint {
     /// IPv4 or IPv6.
@@ -27,7 +27,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// The two bits of ECN in IP's header (RFC 3168).
+/// The two ECN bits of the IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// Not ECN-capable.
@@ -35,16 +35,17 @@ pub enum Ecn {
     NotEct,
     /// ECT(0).
     Ect0,
-    /// ECT(1): L4S.
+    /// ECT(1), used by L4S.
     Ect1,
-    /// Congestion experienced: marked.
+    /// Congestion experienced (CE): marked.
     Ce,
 }
 
-/// A TCP segment: of the wire, or a super-packet that a network card will cut into several (TSO) or has joined (GRO).
+/// A TCP segment: either a segment as sent on the wire, or a super-packet that a network card will split (TSO) or has
+/// merged (GRO).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The packet's number in the file, as Wireshark counts: the first is 1.
+    /// The packet's number in the file, as in Wireshark: the first packet has number 1.
     pub frame: u64,
     /// Capture time, ns since 1970 (or since the capture's reference).
     pub time: Time,
@@ -52,26 +53,26 @@ pub struct Segment {
     pub src: Endpoint,
     /// Destination.
     pub dst: Endpoint,
-    /// Sequence number of the first byte (of SYN, if it has one); wraps.
+    /// Sequence number of the first byte, or of the SYN if there is one; wraps.
     pub seq: u32,
-    /// Acknowledgement number; counts only with [`Flags::ACK`].
+    /// Acknowledgement number; valid only with [`Flags::ACK`].
     pub ack: u32,
     /// Flags.
     pub flags: Flags,
-    /// The receive window, not yet scaled.
+    /// The receive window as in the header, not scaled.
     pub window: u16,
-    /// TCP payload, bytes; of the wire, also where the capture holds the headers only.
+    /// TCP payload on the wire, bytes, even if the capture contains only the headers.
     pub payload: u32,
-    /// IP packet with all headers, bytes.
+    /// Size of the IP packet with all headers, bytes.
     pub ip_bytes: u32,
-    /// ECN bits of IP's header.
+    /// ECN bits of the IP header.
     pub ecn: Ecn,
-    /// TCP's options, as far as they were captured.
+    /// TCP options, as far as they were captured.
     pub options: Options,
 }
 
 impl Segment {
-    /// Sequence number after the segment: SYN and FIN count for one each.
+    /// Returns the sequence number after the segment; SYN and FIN count as one each.
     pub fn end_seq(&self) -> u32 {
         self.seq.wrapping_add(self.payload).wrapping_add(self.flags.sequence_numbers())
     }

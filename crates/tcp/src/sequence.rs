@@ -1,12 +1,12 @@
-//! Arithmetic of numbers modulo 2^32: sequence numbers (RFC 9293 §3.4) and timestamps (RFC 7323 §5.2).
+//! Arithmetic modulo 2^32, for sequence numbers (RFC 9293 §3.4) and timestamps (RFC 7323 §5.2).
 
-/// Distance by which `to` is after `from`; negative if it is before it.
+/// Returns `to` - `from` modulo 2^32 as a signed number; negative if `to` is before `from`.
 #[inline]
 pub const fn distance(from: u32, to: u32) -> i32 {
     to.wrapping_sub(from) as i32
 }
 
-/// The number nearest to `near` whose low 32 bits are `low`.
+/// Returns the number nearest to `near` whose low 32 bits are `low`.
 #[inline]
 pub const fn unwrap(low: u32, near: i64) -> i64 {
     near + distance(near as u32, low) as i64

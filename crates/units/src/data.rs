@@ -8,7 +8,8 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
-/// An amount of data as people write it; a multiple of the BDP or of the packet size needs a context to become bytes.
+/// An amount of data as users write it. A multiple of the BDP or of the packet size is converted to bytes in the
+/// context of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
     /// A number of bytes.
@@ -17,32 +18,32 @@ pub enum Size {
     Packets(u64),
     /// Bandwidth-delay products, in millionths.
     MicroBdp(u64),
-    /// No limit.
+    /// Unlimited.
     Infinite,
 }
 
 impl Bytes {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Bytes = Bytes(0);
-    /// The maximum; means "no limit".
+    /// The maximum; it means "no limit".
     pub const MAX: Bytes = Bytes(u64::MAX);
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
-    /// The difference, or zero if `other` is larger.
+    /// Returns the difference, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
-    /// The number of whole packets of `mss` that fit.
+    /// Returns the number of whole packets of `mss` bytes that fit.
     ///
     /// # Panics
     /// If `mss` is zero.
     pub const fn packets(self, mss: Bytes) -> u64 {
         self.0 / mss.0
     }
-    /// This amount times `num / den`, rounded down, without overflow in between.
+    /// Returns this amount times `num / den`, rounded down. Intermediate results do not overflow.
     ///
     /// # Panics
     /// If `den` is zero.
@@ -52,7 +53,7 @@ impl Bytes {
 }
 
 impl Size {
-    /// The size in bytes where packets have `packet` bytes and the path's bandwidth-delay product is `bdp`.
+    /// Returns the size in bytes for packets of `packet` bytes on a path with the bandwidth-delay product `bdp`.
     ///
     /// `None` means no limit.
     pub fn resolve(self, packet: Bytes, bdp: Bytes) -> Option<Bytes> {

@@ -1,9 +1,9 @@
-//! Hints of errors.
+//! Hints to correct errors.
 
 use std::borrow::Cow;
 use std::error::Error;
 
-/// An error that names the key with the wrong value, if there is one, and a hint.
+/// An error with a hint and, if a value is wrong, the key of that value.
 ///
 /// Front ends print message, key and hint separately (`error: MESSAGE (FILE: KEY)`, then `hint: HINT`), so `Display`
 /// contains no hint.
@@ -18,6 +18,6 @@ pub trait Hint: Error {
         None
     }
 
-    /// Returns what to write or do instead, if known.
+    /// Returns what the user can write or do instead, if known.
     fn hint(&self) -> Option<Cow<'_, str>>;
 }

@@ -1,7 +1,8 @@
-//! Time, data and rate as types, with the operators that dimensions allow.
+//! Types for time, amounts of data and rates, with the operators for which dimensions are consistent.
 //!
-//! Everything is an integer: [`Time`] and [`Dur`] in nanoseconds, [`Bytes`] in bytes, [`Rate`] in bytes per second.
-//! Text is parsed once, at the edge: `"40ms"`, `"96Mbps"`, `"64KiB"`, `"1.5bdp"`, `"512pkts"`; a bare number is an error.
+//! All values are integers: [`Time`] and [`Dur`] in nanoseconds, [`Bytes`] in bytes, [`Rate`] in bytes per second. Only
+//! the interfaces to users parse text: `"40ms"`, `"96Mbps"`, `"64KiB"`, `"1.5bdp"`, `"512pkts"`; a bare number is an
+//! error.
 #![forbid(unsafe_code)]
 
 mod data;
@@ -18,5 +19,5 @@ pub use rate::{Rate, mbps};
 pub use system::{During, SystemError};
 pub use time::{Dur, Time};
 
-/// Nanoseconds in a second.
+/// Nanoseconds per second.
 pub const NANOS_PER_SEC: u64 = 1_000_000_000;

@@ -1,14 +1,14 @@
-//! Text to quantities and back, exactly: decimals are scaled as integers, never through a float.
+//! Exact conversions between text and quantities: decimals are scaled as integers, never as floats.
 
 use crate::{Bytes, Dur, Hint, Rate, Size, Time};
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// An invalid quantity. `Display` prints one line; [`ParseError::hint`] says how to correct the text.
+/// An invalid quantity. `Display` prints one line; [`ParseError::hint`] describes how to correct the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Digits without a unit.
+    /// A number without a unit.
     #[error("{quantity} `{text}` has no unit")]
     NoUnit {
         /// The expected quantity: "rate", "time" or "size".
@@ -16,7 +16,7 @@ pub enum ParseError {
         /// The text found.
         text: String,
     },
-    /// A unit of another quantity, or an unknown one.
+    /// An unknown unit, or a unit of another quantity.
     #[error("{quantity} `{text}` has an unknown unit `{unit}`")]
     UnknownUnit {
         /// The expected quantity.
@@ -26,7 +26,7 @@ pub enum ParseError {
         /// The part after the digits.
         unit: String,
     },
-    /// Not a non-negative decimal number.
+    /// The text is not a non-negative decimal number.
     #[error("{quantity} `{text}` is not a non-negative decimal number with a unit")]
     NotANumber {
         /// The expected quantity.
@@ -34,7 +34,7 @@ pub enum ParseError {
         /// The text found.
         text: String,
     },
-    /// Finer than the smallest unit or too large for 64 bits.
+    /// The quantity is finer than the smallest unit, or too large for 64 bits.
     #[error("{quantity} `{text}` is out of range")]
     OutOfRange {
         /// The expected quantity.
@@ -54,7 +54,7 @@ impl ParseError {
         }
     }
 
-    /// How to correct the text.
+    /// Returns how to correct the text.
     pub fn hint(&self) -> &'static str {
         match self.quantity() {
             "rate" => "write a rate with its unit: \"96Mbps\", \"1.5Gbps\", \"512kbps\" or \"96Mbit/s\"",
@@ -79,8 +79,8 @@ const TIME_UNITS: &[(&str, u64)] = &[
     ("h", 3_600_000_000_000),
 ];
 
-/// In bits per second; stored as whole bytes per second. The first five are printed; the others, used in tables and by
-/// tc(8), are only parsed.
+/// Units in bits per second; rates are stored as whole bytes per second. The first five units are printed; the others,
+/// which tables and tc(8) use, are only parsed.
 const RATE_UNITS: &[(&str, u64)] = &[
     ("bps", 1),
     ("kbps", 1_000),
@@ -110,7 +110,8 @@ const BYTE_UNITS: &[(&str, u64)] = &[
     ("GiB", 1 << 30),
 ];
 
-/// Splits digits from unit and scales the decimal by `units`; the result is `value * scale`, exact or refused.
+/// Splits the number from the unit and scales the number by `units`. The result is exactly `value * scale`, or an
+/// error.
 fn scaled(quantity: &'static str, text: &str, units: &[(&str, u64)]) -> Result<u64, ParseError> {
     let s = text.trim();
     let not_a_number = || ParseError::NotANumber { quantity, text: text.to_owned() };
@@ -183,7 +184,7 @@ impl FromStr for Size {
     }
 }
 
-/// Prints `value` in the largest of `units` that keeps it exact with at most three decimals.
+/// Prints `value` in the largest of `units` in which three decimals represent it exactly.
 fn print_exact(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     for (name, scale) in units.iter().rev() {
         if value >= *scale && (u128::from(value) * 1000).is_multiple_of(u128::from(*scale)) {

@@ -10,32 +10,32 @@ use std::ops::{Add, Div, Mul};
 pub struct Rate(u64);
 
 impl Rate {
-    /// Zero.
+    /// Zero bytes per second.
     pub const ZERO: Rate = Rate(0);
-    /// Faster than any other: no limit.
+    /// The maximum; it means "no limit".
     pub const MAX: Rate = Rate(u64::MAX);
 
-    /// A rate in bytes per second.
+    /// Creates a rate from bytes per second.
     pub const fn from_bytes_per_sec(b: u64) -> Rate {
         Rate(b)
     }
-    /// A rate in Mbit/s.
+    /// Creates a rate from Mbit/s.
     pub const fn from_mbps(mbps: u64) -> Rate {
         Rate(mbps * 125_000)
     }
-    /// Bytes per second.
+    /// Returns bytes per second.
     pub const fn bytes_per_sec(self) -> u64 {
         self.0
     }
-    /// Bits per second.
+    /// Returns bits per second.
     pub const fn bits_per_sec(self) -> u64 {
         self.0.saturating_mul(8)
     }
-    /// Megabits a second, rounded to a double.
+    /// Returns megabits per second, rounded to a double.
     pub fn as_mbps_f64(self) -> f64 {
         self.0 as f64 * 8e-6
     }
-    /// This rate times `num / den`, rounded down, without overflow in between.
+    /// Returns this rate times `num / den`, rounded down. Intermediate results do not overflow.
     ///
     /// # Panics
     /// If `den` is zero.
@@ -45,7 +45,7 @@ impl Rate {
     }
 }
 
-/// Returns `bytes` divided by `time`, Mbit/s, rounded to a double; 0 for no time.
+/// Returns `bytes` divided by `time` in Mbit/s, rounded to a double; 0 if `time` is zero.
 pub fn mbps(bytes: u64, time: Dur) -> f64 {
     if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
 }
@@ -58,7 +58,7 @@ impl Add for Rate {
 }
 impl Mul<Dur> for Rate {
     type Output = Bytes;
-    /// The data that pass in `d`, rounded down.
+    /// Returns the data that pass in `d`, rounded down.
     fn mul(self, d: Dur) -> Bytes {
         let b = self.0 as u128 * d.as_nanos() as u128 / NANOS_PER_SEC as u128;
         Bytes(b.min(u64::MAX as u128) as u64)
@@ -72,7 +72,7 @@ impl Mul<u64> for Rate {
 }
 impl Div<Rate> for Bytes {
     type Output = Dur;
-    /// The time the data take at `rate`, ns, rounded down; a zero rate takes [`Dur::MAX`].
+    /// Returns the transmission time of the data at `rate`, ns, rounded down; [`Dur::MAX`] if `rate` is zero.
     fn div(self, rate: Rate) -> Dur {
         match rate.bytes_per_sec() {
             0 => Dur::MAX,
@@ -82,7 +82,7 @@ impl Div<Rate> for Bytes {
 }
 impl Div<Dur> for Bytes {
     type Output = Rate;
-    /// The rate at which the data passes in `d`; [`Rate::MAX`] if `d` is zero.
+    /// Returns the rate at which the data pass in `d`; [`Rate::MAX`] if `d` is zero.
     fn div(self, d: Dur) -> Rate {
         match d.as_nanos() {
             0 => Rate::MAX,

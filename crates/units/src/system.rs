@@ -1,8 +1,8 @@
-//! Failures of system calls, with the attempted action.
+//! Failed system calls, with the attempted action.
 
 use std::io;
 
-/// A system call that failed, and for what it was made.
+/// A system call that failed, and the action for which it was made.
 #[derive(Debug, thiserror::Error)]
 #[error("{action}: {source}")]
 pub struct SystemError {
@@ -12,12 +12,12 @@ pub struct SystemError {
     pub source: io::Error,
 }
 
-/// Names the attempted action in an error of the system.
+/// Adds the attempted action to an error of the operating system.
 pub trait During<T> {
     /// Adds the action to the error.
     ///
     /// # Errors
-    /// As `self`.
+    /// The error of `self`, with the action.
     fn during(self, action: impl FnOnce() -> String) -> Result<T, SystemError>;
 }
 

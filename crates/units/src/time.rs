@@ -1,4 +1,4 @@
-//! Points in time and lengths of time, integer nanoseconds.
+//! Points in time and durations, in integer nanoseconds.
 
 use crate::NANOS_PER_SEC;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 #[serde(transparent)]
 pub struct Time(u64);
 
-/// A length of time, ns; never negative.
+/// A duration, ns; never negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Dur(u64);
@@ -17,74 +17,74 @@ pub struct Dur(u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than everything: a timer that is not set.
+    /// Later than all other times: the time of a timer that is not set.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// A point `ns` nanoseconds after the start.
+    /// Creates the time `ns` nanoseconds after the start.
     pub const fn from_nanos(ns: u64) -> Time {
         Time(ns)
     }
-    /// ns since the start.
+    /// Returns ns since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Seconds since the start, rounded to a double.
+    /// Returns seconds since the start, rounded to a double.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
-    /// The time from `earlier` to this, or zero if `earlier` is later.
+    /// Returns the duration from `earlier` to this time, or zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Dur {
         Dur(self.0.saturating_sub(earlier.0))
     }
-    /// Whether this timer is set: not [`Time::NEVER`].
+    /// Returns whether the timer is set, that is, not [`Time::NEVER`].
     pub const fn is_set(self) -> bool {
         self.0 != u64::MAX
     }
 }
 
 impl Dur {
-    /// Zero.
+    /// Zero nanoseconds.
     pub const ZERO: Dur = Dur(0);
-    /// The maximum.
+    /// The maximum duration.
     pub const MAX: Dur = Dur(u64::MAX);
 
-    /// `ns` nanoseconds.
+    /// Creates a duration of `ns` nanoseconds.
     pub const fn from_nanos(ns: u64) -> Dur {
         Dur(ns)
     }
-    /// `us` microseconds.
+    /// Creates a duration of `us` microseconds.
     pub const fn from_micros(us: u64) -> Dur {
         Dur(us * 1_000)
     }
-    /// `ms` milliseconds.
+    /// Creates a duration of `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Dur {
         Dur(ms * 1_000_000)
     }
-    /// `s` seconds.
+    /// Creates a duration of `s` seconds.
     pub const fn from_secs(s: u64) -> Dur {
         Dur(s * NANOS_PER_SEC)
     }
-    /// The nearest whole ns to `s` seconds; negative or NaN becomes zero.
+    /// Creates a duration of `s` seconds, rounded to whole ns; zero if `s` is negative or NaN.
     pub fn from_secs_f64(s: f64) -> Dur {
         Dur((s * NANOS_PER_SEC as f64).round() as u64)
     }
-    /// ns.
+    /// Returns nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Whole microseconds, rounded down.
+    /// Returns whole microseconds, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
-    /// Milliseconds, rounded to a double.
+    /// Returns milliseconds, rounded to a double.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// Seconds as a double.
+    /// Returns seconds, rounded to a double.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
-    /// The difference, or zero if `other` is longer.
+    /// Returns the difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Dur) -> Dur {
         Dur(self.0.saturating_sub(other.0))
     }

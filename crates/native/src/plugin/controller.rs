@@ -18,13 +18,13 @@ pub(super) struct PluginController {
     facts: Arc<Facts>,
     flow: NonNull<c_void>,
     mss: u64,
-    /// The state of the connection as of the last event that had it.
+    /// The state of the connection at the last event that reported it.
     conn: abi::Conn,
     decision: abi::Decision,
     fault: Option<Fault>,
 }
 
-// SAFETY: a flow is used by one thread at a time, and the interface allows that this thread changes.
+// SAFETY: only one thread at a time uses a flow; the interface allows another thread to use it later.
 unsafe impl Send for PluginController {}
 
 impl fmt::Debug for PluginController {
@@ -38,10 +38,10 @@ fn or_none(value: Option<Dur>) -> u64 {
 }
 
 impl PluginController {
-    /// Creates a flow with a value for each parameter.
+    /// Creates a flow with the given parameter values.
     ///
     /// # Errors
-    /// If the plug-in returns NULL, or its first decision is none.
+    /// If the plug-in returns NULL, or if its first decision is invalid.
     pub(super) fn new(facts: Arc<Facts>, values: &[f64], start: &Start) -> Result<PluginController, String> {
         let mss = start.mss.0;
         let given = abi::Start {
@@ -52,7 +52,7 @@ impl PluginController {
             params: values.as_ptr(),
         };
         let create = facts.table.create.ok_or("create is NULL")?;
-        // SAFETY: `given` is as the interface describes it. This holds for the structs of all calls below.
+        // SAFETY: `given` conforms to the interface. This holds for the structs of all calls below.
         let flow = unsafe { create(&given) };
         let flow = NonNull::new(flow).ok_or("create returns NULL")?;
         let conn = abi::Conn {
@@ -119,7 +119,7 @@ impl PluginController {
             // SAFETY: see `new`.
             let text = unsafe { fault(self.flow.as_ptr()) };
             if !text.is_null() {
-                // SAFETY: the interface: a C string.
+                // SAFETY: by the interface, the text is a C string.
                 let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
                 return self.fail(text);
             }

@@ -1,6 +1,6 @@
 //! Loads a shared library into the process.
 //!
-//! All checks that do not run the library's code come first: its format, its machine, its symbol.
+//! All checks that do not run the library's code are first: file format, machine and symbol.
 
 use super::controller::PluginController;
 use super::table::{BUILD_HINT, Facts, Refusal, read, refuse};
@@ -17,33 +17,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Suffix of a plug-in's path.
 pub const SUFFIX: &str = ".so";
-/// The largest library that is read. One in Rust with debug information has some 10 MB.
+/// Maximum size of a library, bytes. A library in Rust with debug information has some 10 MB.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// A plug-in, loaded. It is never unloaded: the runtimes of some languages cannot be, and controllers point into it.
+/// A loaded plug-in. It is never unloaded, because the runtimes of some languages cannot be unloaded, and because
+/// controllers contain pointers into it.
 #[derive(Clone, Debug)]
 pub struct Plugin(Arc<Facts>);
 
 impl Plugin {
-    /// The plug-in's name for itself.
+    /// Returns the name that the plug-in reports.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The plug-in's version, as it states it.
+    /// Returns the version that the plug-in reports.
     pub fn version(&self) -> &str {
         &self.0.version
     }
 
-    /// Every parameter with its default, as JSON.
+    /// Returns every parameter with its default, as JSON.
     pub fn defaults(&self) -> Value {
         params::defaults(&self.0.params)
     }
 
-    /// A controller with `params` (an object, or null).
+    /// Builds a controller with `params` (an object, or null).
     ///
     /// # Errors
-    /// If there is no such parameter, a value is out of range, or the plug-in refuses to create a flow.
+    /// If a parameter is unknown, a value is out of range, or the plug-in does not create a flow.
     pub fn build(&self, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
         let bad = |reason| BuildError::BadParams { name: self.0.path.clone(), reason };
         let words = params::read(&self.0.params, params).map_err(bad)?;
@@ -61,7 +62,7 @@ impl Plugin {
     }
 }
 
-/// Loads the plug-in at `path`; the same file is loaded once a process.
+/// Loads the plug-in at `path`; in one process, a file is loaded once.
 ///
 /// # Errors
 /// [`BuildError::BadSource`] if the file cannot be read, is not a shared library for this machine, lacks the symbol, or
@@ -89,7 +90,7 @@ pub fn load(path: &Path) -> Result<Plugin, BuildError> {
     Ok(plugin)
 }
 
-/// The name of an architecture as compilers' targets spell it.
+/// Returns the name of an architecture as in compilers' target names.
 fn machine(architecture: Architecture) -> String {
     format!("{architecture:?}").to_lowercase()
 }
@@ -104,7 +105,7 @@ fn inspect(path: &Path) -> Result<(), Refusal> {
     let bytes = fs::read(path).map_err(unreadable)?;
     let file = object::File::parse(&*bytes)
         .map_err(|_| refuse("not a shared library", "a plug-in is an ELF shared object (`cc -shared -fPIC`)"))?;
-    // object names architectures as Debug does; std::env::consts as targets do.
+    // The crate object names architectures as Debug does; std::env::consts names them as targets do.
     let own = match std::env::consts::ARCH {
         "x86_64" => Architecture::X86_64,
         "aarch64" => Architecture::Aarch64,
@@ -136,13 +137,13 @@ fn inspect(path: &Path) -> Result<(), Refusal> {
     })
 }
 
-/// Takes the library into the process, and calls its function.
+/// Loads the library into the process, and calls its function.
 fn open(path: &Path) -> Result<*const abi::Cc, Refusal> {
-    // SAFETY: the user asked to run this library; its constructors run here.
+    // SAFETY: the user requested to run this library; its constructors run here.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|e| refuse(format!("does not load: {e}"), "link it with the libraries that it needs"))?;
     let library: &'static Library = Box::leak(Box::new(library));
-    // SAFETY: the symbol exists; that it has this type is the interface, which the library claims by its name.
+    // SAFETY: the symbol exists. By its name, the library declares that the symbol has the interface's type.
     unsafe {
         let table = library
             .get::<unsafe extern "C" fn() -> *const abi::Cc>(abi::SYMBOL.as_bytes())

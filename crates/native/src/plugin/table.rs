@@ -6,10 +6,10 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::slice;
 
-/// The most parameters, and the most telemetry values, that a plug-in may have.
+/// Maximum number of parameters, and of telemetry values, of a plug-in.
 const MAX_ROWS: u64 = 1_000;
 
-/// The plug-in's table, checked.
+/// The checked table of a plug-in.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) path: String,
@@ -20,7 +20,7 @@ pub(super) struct Facts {
     pub(super) telemetry_names: Vec<&'static str>,
 }
 
-// SAFETY: the table is constant once `fairweir_cc_v1` has returned it, by the interface.
+// SAFETY: by the interface, the table is constant after `fairweir_cc_v1` has returned it.
 unsafe impl Send for Facts {}
 // SAFETY: as above.
 unsafe impl Sync for Facts {}
@@ -38,16 +38,16 @@ pub(super) fn refuse(reason: impl Into<String>, hint: &'static str) -> Refusal {
 pub(super) const BUILD_HINT: &str =
     "build it against include/fairweir_cc.h; `fairweir new plugin NAME` writes one that works";
 
-/// Text at `pointer`, which is not null.
+/// Returns the text at `pointer`, which must not be null.
 fn text(pointer: *const c_char, what: &str) -> Result<&'static str, Refusal> {
     if pointer.is_null() {
         return Err(refuse(format!("{what} is NULL"), BUILD_HINT));
     }
-    // SAFETY: the interface: a C string that is valid as long as the process.
+    // SAFETY: by the interface, this is a C string that is valid as long as the process runs.
     unsafe { CStr::from_ptr(pointer) }.to_str().map_err(|_| refuse(format!("{what} is not UTF-8"), BUILD_HINT))
 }
 
-/// The rows of an array of the table.
+/// Returns the rows of an array in the table.
 fn rows<T>(pointer: *const T, count: u64, what: &str) -> Result<&'static [T], Refusal> {
     if count == 0 {
         return Ok(&[]);
@@ -55,7 +55,7 @@ fn rows<T>(pointer: *const T, count: u64, what: &str) -> Result<&'static [T], Re
     if count > MAX_ROWS || pointer.is_null() || !pointer.is_aligned() {
         return Err(refuse(format!("{what}: {count} rows at {pointer:?} are not an array"), BUILD_HINT));
     }
-    // SAFETY: the interface: `count` rows, valid as long as the process.
+    // SAFETY: by the interface, there are `count` rows, which are valid as long as the process runs.
     Ok(unsafe { slice::from_raw_parts(pointer, count as usize) })
 }
 
@@ -64,7 +64,7 @@ pub(super) fn read(path: &Path, table: *const abi::Cc) -> Result<Facts, Refusal>
     if table.is_null() || !table.is_aligned() {
         return Err(refuse(format!("`{}` returns no table", abi::SYMBOL), BUILD_HINT));
     }
-    // SAFETY: both fields come first in every version of the interface.
+    // SAFETY: both fields are first in every version of the interface.
     let (version, size) = unsafe { ((*table).abi, (*table).size) };
     if version != abi::ABI {
         let reason =
@@ -76,7 +76,7 @@ pub(super) fn read(path: &Path, table: *const abi::Cc) -> Result<Facts, Refusal>
         let reason = format!("its table has {size} bytes; version {version} of the interface has {expected}");
         return Err(refuse(reason, "set size to sizeof(struct fw_cc)"));
     }
-    // SAFETY: the interface, and the size above.
+    // SAFETY: guaranteed by the interface and by the size checked above.
     let table: &'static abi::Cc = unsafe { &*table };
     let missing = [
         ("create", table.create.is_none()),
@@ -111,7 +111,7 @@ pub(super) fn read(path: &Path, table: *const abi::Cc) -> Result<Facts, Refusal>
     })
 }
 
-/// Checks a row of the parameters.
+/// Checks a row of the parameter table.
 fn param(row: &abi::Param) -> Result<Param, Refusal> {
     let name = text(row.name, "a parameter's name")?;
     let wrong = |what: String| refuse(format!("parameter `{name}`: {what}"), BUILD_HINT);
