@@ -1,4 +1,4 @@
-//! Hops whose queue needs more than the backlog at arrival.
+//! Hops with queues whose decision depends on more than the backlog at arrival.
 
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::queue::{CodelConfig, RedConfig};
@@ -34,7 +34,7 @@ fn a_queue_that_decides_on_leave_offers_each_head_when_the_link_is_free() {
         let now = hop.service_at();
         let departure = hop.service(now).unwrap();
         seen.push((departure.tag, now, departure.sojourn, departure.verdict));
-        // The packet in transmission counts.
+        // The packet in transmission counts towards the backlog.
         assert_eq!(
             hop.backlog(now),
             Backlog { bytes: Bytes(1500) * (3 - seen.len() as u64 + 1), packets: 4 - seen.len() as u64 }
@@ -54,7 +54,7 @@ fn a_queue_that_decides_on_leave_offers_each_head_when_the_link_is_free() {
 #[test]
 fn codel_drops_the_oldest_once_the_delay_has_stood_for_an_interval() {
     let mut hop = hop(QueueConfig::Codel(CodelConfig::default()));
-    // 30 packets at once, then one per ms: each waits 30 ms, the link is always busy.
+    // 30 packets arrive at once, then one packet per ms: each packet waits 30 ms, and the link is always busy.
     let mut drops = Vec::new();
     for t in 0..200u64 {
         while hop.service_at() < ms(t) {
@@ -68,8 +68,8 @@ fn codel_drops_the_oldest_once_the_delay_has_stood_for_an_interval() {
             assert!(hop.wait(ms(t), &packet(if t == 0 { i } else { 29 + t }), 0), "the tail is never refused");
         }
     }
-    // Packet 5 is the first to wait for the target of 5 ms, so the first drop comes at 105 ms; the next one is an
-    // interval later.
+    // Packet 5 is the first packet that waits for the target of 5 ms, so the first drop is at 105 ms and the second
+    // drop one interval later.
     let expected_sojourn = Dur::from_millis(29);
     assert_eq!(drops, [(ms(105), 105, expected_sojourn)]);
 }

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Debug;
 
-/// Mostly of the size of a run's quantities, sometimes extreme; zero and the absurd are for `validate` to refuse.
+/// Durations, mostly as in real runs, sometimes extreme; `validate` must reject zero and excessive values.
 fn dur() -> impl Strategy<Value = Dur> {
     prop_oneof![1 => 0u64..10, 4 => 0u64..1_000_000, 8 => 0u64..1_000_000_000, 1 => 0..u64::MAX]
         .prop_map(Dur::from_nanos)
@@ -48,7 +48,7 @@ fn limits() -> impl Strategy<Value = (Option<Bytes>, Option<u64>)> {
     (prop::option::of(bytes()), prop::option::of(0u64..100))
 }
 
-/// Times that grow from `first` on.
+/// Returns increasing times, beginning with `first`.
 fn times(first: impl Strategy<Value = u64>) -> impl Strategy<Value = Vec<Time>> {
     (first, prop::collection::vec(1u64..50_000_000, 0..8)).prop_map(|(mut t, gaps)| {
         let rest = gaps.into_iter().map(move |gap| {
@@ -59,7 +59,7 @@ fn times(first: impl Strategy<Value = u64>) -> impl Strategy<Value = Vec<Time>> 
     })
 }
 
-/// One of `examples` with each of its numbers multiplied or replaced: what a new kind is tested with.
+/// Returns one of the `examples`, each of whose numbers is scaled or replaced. A new kind is tested with its examples.
 fn perturbed<T: DeserializeOwned + Debug>(examples: Vec<&'static str>) -> impl Strategy<Value = T> {
     let change = prop_oneof![8 => Just(None), 1 => (0u64..u64::MAX).prop_map(Some), 2 => (0u64..1000).prop_map(Some)];
     (prop::sample::select(examples), prop::collection::vec((1u64..20, change), 8)).prop_filter_map(
@@ -188,7 +188,7 @@ fn element() -> impl Strategy<Value = ElementConfig> {
     ]
 }
 
-/// Packets with the time at which each arrives: bursts, steady phases and pauses.
+/// Packets with their arrival times: bursts, steady phases and pauses.
 fn traffic() -> impl Strategy<Value = Vec<(Time, Packet)>> {
     let gap = prop_oneof![4 => Just(0u64), 8 => 0u64..2_000_000, 1 => 0u64..2_000_000_000];
     let size = prop_oneof![8 => Just(1500u64), 4 => Just(52), 1 => 1u64..65_536];
@@ -209,7 +209,7 @@ fn rng() -> ChaCha8Rng {
 }
 
 proptest! {
-    // A failing case becomes a test of its own, so no file of seeds.
+    // A failing case is saved as a test of its own, so there is no file of seeds.
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -276,7 +276,8 @@ proptest! {
         let last = (0..1000).map(|_| server.depart(Time::ZERO, Bytes(1000))).last().unwrap();
         if last.is_set() && last > Time::ZERO {
             let capacity = server.mean_rate(Time::ZERO, last) * last.since(Time::ZERO);
-            // A burst, an unfinished opportunity or a rounded nanosecond at the end, and the rounding of the rate.
+            // The slack covers a burst, an unfinished opportunity or a rounded nanosecond at the end, and the rounding
+            // of the rate.
             let slack = match &link {
                 LinkConfig::TokenBucket(c) => c.burst,
                 LinkConfig::Trace(c) => c.bytes * c.opportunities.len() as u64,
@@ -287,21 +288,21 @@ proptest! {
     }
 }
 
-/// Outcome of the traffic at a hop.
+/// Result of sending the traffic through a hop.
 #[derive(Default)]
 struct Bench {
     arrived: usize,
     refused: usize,
     dropped_inside: usize,
-    /// Number and departure of each.
+    /// Number and departure time of each packet that departed.
     departed: Vec<(u64, Time)>,
-    /// Packets still inside and their bytes: what the hop should count.
+    /// Packets still inside, with their bytes; the hop must count the same.
     inside: VecDeque<(Time, Bytes)>,
     waiting: VecDeque<(u64, Bytes)>,
 }
 
 impl Bench {
-    /// Acts as the simulator: packets arrive, and queues that decide on leave are served when due.
+    /// Acts as the simulator: packets arrive, and queues that decide on leave are served when they are due.
     fn play(hop: &mut Hop, queue: &QueueConfig, traffic: &[(Time, Packet)]) -> Result<Bench, TestCaseError> {
         let mut bench = Bench::default();
         for (now, packet) in traffic {
@@ -318,13 +319,13 @@ impl Bench {
             } else {
                 let verdict = hop.arrive(*now, packet);
                 if matches!(queue, QueueConfig::Droptail(_) | QueueConfig::EcnThreshold(_)) {
-                    // These have no memory: the decision depends only on the backlog.
+                    // These queues are stateless: the decision depends only on the backlog.
                     let decision = queue.build(rng()).admit(*now, packet, bench.backlog());
                     prop_assert_eq!(decision, admission(verdict));
                 }
                 bench.record(packet, *now, verdict)?;
             }
-            // Only occasionally, to show that the hop's own bookkeeping does not need it.
+            // Only for one packet of 16, to show that the hop's own accounting does not depend on these calls.
             if packet.seq % 16 == 0 {
                 bench.expect(hop, *now)?;
             }
@@ -332,7 +333,7 @@ impl Bench {
         while hop.service_at().is_set() {
             bench.service(hop)?;
         }
-        // A very slow link leaves packets waiting at the end.
+        // Behind a very slow link, packets may still be waiting at the end.
         let stuck: Vec<u64> = bench.waiting.drain(..).map(|w| w.0).collect();
         bench.departed.extend(stuck.into_iter().map(|seq| (seq, Time::NEVER)));
         while hop.service(Time::NEVER).is_some() {}
@@ -397,13 +398,13 @@ fn admission(verdict: Verdict) -> Admission {
     }
 }
 
-/// The kinds of `T`, which serde lists when it refuses one.
+/// Returns the kinds of `T`, from serde's error for an unknown kind.
 fn kinds<T: DeserializeOwned + Debug>() -> BTreeSet<String> {
     let refusal = serde_json::from_value::<T>(json!({"kind": "?"})).expect_err("no kind").to_string();
     refusal.split('`').skip(3).step_by(2).map(str::to_owned).collect()
 }
 
-/// The kinds among a thousand values of `strategy`.
+/// Returns the kinds among a thousand values of `strategy`.
 fn kinds_of<T: Serialize>(strategy: impl Strategy<Value = T>) -> BTreeSet<String> {
     let mut runner = TestRunner::deterministic();
     let mut kind = || {

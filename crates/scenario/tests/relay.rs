@@ -1,4 +1,4 @@
-//! Compares the relay with its elements composed by hand.
+//! Compares the relay with a composition of the same elements in the test.
 
 use fairweir_cca::Start;
 use fairweir_path::{Chain, Direction, Hop, Verdict};
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 const SEED: u64 = 7;
 const FLOWS: usize = 3;
 
-/// `FLOWS` flows over `links`, with `flow` merged into the defaults.
+/// Returns a configuration of `FLOWS` flows over `links`, with `flow` merged into the defaults.
 fn config(links: &[Value], path: &[usize], ack_path: &[usize], flow: &Value) -> Config {
     let hops: Vec<Value> = links.iter().map(|hop| json!({"name": "hop", "hop": hop, "delay": 700_000})).collect();
     let flows: Vec<Value> = (0..FLOWS)
@@ -39,7 +39,7 @@ fn droptail() -> Value {
     json!({"kind": "droptail", "limit": 20_000})
 }
 
-/// Data packets: time, flow. Times of flow `f` are `f` modulo 8, so no two are equal.
+/// Returns data packets as (time, flow). The times of flow `f` equal `f` modulo 8, so no two times are equal.
 fn arrivals(gaps: &[(u64, usize)]) -> Vec<(Time, usize)> {
     let mut ns = 0;
     gaps.iter()
@@ -50,7 +50,7 @@ fn arrivals(gaps: &[(u64, usize)]) -> Vec<(Time, usize)> {
         .collect()
 }
 
-/// Departures: time, flow, frame. The clock advances whenever a packet arrives, and at `looks`.
+/// Returns departures as (time, flow, frame). The clock advances whenever a packet arrives, and at the times `looks`.
 fn relayed(
     config: &Config,
     direction: Direction,
@@ -90,7 +90,7 @@ fn deliver(verdict: Verdict) -> Option<Time> {
     }
 }
 
-/// A data packet in the model.
+/// A data packet in the test's composition.
 struct Carried {
     at: Time,
     flow: usize,
@@ -98,7 +98,7 @@ struct Carried {
     sent: Time,
 }
 
-/// The same composed by hand: ingress, the hops in series, egress.
+/// Returns the departures of the composition: ingress, the hops in series, egress.
 fn composed(config: &Config, arrivals: &[(Time, usize)]) -> Vec<(Time, usize, Frame)> {
     let mut chains: Vec<[Chain; 2]> = config
         .flows
@@ -236,10 +236,10 @@ fn a_marked_packet_is_reported() {
     assert!(!marks[0] && marks[3], "{marks:?}");
 }
 
-/// Packets and ACKs as an observer of the simulator sees them.
+/// Packets and ACKs as reported to an observer of the simulator.
 #[derive(Default)]
 struct Seen {
-    /// Time, flow, number and direction of those that are sent, in the order of the simulator.
+    /// Time, flow, number and direction of the packets sent, in the simulator's order.
     sent: Vec<(Time, u32, u64, Direction)>,
     arrived: Vec<(Time, u32, u64, Direction)>,
 }
@@ -258,7 +258,8 @@ impl fairweir_scenario::Observer for Seen {
 
 #[test]
 fn simultaneous_packets_pass_in_the_same_order_as_in_the_simulator() {
-    // All flows start at once, and pass elements before the hops: their packets reach hops at the same nanosecond.
+    // All flows start at once and pass elements before the hops, so that their packets reach hops at the same
+    // nanosecond.
     let delay = json!([{"kind": "delay", "by": 1_000_000}, {"kind": "iid-loss", "per_billion": 10_000_000}]);
     for queue in [droptail(), json!({"kind": "codel", "target": 1_000_000, "interval": 5_000_000, "limit": 60_000})] {
         for seed in 0..8 {
@@ -274,7 +275,7 @@ fn simultaneous_packets_pass_in_the_same_order_as_in_the_simulator() {
     }
 }
 
-/// Sorted arrivals before `end`.
+/// Returns the arrivals before `end`, sorted.
 fn until(end: Time, mut arrived: Vec<(Time, u32, u64, Direction)>) -> Vec<(Time, u32, u64, bool)> {
     arrived.retain(|&(at, ..)| at < end);
     let mut arrived: Vec<_> =
@@ -283,10 +284,10 @@ fn until(end: Time, mut arrived: Vec<(Time, u32, u64, Direction)>) -> Vec<(Time,
     arrived
 }
 
-/// Deliveries of the relay of `sent` in the first 1.4 s.
+/// Returns the relay's deliveries, in the first 1.4 s, of the packets `sent`.
 fn relayed_as_seen(config: &Config, sent: &mut [(Time, u32, u64, Direction)]) -> Vec<(Time, u32, u64, bool)> {
     let mut relay = Relay::new(config);
-    // Stable: those sent at the same time stay in the order in which they were sent.
+    // The sort is stable: packets sent at the same time remain in the order in which they were sent.
     sent.sort_by_key(|&(at, ..)| at);
     let mut arrived = Vec::new();
     for (frame, &(now, flow, number, direction)) in sent.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! AIMD on delay: fair where flows share one queue, starvation where one of them crosses two.
+//! AIMD on delay: flows that share one queue have equal rates; a flow that crosses two queues starves.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -17,7 +17,7 @@ fn flows_that_share_one_queue_share_it_fairly() {
         let (rates, utilization) = (throughputs(&outcome), outcome.summary.links[0].utilization);
         row!("{n} flows, seed {seed}: {rates:.1?} Mbps, utilization {utilization:.3}");
         assert!(max_min_ratio(&outcome) < 1.2, "{:?}", throughputs(&outcome));
-        // a fixed threshold of half an RTT, halving: the queue runs empty occasionally
+        // the threshold is half an RTT and beta is 1/2, so the queue is empty occasionally
         assert!(utilization > 0.93);
     }
     assert_table!();

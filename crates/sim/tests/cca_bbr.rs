@@ -1,4 +1,4 @@
-//! BBR version 1 on whole paths: its two operating modes, its fixed point, its response to loss and jitter.
+//! BBR version 1 on whole paths: its two operating modes, its fixed point, and its response to loss and jitter.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -12,12 +12,12 @@ use fairweir_scenario::{Config, FlowSpec};
 use fairweir_units::{Dur, Rate, Time};
 use serde_json::json;
 
-/// BDP in packets of a link of `mbps` with `rtprop_ms`.
+/// Returns the BDP, packets, of a link of `mbps` with `rtprop_ms`.
 fn bdp(mbps: u64, rtprop_ms: u64) -> u64 {
     (Rate::from_mbps(mbps) * Dur::from_millis(rtprop_ms)).packets(PACKET)
 }
 
-/// `n` flows that start one after another.
+/// Returns `n` flows that start one after another.
 fn staggered(n: usize, flow: &FlowSpec) -> Vec<FlowSpec> {
     (0..n).map(|i| FlowSpec { start: Time::from_nanos(i as u64 * 137_000_000), ..flow.clone() }).collect()
 }
@@ -28,18 +28,18 @@ fn one_flow_is_paced_by_the_link() {
         let outcome = run(&dumbbell(mbps, infinite(), vec![flow("bbr", 40)], 30, 2, 1)).expect("a run");
         let (rtt, utilization) = (outcome.summary.flows[0].rtt_ms, outcome.summary.links[0].utilization);
         row!("bbr {mbps} Mbps: RTT {:.2} to {:.2} ms, utilization {utilization:.4}", rtt.min, rtt.max);
-        // 5/4 R, and the quanta (8 packets) that inflight may have beyond 5/4 BDP
+        // 5/4 R, and the quanta (8 packets) by which inflight may exceed 5/4 BDP
         let packet_ms = 12.0 / mbps as f64;
         assert!(rtt.p99 <= 50.0 + 8.0 * packet_ms, "{mbps} Mbps: {}", rtt.p99);
         assert!(utilization > 0.95, "{mbps} Mbps: {utilization}");
-        // drained to a BDP and the quanta
+        // after draining, inflight is a BDP plus the quanta
         assert!(rtt.p50 < 40.5 + 6.0 * packet_ms, "{mbps} Mbps: {}", rtt.p50);
     }
     assert_table!();
 }
 
-/// `n` flows of `alpha` packets without effects that blur the fixed point: aggregation, rounding to even windows, a
-/// wrong min_rtt.
+/// Returns `n` flows of `alpha` packets, without effects that shift the fixed point: aggregation, rounding to even
+/// windows, and an inexact min_rtt.
 fn cwnd_limited(n: usize, mbps: u64, alpha: u64) -> Config {
     let mut one = flow("bbr", 40);
     one.params = json!({
@@ -73,8 +73,8 @@ fn cwnd_limited_flows_rest_at_two_rtprops_and_alpha() {
 
 #[test]
 fn alpha_alone_makes_the_shares_equal() {
-    // without alpha any split of 2 C R is a fixed point (starvation paper §5.2): a flow that begins small stays small.
-    // With pacing far above the bandwidth, cwnd decides.
+    // With alpha = 0, any split of 2 C R is a fixed point (starvation paper §5.2): a flow with a small initial share
+    // keeps it. Pacing is far above the bandwidth, so that only cwnd limits the flows.
     let ratios = |alpha: u64, seed: u64| -> Vec<f64> {
         [20, 220]
             .map(|warmup| {
@@ -103,7 +103,7 @@ fn alpha_alone_makes_the_shares_equal() {
 
 #[test]
 fn small_rtprops_lose_to_large_ones() {
-    // FRCC paper, 10/20/30 ms: the 10 ms flow starves increasingly as the rate grows
+    // FRCC paper, 10/20/30 ms: the share of the 10 ms flow falls as the rate grows
     let share = |mbps: u64, seed: u64| {
         let flows = vec![flow("bbr", 10), flow("bbr", 20), flow("bbr", 30)];
         let outcome = run(&dumbbell(mbps, droptail(100 * bdp(mbps, 30)), flows, 120, 60, seed)).expect("a run");
@@ -162,7 +162,7 @@ fn application_limited_samples_do_not_lower_the_bandwidth() {
     config.interval = Some(Dur::from_millis(100));
     let outcome = run(&config).expect("a run");
     let flows = outcome.series.expect("recorded").flows;
-    // half a second into each on-period the rate has recovered
+    // half a second after the start of each on-period the rate has recovered
     let early: Vec<f64> = (1..8)
         .map(|period| {
             let at = (period * 50 + 6) as usize;
@@ -176,7 +176,7 @@ fn application_limited_samples_do_not_lower_the_bandwidth() {
 
 #[test]
 fn with_its_defaults_alpha_is_about_ten_packets() {
-    // quanta of 3, an even window, and aggregation caused by other flows' packets in between
+    // quanta of 3 packets, an even window, and aggregation because packets of other flows are interleaved
     let alpha = |n: u32, mbps: u64, seed: u64| {
         let flows = staggered(n as usize, &flow("bbr", 40));
         let rtt = run(&dumbbell(mbps, infinite(), flows, 60, 30, seed)).expect("a run").summary.flows[0].rtt_ms;

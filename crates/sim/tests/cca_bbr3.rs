@@ -1,4 +1,4 @@
-//! BBR version 3 on whole paths: its queue, its bound on inflight, its response to loss.
+//! BBR version 3 on whole paths: its queue, its bound on inflight, and its response to loss.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -25,8 +25,8 @@ fn one_flow_fills_the_link_with_a_small_queue() {
 
 #[test]
 fn one_percent_of_random_loss_leaves_most() {
-    // outside probes, every round with loss lowers bw_lo to the delivered rate, which is 99 % of bw_lo less the loss:
-    // over the 2 to 3 s until the next probe, a short path has more such rounds and loses more
+    // Outside of probes, each round with loss reduces bw_lo to the delivery rate, which is 99 % of bw_lo minus the
+    // loss. A short path has more such rounds in the 2 to 3 s until the next probe, so its rate falls further.
     for (rtprop_ms, least) in [(100, 0.8), (40, 0.65)] {
         let rates: Vec<f64> = (1..=3)
             .map(|seed| {
@@ -43,7 +43,8 @@ fn one_percent_of_random_loss_leaves_most() {
 
 #[test]
 fn a_shallow_buffer_costs_it_far_less_than_version_1() {
-    // buffer of a fifth of a BDP: version 1's probes overflow it continually, version 3 adapts inflight_hi
+    // With a buffer of a fifth of a BDP, version 1's probes overflow the buffer continually; version 3 adapts
+    // inflight_hi.
     let loss = |cca: &str| {
         let outcome = run(&dumbbell(96, droptail(64), vec![flow(cca, 40); 2], 60, 10, 1)).expect("a run");
         let summary = outcome.summary;

@@ -14,12 +14,12 @@ use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Rate, Time};
 use serde_json::{Value, json};
 
-/// Packets of a bandwidth-delay product.
+/// Returns the packets of a bandwidth-delay product.
 fn bdp(mbps: u64, rtprop_ms: u64) -> u64 {
     mbps * rtprop_ms * 125 / 1500
 }
 
-/// One of the thesis's links (B.6): with jitter, D = R of random ACK aggregation.
+/// One of the thesis's links (B.6); with jitter, random ACK aggregation has D = R.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     mbps: u64,
@@ -44,7 +44,7 @@ impl Link {
         (bdp(self.mbps, self.rtprop_ms) as f64 * self.buffer_bdp) as u64
     }
 
-    /// 60 s, of which the last 40 are measured.
+    /// Runs `cca` for 60 s and measures the last 40 s.
     fn play(self, cca: &str, params: &Value) -> Steady {
         let flows = vec![self.flow(cca, params)];
         let mut config = dumbbell(self.mbps, droptail(self.packets()), flows, 60, 20, 1);
@@ -53,7 +53,7 @@ impl Link {
     }
 }
 
-/// All links of the thesis's Figure B.3 with these buffers.
+/// Returns all links of the thesis's Figure B.3 with these buffers.
 fn links(buffers_bdp: &'static [f64], has_jitter: bool) -> impl Iterator<Item = Link> {
     [24, 48, 96].into_iter().flat_map(move |mbps| {
         [20, 40, 80].into_iter().flat_map(move |rtprop_ms| {
@@ -62,17 +62,17 @@ fn links(buffers_bdp: &'static [f64], has_jitter: bool) -> impl Iterator<Item = 
     })
 }
 
-/// Before this the flow has not reached a steady state.
+/// End of the warm-up: the flow has then reached a steady state.
 const WARMUP_NS: u64 = 20_000_000_000;
 
 #[derive(Debug)]
 struct Steady {
     utilization: f64,
-    /// By R + D.
+    /// Maximum RTT divided by R + D.
     max_rtt: f64,
-    /// Packets, mean over the intervals of length R.
+    /// Mean number of packets lost in an interval of length R.
     mean_lost: f64,
-    /// Packets, maximum over the intervals of length R.
+    /// Maximum number of packets lost in an interval of length R.
     max_lost: u64,
 }
 
@@ -90,7 +90,7 @@ impl Steady {
     }
 }
 
-/// The worst case over many links: minimum utilization, maximum RTT and loss.
+/// Returns the worst case over many links: minimum utilization, maximum RTT and loss.
 fn worst(runs: impl Iterator<Item = Steady>) -> Steady {
     let start = Steady { utilization: f64::INFINITY, max_rtt: 0.0, mean_lost: 0.0, max_lost: 0 };
     runs.fold(start, |worst, run| Steady {
@@ -103,8 +103,8 @@ fn worst(runs: impl Iterator<Item = Steady>) -> Steady {
 
 #[test]
 fn cc_qdel_keeps_its_proved_bounds_on_deep_buffers() {
-    // Lemma B.4.7 assumes buffers of at least 3 C (R + D) = 6 BDP: all but 11 % of the link, 4.4 (R + D), 3 packets in
-    // R.
+    // Lemma B.4.7, for buffers of at least 3 C (R + D) = 6 BDP: a utilization of at least 89 %, an RTT of at most 4.4
+    // (R + D), at most 3 packets lost in R.
     for has_jitter in [false, true] {
         let steady = worst(links(&[6.0, 8.0, 16.0], has_jitter).map(|link| link.play("cc_qdel", &Value::Null)));
         row!("cc_qdel, at least 6 BDP, jitter {has_jitter}: {steady:.3?}");
@@ -117,7 +117,7 @@ fn cc_qdel_keeps_its_proved_bounds_on_deep_buffers() {
 
 #[test]
 fn cc_qdel_fills_shallow_links_and_loses_in_proportion() {
-    // Figure 4.6: high utilization, losses of the order of a BDP (C R) in each R.
+    // Figure 4.6: high utilization, and losses of about a BDP (C R) in each R.
     for (mbps, rtprop_ms) in [(24, 20), (96, 80)] {
         let steady = Link { mbps, rtprop_ms, buffer_bdp: 0.25, has_jitter: true }.play("cc_qdel", &Value::Null);
         row!("cc_qdel, 1/4 BDP, {mbps} Mbps, {rtprop_ms} ms: {steady:.3?}");
@@ -130,7 +130,8 @@ fn cc_qdel_fills_shallow_links_and_loses_in_proportion() {
 
 #[test]
 fn cc_probe_slow_loses_a_constant_whatever_the_link() {
-    // Proved: 30 % of the link, 1.5 (R + D), 2 alpha = 10 packets in R; without time-outs T* / (T* + D) = 50 %.
+    // Proved: 30 % utilization, RTT of 1.5 (R + D), 2 alpha = 10 packets lost in R; without timeouts, T* / (T* + D) =
+    // 50 %.
     for has_jitter in [false, true] {
         let runs = links(&[0.125, 0.25, 0.5, 1.0, 2.0], has_jitter).map(|link| {
             let steady = link.play("cc_probe_slow", &Value::Null);
@@ -160,7 +161,7 @@ fn longer_probes_use_more_of_a_shallow_link() {
 
 #[test]
 fn a_deep_buffer_leaves_cc_probe_slow_in_its_start() {
-    // 4.2.4: without a large loss it behaves as cc_qdel.
+    // 4.2.4: until a large loss occurs, the CCA behaves as cc_qdel.
     let link = Link { mbps: 48, rtprop_ms: 40, buffer_bdp: 8.0, has_jitter: true };
     let (slow, qdel) = (link.play("cc_probe_slow", &Value::Null), link.play("cc_qdel", &Value::Null));
     row!("8 BDP: cc_probe_slow {slow:.3?}, cc_qdel {qdel:.3?}");
@@ -168,7 +169,7 @@ fn a_deep_buffer_leaves_cc_probe_slow_in_its_start() {
     assert_table!();
 }
 
-/// Figures B.6 and B.7: R = 80 ms, a buffer of 640 packets, the rate changes every 20 s.
+/// Figures B.6 and B.7: R = 80 ms, a buffer of 640 packets; the rate changes every 20 s.
 fn changing_link(cca: &str, params: Value, mbps: [u64; 3]) -> Config {
     let mut flow = flow(cca, 80);
     flow.params = params;
@@ -180,7 +181,7 @@ fn changing_link(cca: &str, params: Value, mbps: [u64; 3]) -> Config {
     config
 }
 
-/// Mean throughput between two instants, Mbps.
+/// Returns the mean throughput between two times, Mbps.
 fn mean_rate(config: &Config, from_s: u64, to_s: u64) -> f64 {
     let config = Config { duration: Dur::from_secs(to_s), warmup: Dur::from_secs(from_s), ..config.clone() };
     throughputs(&run(&config).expect("a run that ends well"))[0]
@@ -246,7 +247,7 @@ fn jain(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>())
 }
 
-/// Figure B.5: four flows that start 30 s apart; Jain's index of their rates between 100 and 110 s.
+/// Figure B.5: four flows that start 30 s apart. Returns Jain's index of their rates between 100 and 110 s.
 fn fairness(cca: &str, link: Link) -> f64 {
     let flows = (0..4).map(|i| {
         let mut flow = link.flow(cca, &Value::Null);

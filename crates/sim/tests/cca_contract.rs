@@ -1,4 +1,5 @@
-//! The canonical contracts on whole paths: fixed points of n flows, parking lots, noise, and which dynamics converge.
+//! The canonical contracts on whole paths: fixed points of n flows, parking lots, noise, and the dynamics that
+//! converge.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 const S0_MS: f64 = 20.0;
 const C0_MBPS: f64 = 100.0;
 
-/// The contract's delay at `mbps`, ms.
+/// Returns the contract's delay at `mbps`, ms.
 fn delay_ms(function: &str, mbps: f64) -> f64 {
     let share = mbps / C0_MBPS;
     S0_MS
@@ -45,7 +46,8 @@ fn n_flows_rest_at_the_contracts_delay_to_the_packet() {
                 "{function}, {n} flows: {queued:.2} packets queue, contract {wanted:.2}, {:.1?}",
                 throughputs(&outcome)
             );
-            // whole packets: up to one per flow less, and one more in transit
+            // windows are whole packets: the queue may be up to one packet per flow shorter, and one packet is in
+            // transit
             assert!(queued < wanted + 1.0 && queued > wanted - n as f64 - 0.5, "{function}, {n}: {queued}, {wanted}");
             assert!(max_min_ratio(&outcome) < 1.04, "{:?}", throughputs(&outcome));
         }
@@ -55,7 +57,7 @@ fn n_flows_rest_at_the_contracts_delay_to_the_packet() {
 
 #[test]
 fn the_other_ratios_reach_it_on_some_links_only() {
-    // thesis figure 6.5; at s0 = 20 ms and R = 40 ms both overshoot where rate and delay do not fall in proportion
+    // thesis figure 6.5; with s0 = 20 ms and R = 40 ms both rules overshoot where rate and delay are not proportional
     for dynamics in ["rtt_ratio", "rate_ratio", "delay_ratio"] {
         let errors: Vec<f64> = ["power", "linear"]
             .iter()
@@ -82,7 +84,8 @@ fn a_parking_lot_of_k_hops_gives_k_to_the_exponent_and_an_intercept_starves() {
             assert!((ratio / law - 1.0).abs() < 0.05, "1/s^{exponent}, {hops} hops: {rates:?}");
         }
     }
-    // thesis figure 6.4: ICC on two hops of 10 Mbps and 30 ms; here the short flows want more than half the intercept
+    // thesis figure 6.4: ICC on two hops of 10 Mbps and 30 ms; here each hop's delay exceeds s0/2, so the long flow
+    // observes more than s0, at which the contract's rate is zero
     let icc = json!({"function": "logarithmic", "c0": "20Mbps", "s0": "40ms"});
     for seed in SEEDS {
         let mut config = parking_lot("contract", &icc, 10, 30, 2, 200);
@@ -96,7 +99,7 @@ fn a_parking_lot_of_k_hops_gives_k_to_the_exponent_and_an_intercept_starves() {
 
 #[test]
 fn noise_costs_what_the_contract_says() {
-    // one of two flows observes ds more delay: f(s)/f(s + ds)
+    // one of two flows observes an additional delay of ds: f(s)/f(s + ds)
     let noisy = |params: &Value, ds: Dur| {
         let mut config = crowd("contract", params, 48, 40, 2, 100);
         config.flows[1].forward_delay += ds;
@@ -120,7 +123,7 @@ fn noise_costs_what_the_contract_says() {
 
 #[test]
 fn congestion_grows_as_in_the_thesis_on_a_data_centres_link() {
-    // 100 Gbps, 12 us, 4 KB packets, 1.2 us of delay at full rate: thesis section 6.5
+    // thesis section 6.5: 100 Gbps, 12 us, packets of 4 KB, a delay of 1.2 us at the full rate
     const PACKET: Bytes = Bytes(4096);
     let packet_ns = PACKET.0 as f64 * 8.0 / 100.0;
     for exponent in [0.5, 1.0, 2.0] {

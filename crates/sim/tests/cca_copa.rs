@@ -13,7 +13,7 @@ use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Time};
 use serde_json::json;
 
-/// A flow that knows its path of `rtprop_ms` (a packet's transmission at `mbps` included).
+/// Returns a flow with an oracle for its path of `rtprop_ms` (including a packet's transmission time at `mbps`).
 fn informed(mbps: u64, rtprop_ms: u64) -> FlowSpec {
     let mut flow = flow("copa", rtprop_ms);
     flow.oracle_rtprop = Some(Dur::from_millis(rtprop_ms) + Dur::from_nanos(12_000_000 / mbps));
@@ -28,7 +28,7 @@ fn play_seed(mbps: u64, flows: Vec<FlowSpec>, seed: u64) -> Outcome {
     run(&dumbbell(mbps, infinite(), flows, 120, 60, seed)).expect("a run that ends well")
 }
 
-/// Mean queue above the path's own delay, in packets of 12 kbit.
+/// Returns the mean queue in packets of 12 kbit, from the RTT in excess of the path's own delay.
 fn queued_pkts(outcome: &Outcome, mbps: u64, rtprop_ms: u64) -> f64 {
     (outcome.summary.flows[0].rtt_ms.mean - rtprop_ms as f64) * mbps as f64 / 12.0 - 1.0
 }
@@ -58,7 +58,7 @@ fn flows_keep_about_one_by_delta_packets_each_in_the_queue() {
 
 #[test]
 fn one_flow_swings_by_four_packets() {
-    // delta(C) = 4 alpha / C, alpha one packet (starvation paper, footnote to delay convergence).
+    // delta(C) = 4 alpha / C with alpha = one packet (starvation paper, footnote to delay convergence).
     for mbps in [12, 48, 96, 480] {
         let outcome = play(mbps, vec![informed(mbps, 50)]);
         let rtt = outcome.summary.flows[0].rtt_ms;
@@ -69,7 +69,7 @@ fn one_flow_swings_by_four_packets() {
     assert_table!();
 }
 
-/// The first packet is 1 ms early, and the window of RTTmin outlasts the run.
+/// Returns a flow whose first packet is 1 ms early, with a window of RTTmin longer than the run.
 fn poisoned() -> FlowSpec {
     let early: ElementConfig = serde_json::from_value(json!({
         "kind": "early-packet", "offset": 1_000_000, "packet": 0,
@@ -83,7 +83,8 @@ fn poisoned() -> FlowSpec {
 
 #[test]
 fn one_early_packet_takes_most_of_the_link_from_a_flow_alone() {
-    // 120 Mbps, Rm 60 ms, one packet with an RTT of 59 ms: published 8 Mbps; 2 packets per ms without Mahimahi's noise.
+    // 120 Mbps, Rm 60 ms, one packet with an RTT of 59 ms. Published: 8 Mbps; without Mahimahi's noise, 2 packets per
+    // ms.
     let outcome = play(120, vec![poisoned()]);
     row!("poisoned alone: {:.1} Mbps", throughputs(&outcome)[0]);
     assert!(throughputs(&outcome)[0] < 0.3 * 120.0);
@@ -92,8 +93,9 @@ fn one_early_packet_takes_most_of_the_link_from_a_flow_alone() {
 
 #[test]
 fn the_poisoned_one_of_two_flows_starves() {
-    // Published 8.8 against 95 Mbps. The clean flow starts 0.1 s later: if the flows start together, ties decide whether
-    // the early packet waits behind the clean flow's first ten, which delay it by the 1 ms that it is early.
+    // Published: 8.8 and 95 Mbps. The clean flow starts 0.1 s later. If the flows started together, ties would decide
+    // whether the early packet waits behind the clean flow's first ten packets, which would delay it by the 1 ms by
+    // which it is early.
     for seed in SEEDS {
         let clean = FlowSpec { start: Time::ZERO + Dur::from_millis(100), ..flow("copa", 60) };
         let rates = throughputs(&play_seed(120, vec![poisoned(), clean], seed));
@@ -122,8 +124,8 @@ fn mode_switch_holds_its_own_against_a_flow_that_fills_the_queue() {
 
 #[test]
 fn velocity_takes_a_flow_to_a_new_rate_in_seconds() {
-    // The other flow frees half of 1 Gbps: 2083 packets, which take 52 s to fill at 1/delta = 2 packets per RTT of 50
-    // ms.
+    // The other flow releases half of 1 Gbps: 2083 packets. At 1/delta = 2 packets per RTT of 50 ms, filling this takes
+    // 52 s.
     let mut leaving = informed(1000, 50);
     leaving.stop = Some(Time::ZERO + Dur::from_secs(60));
     let config = dumbbell(1000, infinite(), vec![informed(1000, 50), leaving], 70, 63, 1);

@@ -1,4 +1,4 @@
-//! CUBIC on whole paths: its response function, its friendly region, its queue.
+//! CUBIC on whole paths: its response function, its Reno-friendly region, and its queue.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -12,12 +12,12 @@ use fairweir_scenario::FlowSummary;
 use fairweir_units::Dur;
 use serde_json::json;
 
-/// Mean window, packets: Little's law.
+/// Returns the mean window, packets, by Little's law.
 fn mean_cwnd(flow: &FlowSummary) -> f64 {
     flow.throughput_mbps * 1e6 / 8.0 * flow.rtt_ms.mean / 1e3 / PACKET.0 as f64
 }
 
-/// One flow that loses every `every`-th packet on a link too fast to build a queue.
+/// Runs one flow that loses every `every`-th packet, on a link so fast that no queue builds up.
 fn under_periodic_loss(rtprop_ms: u64, every: u64, seconds: u64, params: serde_json::Value) -> f64 {
     let mut one = flow("cubic", rtprop_ms);
     one.params = params;
@@ -28,9 +28,9 @@ fn under_periodic_loss(rtprop_ms: u64, every: u64, seconds: u64, params: serde_j
 
 #[test]
 fn rare_loss_gives_the_response_function() {
-    // RFC 9438 §5.1: 1.054 (RTT/p)^(3/4), if every cycle ends at its plateau. The plateau is flat, so a window near it
-    // changes slowly: without fast convergence it descends from slow start's value and stays above the law, with it the
-    // window ends below.
+    // RFC 9438 §5.1: 1.054 (RTT/p)^(3/4), if every cycle ends at its plateau. The plateau is flat, so a window near the
+    // plateau changes slowly. Without fast convergence the window falls from slow start's value and remains above the
+    // law; with fast convergence it ends below the law.
     for (rtprop_ms, every) in [(100, 10_000), (100, 30_000), (200, 30_000)] {
         let law = 1.054 * (rtprop_ms as f64 / 1e3 * every as f64).powf(0.75);
         let mean = under_periodic_loss(rtprop_ms, every, 600, json!({"friendliness": false}));
@@ -45,7 +45,7 @@ fn rare_loss_gives_the_response_function() {
 
 #[test]
 fn frequent_loss_gives_reno_s_law() {
-    // below the crossover AIMD(alpha, beta) is larger: 1.22/sqrt(p)
+    // below the crossover the window of AIMD(alpha, beta) is larger: 1.22/sqrt(p)
     for (rtprop_ms, every) in [(10, 1_000), (20, 2_000), (40, 500)] {
         let mean = under_periodic_loss(rtprop_ms, every, 200, json!({}));
         let law = (1.5 * every as f64).sqrt();
@@ -57,7 +57,7 @@ fn frequent_loss_gives_reno_s_law() {
 
 #[test]
 fn utilization_and_queue_are_the_buffer_s() {
-    // three BDPs: RTT 4 R, as in the FRCC paper's figure 8 for loss-based algorithms
+    // a buffer of three BDPs: the RTT is 4 R, as for loss-based algorithms in the FRCC paper's figure 8
     let outcome = run(&dumbbell(96, droptail(960), vec![flow("cubic", 40); 4], 120, 30, 1)).expect("a run");
     let (link, p95) = (&outcome.summary.links[0], outcome.summary.flows[0].rtt_ms.p95);
     row!("cubic, 4 flows, 3 BDP: utilization {:.4}, p95 of RTT {p95:.1} ms", link.utilization);
@@ -82,7 +82,7 @@ fn equal_flows_share_equally() {
 
 #[test]
 fn idle_time_does_not_grow_the_window() {
-    // RFC 9438 §5.8: 9 s idle in a period of 10 s do not count as time in the cubic function
+    // RFC 9438 §5.8: the 9 s of idle time in each period of 10 s do not count as time in the cubic function
     let mut on_off = flow("cubic", 40);
     on_off.source = fairweir_scenario::Source::OnOff { on: Dur::from_secs(1), off: Dur::from_secs(9) };
     let mut config = dumbbell(96, droptail(320), vec![on_off], 100, 20, 1);

@@ -1,4 +1,4 @@
-//! DCTCP on whole paths: its contract, and the threshold needed for full utilization.
+//! DCTCP on whole paths: its contract, and the marking threshold that full utilization requires.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -24,7 +24,8 @@ fn dctcp(rtprop_ms: u64) -> FlowSpec {
     FlowSpec { ecn: true, ..flow("dctcp", rtprop_ms) }
 }
 
-/// `n` flows over 960 Mbps and 4 ms (BDP 320 packets), marks above `threshold` packets, g = 2^-`shift_g`.
+/// Runs `n` flows over 960 Mbps and 4 ms (BDP 320 packets); packets are marked above `threshold` packets; g =
+/// 2^-`shift_g`.
 fn play(n: usize, threshold: u64, shift_g: u32) -> Summary {
     play_seed(n, threshold, shift_g, 1)
 }
@@ -38,7 +39,7 @@ fn play_seed(n: usize, threshold: u64, shift_g: u32, seed: u64) -> Summary {
     run(&dumbbell(960, marking(threshold), flows, 20, 5, seed)).expect("a run").summary
 }
 
-/// Slope of a line through the points.
+/// Returns the slope of a line fitted to the points.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
@@ -48,8 +49,8 @@ fn slope(points: &[(f64, f64)]) -> f64 {
 
 #[test]
 fn the_contract_is_the_inverse_square_of_the_marks() {
-    // cwnd = 2/F^2: the slope of log cwnd over log F is -2 as the number of flows grows. This assumes a = F: with g =
-    // 1/16 and few flows, a cycle takes more rounds than the average's memory, so a is below its mean when it is used.
+    // cwnd = 2/F^2: as the number of flows grows, the slope of log cwnd over log F is -2. This assumes a = F. With g =
+    // 1/16 and few flows, a cycle has more rounds than the average covers, so a is below its mean when it is used.
     for (shift_g, tolerance) in [(4, 0.2), (7, 0.1)] {
         let mut points = vec![];
         for n in [1, 2, 4, 8, 16] {
@@ -74,7 +75,7 @@ fn the_contract_is_the_inverse_square_of_the_marks() {
 
 #[test]
 fn a_seventh_of_the_bdp_keeps_the_link_busy() {
-    // K > BDP/7 = 46 packets; with a tenth of that the link is idle after each reduction
+    // K > BDP/7 = 46 packets; with a tenth of this threshold the link is idle after each reduction
     let (enough, little) = (play(1, 55, 4).links[0].utilization, play(1, 4, 4).links[0].utilization);
     row!("dctcp, utilization with K of 55 packets {enough:.4}, of 4 {little:.4}");
     assert!(enough > 0.9999, "{enough}");

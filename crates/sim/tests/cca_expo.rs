@@ -12,7 +12,7 @@ use fairweir_scenario::FlowSpec;
 use fairweir_units::Dur;
 use serde_json::{Value, json};
 
-/// The maximum factor that jitter of D = 10 ms costs: expo's default.
+/// expo's default for s: the maximum factor that jitter of D = 10 ms costs.
 const S: f64 = 2.0;
 
 fn informed(cca: &str, params: Value, mbps: u64) -> FlowSpec {
@@ -22,7 +22,7 @@ fn informed(cca: &str, params: Value, mbps: u64) -> FlowSpec {
     flow
 }
 
-/// Throughput ratio of two flows of which one has `jitter`.
+/// Returns the throughput ratio of two flows, of which one has `jitter`.
 fn ratio(cca: &str, params: &Value, mbps: u64, jitter: Value, seed: u64) -> f64 {
     let mut flows = vec![informed(cca, params.clone(), mbps), informed(cca, params.clone(), mbps)];
     flows[1].egress = vec![serde_json::from_value::<ElementConfig>(jitter).expect("an element")];
@@ -61,7 +61,7 @@ fn equal_flows_share_equally_and_use_the_link() {
 
 #[test]
 fn delay_falls_by_d_for_each_factor_s_of_rate() {
-    // q = Rmax - D log_s(rate / mu_minus). A step a of 1 - b of the rate keeps the oscillation around the curve small.
+    // q = Rmax - D log_s(rate / mu_minus). With a = (1 - b) rate, the oscillation about the curve is small.
     for (mbps, a) in [(4, "4kbps"), (16, "16kbps"), (64, "64kbps")] {
         let flow = informed("expo", json!({"a": a, "b": 0.999}), mbps);
         let outcome = run(&dumbbell(mbps, infinite(), vec![flow], 2000, 1500, 1)).expect("a run that ends well");

@@ -1,4 +1,4 @@
-//! FAST on whole paths: packets in the queue, equal shares, parking lot.
+//! FAST on whole paths: packets in the queue, equal shares, and a parking lot.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -15,7 +15,7 @@ fn n_flows_keep_n_alpha_packets_in_the_queue() {
             let outcome = run(&crowd("fast", &json!({"alpha_pkts": alpha}), mbps, 40, n, 60)).expect("a run");
             let queued = queued(&outcome, mbps);
             row!("{mbps} Mbps, alpha {alpha}, {n} flows: {queued:.2} packets queue, {:.2?}", throughputs(&outcome));
-            // whole packets: up to one per flow less
+            // windows are whole packets: up to one packet per flow less
             assert!(queued <= n as f64 * alpha + 0.5 && queued >= n as f64 * (alpha - 1.0) - 0.5, "{n}: {queued}");
             assert!(max_min_ratio(&outcome) < 1.0 + 1.5 / alpha, "{:?}", throughputs(&outcome));
         }

@@ -18,7 +18,7 @@ const THETA_MS: f64 = 10.0;
 /// gamma D, ms.
 const GAMMA_D_MS: f64 = 40.0;
 
-/// Flows of `rtprops_ms`, 5 s apart as in the paper's experiments.
+/// Returns flows with `rtprops_ms` that start 5 s apart, as in the paper's experiments.
 fn staggered(rtprops_ms: &[u64], params: &Value) -> Vec<FlowSpec> {
     let flows = rtprops_ms.iter().enumerate().map(|(i, &rtprop_ms)| {
         let mut flow = flow("frcc", rtprop_ms);
@@ -29,12 +29,12 @@ fn staggered(rtprops_ms: &[u64], params: &Value) -> Vec<FlowSpec> {
     flows.collect()
 }
 
-/// 300 s, of which the last 120 are measured (the paper's last 40 %).
+/// Runs for 300 s and measures the last 120 s (40 %, as in the paper).
 fn play(mbps: u64, flows: Vec<FlowSpec>, seed: u64) -> Outcome {
     run(&dumbbell(mbps, infinite(), flows, 300, 180, seed)).expect("a run that ends well")
 }
 
-/// JFI of the throughputs.
+/// Returns the JFI of the throughputs.
 fn jain(outcome: &Outcome) -> f64 {
     let rates = throughputs(outcome);
     let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|r| r * r).sum::<f64>());
@@ -50,7 +50,8 @@ fn rtt_is_r_plus_theta_n_whatever_the_rate() {
             let expected = 50.0 + transmission_ms + THETA_MS * n as f64;
             let rtt = outcome.summary.flows[0].rtt_ms;
             row!("{mbps} Mbps, {n} flows: RTT {:.1} ms (p50), R + theta N = {expected:.1} ms", rtt.p50);
-            // Colliding probes make flows yield; the mean RTT also includes the probes (docs/derivations.md).
+            // When probes collide, flows reduce their rates. The mean RTT also includes the probes
+            // (docs/derivations.md).
             assert!(
                 (rtt.p50 - expected).abs() < 0.35 * THETA_MS + 0.02 * expected,
                 "{mbps} Mbps, {n} flows: {}",
@@ -70,7 +71,8 @@ fn eight_flows_are_nearly_fair_though_probes_collide() {
         let outcome = play(48, staggered(&[50; 8], &Value::Null), seed);
         row!("seed {seed}: JFI {:.3}, RTT {:.1} ms", jain(&outcome), outcome.summary.flows[0].rtt_ms.p50);
         assert!(jain(&outcome) > 0.9);
-        // Colliding probes observe each other's delay, underestimate C and yield: less delay than R + theta N = 130 ms.
+        // When probes collide, they observe each other's delay and underestimate C; the delay is then below R + theta N
+        // = 130 ms.
         assert!((95.0..135.0).contains(&outcome.summary.flows[0].rtt_ms.p50));
     }
     assert_table!();
@@ -127,12 +129,12 @@ fn ack_aggregation_on_one_flow_starves_none() {
 
 #[test]
 fn rtprop_probes_need_a_clock_that_hosts_share() {
-    // A flow that drains alone still observes the others' queue and mistakes it for propagation delay.
+    // A flow that drains alone still observes the queue of the others, and treats it as propagation delay.
     let rtt_ms = |params: Value| play(48, staggered(&[50; 8], &params), 1).summary.flows[0].rtt_ms.p50;
     let (wall, boot) = (rtt_ms(Value::Null), rtt_ms(json!({"boot_clock": true})));
     row!("8 flows: RTT {wall:.0} ms by the wall clock, {boot:.0} ms by each host's own");
     assert!(boot > wall + 20.0);
-    // ... and without probes no flow measures R again, unless an oracle provides it.
+    // Without probes, no flow measures R again, unless an oracle provides R.
     let mut blind = staggered(&[50; 3], &json!({"probe_interval": "0s"}));
     let unprobed = max_min_ratio(&play(48, blind.clone(), 1));
     for flow in &mut blind {
@@ -146,7 +148,7 @@ fn rtprop_probes_need_a_clock_that_hosts_share() {
 
 #[test]
 fn clamping_the_flow_count_slows_convergence_by_the_share_of_theta_in_the_rtt() {
-    // docs/derivations.md: with R = 5 theta the paper's clamp on N_C allows 5 to 9 % a round, the kernel's 30 %.
+    // docs/derivations.md: with R = 5 theta the paper's clamp on N_C permits 5 to 9 % per round, the kernel's 30 %.
     let time_to_share = |params: Value| -> f64 {
         let mut flows = staggered(&[50; 2], &params);
         flows[1].start = Time::ZERO + Dur::from_secs(60);
@@ -161,8 +163,8 @@ fn clamping_the_flow_count_slows_convergence_by_the_share_of_theta_in_the_rtt() 
 
 #[test]
 fn random_loss_does_not_blind_a_probe_that_knows_its_packets() {
-    // Attributing RTTs to the probe by snd_una, as the kernel module does, includes those of the drain while a hole is
-    // open.
+    // The kernel module attributes RTTs to the probe by snd_una. While a packet is missing, these include RTTs of the
+    // drain.
     let rtt_ms = |params: Value, percent: u32| {
         let mut lossy = flow("frcc", 40);
         lossy.params = params;

@@ -1,4 +1,4 @@
-//! LEDBAT on whole paths: its target, latecomers, and competition with Reno.
+//! LEDBAT on whole paths: its target, flows that start late, and competition with Reno.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 

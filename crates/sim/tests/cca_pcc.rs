@@ -1,7 +1,7 @@
-//! PCC on whole paths: the claims of its papers, and which flows it starves.
+//! PCC on whole paths: the claims of its papers, and the flows that it starves.
 //!
-//! `docs/ccas/pcc_*.md` cite the numbers. Each test compares its own with its table in `laws/`; `INSTA_UPDATE=always`
-//! records them again.
+//! `docs/ccas/pcc_*.md` cite the numbers. Each test compares its numbers with its table in `laws/`;
+//! `INSTA_UPDATE=always` records them again.
 
 #[macro_use]
 mod common;
@@ -46,14 +46,15 @@ fn play(config: &Config) -> Outcome {
     run(config).expect("a run that ends well")
 }
 
-/// 120 Mbps, 40 ms, 1 BDP: flow i has `percents[i]` % random loss (starvation paper §5.4); rates from `warmup` on,
-/// Mbps.
+/// 120 Mbps, 40 ms, 1 BDP; flow i has `percents[i]` % random loss (starvation paper §5.4). Returns the rates after
+/// `warmup`, Mbps.
 fn allegro(percents: &[u32], seconds: u64, warmup: u64, seed: u64) -> Vec<f64> {
     let flows = percents.iter().map(|&percent| lossy(flow("pcc_allegro", 40), percent)).collect();
     throughputs(&play(&scenario(120, 40, 1, seconds, warmup, seed, flows)))
 }
 
-/// 120 Mbps, 60 ms: the second flow's ACKs come only at multiples of `period_ms` (starvation paper §5.3); Mbps.
+/// 120 Mbps, 60 ms; the second flow's ACKs arrive only at multiples of `period_ms` (starvation paper §5.3). Returns
+/// Mbps.
 fn vivace(interval_rtts: f64, period_ms: u64, seed: u64) -> Vec<f64> {
     let mut plain = flow("pcc_vivace", 60);
     plain.params = json!({"interval_rtts": interval_rtts});
@@ -100,7 +101,7 @@ fn vivace_uses_an_ideal_link_with_hardly_a_queue() {
         row!("vivace alone, {mbps} Mbps, {rtprop_ms} ms: {share:.3} of C, RTT {mean:.3} Rm, p95 {p95:.3} Rm");
         assert!((0.9..=1.0).contains(&share), "{mbps} Mbps: {share} of the link");
         assert!(mean < 1.05, "{mbps} Mbps: mean RTT {mean} Rm");
-        // A step is at least 0.57 Mbps: below 48 Mbps one step overshoots by more than a trial.
+        // A step is at least 0.57 Mbps, so below 48 Mbps one step overshoots by more than a trial.
         assert!(mbps < 48 || p95 < 1.05, "{mbps} Mbps: 95th percentile of RTT {p95} Rm");
         assert_eq!(summary.retransmits, 0);
     }
@@ -130,8 +131,8 @@ fn vivace_starves_the_flow_whose_acks_come_in_batches() {
     assert_table!();
 }
 
-/// Each interval of one RTT that begins with a batch of ACKs sees the RTT fall from start to end: no latency is ever
-/// counted, and the flow responds to losses only.
+/// If each interval of one RTT begins with a batch of ACKs, the RTT falls within every interval. The latency term is
+/// then always zero, and the flow responds only to losses.
 #[test]
 fn vivace_intervals_of_the_batches_period_are_blind() {
     for seed in 1..=3 {

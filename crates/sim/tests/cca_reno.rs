@@ -11,7 +11,7 @@ use fairweir_path::{ElementConfig, QueueConfig};
 use fairweir_scenario::{FlowSpec, FlowSummary};
 use fairweir_units::{Dur, Time};
 
-/// Mean window, packets: Little's law.
+/// Returns the mean window, packets, by Little's law.
 fn mean_cwnd(flow: &FlowSummary) -> f64 {
     flow.throughput_mbps * 1e6 / 8.0 * flow.rtt_ms.mean / 1e3 / PACKET.0 as f64
 }
@@ -25,7 +25,7 @@ fn under_loss(per_million: u32, ack_every: u64, seed: u64) -> FlowSummary {
 
 #[test]
 fn random_loss_gives_the_square_root_law() {
-    // Mathis: 1.22/sqrt(p). Packets, not ACKs, open the window (RFC 3465), so delayed ACKs change nothing.
+    // Mathis: 1.22/sqrt(p). The window grows by packets, not by ACKs (RFC 3465), so delayed ACKs change nothing.
     for per_million in [100, 300, 1000] {
         for ack_every in [1, 2] {
             let law = (1.5e6 / f64::from(per_million)).sqrt();
@@ -40,8 +40,8 @@ fn random_loss_gives_the_square_root_law() {
 
 #[test]
 fn the_buffer_decides_utilization() {
-    // BDP 400 packets: full utilization with a buffer of one BDP, three quarters with a minimal one (two: packets come
-    // in pairs)
+    // The BDP is 400 packets. Utilization is full with a buffer of one BDP, and 75 % with the minimum buffer (two
+    // packets, because packets are sent in pairs).
     for (buffer, least, most) in [(400, 0.995, 1.0), (2, 0.70, 0.80)] {
         let outcome = run(&dumbbell(120, droptail(buffer), vec![flow("reno", 40)], 600, 200, 1)).expect("a run");
         let utilization = outcome.summary.links[0].utilization;
@@ -53,7 +53,8 @@ fn the_buffer_decides_utilization() {
 
 #[test]
 fn loss_grows_with_the_square_of_the_flow_count() {
-    // p = 1.5/cwnd^2 with cwnd = (C R + queue)/n: doubling n multiplies loss by four; starts are 700 ms apart.
+    // p = 1.5/cwnd^2 with cwnd = (C R + queue)/n: twice as many flows have four times the loss. Flows start 700 ms
+    // apart.
     let loss = |n: u64| {
         let (mut lost, mut sent) = (0, 0);
         for seed in 1..=3 {
@@ -83,7 +84,7 @@ fn three_bdps_of_buffer_are_four_rtprops_of_delay() {
 
 #[test]
 fn the_window_halves_once_per_episode() {
-    // slow start overshoots by hundreds of packets: one reduction, no timeout with SACK
+    // slow start overshoots by hundreds of packets: with SACK there is one reduction and no timeout
     let mut config = dumbbell(96, droptail(320), vec![flow("reno", 40)], 20, 0, 1);
     config.interval = Some(Dur::from_millis(10));
     let outcome = run(&config).expect("a run");
@@ -98,8 +99,8 @@ fn the_window_halves_once_per_episode() {
 
 #[test]
 fn delayed_acks_on_one_flow_cost_it_a_bounded_part() {
-    // 6 Mbps, 120 ms, 60 packets, one ACK for four packets on one flow (starvation paper §5.4: 2.7 and 3.2 in ns-3, whose
-    // receiver waits 200 ms; with Linux's 40 ms the burst after a loss is smaller, and so is the ratio)
+    // 6 Mbps, 120 ms, 60 packets; one flow receives one ACK for four packets. Starvation paper §5.4: ratios of 2.7 and
+    // 3.2 in ns-3, whose receiver waits 200 ms. With Linux's 40 ms, the burst after a loss and the ratio are smaller.
     for (cca, published) in [("reno", 2.7), ("cubic", 3.2)] {
         let (mut slow, mut fast) = (0.0, 0.0);
         for seed in 1..=8 {
@@ -117,7 +118,7 @@ fn delayed_acks_on_one_flow_cost_it_a_bounded_part() {
     assert_table!();
 }
 
-/// Random early detection: losses hit one packet at a time, not all flows at once.
+/// Random early detection: a loss affects one packet of one flow, not all flows at once.
 fn red() -> QueueConfig {
     serde_json::from_value(serde_json::json!({
         "kind": "red",
@@ -131,8 +132,9 @@ fn red() -> QueueConfig {
 
 #[test]
 fn two_hops_cost_the_square_root_of_two_and_the_longer_way() {
-    // parking lot: p of the long flow is the sum of both hops', so r_short / r_long = sqrt(2) RTT_long / RTT_short.
-    // A full droptail queue cuts all flows at once: then the long flow is cut twice as often, and the ratio is larger.
+    // Parking lot: the long flow's p is the sum over both hops, so r_short / r_long = sqrt(2) RTT_long / RTT_short. A
+    // full droptail queue reduces all flows at once; the long flow is then reduced twice as often, and the ratio is
+    // larger.
     let ratio = |queue: QueueConfig, seed: u64| {
         let mut config = dumbbell(96, queue.clone(), vec![flow("reno", 40); 12], 160, 40, seed);
         config.links.push(common::link("second", 96, queue));

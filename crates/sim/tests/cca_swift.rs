@@ -1,4 +1,4 @@
-//! Swift on whole paths: its fixed point, how it grows with the number of flows, parking lot.
+//! Swift on whole paths: its fixed point, the fixed point's growth with the number of flows, and a parking lot.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -8,11 +8,10 @@ mod common;
 use common::{crowd, max_min_ratio, parking_lot, queued, run, throughputs};
 use serde_json::json;
 
-/// Flow scaling of the defaults: a in s sqrt(packets), b in s.
+/// Default parameters of flow scaling: a in s sqrt(packets), b in s.
 const FS_MAX: f64 = 100_000.0;
 
-/// Queue in packets, excluding the one in transmission, at which the target delay of `n` flows equals that queue's
-/// delay.
+/// Returns the queue, in packets without the packet in transmission, whose delay equals the target delay of `n` flows.
 fn fixed_point(mbps: u64, rtprop_ms: u64, n: u64) -> f64 {
     let rate = mbps as f64 * 1e6 / 12_000.0;
     let a = 0.1 / (10f64.sqrt() - 1.0 / FS_MAX.sqrt());
@@ -38,18 +37,19 @@ fn the_queue_is_the_fixed_points_and_grows_as_the_root_of_the_flows() {
             assert!((measured - law).abs() < n as f64 / 4.0 + 1.0, "{n} flows: {measured}, not {law}");
             assert!(max_min_ratio(&outcome) < 1.15, "{:?}", throughputs(&outcome));
             alone = if n == 1 { law } else { alone };
-            // sqrt(n), less the windows' growth with a longer queue, plus the target's reduction by b
+            // the law is sqrt(n), reduced because windows grow with a longer queue, and increased by the effect of b on
+            // the target
             assert!((0.75..1.1).contains(&(law / alone / (n as f64).sqrt())), "{law} of {alone}");
         }
     }
     assert_table!();
 }
 
-/// Rate of a one-hop flow divided by that of a flow over all `hops`; each hop carries one flow of either kind.
+/// Returns the rate of a one-hop flow divided by the rate of the flow over all `hops`. Each hop has one one-hop flow.
 fn parking_lot_share(mbps: u64, rtprop_ms: u64, hops: u64) -> f64 {
     let rate = mbps as f64 * 1e6 / 12_000.0;
     let a = 0.1 / (10f64.sqrt() - 1.0 / FS_MAX.sqrt());
-    // Rates of both flows if each hop's queue has `delay` s: the windows whose target equals the delay they observe.
+    // Rates of both flows if each hop's queue has a delay of `delay` seconds: the windows at which target equals delay.
     let rates = |delay: f64| {
         [1, hops].map(|hops| {
             let seen = delay * hops as f64;
@@ -70,7 +70,7 @@ fn parking_lot_share(mbps: u64, rtprop_ms: u64, hops: u64) -> f64 {
 fn a_flow_over_k_hops_gets_its_fixed_points_share_which_is_less_than_one_in_k_squared() {
     for hops in [2u64, 3] {
         let law = parking_lot_share(48, 20, hops);
-        // 1/q^2 alone gives k^2 for the windows; the longer RTT adds to it
+        // 1/q^2 alone gives a ratio of k^2 for the windows; the longer RTT increases it
         assert!(law > (hops * hops) as f64, "{law}");
         let rates = throughputs(&run(&parking_lot("swift", &json!({}), 48, 20, hops, 300)).expect("a run"));
         let ratio = rates[1..].iter().sum::<f64>() / hops as f64 / rates[0];

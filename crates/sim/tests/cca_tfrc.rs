@@ -1,4 +1,4 @@
-//! TFRC on whole paths: the equation under random loss, smoothness compared with Reno, shares.
+//! TFRC on whole paths: the equation under random loss, smoothness compared with Reno, and shares.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -11,7 +11,7 @@ use fairweir_scenario::FlowSpec;
 use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Time};
 
-/// One flow on 1 Gbps and 40 ms with `per_million` packets per million lost at random.
+/// Runs one flow on 1 Gbps and 40 ms, with `per_million` packets per million lost at random.
 fn lossy(cca: &str, per_million: u32, seed: u64) -> Outcome {
     let element = ElementConfig::IidLoss(loss::IidLossConfig { per_billion: per_million * 1000 });
     let flow = FlowSpec { egress: vec![element], ..flow(cca, 40) };
@@ -20,7 +20,7 @@ fn lossy(cca: &str, per_million: u32, seed: u64) -> Outcome {
     run(&config).expect("a run")
 }
 
-/// Standard deviation over mean of the throughput in seconds after the 20th.
+/// Returns the standard deviation divided by the mean of the throughput per second, after 20 s.
 fn variation(outcome: &Outcome) -> f64 {
     let series = &outcome.series.as_ref().expect("recorded").flows;
     let rates: Vec<f64> = (0..series.t_ns.len())
@@ -42,8 +42,8 @@ fn random_loss_gives_the_equations_rate_and_a_smoother_one_than_renos() {
         let rate = throughputs(&outcome)[0];
         let (ours, renos) = (variation(&outcome), variation(&lossy("reno", per_million, 1)));
         row!("p {p}: {rate:.1} Mbps, equation {law_mbps:.1}; variation {ours:.3}, reno {renos:.3}");
-        // losses within an RTT are one loss event, so the event rate is below the packet loss rate; 1/mean differs from
-        // the mean of 1/p
+        // Losses within an RTT are one loss event, so the event rate is below the packet loss rate. In addition, 1/mean
+        // differs from the mean of 1/p.
         assert!((0.85..1.25).contains(&(rate / law_mbps)), "{rate}, not {law_mbps}");
         assert!(ours < renos, "{ours}, reno {renos}");
     }
@@ -69,7 +69,7 @@ fn it_shares_with_reno_where_loss_is_random_and_loses_where_the_buffer_overflows
     for seed in SEEDS {
         let (random, overflow) = (ratio(&red, "red", seed), ratio(&droptail(80), "droptail", seed));
         assert!((0.8..1.2).contains(&random), "{random}");
-        // paced packets meet a full buffer more often than bursts that fill it: ten times Reno's loss
+        // a paced packet is more likely to find a full buffer than a packet of a burst: the loss is ten times Reno's
         assert!((0.2..0.6).contains(&overflow), "{overflow}");
     }
     assert_table!();

@@ -1,4 +1,4 @@
-//! The shipped controller file of a rate, a tree over beliefs (docs/ccas/bulk.md), on whole paths.
+//! The shipped controller file that decides a rate, a tree over beliefs (docs/ccas/bulk.md), on whole paths.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -14,7 +14,7 @@ use serde_json::json;
 
 const BULK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../controllers/bulk.json");
 
-/// Packets of a bandwidth-delay product, times `factor`.
+/// Returns the packets of a bandwidth-delay product, times `factor`.
 fn bdp(mbps: u64, rtprop_ms: u64, factor: f64) -> u64 {
     ((mbps * rtprop_ms * 125 / 1500) as f64 * factor) as u64
 }
@@ -44,7 +44,7 @@ fn fixed_links_are_filled_with_half_an_rtprop_of_queue() {
     assert_table!();
 }
 
-/// 48 Mbps that become `then` after 20 s, for 20 s more; counted from `from` s on.
+/// A link of 48 Mbps whose rate changes to `then` Mbps after 20 s; measured from `from` s on.
 fn changing(then: u64, seconds: u64, from: u64) -> Config {
     let mut config = dumbbell(48, droptail(bdp(48, 40, 4.0)), vec![flow(BULK, 40)], seconds, from, 1);
     let mut bottleneck = link("bottleneck", 48, droptail(bdp(48, 40, 4.0)));

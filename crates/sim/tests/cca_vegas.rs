@@ -1,4 +1,4 @@
-//! Vegas on whole paths: packets in the queue, parking lot, latecomers, and Linux's different contract.
+//! Vegas on whole paths: packets in the queue, a parking lot, flows that start late, and Linux's different contract.
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -11,10 +11,10 @@ use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Time};
 use serde_json::{Value, json};
 
-/// Packets that a flow wants in the queue (the starvation paper's alpha).
+/// Number of packets that a flow keeps in the queue (the starvation paper's alpha).
 const ALPHA: u64 = 4;
 
-/// A flow with alpha = beta and known `rtprop_ms` (a packet's transmission at `mbps` included).
+/// Returns a flow with alpha = beta and an oracle for `rtprop_ms` (including a packet's transmission time at `mbps`).
 fn informed(mbps: u64, rtprop_ms: u64, mut params: Value) -> FlowSpec {
     params["alpha"] = ALPHA.into();
     params["beta"] = ALPHA.into();
@@ -40,7 +40,7 @@ fn n_flows_keep_n_alpha_packets_in_the_queue_and_do_not_swing() {
             let rtt = outcome.summary.flows[0].rtt_ms;
             let queued = (rtt.mean - 50.0) * mbps as f64 / 12.0 - 1.0;
             row!("{mbps} Mbps, {n} flows: {queued:.2} packets queue, RTT {:.3} ms", rtt.mean);
-            // Whole packets: a flow's queue settles anywhere in [alpha, alpha + 1).
+            // Windows are whole packets: a flow's queue settles between alpha and alpha + 1.
             assert!(queued >= (n * ALPHA) as f64 - 0.5 && queued <= (n * (ALPHA + 1)) as f64 + 0.5, "{n}: {queued}");
             assert!(rtt.max - rtt.min < 1.5 * 12.0 / mbps as f64, "delta(C) = 0 once settled");
             assert!(outcome.summary.links[0].utilization > 0.999);
@@ -90,7 +90,7 @@ fn a_late_comer_that_takes_the_queue_for_propagation_gets_more() {
 
 #[test]
 fn linux_divides_by_the_base_rtt_and_so_has_another_contract() {
-    // Ours: q rate = alpha. Linux: q (Rm + q) rate = alpha Rm. 2 flows on 2 Mbps, 20 ms, alpha 100 packets of 6 ms.
+    // Here: q rate = alpha. Linux: q (Rm + q) rate = alpha Rm. 2 flows on 2 Mbps, 20 ms; alpha is 100 packets of 6 ms.
     let (base_ms, packet_ms, alpha) = (26.0, 6.0, 100.0);
     let qdelay_ms = |is_linux: bool| {
         let flows = (0..2).map(|_| {

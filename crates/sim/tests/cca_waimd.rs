@@ -1,4 +1,4 @@
-//! Weighted AIMD on whole paths: share as a function of weight (WCC paper; docs/derivations.md).
+//! Weighted AIMD on whole paths: shares as a function of weight (WCC paper; docs/derivations.md).
 //!
 //! Each test compares its numbers with its table in `laws/`; `INSTA_UPDATE=always` records them again.
 
@@ -12,12 +12,13 @@ use fairweir_path::loss::IidLossConfig;
 use fairweir_units::{Dur, Time};
 use serde_json::json;
 
-/// Throughput of a flow of `weight` divided by that of one of weight 1, over 50 Mbps and a queue of `buffer` packets.
+/// Returns the throughput of a flow of `weight` divided by that of a flow of weight 1, on 50 Mbps with a queue of
+/// `buffer` packets.
 fn ratio(cca: &str, weight: f64, buffer: u64) -> f64 {
     noisy_ratio(cca, weight, buffer, Dur::ZERO, 1)
 }
 
-/// The same with ACKs delayed by up to `noise`.
+/// As `ratio`, with ACKs delayed by up to `noise`.
 fn noisy_ratio(cca: &str, weight: f64, buffer: u64, noise: Dur, seed: u64) -> f64 {
     let flows = [weight, 1.0]
         .iter()
@@ -57,7 +58,7 @@ fn equal_weights_share_equally() {
 
 #[test]
 fn synchronised_losses_of_a_deep_buffer_give_the_sawtooth_ratios() {
-    // Both flows lose at each overflow: mean windows are in ratio A (2 - B) / B.
+    // Both flows lose packets at each overflow: the ratio of the mean windows is A (2 - B) / B.
     for a in [2.0, 3.0] {
         let expected =
             [("wcc_ai", a), ("ewtcp", a * a), ("multcp", a * (4.0 * a - 1.0) / 3.0), ("wcc_md", (4.0 * a - 1.0) / 3.0)];
@@ -72,9 +73,9 @@ fn synchronised_losses_of_a_deep_buffer_give_the_sawtooth_ratios() {
 
 #[test]
 fn timing_noise_of_two_packets_parts_the_losses() {
-    // The packet by which a window grows meets the full queue only if ACK spacing is preserved. With noise an overflow
-    // hits an arbitrary packet, often of one flow only, and the ratio moves towards that of a common loss rate: sqrt(2)
-    // for wcc_ai, 2.16 for multcp. A packet takes 0.24 ms.
+    // The packet by which a window grows finds the queue full only if the spacing of ACKs is preserved. With noise an
+    // overflow drops an arbitrary packet, often of one flow only, and the ratio approaches the ratio at equal loss
+    // rates: sqrt(2) for wcc_ai, 2.16 for multcp. A packet takes 0.24 ms.
     for (cca, common_rate) in [("wcc_ai", 2_f64.sqrt()), ("multcp", 2.16)] {
         for seed in SEEDS {
             let [still, little, noisy] = [0, 50, 500].map(|us| noisy_ratio(cca, 2.0, 150, Dur::from_micros(us), seed));
@@ -101,7 +102,7 @@ fn heavy_weights_keep_the_published_order() {
 
 #[test]
 fn at_a_common_loss_rate_windows_follow_the_square_root_of_a_by_b() {
-    // One flow at a time, Bernoulli loss, nothing queues: W = sqrt(A (2 - B) / (2 B)) / sqrt(p).
+    // One flow at a time with Bernoulli loss and no queue: W = sqrt(A (2 - B) / (2 B)) / sqrt(p).
     let per_billion = 200_000;
     let rate = |cca: &str, weight: f64| {
         let mut flow = flow(cca, 20);

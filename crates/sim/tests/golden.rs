@@ -1,4 +1,4 @@
-//! Behavior of each controller in one fixed scenario, ten lines each: a change of behavior changes the table.
+//! The behavior of each controller in a fixed scenario, in ten lines each; a change of behavior changes these tables.
 //!
 //! After an intended change, `INSTA_UPDATE=always cargo test -p fairweir-sim --test golden` regenerates the tables.
 
@@ -10,10 +10,10 @@ use fairweir_scenario::Config;
 use fairweir_units::{Dur, Time};
 use std::fmt::Write;
 
-/// A controller file: a tree over beliefs.
+/// A controller file, that is, a tree over beliefs.
 const BULK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../controllers/bulk.json");
 
-/// One flow on 24 Mbps, 40 ms and 1.5 BDPs; after 12 s a second one for 4 s.
+/// Returns a scenario with one flow on 24 Mbps, 40 ms and 1.5 BDPs; after 12 s a second flow is active for 4 s.
 fn scenario(cca: &str) -> Config {
     let mut late = flow(cca, 40);
     late.start = Time::from_nanos(12_000_000_000);
@@ -23,14 +23,14 @@ fn scenario(cca: &str) -> Config {
     config
 }
 
-/// The first flow at ten instants.
+/// Returns the state of the first flow at ten times.
 fn table(cca: &str) -> String {
     let series = run(&scenario(cca)).expect("a run").series.expect("recorded").flows;
     let mut text = String::from("    t/s  cwnd/pkts  inflight/pkts  pacing/Mbps  rate/Mbps  rtt/ms  lost/pkts\n");
     for tenths in [2u64, 4, 8, 16, 32, 64, 110, 130, 150, 190] {
         let t_ns = tenths * 100_000_000;
         let row = (0..series.t_ns.len()).find(|&i| series.t_ns[i] == t_ns && series.flow[i] == 0).expect("a row");
-        // in the preceding second
+        // losses in the preceding second
         let lost: u64 = (0..series.t_ns.len())
             .filter(|&i| series.flow[i] == 0 && series.t_ns[i] <= t_ns && series.t_ns[i] + 1_000_000_000 > t_ns)
             .map(|i| series.lost_pkts[i])
@@ -66,7 +66,7 @@ fn behaviour_is_as_recorded() {
 
 #[test]
 fn two_plays_are_equal_and_another_seed_is_not() {
-    // controllers that draw random numbers change with the seed; the others only in the ties between flows
+    // The seed affects controllers that draw random numbers; it affects the others only through ties between flows.
     for cca in ["bbr", "bbr3", "s2n-quic/bbr", "noq/bbr3"] {
         assert_eq!(table(cca), table(cca));
         let mut other = scenario(cca);

@@ -1,4 +1,4 @@
-//! The record of packets: consistent with the summary and complete.
+//! The record of packets is complete and consistent with the summary.
 
 mod common;
 
@@ -35,7 +35,7 @@ fn count(column: &[u64]) -> u64 {
     column.iter().filter(|&&at| at != NEVER).count() as u64
 }
 
-/// The two queues: one decides on arrival, the other when packets leave.
+/// Returns two queues: one decides on arrival, the other when packets leave.
 fn queues(packets: u64) -> [serde_json::Value; 2] {
     [
         json!({"kind": "droptail", "limit": packets * PACKET.0}),
@@ -80,7 +80,7 @@ fn check(config: &Config) -> Result<(), TestCaseError> {
             prop_assert!(of_flow(column).is_sorted(), "no path reorders");
         }
         let stats = &summary.flows[flow as usize];
-        // Packets that arrived twice, and those that no ACK reports without SACK, cause the difference.
+        // The difference is packets that arrived twice and, without SACK, packets that no ACK reports.
         prop_assert!(of_flow(&packets.acked_ns).len() as u64 >= stats.delivered_pkts);
         let of_acks = |column: &[u64]| -> Vec<u64> {
             (0..column.len()).filter(|&i| acks.flow[i] == flow && column[i] != NEVER).map(|i| column[i]).collect()
@@ -98,7 +98,7 @@ fn a_packet_takes_the_link_and_the_delay() {
     config.flows[0].forward_delay = Dur::from_millis(30);
     config.flows[0].reverse_delay = Dur::from_millis(10);
     let (_, packets, acks) = record(&config);
-    // Ten packets leave at once; each takes 1 ms of the link.
+    // Ten packets are sent at once; the link transmits each in 1 ms.
     for i in 0..10 {
         assert_eq!(packets.sent_ns[i], 0);
         assert_eq!(packets.arrived_ns[i], (31 + i as u64) * 1_000_000);

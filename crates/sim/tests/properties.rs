@@ -1,4 +1,4 @@
-//! Properties of every run, for any scenario and controller.
+//! Properties of all runs, tested with random scenarios and controllers.
 
 mod common;
 
@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Draws a new window at each ACK, and counts packets sent in excess of it.
+/// A controller that draws a new window at each ACK, and counts packets sent in excess of the window.
 #[derive(Debug)]
 struct Erratic {
     cwnd: u64,
@@ -38,14 +38,15 @@ impl Controller for Erratic {
         self.acked_since_ack = 0;
         let known = ack.sender.snd_una + ack.sender.sacked_out;
         assert!(ack.sender.delivered == known || !self.sack && ack.sender.delivered > known);
-        // Probes are in flight besides the packets that they repeat.
+        // Probes are in flight in addition to the packets that they retransmit.
         let probes = if self.recovery == Recovery::Quic { ack.sender.retrans_out } else { 0 };
         assert!(ack.sender.inflight() <= ack.sender.packets_out() + probes);
         self.cwnd = 1 + u64::from(rand::Rng::next_u32(cx.rng)) % 120;
     }
     fn on_loss(&mut self, _: &Loss<'_>, _: &mut Context<'_>) {}
     fn on_send(&mut self, sent: &Sent<'_>, _: &mut Context<'_>) {
-        // Rate reduction has a window of its own; without it, what leaves must fit (one packet may always).
+        // Rate reduction has its own window. Without it, a sent packet must fit in the window; one packet is always
+        // permitted.
         if self.own_recovery && self.recovery == Recovery::Tcp && sent.sender.inflight() > self.cwnd.max(1) {
             self.violations.fetch_add(1, Relaxed);
         }
@@ -126,8 +127,8 @@ fn scenario(shape: &Shape) -> Config {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// However erratic the window and however lossy the path, transfers complete, every packet arrives, nothing is
-    /// lost that was not sent, and the window is respected.
+    /// For every sequence of windows and every lossy path, transfers complete, every packet arrives, no packet is lost
+    /// that was not sent, and the sender obeys the window.
     #[test]
     fn transfers_complete_and_packets_are_conserved(shape in shape()) {
         let config = scenario(&shape);
@@ -151,7 +152,7 @@ proptest! {
             prop_assert!(f.completion_s.is_some(), "flow {} delivered {} of {}", f.id, f.delivered_pkts, shape.packets);
             prop_assert_eq!(f.delivered_pkts, shape.packets);
             prop_assert_eq!(f.sent_pkts, shape.packets + f.retransmits);
-            // A probe is sent again without being lost.
+            // A probe retransmits a packet that has not been declared lost.
             let probes = if shape.quic { 2 * f.timeouts } else { 0 };
             prop_assert!(f.lost_pkts + probes >= f.retransmits, "{} lost, {} sent again", f.lost_pkts, f.retransmits);
             prop_assert_eq!(f.loss_rate, f.lost_pkts as f64 / (f.lost_pkts + f.delivered_pkts) as f64);
@@ -164,7 +165,7 @@ proptest! {
 
 #[test]
 fn a_busy_link_is_exact_over_a_million_packets() {
-    // 7 Mbps: a packet takes 1714285.714... ns. One flow with a fixed window keeps the link busy.
+    // At 7 Mbps, a packet takes 1714285.714... ns. One flow with a fixed window keeps the link busy.
     let config = dumbbell(7, infinite(), vec![flow("fixed", 10)], 1800, 1, 1);
     let outcome =
         run_with(&config, &|_, _| Ok(Box::new(Fixed { cwnd: 50 })), &mut |_| ControlFlow::Continue(())).unwrap();
@@ -173,7 +174,7 @@ fn a_busy_link_is_exact_over_a_million_packets() {
     assert!(delivered > 1e6 && (delivered - expected).abs() <= 1.0, "{delivered} for {expected}");
 }
 
-/// A window that never changes.
+/// A controller with a constant window.
 #[derive(Debug)]
 struct Fixed {
     cwnd: u64,
@@ -208,20 +209,20 @@ fn the_same_scenario_gives_the_same_bytes_and_another_seed_does_not() {
 fn a_series_does_not_know_when_the_warm_up_ended() {
     let mut config = dumbbell(12, droptail(20), vec![flow("reno", 20), flow("cubic", 30)], 4, 0, 1);
     config.interval = Some(Dur::from_millis(250));
-    // As text, because of the NaNs before the first sample.
+    // As text, because the values before the first sample are NaN.
     let mut series = |warmup_ms| {
         config.warmup = Dur::from_millis(warmup_ms);
         format!("{:?}", run(&config).unwrap().series)
     };
     let whole = series(0);
-    // at the end of an interval, and within one
+    // the warm-up ends at the end of an interval, and within an interval
     assert_eq!(series(1_000), whole);
     assert_eq!(series(1_130), whole);
 }
 
 #[test]
 fn ties_between_identical_flows_favour_no_flow_over_seeds() {
-    // Four identical flows that start at once, in perfect phase: each has the highest throughput about equally often.
+    // Four identical flows start at once, in phase: each must have the highest throughput about equally often.
     let seeds = 40;
     let mut sums = [0.0; 4];
     for seed in 0..seeds {
@@ -289,7 +290,7 @@ fn elements_after_a_hop_that_is_not_there_are_rejected() {
     }
 }
 
-/// A key, and a change that sets it to a value that cannot be run.
+/// A key, and a change that sets it to an invalid value.
 type Excess = (&'static str, fn(&mut Config));
 
 #[test]
@@ -306,7 +307,7 @@ fn numbers_that_a_run_cannot_represent_are_rejected_with_key_value_and_hint() {
             c.links[0].hop.link = LinkConfig::Constant(ConstantConfig { rate: Rate::from_mbps(80_000_000) });
             c.duration = DAY * 30;
         }),
-        // A tebibyte a nanosecond.
+        // A tebibyte per nanosecond.
         ("links.0.hop.link.bytes", |c| {
             c.links[0].hop.link =
                 LinkConfig::Trace(TraceConfig { opportunities: vec![Time::from_nanos(1)], bytes: Bytes(1 << 40) });
@@ -318,7 +319,7 @@ fn numbers_that_a_run_cannot_represent_are_rejected_with_key_value_and_hint() {
         ("flows.0.min_rto", |c| c.flows[0].min_rto = Dur::MAX),
         ("flows.0.source.rate", |c| c.flows[0].source = Source::Rate { rate: Rate::MAX }),
         ("flows.0.source.on", |c| c.flows[0].source = Source::OnOff { on: Dur::MAX, off: DAY }),
-        // The 256th element of a flow would share its random stream with the next flow's first.
+        // The 256th element of a flow would have the same random stream as the first element of the next flow.
         ("flows.0.egress", |c| c.flows[0].egress = vec![ElementConfig::IidLoss(IidLossConfig { per_billion: 1 }); 256]),
         ("interval", |c| c.interval = Some(Dur::from_nanos(1))),
         ("flows.0.path", |c| c.flows[0].path = vec![7]),

@@ -12,7 +12,7 @@ use fairweir_units::Bytes;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-/// An event as the controller saw it.
+/// An event as reported to the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Acked(u64),
@@ -21,7 +21,7 @@ enum Event {
     Ack,
 }
 
-/// A fixed window that records its events.
+/// A controller with a fixed window that records its events.
 #[derive(Debug)]
 struct Recorder {
     cwnd_pkts: u64,
@@ -79,14 +79,14 @@ fn an_ack_reports_its_packets_then_its_losses_and_then_itself() {
     assert!(batches.iter().filter(|b| b.last() == Some(&Event::Ack)).all(|b| b.is_sorted_by_key(rank)));
     let losses = events.iter().filter(|e| **e == Event::Losses(Cause::Dupack)).count();
     let lost = events.iter().filter(|e| matches!(e, Event::Lost(_))).count();
-    // Losses are 50 packets apart, more than a window: each has a batch of its own.
+    // Losses are 50 packets apart, more than a window, so each loss is a batch.
     assert!(lost > 100 && losses == lost, "{lost} lost in {losses} batches");
     assert!(!events.contains(&Event::Losses(Cause::Timeout)));
 }
 
 #[test]
 fn a_lost_tail_is_probed_and_a_short_silence_is_not_persistent_congestion() {
-    // All of a window of 2 is lost from time to time: only a probe reveals it.
+    // With a window of 2, occasionally the whole window is lost; only a probe detects this.
     let mut one = flow("recorder", 40);
     let loss = BurstLossConfig {
         to_bad_per_billion: 20_000_000,
@@ -100,8 +100,8 @@ fn a_lost_tail_is_probed_and_a_short_silence_is_not_persistent_congestion() {
     let persistent = count(Cause::PersistentCongestion);
     assert_eq!(count(Cause::Timeout), 0);
     assert!(timeouts > 10, "{timeouts} probe timeouts");
-    // Three PTOs have to pass between the first and the last packet lost: the third probe timeout is 7 PTOs after the
-    // first packet, the second 3.
+    // Persistent congestion requires three PTOs between the first and the last lost packet: the second probe timeout is
+    // 3 PTOs after the first packet, the third 7 PTOs.
     assert!(persistent < timeouts / 3, "{persistent} of {timeouts}");
     let mut delivered: Vec<u64> =
         events.iter().filter_map(|e| if let Event::Acked(s) = e { Some(*s) } else { None }).collect();

@@ -1,4 +1,4 @@
-//! Controllers of QUIC stacks on whole paths: their numbers alone on a link, repeated runs, and difficult paths.
+//! Controllers of QUIC stacks on whole paths: results with one flow, repeated runs, and difficult paths.
 
 #[macro_use]
 mod common;
@@ -13,7 +13,7 @@ use fairweir_quic_cc::ALGORITHMS;
 use fairweir_scenario::{Config, FlowSpec};
 use fairweir_units::{Bytes, Dur, Rate};
 
-/// Flows on 48 Mbps, 40 ms, a buffer of one BDP in bytes.
+/// Returns a scenario with `flows` on 48 Mbps, 40 ms and a buffer of one BDP in bytes.
 fn one_bdp(flows: Vec<FlowSpec>, seconds: u64, seed: u64) -> Config {
     let limit = Some((Rate::from_mbps(48) * Dur::from_millis(40)).max(Bytes(1)));
     let queue = QueueConfig::Droptail(DroptailConfig { limit, ..DroptailConfig::default() });
@@ -33,7 +33,7 @@ fn each_alone_on_a_link() {
         );
         assert!(rate > 42.0, "{} gets {rate} Mbps", algorithm.name);
     }
-    // quinn's connection ignores the rate of its BBR, so BBR fills the buffer.
+    // quinn's connection ignores the pacing rate of its BBR, so BBR fills the buffer.
     let paced = run(&one_bdp(vec![flow("quinn/bbr", 40)], 60, 1)).expect("a run");
     let own = run(&one_bdp(vec![flow("s2n-quic/bbr", 40)], 60, 1)).expect("a run");
     assert!(paced.summary.flows[0].loss_rate > 0.003 && own.summary.flows[0].loss_rate < 0.001);

@@ -1,16 +1,16 @@
-//! ACK aggregation with a fixed hold: silence, then a burst, over and over.
+//! ACK aggregation with a fixed hold: in each period a pause, then a burst.
 //!
-//! In each period of length `J` (`hold`) no packet passes for `J (1 - rate / burst_rate)`; then waiting packets leave
-//! at `burst_rate` until the period ends. A period has `rate J` bytes of opportunities, so that the long-run rate
-//! equals the link's; no packet waits longer than the silent part unless more traffic than that arrives.
+//! In each period of length `J` (`hold`) no packet passes for `J (1 - rate / burst_rate)`. Then the waiting packets
+//! leave at `burst_rate` until the period ends. A period has `rate J` bytes of opportunities, so that the long-run rate
+//! equals the link's rate. No packet waits longer than the pause, unless traffic arrives at more than `rate`.
 //!
 //! **Source**: the FRCC paper's jitter box (section 7 and its scripts; the aggregator is Pantheon's): opportunities of
 //! 1504 bytes at the link's rate, then periods of `J` ms with `rate J` opportunities at 32 a millisecond. An
 //! opportunity carries many ACKs, so the burst rate is never the limit.
 //!
 //! **Deviations**: the published schedule has a resolution of a millisecond and a whole number of opportunities per
-//! period; here opportunities are evenly spaced, the last one at the end of the period, and fractions carry over to the
-//! next.
+//! period. Here opportunities are evenly spaced, the last opportunity is at the end of the period, and a fraction of an
+//! opportunity is carried over to the next period.
 
 use crate::error::{check_dur, check_positive_bytes, check_positive_dur, check_rate};
 use crate::opportunity::{Opportunity, OpportunityServer, Schedule};
@@ -23,11 +23,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AckAggregationConfig {
-    /// Length of a period, silence and burst.
+    /// Length of a period, that is, pause and burst.
     pub hold: Dur,
-    /// Mean rate of opportunities: the bottleneck's.
+    /// Mean rate of opportunities: the rate of the bottleneck.
     pub rate: Rate,
-    /// Rate within a burst, no less than `rate`.
+    /// Rate in a burst, at least `rate`.
     #[serde(default = "default_burst_rate")]
     pub burst_rate: Rate,
     /// Until this time opportunities are evenly spaced at `rate`.
@@ -50,7 +50,7 @@ impl AckAggregationConfig {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// A period, rate or size that is zero or absurd; a burst rate below the rate.
+    /// If a period, rate or size is zero or outside its range, or the burst rate is below the rate.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_dur("hold", self.hold)?;
         check_rate("rate", self.rate)?;
@@ -81,7 +81,7 @@ impl ElementSpec for AckAggregationConfig {
     }
 }
 
-/// Evenly spaced opportunities until `smooth`, then bursts at the ends of periods.
+/// Evenly spaced opportunities until `smooth`, then a burst at the end of each period.
 #[derive(Clone, Debug)]
 struct Bursts {
     hold: u128,
@@ -89,35 +89,36 @@ struct Bursts {
     burst_rate: u128,
     smooth: Time,
     opportunity: u128,
-    /// Opportunities handed out or lost, of the smooth start (while it lasts) or of the periods.
+    /// Number of opportunities that were used or lost: of the smooth start while it lasts, then of the periods.
     handed_out: u128,
     is_smooth: bool,
 }
 
 impl Bursts {
-    /// An opportunity's bytes in the unit of `rate * ns`.
+    /// Returns the bytes of an opportunity in units of `rate * ns`.
     fn work(&self) -> u128 {
         self.opportunity * u128::from(NANOS_PER_SEC)
     }
 
-    /// Opportunity number `n` of the smooth start.
+    /// Returns the time of opportunity number `n` of the smooth start.
     fn smooth_time(&self, n: u128) -> u128 {
         ((n + 1) * self.work()).div_ceil(self.rate)
     }
 
-    /// The number of opportunities in the first `periods` periods.
+    /// Returns the number of opportunities in the first `periods` periods.
     fn in_periods(&self, periods: u128) -> u128 {
         periods * self.hold * self.rate / self.work()
     }
 
-    /// Opportunity number `n` of the periods, in ns after the smooth start.
+    /// Returns the time of opportunity number `n` of the periods, in ns after the smooth start.
     fn burst_time(&self, n: u128) -> u128 {
         let periods = ((n + 1) * self.work()).div_ceil(self.hold * self.rate);
         let after_it = self.in_periods(periods) - 1 - n;
         periods * self.hold - after_it * self.work() / self.burst_rate
     }
 
-    /// The first number, at least `self.handed_out`, whose `time_of` is at least `time`; searched from `guess` upwards.
+    /// Returns the first opportunity number, at least `self.handed_out`, whose `time_of` is at least `time`; the search
+    /// goes upwards from `guess`.
     fn first_from(&self, time: u128, guess: u128, time_of: impl Fn(u128) -> u128) -> u128 {
         let mut n = self.handed_out.max(guess);
         while time_of(n) < time {
@@ -132,7 +133,7 @@ impl Schedule for Bursts {
         let bytes = self.opportunity as u64;
         if self.is_smooth {
             let t = u128::from(time.as_nanos().min(self.smooth.as_nanos()));
-            // At most one too early, so that the search is short.
+            // The guess is at most one too low, so that the search is short.
             let guess = (t * self.rate / self.work()).saturating_sub(1);
             let n = self.first_from(t, guess, |n| self.smooth_time(n));
             let at = self.smooth_time(n);
@@ -145,7 +146,7 @@ impl Schedule for Bursts {
         }
         let t = u128::from(time.since(self.smooth).as_nanos());
         let before = self.in_periods(t / self.hold);
-        // Position in the burst, if it has begun: counted back from the period's end.
+        // Position in the burst, if the burst has begun, counted backwards from the end of the period.
         let to_end = self.hold - t % self.hold;
         let in_period = self.in_periods(t / self.hold + 1) - before;
         let still_to_come = (to_end * self.burst_rate / self.work() + 2).min(in_period);
@@ -157,14 +158,14 @@ impl Schedule for Bursts {
     }
 }
 
-/// Lets packets pass in bursts only.
+/// An element that lets packets pass only in bursts.
 #[derive(Clone, Debug)]
 pub struct AckAggregation {
     server: OpportunityServer<Bursts>,
 }
 
 impl AckAggregation {
-    /// The element for `config`, which must be valid.
+    /// Creates the element for `config`, which must be valid.
     pub fn new(config: &AckAggregationConfig) -> AckAggregation {
         AckAggregation {
             server: OpportunityServer::new(Bursts {
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn silence_then_a_burst_to_the_end_of_the_period() {
-        // J = 32 ms at 8 a ms: 256 opportunities in the last 8 ms of each period.
+        // J = 32 ms at 8 opportunities per ms: 256 opportunities in the last 8 ms of each period.
         let mut element = element(32, 8, 0);
         assert_eq!(release(&mut element, 1, 52), 24.03125);
         assert_eq!(release(&mut element, 20_000, 52), 24.03125);
@@ -251,7 +252,7 @@ mod tests {
         for _ in 0..1_000_000 {
             last = element.arrive(Time::ZERO, &packet(1504));
         }
-        // 1 000 000 / 7.3 periods = 136 986.3: done in the burst that ends the next one.
+        // 1 000 000 / 7.3 periods = 136 986.3 periods: the last opportunity is in the burst that ends the next period.
         let Verdict::Deliver(at) = last else { panic!("lost") };
         let to_end = 136_987u64 * 10_000_000 - at.as_nanos();
         assert_eq!(to_end, (136_987 * 73 / 10 - 1_000_000) * 1_000_000 / 32);
@@ -260,7 +261,7 @@ mod tests {
     #[test]
     fn no_packet_waits_longer_than_the_silence_and_one_opportunity() {
         let mut element = element(128, 8, 0);
-        // An ACK for each packet of the link.
+        // One ACK for each packet of the link.
         for us in (0..1_000_000).step_by(125) {
             let held = release(&mut element, us, 52) - us as f64 / 1e3;
             assert!(held <= 96.032, "{held} ms at {us} us");
@@ -268,7 +269,7 @@ mod tests {
     }
 
     proptest! {
-        /// The schedule written out from its start, period by period.
+        /// Compares with the schedule computed from its start, period by period.
         #[test]
         fn jumping_ahead_misses_no_opportunity(
             hold in 1u64..5_000_000,
@@ -308,7 +309,7 @@ mod tests {
                     written_out.next();
                 }
                 let expected = written_out.next().expect("it has no end");
-                // A packet of an opportunity's size uses one up.
+                // A packet of an opportunity's size uses the whole opportunity.
                 let at = match element.arrive(Time::from_nanos(time), &packet(opportunity)) {
                     Verdict::Deliver(at) => at.as_nanos(),
                     verdict => panic!("{verdict:?}"),

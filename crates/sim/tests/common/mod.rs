@@ -1,4 +1,4 @@
-//! Short constructors of scenarios for tests, and tables of the numbers that they measure.
+//! Constructors of scenarios for tests, and tables of the numbers that tests measure.
 #![allow(dead_code)] // each test file uses its own part
 
 use fairweir_cca::{BuildError, Controller, Start};
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 thread_local! {
-    /// Rows of the test that runs in this thread.
+    /// Rows of the test that runs in the current thread.
     static ROWS: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -34,8 +34,8 @@ macro_rules! row {
     ($($format:tt)*) => { $crate::common::add_row(format_args!($($format)*)) };
 }
 
-/// Compares the test's table with the one recorded in `laws/`: the assertions test the law, this tests that no number
-/// changed unnoticed.
+/// Compares the test's table with the recorded table in `laws/`. The assertions test the law; this comparison detects
+/// every change of a number.
 #[allow(unused_macros)]
 macro_rules! assert_table {
     () => {{
@@ -46,12 +46,12 @@ macro_rules! assert_table {
     }};
 }
 
-/// Builds a flow's controller of those in Rust, in C and in files.
+/// Builds a flow's controller by name, from those in Rust, in C and in files.
 pub fn by_name(flow: &FlowSpec, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
     fairweir_native::registry::build(&flow.cca, &flow.params, start)
 }
 
-/// Runs `config` with controllers by name.
+/// Runs `config` with the controllers that `by_name` builds.
 pub fn run(config: &Config) -> Result<Outcome, SimError> {
     run_with(config, &by_name, &mut |_| ControlFlow::Continue(()))
 }
@@ -59,37 +59,38 @@ pub fn run(config: &Config) -> Result<Outcome, SimError> {
 /// Data packet size of every test scenario.
 pub const PACKET: Bytes = Bytes(1500);
 
-/// Seeds of tests about shares: ties between flows, which the seed orders, must not decide them.
+/// Seeds of tests about shares. The seed orders ties between flows; these must not determine the result.
 pub const SEEDS: [u64; 3] = [1, 2, 3];
 
-/// A droptail queue of `packets`.
+/// Returns a droptail queue of `packets`.
 pub fn droptail(packets: u64) -> QueueConfig {
     serde_json::from_value(serde_json::json!({"kind": "droptail", "limit": packets * PACKET.0})).unwrap()
 }
 
-/// A droptail queue without limit.
+/// Returns an unlimited droptail queue.
 pub fn infinite() -> QueueConfig {
     QueueConfig::Droptail(DroptailConfig::default())
 }
 
-/// A link of constant rate `mbps` with `queue`.
+/// Returns a link of constant rate `mbps` with `queue`.
 pub fn link(name: &str, mbps: u64, queue: QueueConfig) -> LinkSpec {
     LinkSpec::constant(name, Rate::from_mbps(mbps), queue)
 }
 
-/// A bulk flow of `cca` over link 0.
+/// Returns a bulk flow of `cca` over link 0.
 pub fn flow(cca: &str, rtprop_ms: u64) -> FlowSpec {
     FlowSpec::bulk(cca, Dur::from_millis(rtprop_ms))
 }
 
-/// A flow with known rtprop, including a packet's transmission on each of its `hops` links of `mbps`.
+/// Returns a flow with an oracle for its rtprop, including a packet's transmission time on each of its `hops` links of
+/// `mbps`.
 pub fn informed(cca: &str, params: Value, mbps: u64, rtprop_ms: u64, hops: u64) -> FlowSpec {
     let transmission = Dur::from_nanos(PACKET.0 * 8_000 / mbps);
     let oracle_rtprop = Some(Dur::from_millis(rtprop_ms) + transmission * hops);
     FlowSpec { params, oracle_rtprop, path: (0..hops as usize).collect(), ..flow(cca, rtprop_ms) }
 }
 
-/// `hops` infinite links of `mbps`: an informed flow over all of them, and one over each.
+/// Returns `hops` links of `mbps` with unlimited queues; one flow with an oracle crosses all links, and one each link.
 pub fn parking_lot(cca: &str, params: &Value, mbps: u64, rtprop_ms: u64, hops: u64, seconds: u64) -> Config {
     let mut flows = vec![informed(cca, params.clone(), mbps, rtprop_ms, hops)];
     for hop in 0..hops as usize {
@@ -100,30 +101,31 @@ pub fn parking_lot(cca: &str, params: &Value, mbps: u64, rtprop_ms: u64, hops: u
     config
 }
 
-/// `n` informed flows over one infinite link, started 700 ms apart; the second half of `seconds` is measured.
+/// Returns `n` flows with an oracle over one link with an unlimited queue, started 700 ms apart. The second half of
+/// `seconds` is measured.
 pub fn crowd(cca: &str, params: &Value, mbps: u64, rtprop_ms: u64, n: u64, seconds: u64) -> Config {
     let one = informed(cca, params.clone(), mbps, rtprop_ms, 1);
     let flows = (0..n).map(|i| FlowSpec { start: Time::from_nanos(i * 700_000_000), ..one.clone() }).collect();
     dumbbell(mbps, infinite(), flows, seconds, seconds / 2, 1)
 }
 
-/// Mean time that a packet waits for the first link, in its transmission times.
+/// Returns the mean waiting time of a packet at the first link, in transmission times of a packet.
 pub fn queued(outcome: &Outcome, mbps: u64) -> f64 {
     outcome.summary.links[0].queue_ms.mean * mbps as f64 / 12.0
 }
 
-/// One bottleneck shared by `flows`.
+/// Returns a scenario with one bottleneck that `flows` share.
 pub fn dumbbell(mbps: u64, queue: QueueConfig, flows: Vec<FlowSpec>, seconds: u64, warmup: u64, seed: u64) -> Config {
     let run = Config::dumbbell(Rate::from_mbps(mbps), queue, flows, Dur::from_secs(seconds));
     Config { warmup: Dur::from_secs(warmup), seed, ..run }
 }
 
-/// Throughput of each flow, Mbps.
+/// Returns the throughput of each flow, Mbps.
 pub fn throughputs(outcome: &Outcome) -> Vec<f64> {
     outcome.summary.flows.iter().map(|f| f.throughput_mbps).collect()
 }
 
-/// Largest throughput divided by the smallest.
+/// Returns the maximum throughput divided by the minimum.
 pub fn max_min_ratio(outcome: &Outcome) -> f64 {
     let rates = throughputs(outcome);
     rates.iter().copied().fold(0.0, f64::max) / rates.iter().copied().fold(f64::INFINITY, f64::min)
