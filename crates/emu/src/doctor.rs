@@ -1,4 +1,4 @@
-//! Checks which parts of the kernel world work on this machine.
+//! Checks of the kernel world's requirements on this machine.
 
 use crate::{Namespace, cca};
 use fairweir_kernel::doctor::Check;

@@ -1,4 +1,4 @@
-//! `fairweir-kernel`: the kernel world as a program of its own, the only part that needs root.
+//! `fairweir-kernel`: the kernel world as a separate program, because it needs root.
 //!
 //! `run` reads a [`fairweir_scenario::Config`] as JSON from stdin and prints one JSON document (see
 //! [`fairweir_emu::world`]) on stdout. The other commands also print one JSON document. Lines `progress 0.25` on stderr
@@ -38,13 +38,13 @@ enum Command {
     Unload {
         /// Name shown by `list`
         name: String,
-        /// Even if it is the default of a network namespace
+        /// Unload it even if it is the default of a network namespace
         #[arg(long)]
         force: bool,
     },
     /// Show the controllers that were loaded permanently
     List,
-    /// Show, or change, the default parameters of flows
+    /// Show or change the default parameters of flows
     Params {
         /// Name shown by `list`
         name: String,
@@ -62,7 +62,7 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct LoadArguments {
-    /// A controller of bpf/, or the path of a .bpf.c
+    /// Name of a controller in bpf/, or path of a .bpf.c file
     cca: String,
     /// Name for TCP_CONGESTION; default: the controller's own name
     #[arg(long)]
@@ -70,44 +70,44 @@ struct LoadArguments {
     /// Parameters: a JSON object
     #[arg(long, value_name = "JSON", default_value = "null", value_parser = object)]
     params: Value,
-    /// New connections take it
+    /// Make it the default of new connections
     #[arg(long)]
     default: bool,
 }
 
 #[derive(Debug, clap::Args)]
 struct RunArguments {
-    /// Packets of the wire's size (accurate), or super-packets (for 1 Gbps)
+    /// Packets of their size on the wire (accurate), or super-packets (for 1 Gbps)
     #[arg(long, value_enum, default_value_t = ModeName::Mtu)]
     mode: ModeName,
     /// Program that generates the traffic
     #[arg(long, value_enum, default_value_t = TrafficName::Own)]
     traffic: TrafficName,
-    /// Segments of a super-packet
+    /// Maximum number of segments of a super-packet
     #[arg(long, default_value_t = 44, value_parser = clap::value_parser!(u32).range(1..=44))]
     tso_segments: u32,
-    /// Write the time series here instead of into the result
+    /// Write the time series to this file instead of into the result
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
-    /// Record every call of the BPF controllers' hooks here, and replay them in the native build of the same source
+    /// Record every call of the BPF controllers' hooks in this file, and replay the calls in the native build
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Measure the cost of the BPF controllers' hooks
     #[arg(long)]
     cost: bool,
-    /// Receive window where the scenario does not set it
+    /// Receive window of flows for which the scenario sets none
     #[arg(long, value_enum, default_value_t = WindowsName::Unlimited)]
     receive_windows: WindowsName,
-    /// Policies (TOML) that a guard holds the receivers' flows to
+    /// Policies (TOML) of a guard at the receivers
     #[arg(long, value_name = "FILE", requires = "guard_program")]
     guard: Option<PathBuf>,
-    /// The guard: fairweir-guard
+    /// Path of the guard's program, fairweir-guard
     #[arg(long, value_name = "FILE")]
     guard_program: Option<PathBuf>,
     /// Names of senders for the guard, in the format of /etc/hosts
     #[arg(long, value_name = "FILE")]
     guard_hosts: Option<PathBuf>,
-    /// File for the guard's decisions
+    /// File to which the guard logs its decisions
     #[arg(long, value_name = "FILE")]
     guard_log: Option<PathBuf>,
     /// When interrupted, print the partial record
@@ -116,10 +116,10 @@ struct RunArguments {
     /// Maximum 99th percentile of the release error for a judged run, µs
     #[arg(long, value_name = "US")]
     budget_us: Option<u64>,
-    /// Write a capture of all packets here, headers only
+    /// Write a capture of all packets' headers to this file
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Side of the network at which it is captured
+    /// Side of the network at which packets are captured
     #[arg(long, value_enum, default_value_t = SideName::Sender)]
     pcap_at: SideName,
 }

@@ -16,7 +16,7 @@
 //!   source ([`recording`](crate::recording));
 //! - `guard`, if a guard ran: its last status;
 //! - `cost`, if requested: per BPF controller and hook `{"calls", "ns"}`;
-//! - `interrupted: true` if the run was interrupted and its partial record is wanted.
+//! - `interrupted: true` if the run was interrupted and a partial record was requested.
 //!
 //! Sources of the measurements: the emulator measures RTTs, throughput, and packets sent and delivered on the sender's
 //! side of the network, equally for all controllers. `TCP_INFO` provides cwnd, inflight, pacing rate, losses and

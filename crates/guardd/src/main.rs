@@ -1,4 +1,4 @@
-//! `fairweir-guard`: the receiver's daemon, and requests to a running one.
+//! `fairweir-guard`: the receiver's daemon, and requests to a running daemon.
 //!
 //! Exit code 0: done, or ended by its service manager; 2: it could not run; 130: interrupted by Ctrl-C.
 
@@ -22,7 +22,7 @@ const REFUSED: u8 = 2;
 /// Exit code after an interrupt, by the shells' convention.
 const INTERRUPTED: u8 = 130;
 
-/// Holds arriving TCP flows to a policy of the receiver, by the windows that it advertises.
+/// Limits arriving TCP flows by the receiver's policy, through the receive windows that this host advertises.
 #[derive(Debug, Parser)]
 #[command(name = "fairweir-guard", version, about)]
 struct Arguments {
@@ -32,21 +32,21 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Guard an interface until interrupted; on exit, even if killed, all changes are undone
+    /// Guard an interface until interrupted; when the process ends, even if killed, all changes are undone
     Run(RunArguments),
-    /// Show what the guard of an interface sees and does
+    /// Show the flows that the guard of an interface measures, and their limits
     Status {
         #[command(flatten)]
         at: At,
     },
-    /// Explain why flows are treated as they are
+    /// Show the reasons for the limits of flows
     Explain {
         /// Part of `REMOTE:PORT > LOCAL:PORT`, as `status` shows it
         flow: String,
         #[command(flatten)]
         at: At,
     },
-    /// Remove what killed guards have left, which on Linux 6.6 and later is nothing
+    /// Remove the filters of killed guards (Linux before 6.6; later kernels remove them)
     Clean,
     /// Print the manual page
     #[command(hide = true)]
@@ -55,7 +55,7 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct At {
-    /// The network device where data arrive
+    /// The network device at which data arrive
     #[arg(long, short, value_name = "IF")]
     interface: String,
     /// Print one JSON document
@@ -67,16 +67,16 @@ struct At {
 struct RunArguments {
     #[command(flatten)]
     at: At,
-    /// A policy with its defaults: service, rledbat, or cap with --rate
+    /// A policy with its default settings: service, rledbat, or cap (which needs --rate)
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     policy: Option<String>,
-    /// Rate that --policy cap allows each sender, such as 20Mbps
+    /// Maximum rate of each sender under --policy cap, such as 20Mbps
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// Policies in TOML; SIGHUP reads them again
+    /// File with policies (TOML); SIGHUP reads it again
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Names of senders, as in /etc/hosts: for policies that group by name
+    /// File with names of senders, in the format of /etc/hosts, for policies that group flows by name
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
     /// Learn names of senders from the DNS answers that pass the interface
@@ -85,19 +85,19 @@ struct RunArguments {
     /// Do not modify windows; report what would be done
     #[arg(long)]
     dry_run: bool,
-    /// Append decisions to this file, a JSON object each
+    /// Append each decision to this file as a JSON object on one line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Keep this file up to date for node_exporter's textfile collector
+    /// Write metrics to this file every 5 s, for node_exporter's textfile collector
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
-    /// Serve the same over HTTP at /metrics, as 127.0.0.1:9465
+    /// Serve metrics over HTTP at /metrics of this address, such as 127.0.0.1:9465
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics_listen: Option<SocketAddr>,
-    /// Clamp this host's sockets as well, and leave forwarded flows alone
+    /// Limit only flows of this host's sockets, by TCP_WINDOW_CLAMP in addition to rewritten windows
     #[arg(long)]
     clamp: bool,
-    /// Attach as on Linux before 6.6, by filters that outlive kill -9
+    /// Attach by filters, as on Linux before 6.6; filters remain after kill -9
     #[arg(long, hide = true)]
     filters: bool,
 }

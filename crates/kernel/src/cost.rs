@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Number of calls of a program and their total run time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cost {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
     /// Total run time, ns. It includes two readings of the clock per call (20 to 40 ns).
     pub ns: u64,

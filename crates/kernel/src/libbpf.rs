@@ -8,7 +8,8 @@ thread_local! {
     static MESSAGES: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// libbpf prints on the thread that calls it: collected if a listener is set, discarded otherwise.
+/// Callback for libbpf's messages, which arrive on the thread that calls libbpf. Messages are collected during
+/// [`listening`] and discarded otherwise.
 fn keep(_: PrintLevel, message: String) {
     MESSAGES.with_borrow_mut(|messages| {
         if let Some(kept) = messages {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A set of numbers below a limit.
+/// A set of integers from 0 to below a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bits {
     words: Vec<u64>,

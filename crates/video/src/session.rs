@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Number of the encoder's random stream; the network's streams have higher numbers.
+/// Number of the encoder's random stream; the network's streams have the numbers 1, 2, ...
 const ENCODER_STREAM: u64 = 1 << 32;
 
 /// Reasons why a session fails.

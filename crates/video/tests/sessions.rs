@@ -11,7 +11,7 @@ const FIXED: &str = r#"{"kind": "fixed", "rate": 343750}"#;
 const GCC: &str = r#"{"kind": "gcc"}"#;
 const SALSIFY: &str = r#"{"kind": "salsify"}"#;
 
-/// 60 s on: the metrics leave out what was captured before.
+/// Returns the configuration with metrics that ignore frames captured in the first 60 s.
 fn after(config: Config, secs: u64) -> Config {
     Config { from_ns: fairweir_units::Dur::from_secs(secs), ..config }
 }

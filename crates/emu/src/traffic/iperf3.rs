@@ -40,7 +40,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Listens at `addresses`, in the network namespace of the calling thread, which must outlive the servers.
+    /// Listens at `addresses`, in the network namespace of the calling thread. The thread must outlive the servers.
     ///
     /// # Errors
     /// If iperf3 is not installed or does not listen.

@@ -1,6 +1,6 @@
 //! Runs of the helper binary.
 
-#![allow(dead_code)] // each test file uses some of it
+#![allow(dead_code)] // each test file uses only some of these functions
 
 use nix::unistd::geteuid;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! TCP flows over loopback in a private network namespace, which is removed when its thread ends.
-#![allow(dead_code)] // each test file uses some of it
+#![allow(dead_code)] // each test file uses only some of these functions
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::sockopt::{Linger, TcpCongestion};

@@ -19,12 +19,12 @@ use fairweir_units::{Dur, Time};
 /// Time between two tail probes without an acknowledgement.
 const PROBE_INTERVAL: Dur = Dur::from_millis(500);
 
-/// Inputs of a controller. Amounts are packets and packets per step.
+/// Inputs of a controller. Amounts are in packets, rates in packets per step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
     /// The belief about the link.
     pub(crate) view: View,
-    /// In the pacer, packets.
+    /// Amount in the pacer, packets.
     pub(crate) backlog: f64,
     /// Frame interval, steps.
     pub(crate) frame_steps: f64,
