@@ -1,8 +1,8 @@
-//! The packets of all flows on their way to one shared hop, in the order in which they will reach it.
+//! The packets of all flows in transit to one shared hop, in the order of their arrival.
 //!
 //! A hop that decides on arrival needs no event per packet: a packet at the hop affects other components only after
-//! some delay, and every packet needs some minimum time to reach the hop. So the hop waits for its
-//! [`Timing::effect_delay`] and then handles all packets that arrive within its [`Timing::lookahead`] in one batch.
+//! some delay, and every packet needs some minimum time to reach the hop. The hop therefore waits for its
+//! [`Timing::effect_delay`] and then processes all packets that arrive within its [`Timing::lookahead`] in one batch.
 
 use crate::item::{Item, StageId};
 use crate::ring::Ring;
@@ -12,15 +12,15 @@ use fairweir_units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Packets of flows with similar delays arrive almost in send order. Switch to a heap once an insertion would move more
-/// entries than this.
+/// Packets of flows with similar delays arrive almost in send order. If an insertion would move more entries than this,
+/// the arrivals are stored in a heap from then on.
 const DEEPEST_INSERTION: usize = 64;
 
 /// A packet or an ACK in transit to a hop.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrival {
     pub(crate) item: Item,
-    /// The stage that the packet belongs to.
+    /// The stage to which the packet belongs.
     pub(crate) stage: StageId,
     /// Order among simultaneous arrivals, from [`crate::schedule::Schedule::rank`].
     pub(crate) tie: u32,
@@ -32,7 +32,7 @@ impl Arrival {
     }
 }
 
-/// The packets on their way to one hop.
+/// The packets in transit to one hop.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     pub(crate) leaf: Leaf,
@@ -46,7 +46,7 @@ enum Order {
     Heap { heap: BinaryHeap<Reverse<Numbered>>, next: u64 },
 }
 
-/// Simultaneous packets of one flow keep their order.
+/// An arrival in the heap. Simultaneous packets of one flow keep their order.
 #[derive(Debug)]
 struct Numbered(u64, Arrival);
 
@@ -79,7 +79,7 @@ impl Arrivals {
         Arrivals { leaf, timing, order: Order::Sorted(Ring::new()) }
     }
 
-    /// Adds an arrival; returns `true` if it is now the first.
+    /// Adds an arrival; returns `true` if it is now the earliest.
     #[inline(always)]
     pub(crate) fn insert(&mut self, arrival: Arrival) -> bool {
         match &mut self.order {
@@ -118,7 +118,7 @@ impl Arrivals {
         is_first
     }
 
-    /// Arrival time of the first packet; [`Time::NEVER`] if none is in transit.
+    /// Returns the arrival time of the first packet; [`Time::NEVER`] if no packet is in transit.
     #[inline]
     pub(crate) fn first_at(&self) -> Time {
         match &self.order {
@@ -127,7 +127,7 @@ impl Arrivals {
         }
     }
 
-    /// Time at which the hop must process its arrivals.
+    /// Returns the time at which the hop must process its arrivals.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         match self.first_at() {

@@ -21,7 +21,7 @@ use fairweir_units::{Dur, Time, mbps};
 /// Events between two calls of the progress callback: about a millisecond of work.
 const EVENTS_PER_PROGRESS: u64 = 1 << 15;
 
-/// Meaning of a schedule leaf that is not a flow (flows have the first leaves).
+/// Meaning of a schedule leaf after the leaves of the flows, which are first.
 #[derive(Clone, Copy, Debug)]
 enum Stream {
     /// The head packet of a stage reaches its hop.
@@ -45,7 +45,7 @@ pub(crate) struct Engine<'a, W> {
     config: &'a Config,
     flows: Vec<Flow>,
     net: Net<W>,
-    /// Streams that follow those of the flows.
+    /// Streams that come after the streams of the flows.
     streams: Vec<Stream>,
     /// Indexed by [`StageId`].
     stages: Vec<StageAt>,
@@ -56,7 +56,7 @@ pub(crate) struct Engine<'a, W> {
     events: u64,
 }
 
-/// Counters when the warm-up ended.
+/// Counters at the end of the warm-up.
 #[derive(Debug)]
 struct Baseline {
     flows: Vec<FlowBaseline>,
@@ -75,8 +75,8 @@ impl<'a, W: Watch> Engine<'a, W> {
         Engine::with_timings(config, factory, &hop_timings(config), 0, watch)
     }
 
-    /// Builds the engine for `config`; a hop with a timing that decides on arrival takes its arrivals in batches. Flows
-    /// number their packets from `first_packet`.
+    /// Builds the engine for `config`. A hop that decides on arrival and has a timing processes its arrivals in
+    /// batches. Flows number their packets from `first_packet`.
     fn with_timings(
         config: &'a Config,
         factory: &Factory<'_>,
@@ -148,7 +148,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         Ok(())
     }
 
-    /// Returns the stages by which packets of `flow` reach the hops of `lane`.
+    /// Returns the stages through which packets of `flow` reach the hops of `lane`.
     fn stages_of(&mut self, flow: usize, direction: Direction, lane: &Lane) -> Vec<Stage> {
         let stage = |(k, visit): (usize, &Visit)| {
             let at = StageAt { flow, direction, k };
@@ -228,7 +228,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         Ok(Outcome { summary, series: self.sampler.map(Sampler::finish) })
     }
 
-    /// A hop whose queue decides on leave dequeues its head packet.
+    /// Dequeues the head packet of a hop whose queue decides on leave.
     fn service(&mut self, hop: usize, leaf: Leaf, now: Time) {
         let shared = &mut self.net.hops[hop];
         let departure = shared.metered.service(now, |_| 1);
@@ -239,7 +239,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         }
     }
 
-    /// A hop takes all arrivals up to `until`, a time before which no further packet can reach it.
+    /// Processes all arrivals of a hop up to `until`. No further packet can reach the hop before this time.
     fn take_batch(&mut self, hop: usize, now: Time, until: Time) {
         let Some(arrivals) = &self.net.hops[hop].arrivals else { return };
         let limit = (now + arrivals.timing.lookahead).min(until);
@@ -247,7 +247,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         self.reschedule_arrivals(hop);
     }
 
-    /// A hop takes its next arrival if it is before `limit`.
+    /// Processes the next arrival of a hop if it is before `limit`.
     #[inline(always)]
     fn take_arrival(&mut self, hop: usize, limit: Time) -> bool {
         let Some(arrival) = self.net.hops[hop].arrivals.as_mut().and_then(|arrivals| arrivals.pop_before(limit)) else {
@@ -264,8 +264,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         }
     }
 
-    /// Handles all arrivals before `limit` at all hops in time order, because the state of the hops is about to be
-    /// read.
+    /// Processes all arrivals before `limit` at all hops, in time order, before the state of the hops is read.
     fn flush_arrivals(&mut self, limit: Time) {
         let first = |net: &Net<W>, hop: usize| net.hops[hop].arrivals.as_ref().map_or(Time::NEVER, Arrivals::first_at);
         let hops = 0..self.net.hops.len();
@@ -277,7 +276,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         hops.for_each(|hop| self.reschedule_arrivals(hop));
     }
 
-    /// Handles the end of the warm-up and of the time series' intervals.
+    /// Handles the end of the warm-up and the ends of the time series' intervals.
     fn control(&mut self, now: Time) {
         if now == Time::ZERO + self.config.warmup {
             self.end_warmup();
@@ -289,7 +288,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         }
     }
 
-    /// Time of the engine's own next action after `now`: end of warm-up, of an interval or of the run.
+    /// Returns the time of the engine's next action after `now`: the end of the warm-up, of an interval or of the run.
     fn next_control(&self, now: Time) -> Time {
         let end = Time::ZERO + self.config.duration;
         let warmup = Time::ZERO + self.config.warmup;

@@ -3,8 +3,8 @@
 use fairweir_path::Verdict;
 use fairweir_units::Time;
 
-/// Identifies a stage: index of the engine's list of all flows' stages, and tag of its packets in hops that decide on
-/// leave.
+/// Identifies a stage: an index into the engine's list of all flows' stages, and the tag of the stage's packets in hops
+/// that decide on leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StageId(pub(crate) u32);
 
@@ -12,15 +12,15 @@ pub(crate) struct StageId(pub(crate) u32);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Item {
     pub(crate) at: Time,
-    /// When the data packet entered the network.
+    /// Time at which the data packet entered the network.
     pub(crate) sent: Time,
-    /// Number of a data packet; cumulative ACK of an ACK.
+    /// Data: packet number; ACK: cumulative ACK.
     pub(crate) seq: u64,
-    /// Transmission number of the flow, or ACK number of its receiver; 0 without an observer.
+    /// Data: transmission number of the flow; ACK: ACK number of its receiver; 0 without an observer.
     pub(crate) number: u64,
-    /// Marked packets so far, modulo 2^32 (ACK), or whether this one is marked (data).
+    /// ACK: number of marked packets so far, modulo 2^32; data: whether the packet is marked.
     pub(crate) ce: u32,
-    /// Length of the receiver's log, modulo 2^32 (ACK).
+    /// ACK: length of the receiver's log, modulo 2^32.
     pub(crate) log: u32,
 }
 
@@ -40,7 +40,7 @@ impl Item {
     }
 }
 
-/// A data packet as it leaves the sender.
+/// A data packet that leaves the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
     pub(crate) at: Time,
@@ -48,7 +48,7 @@ pub(crate) struct Departure {
     pub(crate) is_retransmission: bool,
 }
 
-/// An ACK as it reaches the sender.
+/// An ACK that reaches the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckItem {
     pub(crate) at: Time,

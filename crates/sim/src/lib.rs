@@ -1,4 +1,4 @@
-//! The simulated world: virtual clock, transport, flows. Scenarios and records are those of [`fairweir_scenario`].
+//! The simulator: virtual clock, transport and flows. [`fairweir_scenario`] defines scenarios and records.
 #![forbid(unsafe_code)]
 
 mod arrivals;

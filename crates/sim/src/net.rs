@@ -7,7 +7,7 @@ use crate::watch::Watch;
 use fairweir_path::TieKey;
 use fairweir_scenario::MeteredHop;
 
-/// Hops and the schedule: the state that an event of one flow may change outside the flow.
+/// Hops and the schedule: the state outside a flow that an event of the flow may change.
 #[derive(Debug)]
 pub(crate) struct Net<W> {
     pub(crate) hops: Vec<SharedHop>,
@@ -16,7 +16,7 @@ pub(crate) struct Net<W> {
 }
 
 impl<W: Watch> Net<W> {
-    /// `item` of `stage` is in transit to a `hop` that handles its arrivals in batches.
+    /// Adds `item` of `stage` to the arrivals of `hop`, which processes its arrivals in batches.
     #[inline(always)]
     pub(crate) fn add_arrival(&mut self, hop: usize, item: Item, stage: StageId, tie: TieKey) {
         let Some(arrivals) = &mut self.hops[hop].arrivals else { return };
@@ -27,12 +27,12 @@ impl<W: Watch> Net<W> {
     }
 }
 
-/// A hop with its place in the schedule.
+/// A hop with its leaves in the schedule.
 #[derive(Debug)]
 pub(crate) struct SharedHop {
     pub(crate) metered: MeteredHop,
-    /// Its own stream, if its queue decides when packets leave.
+    /// The hop's stream, if its queue decides when packets leave.
     pub(crate) leaf: Option<Leaf>,
-    /// All packets on their way to it, if it handles them in batches.
+    /// All packets in transit to the hop, if it processes its arrivals in batches.
     pub(crate) arrivals: Option<Arrivals>,
 }

@@ -19,7 +19,7 @@ pub struct Outcome {
 /// Reasons why a run fails.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SimError {
-    /// The configuration is inconsistent, or a run cannot represent its numbers.
+    /// The configuration is inconsistent, or a run would exceed the range of its numbers.
     #[error(transparent)]
     BadConfig(#[from] ConfigError),
     /// A controller could not be built.
@@ -72,8 +72,8 @@ impl Hint for SimError {
     }
 }
 
-/// Creates a flow's controller; [`fairweir_cca::registry::build`] unless the front end supplies its own (Python
-/// classes).
+/// Creates a flow's controller. The default is [`fairweir_cca::registry::build`]; a front end may supply its own
+/// factory (Python classes).
 pub type Factory<'a> = dyn Fn(&FlowSpec, &Start) -> Result<Box<dyn Controller>, BuildError> + 'a;
 
 /// Called about every millisecond of wall time with the simulated time reached; `Break` ends the run.

@@ -1,22 +1,23 @@
-//! The receiver: which packets have arrived, and when to acknowledge them.
+//! The receiver: records the packets that have arrived, and decides when to acknowledge them.
 //!
-//! Paths do not reorder, so a packet's arrival time is known when it leaves the last shared hop. The receiver handles
-//! it then, ahead of the clock, and its ACKs enter the return path with later times.
+//! Paths do not reorder packets, so a packet's arrival time is known when the packet leaves the last shared hop. The
+//! receiver processes the packet at that point, before its arrival time, and the ACKs enter the return path with later
+//! times.
 
 use crate::ring::Ring;
 use fairweir_scenario::Receiver as Config;
 use fairweir_units::{Dur, Time};
 
-/// An ACK as it leaves the receiver. Everything in it is cumulative, so a lost ACK loses no information.
+/// An ACK that leaves the receiver. All its fields are cumulative, so a lost ACK loses no information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AckOut {
     pub(crate) at: Time,
     /// Next packet expected in order.
     pub(crate) cum: u64,
-    /// Length of the receiver's log of out-of-order arrivals (stands for SACK blocks), modulo 2^32, which the sender
-    /// reads long before it wraps.
+    /// Length of the receiver's log of out-of-order arrivals (it represents SACK blocks), modulo 2^32. The sender reads
+    /// the log long before the length wraps.
     pub(crate) log: u32,
-    /// Marked packets so far, modulo 2^32: senders use the difference of two ACKs.
+    /// Number of marked packets so far, modulo 2^32; senders use the difference between two ACKs.
     pub(crate) ce: u32,
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct Receiver {
     deadline: Time,
     ce: u32,
     above: Above,
-    /// Out-of-order arrivals that the sender has not read yet; the first has index `log_base`.
+    /// Out-of-order arrivals that the sender has not read yet; the first entry has index `log_base`.
     log: Ring<u64>,
     log_base: u32,
     /// Packets that arrived twice.
@@ -57,7 +58,8 @@ impl Receiver {
         }
     }
 
-    /// Packet `seq` arrives at `at`; returns the ACK it causes at once, if any. Ask [`Receiver::overdue`] first.
+    /// Processes packet `seq`, which arrives at `at`; returns the ACK that it causes immediately, if any. Callers must
+    /// call [`Receiver::overdue`] first.
     #[inline]
     pub(crate) fn arrive(&mut self, seq: u64, is_marked: bool, at: Time) -> Option<AckOut> {
         self.ce = self.ce.wrapping_add(u32::from(is_marked));
@@ -75,7 +77,8 @@ impl Receiver {
         Some(self.arrive_out_of_order(seq, at))
     }
 
-    /// Out of order, a duplicate, or filling a hole: acknowledged at once (RFC 5681 §4.2).
+    /// Processes a packet that is out of order, is a duplicate, or fills a hole; it is acknowledged immediately (RFC
+    /// 5681 §4.2).
     #[inline(never)]
     fn arrive_out_of_order(&mut self, seq: u64, at: Time) -> AckOut {
         if seq > self.rcv_nxt {
@@ -98,7 +101,7 @@ impl Receiver {
         if self.deadline <= at { Some(self.ack(self.deadline)) } else { None }
     }
 
-    /// Returns when a delayed ACK is due.
+    /// Returns the time at which a delayed ACK is due.
     #[inline]
     pub(crate) fn deadline(&self) -> Time {
         self.deadline
@@ -111,12 +114,12 @@ impl Receiver {
         AckOut { at, cum: self.rcv_nxt, log: self.log_base.wrapping_add(self.log.len() as u32), ce: self.ce }
     }
 
-    /// Returns the packet numbers in the log up to `to`, which the sender has yet to read.
+    /// Returns the packet numbers in the log up to `to` that the sender has not read.
     pub(crate) fn unread_log(&self, to: u32) -> impl Iterator<Item = u64> {
         self.log.iter().take(to.wrapping_sub(self.log_base) as usize).copied()
     }
 
-    /// The sender reads the log up to `to`, one packet number at a time.
+    /// Passes the log up to `to` to the sender, one packet number at a time.
     #[inline]
     pub(crate) fn read_log(&mut self, to: u32) -> Option<u64> {
         if self.log_base == to {
@@ -127,10 +130,10 @@ impl Receiver {
     }
 }
 
-/// The set of packets above the first hole: one bit each, in a ring large enough for all.
+/// The set of packets above the first hole: one bit per packet, in a ring that is large enough for all of them.
 #[derive(Debug)]
 struct Above {
-    /// Their number is a power of two; packet `seq` is bit `seq % 64` of word `seq / 64`, modulo their number.
+    /// The ring; its length n is a power of two. Packet `seq` is bit `seq % 64` of word `seq / 64`, modulo n.
     words: Box<[u64]>,
     count: u64,
 }
@@ -145,7 +148,7 @@ impl Above {
         self.count == 0
     }
 
-    /// Returns the index of the word of packet `seq`, and its bit.
+    /// Returns the index of the word of packet `seq`, and the packet's bit.
     #[inline]
     fn word(&mut self, seq: u64) -> (&mut u64, u64) {
         let mask = self.words.len() - 1;
@@ -177,7 +180,7 @@ impl Above {
         self.words = words;
     }
 
-    /// Removes the run that starts at `seq`; returns the packet after it.
+    /// Removes the run of packets that starts at `seq`; returns the number after the run.
     #[inline]
     fn advance(&mut self, mut seq: u64) -> u64 {
         loop {

@@ -1,6 +1,6 @@
 //! A FIFO of plain records in one power-of-two allocation.
 
-/// A FIFO of plain records that grows by doubling and never shrinks: a push or pop costs one masked index.
+/// A FIFO of plain records that grows by doubling and never shrinks. The index of a push or pop is one masked addition.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     slots: Box<[T]>,
@@ -14,7 +14,7 @@ impl<T: Copy + Default> Ring<T> {
         Ring { slots: vec![T::default(); 16].into(), head: 0, tail: 0 }
     }
 
-    /// Whether it is empty.
+    /// Returns whether the ring is empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head == self.tail
@@ -38,8 +38,8 @@ impl<T: Copy + Default> Ring<T> {
         if self.is_empty() { None } else { Some(&self.slots[(self.tail - 1) & (self.slots.len() - 1)]) }
     }
 
-    /// Adds `value` before all newer records that it `precedes`; does nothing and returns `false` if there are more
-    /// than `most` of those.
+    /// Inserts `value` before all newer records that it `precedes`. If there are more than `most` such records, does
+    /// nothing and returns `false`.
     pub(crate) fn insert_sorted(&mut self, value: T, precedes: impl Fn(&T) -> bool, most: usize) -> bool {
         let mask = self.slots.len() - 1;
         let newer =
@@ -55,7 +55,7 @@ impl<T: Copy + Default> Ring<T> {
         true
     }
 
-    /// Returns the records, the oldest first.
+    /// Returns the records from the oldest to the newest.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         (self.head..self.tail).map(|i| &self.slots[i & (self.slots.len() - 1)])
     }
@@ -82,7 +82,7 @@ impl<T: Copy + Default> Ring<T> {
         self.pop_if(|_| true)
     }
 
-    /// Removes and returns the oldest record if it `is_due`.
+    /// Removes and returns the oldest record if `is_due` is true for it.
     #[inline]
     pub(crate) fn pop_if(&mut self, is_due: impl FnOnce(&T) -> bool) -> Option<T> {
         let value = *self.front().filter(|value| is_due(value))?;

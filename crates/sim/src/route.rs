@@ -1,7 +1,7 @@
 //! A flow's path through the network: from the sender over the hops to the receiver, and the return path of the ACKs.
 //!
-//! A packet is advanced as far as its fate is known: through the flow's own elements and every hop it enters at the
-//! present moment. Where it reaches a shared hop later, it waits in that [`Stage`]'s queue until then.
+//! A packet is advanced as far as its fate is known: through the flow's own elements and every hop that it enters at
+//! the current time. If it reaches a shared hop later, it waits in the queue of that [`Stage`] until then.
 
 use crate::item::{AckItem, Departure, Item};
 use crate::net::Net;
@@ -15,7 +15,7 @@ use fairweir_scenario::PacketEvent;
 use fairweir_scenario::{Config, FlowSpec};
 use fairweir_units::{Bytes, Dur, Time};
 
-/// The short path: over one hop, which decides on arrival, with constant delays between sender, hop and receiver.
+/// The short path: one hop that decides on arrival, with constant delays between sender, hop and receiver.
 #[derive(Clone, Copy, Debug)]
 struct ShortPath {
     hop: usize,
@@ -23,14 +23,14 @@ struct ShortPath {
     reverse: Dur,
 }
 
-/// One direction of a route: its lane, the packets that wait on it, and what their packets are like.
+/// One direction of a route: its lane, the packets that wait on the lane, and their properties.
 #[derive(Debug)]
 struct Transit {
     lane: Lane,
     stages: Vec<Stage>,
     packet_bytes: Bytes,
     is_ecn_capable: bool,
-    /// Packets sent; counted only with an observer.
+    /// Number of packets sent; counted only with an observer.
     sent: u64,
 }
 
@@ -39,20 +39,20 @@ impl Transit {
         Transit { lane, stages, packet_bytes, is_ecn_capable, sent: 0 }
     }
 
-    /// Returns `item` as the path sees it.
+    /// Returns `item` in the form that path elements process.
     #[inline(always)]
     fn packet(&self, item: &Item) -> Packet {
         Packet { seq: item.seq, bytes: self.packet_bytes, sent: item.sent, is_ecn_capable: self.is_ecn_capable }
     }
 
-    /// Passes `item` through the elements before the first hop; `false` if it is lost.
+    /// Passes `item` through the elements before the first hop; returns `false` if it is lost.
     #[inline(always)]
     fn start(&mut self, item: &mut Item) -> bool {
         let packet = self.packet(item);
         item.decide(self.lane.enter(item.at, &packet))
     }
 
-    /// Passes `item` through the elements after the last hop; `false` if it is lost.
+    /// Passes `item` through the elements after the last hop; returns `false` if it is lost.
     #[inline(always)]
     fn finish(&mut self, item: &mut Item) -> bool {
         let packet = self.packet(item);
@@ -64,19 +64,19 @@ impl Transit {
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) flow_leaf: Leaf,
-    /// For data and for ACKs.
+    /// The directions of data and of ACKs.
     transits: [Transit; 2],
     pub(crate) receiver: Receiver,
-    /// ACKs on their way to the sender that no hop will see.
+    /// ACKs in transit to the sender that have no hop ahead.
     pub(crate) acks: Ring<AckItem>,
-    /// Send time of the newest packet at the receiver.
+    /// Send time of the newest packet that reached the receiver.
     last_sent: Time,
     short_path: Option<ShortPath>,
 }
 
 impl Route {
-    /// Creates the route of `spec` over `lanes`, whose hops the flow reaches by `stages`. Its first packet has number
-    /// `first_packet`.
+    /// Creates the route of `spec` over `lanes`, whose hops the flow reaches through `stages`. The flow's first packet
+    /// has the number `first_packet`.
     pub(crate) fn new<W: Watch>(
         config: &Config,
         spec: &FlowSpec,
@@ -97,12 +97,12 @@ impl Route {
         }
     }
 
-    /// Returns the flow's index: flows have the first leaves.
+    /// Returns the flow's index, which is also the index of its leaf.
     pub(crate) fn flow(&self) -> u32 {
         self.flow_leaf.0 as u32
     }
 
-    /// The sender sends a data packet.
+    /// Sends a data packet.
     #[inline(always)]
     pub(crate) fn send<W: Watch>(&mut self, departure: Departure, net: &mut Net<W>) {
         let Departure { at, seq, is_retransmission } = departure;
@@ -137,14 +137,14 @@ impl Route {
         number
     }
 
-    /// An ACK leaves the receiver; returns its number.
+    /// Assigns a number to an ACK that leaves the receiver; returns the number.
     #[inline(always)]
     fn number_ack<W: Watch>(&mut self, ack: &AckOut, net: &mut Net<W>) -> u64 {
         let flow = self.flow();
         self.next_number(Direction::Ack, net, |number| PacketEvent::AckSent { flow, number, at: ack.at, cum: ack.cum })
     }
 
-    /// Counts a packet as lost at `at`, by a hop or else by the flow's own elements.
+    /// Counts a packet that was lost at `at`, by a hop or by the flow's own elements.
     #[inline(always)]
     fn lose<W: Watch>(&mut self, direction: Direction, number: u64, at: Time, hop: Option<usize>, net: &mut Net<W>) {
         self.transits[direction as usize].lane.dropped += 1;
@@ -160,7 +160,7 @@ impl Route {
         net.watch.report(PacketEvent::Arrived { flow: self.flow(), number, at, is_marked });
     }
 
-    /// [`Route::send`] on the short path: all later times are known at once.
+    /// [`Route::send`] on the short path, where all later times are known immediately.
     #[inline(always)]
     fn send_on_short_path<W: Watch>(&mut self, path: ShortPath, now: Time, seq: u64, number: u64, net: &mut Net<W>) {
         let data = &self.transits[Direction::Data as usize];
@@ -204,7 +204,7 @@ impl Route {
         }
     }
 
-    /// `item` enters hop `k` of its lane at `now`.
+    /// Passes `item` to hop `k` of its lane at `now`.
     #[inline(always)]
     fn enter<W: Watch>(&mut self, direction: Direction, k: usize, item: Item, now: Time, net: &mut Net<W>) {
         let transit = &mut self.transits[direction as usize];
@@ -219,7 +219,7 @@ impl Route {
         }
     }
 
-    /// `item` leaves hop `k` of its lane at `item.at`, which may be in the future.
+    /// Passes on `item`, which leaves hop `k` of its lane at `item.at`; this time may be in the future.
     #[inline(always)]
     fn leave<W: Watch>(&mut self, direction: Direction, k: usize, mut item: Item, net: &mut Net<W>) {
         let transit = &mut self.transits[direction as usize];
@@ -236,7 +236,7 @@ impl Route {
         }
     }
 
-    /// A data packet reaches the receiver at `item.at`.
+    /// Passes a data packet to the receiver at `item.at`.
     #[inline(always)]
     fn receive<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
         if self.receiver.deadline() <= item.at
@@ -260,7 +260,7 @@ impl Route {
         }
     }
 
-    /// The receiver sends an ACK at `ack.at`.
+    /// Sends an ACK from the receiver at `ack.at`.
     #[inline(always)]
     fn acknowledge<W: Watch>(&mut self, ack: AckOut, net: &mut Net<W>) {
         let number = self.number_ack(&ack, net);
@@ -281,7 +281,7 @@ impl Route {
         self.return_ack(AckItem { at, cum, log, ce }, number, net);
     }
 
-    /// An ACK has no hop ahead: it reaches the sender at `ack.at`.
+    /// Passes an ACK without a hop ahead to the sender at `ack.at`.
     #[inline(always)]
     fn return_ack<W: Watch>(&mut self, ack: AckItem, number: u64, net: &mut Net<W>) {
         net.watch.report(PacketEvent::AckArrived { flow: self.flow(), number, at: ack.at });
@@ -291,7 +291,7 @@ impl Route {
         self.acks.push(ack);
     }
 
-    /// The head packet of stage `k` reaches its hop now.
+    /// Passes the head packet of stage `k` to its hop, which it reaches now.
     #[inline]
     pub(crate) fn arrive<W: Watch>(&mut self, direction: Direction, k: usize, now: Time, net: &mut Net<W>) {
         if let Some(item) = self.transits[direction as usize].stages[k].arrive(net) {
@@ -299,13 +299,13 @@ impl Route {
         }
     }
 
-    /// A packet of stage `k` that waited among the hop's arrivals reaches it.
+    /// Passes a packet of stage `k` that waited among the hop's arrivals to the hop.
     #[inline(always)]
     pub(crate) fn enter_batched<W: Watch>(&mut self, direction: Direction, k: usize, item: Item, net: &mut Net<W>) {
         self.enter(direction, k, item, item.at, net);
     }
 
-    /// The hop, which decides on leave, has transmitted or dropped the oldest packet of stage `k` at `now`.
+    /// Processes the oldest packet of stage `k`, which a hop that decides on leave transmitted or dropped at `now`.
     pub(crate) fn released<W: Watch>(
         &mut self,
         direction: Direction,
@@ -322,13 +322,13 @@ impl Route {
         }
     }
 
-    /// Returns how often elements violated their bounds.
+    /// Returns the number of times that elements violated their bounds.
     pub(crate) fn violations(&self) -> u64 {
         self.transits.iter().map(|transit| transit.lane.violations()).sum()
     }
 }
 
-/// Returns the short path, if packets can take it.
+/// Returns the short path, if packets can use it.
 fn short_path<W: Watch>([data, ack]: &[Transit; 2], net: &Net<W>) -> Option<ShortPath> {
     let [Stage { hop, .. }] = data.stages[..] else { return None };
     let takes_short_path =

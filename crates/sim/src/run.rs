@@ -6,7 +6,7 @@ use crate::watch::{Unwatched, Watched};
 use fairweir_scenario::{Config, Observer, check, check_no_hosts};
 use std::ops::ControlFlow;
 
-/// Runs `config` with the controllers of [`fairweir_cca::registry`]: those in Rust.
+/// Runs `config` with the controllers of [`fairweir_cca::registry`], which are those in Rust.
 ///
 /// # Errors
 /// See [`SimError`].

@@ -24,7 +24,7 @@ struct FlowBase {
     rtt: RttSum,
 }
 
-/// RTT samples so far, modulo the type's range; a base may thus be below zero.
+/// Number and sum of RTT samples so far, modulo the type's range; a base may be negative.
 #[derive(Clone, Copy, Debug, Default)]
 struct RttSum {
     ns: u128,
@@ -43,7 +43,7 @@ impl RttSum {
 }
 
 impl Sampler {
-    /// Flows number their packets from `first_packet`.
+    /// Creates a sampler; flows number their packets from `first_packet`.
     pub(crate) fn new(interval: Dur, config: &Config, first_packet: u64) -> Sampler {
         Sampler {
             interval,
@@ -59,7 +59,7 @@ impl Sampler {
         self.due
     }
 
-    /// The flows' histograms are about to be reset: the current interval continues across that.
+    /// Called before the flows' histograms are reset, so that the current interval continues across the reset.
     pub(crate) fn carry_over(&mut self, flows: &[Flow]) {
         for (flow, base) in flows.iter().zip(&mut self.flows) {
             base.rtt = RttSum::default().since(RttSum::of(flow).since(base.rtt));

@@ -1,8 +1,8 @@
 //! The event queue: a tournament tree over streams whose events are already sorted.
 //!
 //! Packets have no entries here. The events of one flow at one place form a stream (its ACKs at the sender, its packets
-//! at a hop), sorted by construction because paths do not reorder; the tree holds only the time of each stream's head.
-//! Replacing the winner costs one branch-free comparison per level.
+//! at a hop). A stream is sorted by construction because paths do not reorder packets; the tree contains only the time
+//! of each stream's head. Replacing the winner costs one branch-free comparison per level.
 //!
 //! Events at the same nanosecond are ordered by [`Ties`].
 
@@ -43,7 +43,7 @@ const NEVER: First = First { at: u64::MAX, leaf_and_is_ack: 0 };
 
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// `nodes[1]` is the root, `nodes[first_leaf + i]` stream `i`.
+    /// `nodes[1]` is the root; `nodes[first_leaf + i]` is stream `i`.
     nodes: Vec<First>,
     first_leaf: usize,
     ties: LeafTies,
@@ -53,7 +53,7 @@ pub(crate) struct Schedule {
 #[derive(Debug)]
 struct LeafTies {
     order: Ties,
-    /// Key of each leaf: its index, unless [`Schedule::set_tie_key`] set another.
+    /// Key of each leaf: the leaf's index, unless [`Schedule::set_tie_key`] has set another key.
     keys: Vec<TieKey>,
 }
 
@@ -76,7 +76,7 @@ impl Schedule {
         Schedule { nodes: vec![NEVER; 2 * first_leaf], first_leaf, ties }
     }
 
-    /// Sets the tie key of `leaf`, so that its index does not matter.
+    /// Sets the tie key of `leaf`, so that the leaf's index does not affect the order.
     pub(crate) fn set_tie_key(&mut self, leaf: Leaf, tie: TieKey) {
         self.ties.keys[leaf.0] = tie;
     }
@@ -101,20 +101,20 @@ impl Schedule {
         self.set_flow(leaf, at, false);
     }
 
-    /// Like [`Schedule::set`], for a flow; also stores whether the event is the arrival of an ACK, which then need not be
-    /// looked up when it occurs.
+    /// Like [`Schedule::set`], for a flow. Also stores whether the event is the arrival of an ACK, so that this is
+    /// known when the event occurs.
     #[inline]
     pub(crate) fn set_flow(&mut self, leaf: Leaf, at: Time, is_ack: bool) {
         let mut first = First::new(leaf, at, is_ack);
         let mut node = self.first_leaf + leaf.0;
         let nodes = self.nodes.as_mut_slice();
-        // Does not change the index, but proves to the compiler that all are in bounds.
+        // The mask does not change the index, but proves to the compiler that all indices are in bounds.
         let mask = nodes.len() - 1;
         nodes[node & mask] = first;
         while node > 1 {
             let rival = nodes[(node ^ 1) & mask];
-            // Either may win, unpredictably: a branch here would be mispredicted at every other level. For 128-bit keys
-            // including the tie-break the compiler emits one in spite of the hint.
+            // The result is unpredictable: a branch here would be mispredicted at every second level. For 128-bit keys
+            // that include the tie-break, the compiler emits a branch despite the hint.
             let rival_wins = rival.precedes(first, &self.ties);
             first.at = select_unpredictable(rival_wins, rival.at, first.at);
             first.leaf_and_is_ack = select_unpredictable(rival_wins, rival.leaf_and_is_ack, first.leaf_and_is_ack);
@@ -123,7 +123,7 @@ impl Schedule {
         }
     }
 
-    /// Moves `leaf`'s next event forward to `at`; does nothing if it has an earlier one.
+    /// Moves `leaf`'s next event forward to `at`; does nothing if the leaf has an earlier event.
     #[inline]
     pub(crate) fn bring_forward(&mut self, leaf: Leaf, at: Time) {
         let first = First::new(leaf, at, false);
@@ -172,7 +172,7 @@ mod tests {
                 wins[schedule.first().1.0] += 1;
             }
         }
-        // 10,000 fair tosses: five standard deviations are 250.
+        // 10,000 fair draws: five standard deviations are 250.
         assert!(wins[0].abs_diff(5_000) < 250, "{wins:?}");
     }
 }

@@ -11,15 +11,15 @@ use fairweir_units::Time;
 /// The queue of packets that wait to enter the hop of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// No waiting: they enter when they are sent.
+    /// No queue: packets enter the hop when they are sent.
     Immediate,
-    /// In the stage itself, which has this leaf of the schedule.
+    /// The stage itself, which has this leaf of the schedule.
     Own(Leaf),
-    /// At the hop ([`crate::arrivals`]).
+    /// The hop ([`crate::arrivals`]).
     AtHop(TieKey),
 }
 
-/// A shared hop on a lane, and the flow's packets that have yet to reach it.
+/// A shared hop on a lane, and the flow's packets that have not reached it yet.
 #[derive(Debug)]
 pub(crate) struct Stage {
     id: StageId,
@@ -42,7 +42,7 @@ impl Stage {
         Stage { id, hop, place, coming: Ring::new(), held: Ring::new() }
     }
 
-    /// `item` will reach the hop at `item.at`.
+    /// Adds `item`, which will reach the hop at `item.at`.
     #[inline(always)]
     pub(crate) fn queue<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
         match self.place {
@@ -60,7 +60,7 @@ impl Stage {
         self.coming.push(item);
     }
 
-    /// Whether a packet that has arrived may enter the hop.
+    /// Returns whether a packet that has arrived may enter the hop.
     pub(crate) fn enters_at_once(&self) -> bool {
         match self.place {
             Place::Immediate => true,
@@ -69,7 +69,7 @@ impl Stage {
         }
     }
 
-    /// Takes the head packet, which reaches the hop now.
+    /// Removes and returns the head packet, which reaches the hop now.
     #[inline]
     pub(crate) fn arrive<W: Watch>(&mut self, net: &mut Net<W>) -> Option<Item> {
         let item = self.coming.pop()?;
@@ -79,7 +79,7 @@ impl Stage {
         Some(item)
     }
 
-    /// `item`, to the hop a `packet`, enters it at `now`.
+    /// Passes `item` to the hop as `packet` at `now`.
     #[inline(always)]
     pub(crate) fn enter<W: Watch>(&mut self, mut item: Item, packet: &Packet, now: Time, net: &mut Net<W>) -> Passage {
         let shared = &mut net.hops[self.hop];
@@ -97,7 +97,8 @@ impl Stage {
         }
     }
 
-    /// Takes the oldest packet inside the hop, which decides on leave and has come to `verdict`; `Err` if it is lost.
+    /// Removes the oldest packet inside the hop, which decides on leave and has decided `verdict`; `Err` if the packet
+    /// is lost.
     pub(crate) fn release(&mut self, verdict: Verdict) -> Option<Result<Item, Item>> {
         let mut item = self.held.pop()?;
         Some(if item.decide(verdict) { Ok(item) } else { Err(item) })

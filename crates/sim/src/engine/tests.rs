@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
-/// Times with odd nanoseconds.
+/// Returns a time that is not a whole number of microseconds.
 fn odd(us: u64, salt: u64) -> Dur {
     Dur::from_nanos(us * 1000 + salt * 37 % 991)
 }
@@ -63,7 +63,7 @@ fn link() -> impl Strategy<Value = LinkSpec> {
     })
 }
 
-/// As text, because the series contains NaNs.
+/// Returns the outcome as text, because the series contains NaNs.
 fn outcome(config: &Config, timings: &[Option<Timing>], first_packet: u64) -> String {
     let factory = |flow: &FlowSpec, start: &Start| fairweir_native::registry::build(&flow.cca, &flow.params, start);
     let engine = Engine::with_timings(config, &factory, timings, first_packet, Unwatched).expect("a valid scenario");
@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-/// Two flows of one controller with queue overflow, random loss, ECN marks and delayed ACKs.
+/// Two flows with the same controller, queue overflow, random loss, ECN marks and delayed ACKs.
 fn impaired(cca: &'static str) -> impl Strategy<Value = Config> {
     let queue = prop_oneof![
         (8..60u64).prop_map(|n| json!({"kind": "droptail", "limit_packets": n})),
@@ -137,12 +137,12 @@ fn numbered_from(first_packet: u64, config: &Config) -> String {
     outcome(config, &hop_timings(config), first_packet)
 }
 
-/// First packet number far from both 0 (BBR uses the amount delivered since the start) and 2^32.
+/// Number of a first packet that is far from 0 (BBR uses the amount delivered since the start) and from 2^32.
 const PLAIN: u64 = 1 << 20;
 
 #[test]
 fn results_do_not_depend_on_packet_numbers() {
-    // A run of 2^32 packets takes minutes; one whose numbers start just below 2^32 crosses it at once.
+    // A run with 2^32 packets takes minutes. If the numbers start just below 2^32, the run reaches 2^32 at once.
     for cca in fairweir_native::registry::algorithms().map(|algorithm| algorithm.name) {
         let mut runner = TestRunner::new(ProptestConfig { cases: 16, failure_persistence: None, ..Default::default() });
         let cases = (impaired(cca), 1..400u64);

@@ -1,11 +1,11 @@
-//! Loss recovery: loss detection, start and end of an episode, and how much may be sent meanwhile.
+//! Loss recovery: loss detection, start and end of an episode, and the amount that may be sent in an episode.
 
 use super::{Flow, Record};
 use crate::ring::Ring;
 use fairweir_cca::{CaState, Cause, Loss, LostPacket};
 use fairweir_units::{Dur, Time};
 
-/// Duplicate ACKs, or SACKed packets, after which a packet is declared lost without waiting (RFC 5681 §3.2).
+/// Number of duplicate ACKs, or of SACKed packets, after which a packet is declared lost immediately (RFC 5681 §3.2).
 const DUP_THRESH: u64 = 3;
 /// State of loss detection and recovery.
 #[derive(Debug)]
@@ -26,11 +26,12 @@ pub(super) struct Recovery {
 /// State of RACK (RFC 8985 §5.2).
 #[derive(Debug)]
 pub(super) struct Rack {
-    /// `RACK.xmit_ts`, `RACK.segment`'s number and `RACK.rtt`: the most recently sent packet that was delivered.
+    /// `RACK.xmit_ts`, and below the number of `RACK.segment` and `RACK.rtt`: the most recently sent packet that was
+    /// delivered.
     pub(super) sent: Time,
     seq: u64,
     rtt: Dur,
-    /// All original transmissions below this number were examined.
+    /// All original transmissions below this number have been examined.
     scanned_to: u64,
     /// Retransmissions in the order they were sent.
     pub(super) retransmitted: Ring<(u64, Time)>,
@@ -51,7 +52,7 @@ pub(super) struct RateReduction {
 }
 
 impl Recovery {
-    /// No loss in a flow that numbers its packets from `first_packet`.
+    /// Creates the state of a flow without losses that numbers its packets from `first_packet`.
     pub(super) fn new(sack: bool, reacts_to_marks: bool, first_packet: u64) -> Recovery {
         let rack =
             Rack { sent: Time::ZERO, seq: 0, rtt: Dur::ZERO, scanned_to: first_packet, retransmitted: Ring::new() };
@@ -68,13 +69,13 @@ impl Recovery {
 }
 
 impl Rack {
-    /// The packet `seq`, sent at `sent`, was delivered after `rtt`.
+    /// Records that the packet `seq`, sent at `sent`, was delivered after `rtt`.
     #[inline(always)]
     pub(super) fn on_delivered(&mut self, sent: Time, seq: u64, rtt: Dur) {
         (self.sent, self.seq, self.rtt) = (sent, seq, rtt);
     }
 
-    /// Whether the packet `seq`, sent at `sent`, was sent before one that was delivered.
+    /// Returns whether the packet `seq`, sent at `sent`, was sent before a packet that was delivered.
     #[inline(always)]
     pub(super) fn is_newer_than(&self, sent: Time, seq: u64) -> bool {
         (sent, seq) < (self.sent, self.seq)
@@ -82,8 +83,8 @@ impl Rack {
 }
 
 impl RateReduction {
-    /// An ACK delivered `acked` packets, `cum_acked` of them in order, and `newly_lost` were declared lost: `inflight`
-    /// falls to ssthresh in proportion to the data delivered.
+    /// Processes an ACK that delivered `acked` packets, `cum_acked` of them in order, and declared `newly_lost` packets
+    /// lost. `inflight` falls to ssthresh in proportion to the data delivered.
     fn on_ack(&mut self, inflight: u64, acked: u64, newly_lost: u64, cum_acked: u64) {
         self.delivered += acked;
         let allowance = if inflight > self.ssthresh {
@@ -122,11 +123,11 @@ impl Flow {
             return;
         }
         match self.sender.ca_state {
-            // As in Linux, an ACK that ends an episode starts the next one while losses are left to repair.
+            // As in Linux, an ACK that ends an episode starts the next episode if lost packets remain.
             CaState::Open | CaState::Disorder if has_new_losses || (self.recovery.sack && self.sender.lost_out > 0) => {
                 self.enter_episode(CaState::Recovery, Cause::Dupack, prior_inflight, now);
             }
-            // cwnd was reduced already in this round: no second reduction.
+            // cwnd was already reduced in this round, so it is not reduced again.
             CaState::Cwr if has_new_losses => {
                 self.sender.ca_state = CaState::Recovery;
                 self.recovery.high_seq = self.sender.snd_nxt;
@@ -163,8 +164,8 @@ impl Flow {
         }
     }
 
-    /// QUIC's reports ([`fairweir_cca::Recovery::Quic`]): every batch of losses, every ACK with marks. The state of
-    /// recovery only decides how long a hole may be before it is lost.
+    /// Reports as QUIC does ([`fairweir_cca::Recovery::Quic`]): every batch of losses and every ACK with marks. The
+    /// state of recovery only determines how long a packet may be missing before it is declared lost.
     #[cold]
     #[inline(never)]
     fn report_to_quic(&mut self, has_new_losses: bool, marked: u64, prior_inflight: u64, now: Time) {
@@ -173,7 +174,7 @@ impl Flow {
             self.sender.ca_state = CaState::Recovery;
             self.recovery.high_seq = self.sender.snd_nxt;
         } else if matches!(self.sender.ca_state, CaState::Open | CaState::Disorder) {
-            // The RTT of a probe is ambiguous, so ACKs are examined as long as one is outstanding.
+            // The RTT of a probe is ambiguous, so ACKs are examined while a probe is outstanding.
             let is_open = self.sender.sacked_out + self.sender.retrans_out == 0;
             self.sender.ca_state = if is_open { CaState::Open } else { CaState::Disorder };
         }
@@ -204,8 +205,9 @@ impl Flow {
         }
     }
 
-    /// RACK (RFC 8985 §6.2) on paths that do not reorder: a packet is lost if a later packet was delivered: at once if
-    /// three are SACKed or recovery is in progress, otherwise after a quarter of the minimum RTT.
+    /// RACK (RFC 8985 §6.2) on paths that do not reorder packets. If a later packet was delivered, a packet is declared
+    /// lost: immediately if three packets are SACKed or recovery is in progress, otherwise after a quarter of the
+    /// minimum RTT.
     #[inline(always)]
     fn detect_losses_by_rack(&mut self, now: Time) {
         if self.recovery.rack.sent == Time::ZERO && self.recovery.rack.seq == 0 {
@@ -248,7 +250,8 @@ impl Flow {
         }
     }
 
-    /// Whether `record`, sent before a delivered packet, is more than `reo_wnd` late. Sets the timer if not.
+    /// Returns whether `record`, which was sent before a delivered packet, is more than `reo_wnd` late. If not, sets
+    /// the timer.
     fn is_overdue(&mut self, record: &Record, reo_wnd: Dur, now: Time) -> bool {
         if reo_wnd == Dur::ZERO {
             return true;
@@ -262,7 +265,7 @@ impl Flow {
         false
     }
 
-    /// The reordering timer of [`Flow::detect_losses_by_rack`] expired.
+    /// Handles the expiry of the reordering timer of [`Flow::detect_losses_by_rack`].
     pub(super) fn on_reorder_timeout(&mut self, now: Time) {
         self.recovery.reorder_deadline = Time::NEVER;
         let prior_inflight = self.sender.inflight();
@@ -281,7 +284,7 @@ impl Flow {
         let record = *self.records.get(una);
         if (is_partial || starts) && !record.has(Record::LOST) && !record.has(Record::RETRANS) {
             self.declare_lost(una, now);
-            // The missing packet is not one of those that duplicate ACKs report.
+            // The missing packet is not among the packets that duplicate ACKs report.
             let most = self.sender.packets_out() - self.sender.lost_out;
             self.sender.sacked_out = self.sender.sacked_out.min(most);
         }
@@ -301,8 +304,8 @@ impl Flow {
         }
     }
 
-    /// The retransmission timer expired: the first outstanding packet is lost, and so are all sent more than an RTT ago
-    /// (`tcp_enter_loss`; without SACK, all).
+    /// Handles the expiry of the retransmission timer: the first outstanding packet and all packets sent more than an
+    /// RTT ago are declared lost; without SACK, all packets (`tcp_enter_loss`).
     pub(super) fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
         let prior_inflight = self.sender.inflight();

@@ -9,7 +9,7 @@ use fairweir_cca::Sent;
 use fairweir_units::{Bytes, Time};
 
 impl Flow {
-    /// Sends what the window, pacing and application allow.
+    /// Sends packets as far as the window, pacing and the application permit.
     #[inline(always)]
     pub(super) fn pump<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         if !self.recovery.to_retransmit.is_empty() || self.recovery.reduction.is_some() {
@@ -32,7 +32,7 @@ impl Flow {
         }
     }
 
-    /// [`Flow::pump`] out of line, for the events that are not ACKs.
+    /// [`Flow::pump`] out of line, for events other than ACKs.
     #[inline(never)]
     pub(super) fn pump_now<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         self.pump(now, net);
@@ -99,7 +99,7 @@ impl Flow {
         }
     }
 
-    /// The lowest packet that needs retransmission; it stays at the head of the list.
+    /// Returns the lowest packet that needs retransmission; it remains at the head of the list.
     #[inline]
     fn next_retransmission(&mut self) -> Option<u64> {
         while let Some(&seq) = self.recovery.to_retransmit.front() {
@@ -144,7 +144,7 @@ impl Flow {
         self.route.send(Departure { at: now, seq, is_retransmission: true }, net);
     }
 
-    /// Sends packet `seq` again without declaring it lost, unless it is.
+    /// Retransmits packet `seq` as a probe. The packet is not declared lost, unless it already is.
     #[cold]
     #[inline(never)]
     pub(super) fn send_probe<W: Watch>(&mut self, seq: u64, now: Time, net: &mut Net<W>) {

@@ -1,18 +1,18 @@
 //! The windows that limit sending.
 
-/// Maximum number of packets a flow may have outstanding (5 s at 10 Gbps); bounds memory.
+/// Maximum number of packets that a flow may have outstanding (5 s at 10 Gbps); it bounds the memory.
 pub(super) const MAX_OUTSTANDING: u64 = 1 << 22;
 
-/// The congestion window and the receiver's, and how far the first is used.
+/// The congestion window and the receiver's window, and the extent to which the congestion window is used.
 #[derive(Debug)]
 pub(super) struct SendWindow {
     /// The controller's decision, bytes.
     pub(super) cwnd: u64,
-    /// `cwnd` in whole packets, at least one: with a smaller window the flow would stop permanently.
+    /// `cwnd` in whole packets, at least one: with a window of zero the flow would stop permanently.
     pub(super) cwnd_pkts: u64,
     /// The receiver's window, packets.
     pub(super) rwnd: u64,
-    /// Limit on packet numbers from an observer's ACKs, if any.
+    /// Limit on packet numbers from the ACKs of an observer, if any.
     pub(super) edge: Option<u64>,
     /// `snd_nxt` when sending last stopped at cwnd.
     pub(super) limited_at: u64,
@@ -22,7 +22,8 @@ pub(super) struct SendWindow {
 }
 
 impl SendWindow {
-    /// The windows of a flow that numbers its packets from `first_packet`, before the controller's first decision.
+    /// Creates the windows of a flow that numbers its packets from `first_packet`, before the controller's first
+    /// decision.
     pub(super) fn new(rwnd: Option<u64>, first_packet: u64) -> SendWindow {
         SendWindow {
             cwnd: 0,

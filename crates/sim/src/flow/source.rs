@@ -1,4 +1,4 @@
-//! The application: how many packets are available, and when that changes.
+//! The application: the number of packets available, and the times at which it changes.
 
 use fairweir_scenario::Source;
 use fairweir_units::{Bytes, Dur, Rate, Time};
@@ -22,7 +22,7 @@ pub(crate) struct AppSource {
 }
 
 impl AppSource {
-    /// The application of a flow that starts at `start` and numbers its packets from `first_packet`.
+    /// Creates the application of a flow that starts at `start` and numbers its packets from `first_packet`.
     pub(crate) fn new(source: &Source, start: Time, packet: Bytes, first_packet: u64) -> AppSource {
         let (kind, limit, next_change) = match *source {
             Source::Bulk => (Kind::Bulk, u64::MAX, Time::NEVER),
@@ -33,13 +33,13 @@ impl AppSource {
         AppSource { kind, start, first_packet, limit, next_change }
     }
 
-    /// Packets below this number may be sent.
+    /// Returns the limit: packets below this number may be sent.
     #[inline]
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Whether a transfer of known length is complete when `una` packets are acknowledged.
+    /// Returns whether a transfer of known length is complete when `una` packets are acknowledged.
     pub(crate) fn is_done(&self, una: u64) -> bool {
         matches!(self.kind, Kind::Finite) && una >= self.limit
     }
@@ -57,7 +57,7 @@ impl AppSource {
         match &mut self.kind {
             Kind::Bulk | Kind::Finite => {}
             Kind::Rate { rate, packet } => {
-                // Packet k is available after k packet times; the first one at once.
+                // Packet k is available after k packet times; the first packet is available immediately.
                 let available = (*rate * now.since(self.start)).packets(*packet) + 1;
                 self.limit = self.first_packet + available;
                 let due = *packet * available / *rate + Dur::from_nanos(1);
@@ -71,7 +71,7 @@ impl AppSource {
         }
     }
 
-    /// Ends the data before packet `snd_nxt`.
+    /// Closes the application: no packets from `snd_nxt` on are available.
     pub(crate) fn close(&mut self, snd_nxt: u64) {
         if !matches!(self.kind, Kind::Finite) {
             self.kind = Kind::Bulk;

@@ -13,17 +13,17 @@ const PTO_GRANULARITY: Dur = Dur::from_millis(1);
 /// `max_ack_delay` that a QUIC endpoint announces by default (RFC 9000 §18.2).
 const MAX_ACK_DELAY: Dur = Dur::from_millis(25);
 
-/// The retransmission timer, and the start and stop of the flow.
+/// The retransmission timer, and the start and stop times of the flow.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// Lower bound of the term for the RTT's variation.
+    /// Minimum of the term for the RTT's variation.
     min_rto: Dur,
-    /// The receiver's delay that the timer allows for.
+    /// Delay of the receiver that the timer includes.
     max_ack_delay: Dur,
     backoff: u32,
     /// Start of the retransmission timer.
     pub(super) rto_base: Time,
-    /// Earliest time at which a slow timer might be due; never later than the actual one.
+    /// Lower bound on the deadline of the slow timers.
     pub(super) wake_at: Time,
     pub(super) start: Time,
     pub(super) stop: Time,
@@ -48,7 +48,7 @@ impl Timers {
         }
     }
 
-    /// Moves `wake_at` forward to `deadline` if that is earlier.
+    /// Moves `wake_at` forward to `deadline` if `deadline` is earlier.
     #[inline]
     pub(super) fn wake_by(&mut self, deadline: Time) {
         self.wake_at = self.wake_at.min(deadline);
@@ -70,8 +70,8 @@ impl Timers {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
-    /// RFC 6298 with Linux's lower bound, srtt + max(4 rttvar, min_rto), or a PTO (RFC 9002 §6.2.1), doubled at each
-    /// expiry.
+    /// Returns the timeout: RFC 6298 with Linux's lower bound, srtt + max(4 rttvar, min_rto), or a PTO (RFC 9002
+    /// §6.2.1); doubled at each expiry.
     #[inline]
     pub(super) fn rto_deadline_if_outstanding(&self, sender: &Sender) -> Time {
         let rto = if sender.srtt == Dur::ZERO {
@@ -87,7 +87,7 @@ impl Timers {
         (sender.srtt + (sender.rttvar * 4).max(self.min_rto) + self.max_ack_delay) * 3
     }
 
-    /// Returns when the retransmission timer expires.
+    /// Returns the time at which the retransmission timer expires.
     pub(super) fn rto_deadline(&self, sender: &Sender) -> Time {
         if sender.packets_out() == 0 { Time::NEVER } else { self.rto_deadline_if_outstanding(sender) }
     }
