@@ -1,7 +1,7 @@
 //! The flows' congestion controllers in the kernel.
 //!
-//! Algorithms of `bpf/` and paths of `.bpf.c` sources are compiled and loaded under unique names for the duration of
-//! the run. All other names refer to the kernel's own controllers.
+//! If a scenario names an algorithm of `bpf/` or the path of a `.bpf.c` source, the source is compiled and loaded under
+//! a unique name for the duration of the run. All other names refer to the kernel's own controllers.
 
 use fairweir_kernel::{Cca, KernelError, Source};
 use fairweir_native as native;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 use std::{fs, io};
 
-/// Lists the congestion controllers that can currently be selected in any network namespace.
+/// File that lists the congestion controllers that can currently be selected in any network namespace.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The kernel's built-in controllers that use pacing. The kernel also computes a pacing rate for other controllers, but
 /// does not use it.

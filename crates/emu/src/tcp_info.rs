@@ -77,7 +77,7 @@ pub struct TcpInfo {
     pub reordering: u32,
     /// RTT estimated by the receiver, µs.
     pub rcv_rtt: u32,
-    /// Receive space of autotuning, bytes.
+    /// Receive buffer space by which the kernel autotunes the window, bytes.
     pub rcv_space: u32,
     /// Segments retransmitted so far.
     pub total_retrans: u32,
@@ -127,7 +127,7 @@ pub struct TcpInfo {
     pub snd_wnd: u32,
     /// The local advertised window, bytes.
     pub rcv_wnd: u32,
-    /// Changes of the flow's hash.
+    /// Number of times that the flow's hash, and thus possibly its path, was changed.
     pub rehash: u32,
     /// Retransmission timeouts so far.
     pub total_rto: u16,
@@ -141,7 +141,7 @@ impl TcpInfo {
     /// Reads the state of the connection behind `socket`.
     ///
     /// # Errors
-    /// If it is not a TCP socket.
+    /// If `socket` is not a TCP socket.
     pub fn read(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         let mut info = TcpInfo::default();
         let mut length = size_of::<TcpInfo>() as libc::socklen_t;

@@ -33,7 +33,8 @@ impl DnsTap {
     /// Loads the programs and attaches them to `device`.
     ///
     /// # Errors
-    /// If the kernel rejects the programs, or has no links for devices: filters have room for only one of our programs.
+    /// If the kernel rejects the programs, or does not support links for devices. (Attachment by filters has room for
+    /// only one program of the guard.)
     pub fn open(device: &Device, attachment: Attachment) -> Result<DnsTap, GuardError> {
         let what = || "load the programs for --dns".to_owned();
         let set = |open: &mut OpenDnsSkel<'static>| {

@@ -49,7 +49,7 @@ impl Policy {
     /// Reads and parses the policies.
     ///
     /// # Errors
-    /// If they cannot be read or are invalid; the error names the file and the line.
+    /// If the policies cannot be read or are invalid; the error names the file and the line.
     fn read(&self) -> Result<Config, GuardError> {
         let (place, text) = match self {
             Policy::File(path) => {

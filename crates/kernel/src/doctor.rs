@@ -12,7 +12,7 @@ use std::path::Path;
 pub struct Check {
     /// The requirement.
     pub name: &'static str,
-    /// Whether it is met.
+    /// Whether the requirement is met.
     pub ok: bool,
     /// Details of the check's result.
     pub detail: String,

@@ -11,7 +11,7 @@ const FIXED: &str = r#"{"kind": "fixed", "rate": 343750}"#;
 const GCC: &str = r#"{"kind": "gcc"}"#;
 const SALSIFY: &str = r#"{"kind": "salsify"}"#;
 
-/// Returns the configuration with metrics that ignore frames captured in the first 60 s.
+/// Returns the configuration with metrics that ignore frames captured in the first `secs` seconds.
 fn after(config: Config, secs: u64) -> Config {
     Config { from_ns: fairweir_units::Dur::from_secs(secs), ..config }
 }
@@ -22,7 +22,8 @@ fn an_unloaded_link_delays_a_frame_by_codec_propagation_and_transmission() {
     let mut config = config(&spec, r#"{"kind": "fixed", "rate": 125000}"#, 10, 1);
     (config.encoder_spread, config.network.forward_ns) = (0.0, fairweir_units::Dur::from_millis(25));
     let out = outcome(&config);
-    // 33,333 bits less headers: 3 packets, paced at 1.25 Mbps, which leaves two gaps; 5 ms of coding before and after.
+    // A frame has 33,333 bits on the wire, in 3 packets paced at 1.25 Mbps with two gaps; coding and decoding take 5 ms
+    // each.
     let frame_bits = 1e6 / 30.0;
     let pacing_ms = frame_bits * 2.0 / 3.0 / 1.25e3;
     let expected = 5.0 + 25.0 + pacing_ms + 5.0;
@@ -46,7 +47,8 @@ fn a_lost_frame_breaks_its_successors_until_one_is_predicted_from_what_arrived()
     for first in firsts {
         let next = (first..out.frames.len()).find(|&i| out.frames[i].fate == Fate::Shown);
         let Some(next) = next else { continue };
-        // Detected and acknowledged within a round trip and a frame: 3 or 4 frames are lost with it.
+        // The loss is detected and acknowledged within a round trip plus a frame interval, so 3 or 4 frames are lost in
+        // all.
         assert!((2..=5).contains(&(next - first)), "{first} {next}");
         assert_eq!(out.frames[next].distance as usize, next - first + 1);
         assert!(out.frames[first].ssim_db < out.frames[first - 1].ssim_db);
@@ -120,7 +122,7 @@ const RULES: &str = r#"{"kind": "rules"}"#;
 
 #[test]
 fn rules_meet_the_bars_of_delay_and_frame_rate() {
-    // The bars of p95: 110, 120, 140 and 110 ms at 29 frames per second or more.
+    // Maximum 95th percentiles of the delay: 110, 120, 140 and 110 ms, at 29 frames per second or more.
     for (spec, max_ms) in [
         (LinkSpec::fixed(3), 110.0),
         (LinkSpec::varying(), 120.0),
@@ -167,7 +169,7 @@ fn the_published_controller_plays_per_step_and_as_a_controller_file_per_frame() 
     for out in [&per_step, &per_frame] {
         assert!(out.metrics.fps >= 29.0 && out.traffic.link_use > 0.85, "{:?} {:?}", out.metrics, out.traffic);
     }
-    // A step of waiting and a step of pacing, against a frame of each.
+    // Per step, a frame waits up to a step and is paced over a step; per frame, both take a frame interval.
     assert!(per_step.metrics.delay_p50_ms > per_frame.metrics.delay_p50_ms + 15.0);
     assert!(per_frame.metrics.delay_p95_ms <= 110.0, "{:?}", per_frame.metrics);
 }
@@ -180,7 +182,8 @@ fn a_tree_meets_the_bars_of_delay_and_frame_rate_and_keeps_its_rate_where_acknow
     {
         let out = outcome(&config(&spec, &tree, 120, 1));
         assert!(out.metrics.delay_p95_ms <= max_ms && out.metrics.fps >= 29.0, "{} {:?}", spec.name, out.metrics);
-        // At min C alone the rate sinks with every window: 0.39 of the link that aggregates.
+        // A sender at rate min C would lower its rate with every window, and use only 39 % of the link with
+        // aggregation.
         assert!(out.traffic.link_use > 0.85, "{} {:?}", spec.name, out.traffic);
     }
 }
