@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! N^_C = max(1, T / x),  x = h T f + e / gamma;  N^_C infinite if x <= 0        (Algorithm 2, lines 3-4)
-//! s    = (R + N^_C) / (R + T), clamped to [slowest, fastest];  fastest if T = 0    (line 7, the kernel's clamps)
+//! s    = (R + N^_C) / (R + T), clamped to [slowest, fastest];  fastest if T = 0 (line 7, the kernel's clamps)
 //! ```
 //!
 //! Here R is in units of theta. For a fixed share, the extremes of `s` are:

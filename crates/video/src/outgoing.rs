@@ -32,7 +32,7 @@ pub struct Frame {
     pub reference: Option<u32>,
     /// Its coded version, once it is coded.
     pub coded: Option<Coded>,
-    /// Whether the frame can never be decoded, because the frame itself, or a frame on which it depends, was dropped or lost.
+    /// Whether the frame can never be decoded, because this frame, or one on which it depends, was dropped or lost.
     pub is_broken: bool,
 }
 
