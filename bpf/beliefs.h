@@ -7,13 +7,13 @@
  *	C_L    = max over intervals T of acked / (T + D)
  *	C_U    = min over intervals T > D of acked / (T - D), where the link was busy throughout
  *
- * R is the minimum RTT, or the oracle's. ACKs are counted in slots of length R; the intervals examined after each slot
- * are those of one to ten whole slots that end with it. A slot was busy if every RTT in it had qdel_L > 0, or if losses
- * were seen in it.
+ * R is the minimum RTT, or the oracle's value. ACKs are counted in slots of length R. After each slot, the intervals of
+ * one to ten whole slots that end with this slot are examined. A slot was busy if every RTT in it had qdel_L > 0, or if
+ * it had losses.
  *
- * Links change, so beliefs expire. If C_U < C_L they are inconsistent: the beliefs from the newest slots replace them,
- * and older slots are dropped; a single step at most halves C_L. After ten slots in which neither bound moved and C_U
- * <= 2 C_L, C_L and C_U are recomputed from these slots; C_U grows by a factor of 1.5 at most.
+ * Links change, so beliefs expire. If C_U < C_L the beliefs are inconsistent: beliefs computed from the newest slots
+ * replace them, and older slots are dropped; one such step at most halves C_L. If neither bound moves in ten slots and
+ * C_U <= 2 C_L, both bounds are recomputed from these slots; C_U grows by a factor of at most 1.5.
  */
 #ifndef FAIRWEIR_BELIEFS_H
 #define FAIRWEIR_BELIEFS_H
@@ -29,7 +29,7 @@
 
 #define BELIEF_SLOTS 10
 #define BELIEF_NO_BOUND (~0ULL)
-/* A change of R by less than an eighth keeps the slots. */
+/* The slots are kept if R changes by less than an eighth. */
 #define BELIEF_RTPROP_SHIFT 3
 
 struct beliefs {
@@ -55,13 +55,13 @@ struct belief_bounds {
 	u8 slots; /* that agree */
 };
 
-/* D = d R. */
+/* Returns D = d R. */
 static __always_inline u32 belief_jitter_us(u32 rtprop_us, u64 d_fp)
 {
 	return rtprop_us * d_fp >> CC_FP_SHIFT;
 }
 
-/* Beliefs from the newest slots, as far back as they are consistent. */
+/* Computes the beliefs from as many of the newest slots as are consistent. */
 static __always_inline struct belief_bounds belief_look_back(const struct beliefs *b, u32 jitter_us, u32 mss)
 {
 	struct belief_bounds bounds = {.c_l = 0, .c_u = BELIEF_NO_BOUND, .slots = 0};
@@ -137,11 +137,11 @@ static __always_inline void belief_restart_slots(struct beliefs *b, const struct
 	b->is_idle = false;
 }
 
-/* Ends the slots before this ACK; those without ACKs are identical. */
+/* Ends the slots before this ACK; slots without ACKs have identical values. */
 static __always_inline void belief_end_slots(struct beliefs *b, const struct tcp_sock *tp, const struct rate_sample *rs,
 					     u32 jitter_us, u32 now_us)
 {
-	/* this ACK belongs to the slot that it finds */
+	/* this ACK belongs to the slot that is open when it arrives */
 	u32 delivered = tp->delivered - rs->acked_sacked;
 	u32 ended = (now_us - b->slot_start_us) / max(b->slot_us, 1U);
 	bool had_loss = tp->lost - b->lost - min((u32)rs->losses, tp->lost - b->lost) > 0;
@@ -161,7 +161,7 @@ static __always_inline void belief_end_slots(struct beliefs *b, const struct tcp
 	b->is_idle = false;
 }
 
-/* Processes an ACK; returns false while there is no RTT. */
+/* Processes an ACK; returns false before the first RTT. */
 static __always_inline bool belief_update(struct sock *sk, struct beliefs *b, const struct rate_sample *rs, u64 d_fp)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -173,7 +173,7 @@ static __always_inline bool belief_update(struct sock *sk, struct beliefs *b, co
 	if (!b->rtprop_us) {
 		if (!rtt_us)
 			return false;
-		/* nothing is known except the window in flight: treated as acknowledged */
+		/* only the window in flight is known: it is treated as acknowledged */
 		b->rtprop_us = oracle_us ? oracle_us : rtt_us;
 		b->c_l = (u64)tp->snd_cwnd * tp->mss_cache * USEC_PER_SEC /
 			 max(b->rtprop_us + belief_jitter_us(b->rtprop_us, d_fp), 1U);
@@ -195,19 +195,19 @@ static __always_inline bool belief_update(struct sock *sk, struct beliefs *b, co
 	return true;
 }
 
-/* A timeout contradicts the model: the link is not as believed. */
+/* A timeout contradicts the model: the beliefs about the link are false. */
 static __always_inline void belief_doubt(struct beliefs *b)
 {
 	b->c_l /= 2;
 }
 
-/* A packet in `us`, bytes/s. */
+/* Returns the rate of one packet per `us`, bytes/s. */
 static __always_inline u64 belief_packet_rate(u64 us, u32 mss)
 {
 	return max(mss * USEC_PER_SEC / max(us, 1ULL), 1ULL);
 }
 
-/* Packets of 2 C_U (R + D): maximum inflight if ACKs stop. C_U counts as at most 4 C_L. */
+/* Returns 2 C_U (R + D) in packets: the maximum inflight if ACKs stop. C_U is limited to 4 C_L. */
 static __always_inline u64 belief_cwnd(const struct beliefs *b, u64 d_fp, u32 mss)
 {
 	u64 rate = min(b->c_u, 4 * b->c_l);

@@ -35,7 +35,7 @@ static __always_inline struct probe_lengths cc_probe_slow_lengths(const struct c
 	return (struct probe_lengths){.k_fp = p->k_fp, .d_fp = p->d_fp};
 }
 
-/* a, bytes. */
+/* Returns a, bytes. */
 static __always_inline u64 cc_probe_slow_allowance(u64 rate, u32 rtprop_us, const struct cc_probe_slow_params *p,
 						   u32 mss)
 {
@@ -86,7 +86,7 @@ CC_CONG_CONTROL(cc_probe_slow_cong_control, sk, rs)
 			  cc_probe_slow_choose(&ca->probing, p, tcp_sk(sk)->mss_cache));
 }
 
-/* A loss counts with the probe that it belongs to. */
+/* Losses are attributed to the probe whose packets were lost. */
 SEC("struct_ops/cc_probe_slow_ssthresh")
 u32 BPF_PROG(cc_probe_slow_ssthresh, struct sock *sk)
 {

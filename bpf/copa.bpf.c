@@ -35,13 +35,13 @@
 	P(code_velocity, "code_velocity", CC_FLAG, 0, 0, 1, "velocity as in the published code, not as in the paper")
 CC_PARAMS(copa, COPA_PARAMS);
 
-/* cwnd in 2^-24 packets: at 10^4 packets one ACK still moves it by 3000 units. */
+/* cwnd is in units of 2^-24 packets: at 10^4 packets, one ACK still changes cwnd by 3000 units. */
 #define COPA_CWND_SHIFT 24
 #define COPA_MIN_CWND 2ULL
 #define COPA_MAX_CWND (1ULL << 26)
-/* Rounds in one direction before v doubles (paper). */
+/* Number of rounds in one direction after which v doubles (paper). */
 #define COPA_TIMEOUT 3
-/* Mode decisions consider this many srtt, and call the queue nearly empty below this fraction of its range. */
+/* Mode decisions cover this many srtt; the queue is nearly empty below this fraction of its range. */
 #define COPA_MODE_RTTS 4
 #define COPA_NEARLY_EMPTY 10
 #define COPA_NO_RTT 0xffffffffU
@@ -142,7 +142,7 @@ static __always_inline void copa_end_round(struct tcp_sock *tp, struct copa *ca,
 		ca->inverse_delta_fp = min(ca->inverse_delta_fp + (u32)CC_FP_ONE, 1U << 31);
 }
 
-/* v / (delta cwnd) for each of `acked` packets, in 2^-24 packets. */
+/* Returns v / (delta cwnd) for each of `acked` packets, in 2^-24 packets. */
 static __always_inline u64 copa_step_fp(struct copa *ca, u32 acked)
 {
 	u64 cwnd_8 = ca->cwnd_fp >> (COPA_CWND_SHIFT - 8);
@@ -199,7 +199,7 @@ CC_CONG_CONTROL(copa_cong_control, sk, rs)
 	sk->sk_pacing_rate = 2ULL * tp->snd_cwnd * tp->mss_cache * USEC_PER_SEC / max(standing_us, 1U);
 }
 
-/* The kernel calls this once per loss episode; the window does not respond. */
+/* The kernel calls this function once per loss episode; the window does not respond. */
 SEC("struct_ops/copa_ssthresh")
 u32 BPF_PROG(copa_ssthresh, struct sock *sk)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The kernel as a BPF CCA sees it, without vmlinux.h: fields by name, relocated at load time (CO-RE). Needs clang >= 14
- * and libbpf's headers; objects load on Linux 6.1 and later. Included through tcp.h alone.
+ * The kernel as seen by a BPF CCA, without vmlinux.h: fields are relocated by name at load time (CO-RE). Requires clang
+ * >= 14 and libbpf's headers; objects load on Linux 6.1 and later. Only tcp.h includes this file.
  */
 #ifndef FAIRWEIR_CORE_H
 #define FAIRWEIR_CORE_H
@@ -133,7 +133,7 @@ struct rate_sample {
 	bool is_ack_delayed;
 } CC_CORE;
 
-/* libbpf matches these members to the kernel's by name. */
+/* libbpf maps these members to the kernel's members by name. */
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
@@ -166,7 +166,7 @@ static __always_inline void *inet_csk_ca(const struct sock *sk)
 	return (void *)inet_csk(sk)->icsk_ca_priv;
 }
 
-/* Bit-fields have no address: CO-RE reads them by shifts. */
+/* Bit-fields have no address, so CO-RE reads them with shifts. */
 static __always_inline u8 cc_ca_state(const struct sock *sk)
 {
 	return BPF_CORE_READ_BITFIELD(inet_csk(sk), icsk_ca_state);
@@ -177,7 +177,7 @@ static __always_inline bool cc_is_cwnd_limited(const struct tcp_sock *tp)
 	return BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 }
 
-/* Smallest RTT of the connection, us. */
+/* Minimum RTT of the connection, us. */
 static __always_inline u32 tcp_min_rtt(const struct tcp_sock *tp)
 {
 	return tp->rtt_min.s[0].v;
@@ -199,7 +199,7 @@ static __always_inline u64 cc_now_ns(const struct sock *sk)
 	return bpf_ktime_get_ns();
 }
 
-/* A clock that hosts share as far as NTP brings them together, ns: TAI. */
+/* A clock that hosts share to the accuracy of NTP, ns: TAI. */
 static __always_inline u64 cc_wall_ns(const struct sock *sk)
 {
 	return bpf_ktime_get_tai_ns();
@@ -217,11 +217,11 @@ static __always_inline u32 cc_rand(struct sock *sk)
 
 #endif
 
-/* Since Linux 6.10 cong_control has four arguments, before it had two; the dead branch is pruned at load time. */
+/* Since Linux 6.10 cong_control has four arguments, before it had two; the loader prunes the unused branch. */
 extern int LINUX_KERNEL_VERSION __kconfig;
 #define CC_KERNEL_VERSION(major, minor) (((major) << 16) + ((minor) << 8))
 
-/* Without the empty asm the compiler merges both loads, and the verifier refuses a modified context pointer. */
+/* Without the empty asm the compiler merges both loads, and the verifier rejects the modified context pointer. */
 #define CC_CONG_CONTROL(prog, sk, rs)                                                                                  \
 	static __always_inline void prog##_body(struct sock *sk, const struct rate_sample *rs);                        \
 	SEC("struct_ops/" #prog) void prog(unsigned long long *ctx)                                                    \
@@ -248,7 +248,8 @@ extern int LINUX_KERNEL_VERSION __kconfig;
 #define CC_NO_PREALLOC 1 /* BPF_F_NO_PREALLOC */
 #define CC_CLONE (1 << 9) /* BPF_F_CLONE: accepted connections inherit from their listener */
 
-/* The defaults are data, not constants: the loader may change them at any time, for all flows without their own. */
+/* The defaults are data, not constants: the loader may change them at any time for all flows without parameters of
+ * their own. */
 #define CC_PARAMS(cc, LIST)                                                                                            \
 	struct cc##_params {                                                                                           \
 		LIST(CC_PARAM_FIELD)                                                                                   \

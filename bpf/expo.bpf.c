@@ -43,7 +43,7 @@ CC_STATE_FITS(struct expo);
 /* Maximum rate: 2^43 bytes/s = 70 Tbit/s, far below overflow in the computations below. */
 #define EXPO_MAX_RATE (1ULL << 43)
 
-/* log2 of x in [1, 64], both in 1/CC_FP_ONE: by squaring the mantissa, a bit at a time. */
+/* Returns log2 of x in [1, 64], both in 1/CC_FP_ONE, by squaring the mantissa; each squaring gives one bit. */
 static __always_inline u32 expo_log2_fp(u64 x_fp)
 {
 	u32 log = 0;
@@ -68,7 +68,7 @@ static const u32 expo_roots[CC_FP_SHIFT] = {
 	1075196443, 1074468888, 1074105294, 1073923544, 1073832680, 1073787251, 1073764537, 1073753181,
 };
 
-/* rate * 2^e, e in 1/CC_FP_ONE. */
+/* Returns rate * 2^e, e in 1/CC_FP_ONE. */
 static __always_inline u64 expo_scale_up(u64 rate, u64 e_fp)
 {
 	u64 mantissa = 1ULL << 30;
@@ -81,11 +81,11 @@ static __always_inline u64 expo_scale_up(u64 rate, u64 e_fp)
 	if (whole >= 43 || rate >= EXPO_MAX_RATE >> whole)
 		return EXPO_MAX_RATE;
 	rate <<= whole;
-	/* rate < 2^43 and mantissa < 2^31: in two halves, since their product may not fit */
+	/* rate < 2^43 and mantissa < 2^31: computed in two halves, because the product may not fit in 64 bits */
 	return (rate >> 20) * mantissa / (1 << 10) + ((rate & 0xfffff) * mantissa >> 30);
 }
 
-/* rate / 2^e, e in 1/CC_FP_ONE: the whole part rounded away from zero, its remainder made good by scaling up. */
+/* Returns rate / 2^e, e in 1/CC_FP_ONE: the whole part of e is rounded up, and scaling up corrects the difference. */
 static __always_inline u64 expo_scale_down(u64 rate, u64 e_fp)
 {
 	u64 whole = (e_fp + CC_FP_ONE - 1) >> CC_FP_SHIFT;
@@ -102,7 +102,7 @@ static __always_inline u64 expo_target(const struct expo *ca, const struct expo_
 	return expo_scale_down(p->mu_minus_bytes_per_s, (qdelay_us - p->rmax_us) * ca->log2_s_fp / p->d_us);
 }
 
-/* Sets the pacing rate, and a window large enough not to be the limit. */
+/* Sets the pacing rate, and a window that is large enough not to limit the flow. */
 static __always_inline void expo_apply(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

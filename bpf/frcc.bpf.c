@@ -70,11 +70,11 @@ CC_PARAMS(frcc, FRCC_PARAMS);
 #define FRCC_MIN_CWND 4U
 #define FRCC_SLOT_RTTS 4
 #define FRCC_NO_RTT 0xffffffffU
-/* Rates in packets per us, fixed point: 2^-24 of one is 0.06 packets per second. */
+/* Rates are in packets per us, in fixed point: 2^-24 packets per us are 0.06 packets per second. */
 #define FRCC_RATE_SHIFT 24
 /* Maximum packets of a probe; keeps E << 40 within 64 bits. */
 #define FRCC_MAX_EXTRA (1U << 23)
-/* N_C above this counts as infinite: the clamps act long before. */
+/* N_C above this is treated as infinite: the clamps apply far below it. */
 #define FRCC_MAX_FLOWS_FP (1ULL << 40)
 
 enum frcc_start { FRCC_SLOW_START, FRCC_SLOW_START_END, FRCC_STARTED };
@@ -117,7 +117,7 @@ static __always_inline u32 frcc_max_rtt_us(const struct frcc *ca)
 	return ca->rtprop_us + ca->slot_max_qdelay_us;
 }
 
-/* N_T, in 1/CC_FP_ONE. */
+/* Returns N_T, in 1/CC_FP_ONE. */
 static __always_inline u64 frcc_target_flows_fp(const struct frcc *ca, const struct frcc_params *p)
 {
 	if (ca->round_min_rtt_us == FRCC_NO_RTT || ca->round_min_rtt_us <= ca->rtprop_us)
@@ -139,7 +139,7 @@ static __always_inline void frcc_start_slot(struct frcc *ca, u32 now_us)
 	ca->slot_max_qdelay_us = 0;
 }
 
-/* The first slot of a round never probes; which of the others does is drawn here. */
+/* Draws the slot that probes. The first slot of a round never probes. */
 static __always_inline void frcc_start_round(struct sock *sk, struct frcc *ca, const struct frcc_params *p)
 {
 	u32 n = frcc_slot_count(ca, p);
@@ -161,7 +161,7 @@ static __always_inline void frcc_pace(struct sock *sk, u64 bytes, u32 in_us)
 	sk->sk_pacing_rate = bytes * USEC_PER_SEC / max(in_us, 1U);
 }
 
-/* Twice the window per R: the window, not pacing, is the limit. */
+/* Paces at twice the window per R, so that the window, not pacing, limits the flow. */
 static __always_inline void frcc_pace_loosely(struct sock *sk, const struct frcc *ca)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -169,7 +169,7 @@ static __always_inline void frcc_pace_loosely(struct sock *sk, const struct frcc
 	frcc_pace(sk, 2ULL * tp->snd_cwnd * tp->mss_cache, ca->rtprop_us);
 }
 
-/* Whether the packet up to `end_seq` was sent in the probe's measurement window. */
+/* Returns whether the packet that ends at `end_seq` was sent in the probe's measurement window. */
 static __always_inline bool frcc_is_part_of_probe(const struct frcc *ca, u32 end_seq)
 {
 	if (ca->probe == FRCC_MEASURE)
@@ -212,7 +212,7 @@ static __always_inline void frcc_start_probe(struct sock *sk, struct frcc *ca, c
 					     u32 rtt_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	/* gamma rtput D, packets in 1/256; a rate below 2^8 packets per us and a D below 10 s fit */
+	/* gamma rtput D, packets in 1/256; no overflow for rates below 2^8 packets per us and D below 10 s */
 	u64 per_flow = (ca->rate_max_fp * p->d_us >> (FRCC_RATE_SHIFT - 8)) * p->gamma;
 	u64 extra = (per_flow * (frcc_target_flows_fp(ca, p) >> 8) + 0xffff) >> 16;
 
@@ -237,7 +237,7 @@ static __always_inline void frcc_drain(struct tcp_sock *tp, struct frcc *ca, u32
 	frcc_set_cwnd(tp, ca->drain_cwnd - min(drained, (u64)min(ca->probe_extra, ca->drain_cwnd)));
 }
 
-/* At most one step of the probe per ACK; the drain is advanced by frcc_drain(). */
+/* Advances the probe by at most one step per ACK; frcc_drain() advances the drain. */
 static __always_inline void frcc_step_probe(struct sock *sk, struct frcc *ca, u32 now_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -264,7 +264,7 @@ static __always_inline void frcc_step_probe(struct sock *sk, struct frcc *ca, u3
 	}
 }
 
-/* N_C in 1/CC_FP_ONE, from the probe that has just ended. */
+/* Returns N_C in 1/CC_FP_ONE, from the probe that has just ended. */
 static __always_inline u64 frcc_current_flows_fp(const struct frcc *ca)
 {
 	u64 flows_fp;
@@ -292,7 +292,8 @@ static __always_inline void frcc_update_cwnd(struct tcp_sock *tp, struct frcc *c
 		if (p->clamp_flow_count)
 			flows_fp = clamp(flows_fp, (target_flows_fp << CC_FP_SHIFT) / p->delta_l_fp,
 					 target_flows_fp * p->delta_h_fp >> CC_FP_SHIFT);
-		/* R + theta N in 1/CC_FP_ONE us; cwnd < 2^31 and the quotient in 1/2^16: no overflow up to 2^17 flows */
+		/* R + theta N in 1/CC_FP_ONE us; with cwnd < 2^31 and the quotient in 1/2^16 there is no overflow up
+		 * to 2^17 flows */
 		u64 rtt_fp = ((u64)ca->rtprop_us << CC_FP_SHIFT) + p->theta_us * target_flows_fp;
 		u64 target_rtt_fp = ((u64)ca->rtprop_us << CC_FP_SHIFT) + p->theta_us * min(flows_fp, 1ULL << 33);
 		u64 factor_fp = target_rtt_fp / max(rtt_fp >> CC_FP_SHIFT, 1ULL);
@@ -328,7 +329,7 @@ static __always_inline void frcc_end_slot(struct sock *sk, struct frcc *ca, cons
 	ca->slots++;
 }
 
-/* Whether this ACK belongs to the probe for R, which is due once per interval of the clock. */
+/* Returns whether this ACK belongs to the probe for R, which is due once per interval of the clock. */
 static __always_inline bool frcc_probe_rtprop(struct sock *sk, struct frcc *ca, const struct frcc_params *p, u32 now_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

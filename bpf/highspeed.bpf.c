@@ -38,7 +38,7 @@ static const struct highspeed_row highspeed_table[] = {
 };
 #define HIGHSPEED_ROWS (sizeof(highspeed_table) / sizeof(highspeed_table[0]))
 #define HIGHSPEED_DECREASE_SHIFT 8
-/* of the search: the largest power of two below the number of rows */
+/* First step of the search: the largest power of two below the number of rows. */
 #define HIGHSPEED_FIRST_STEP 64U
 
 static __always_inline const struct highspeed_row *highspeed_at(u32 row)
@@ -46,7 +46,7 @@ static __always_inline const struct highspeed_row *highspeed_at(u32 row)
 	return &highspeed_table[min(row, (u32)HIGHSPEED_ROWS - 1)];
 }
 
-/* The last row that begins at `cwnd` packets or before. */
+/* Returns the last row that begins at or below `cwnd` packets. */
 static __always_inline u32 highspeed_row_of(u32 cwnd)
 {
 	u32 row = 0, step;

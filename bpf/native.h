@@ -177,7 +177,7 @@ static __always_inline u32 tcp_min_rtt(const struct tcp_sock *tp)
 	return tp->rtt_min.s[0].v;
 }
 
-/* This host's monotonic clock, ns: hosts do not share its origin. */
+/* This host's monotonic clock, ns; each host's clock has its own origin. */
 static __always_inline u64 cc_now_ns(const struct sock *sk)
 {
 	return sk->cc_now;
@@ -199,7 +199,7 @@ static __always_inline u32 cc_rand(struct sock *sk)
 	return (u32)((z ^ (z >> 31)) >> 32);
 }
 
-/* The path's true two-way propagation delay, us, if the scenario grants it; else 0. */
+/* Returns the path's true two-way propagation delay, us, if the scenario grants it; otherwise 0. */
 static __always_inline u32 cc_oracle_rtprop_us(const struct sock *sk)
 {
 	return sk->cc_oracle_us;
@@ -216,7 +216,7 @@ static __always_inline u32 cc_oracle_rtprop_us(const struct sock *sk)
 	}                                                                                                              \
 	static __always_inline void prog##_body(struct sock *sk, const struct rate_sample *rs)
 
-/* The simulator does not need it. */
+/* The simulator does not need the license. */
 #define CC_LICENSE(text) _Static_assert(sizeof(text) > 1, "no license")
 
 /* A row of a parameter table; the native interface finds the table in section `cc_params`. */

@@ -36,7 +36,7 @@ struct cc_record_head {
 	u64 seq; /* of the flow's records, from 0: gaps are records that were lost */
 };
 
-/* struct ack_sample or struct rate_sample, of which the latter has all. */
+/* struct ack_sample or struct rate_sample; the fields are those of rate_sample. */
 struct cc_record_sample {
 	u64 prior_mstamp;
 	s64 interval_us;
@@ -57,7 +57,7 @@ struct cc_record_sample {
 	u32 pad;
 };
 
-/* Fields that a hook may change. */
+/* Fields that a hook may modify. */
 struct cc_record_decision {
 	u64 sk_pacing_rate;
 	u32 sk_pacing_status;
@@ -69,7 +69,7 @@ struct cc_record_decision {
 	u64 icsk_ca_priv[CC_RECORD_PRIV_WORDS];
 };
 
-/* Other fields that it may read. */
+/* Other fields that a hook may read. */
 struct cc_record_socket {
 	u64 sk_max_pacing_rate;
 	u64 tcp_mstamp;
@@ -330,7 +330,7 @@ static __always_inline void cc_record_leave(struct cc_recorder *r, struct sock *
 	cc_record_send(r, &r->record, sizeof(r->record));
 }
 
-/* The flow's parameters, if they differ from those of its last record. */
+/* Records the flow's parameters, if they differ from those of its last record. */
 static __always_inline void cc_record_params(struct sock *sk, const volatile u64 *values, u32 words)
 {
 	struct cc_recorder *r = cc_recorder_of(sk, 0);

@@ -16,19 +16,19 @@ static __always_inline s64 rule_quantity(u64 x)
 	return min(x, RULE_MAX);
 }
 
-/* Data in `us` as a rate. */
+/* Returns the rate of `bytes` per `us`. */
 static __always_inline s64 rule_rate(u64 bytes, u32 us)
 {
 	return rule_quantity(min(bytes, RULE_MAX >> 5) * USEC_PER_SEC / max(us, 1U));
 }
 
-/* Data at a rate in `us`. */
+/* Returns the data at a rate in `us`. */
 static __always_inline s64 rule_data(s64 rate, u32 us)
 {
 	return rule_quantity((u64)rate / USEC_PER_SEC * us + (u64)rate % USEC_PER_SEC * us / USEC_PER_SEC);
 }
 
-/* sum / parts as a rate; nothing below 0. */
+/* Returns sum / parts as a rate, at least 0. */
 static __always_inline u64 rule_share(s64 sum, u32 parts)
 {
 	return sum > 0 ? (u64)sum / parts : 0;

@@ -103,13 +103,13 @@ enum cc_unit {
 
 #define CC_FP_SHIFT 16
 #define CC_FP_ONE (1ULL << CC_FP_SHIFT)
-/* A constant as CC_FIXED; the compiler folds the floating point away. */
+/* A constant as CC_FIXED; the compiler evaluates the floating-point expression. */
 #define CC_FP(x) ((u64)((x)*65536.0 + 0.5))
 
 #define CC_PARAM_FIELD(field, name, unit, def, least, most, doc) u64 field;
 #define CC_PARAM_DEFAULT(field, name, unit, def, least, most, doc) .field = (def),
 
-/* Whether sequence number `a` is before `b`, modulo 2^32. */
+/* Returns whether sequence number `a` is before `b`, modulo 2^32. */
 static __always_inline bool before(u32 a, u32 b)
 {
 	return (s32)(a - b) < 0;
@@ -136,7 +136,7 @@ static __always_inline bool tcp_is_cwnd_limited(const struct sock *sk)
 	return tcp_in_slow_start(tp) && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-/* Grows cwnd by a packet for each one acknowledged, up to ssthresh; returns the packets that are left. */
+/* Grows cwnd by one packet per packet acknowledged, up to ssthresh; returns the number of packets that remain. */
 static __always_inline u32 tcp_slow_start(struct tcp_sock *tp, u32 acked)
 {
 	u32 cwnd = min(tp->snd_cwnd + acked, tp->snd_ssthresh);
@@ -146,7 +146,7 @@ static __always_inline u32 tcp_slow_start(struct tcp_sock *tp, u32 acked)
 	return acked;
 }
 
-/* Grows cwnd by a packet for each `w` acknowledged. */
+/* Grows cwnd by one packet per `w` packets acknowledged. */
 static __always_inline void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked)
 {
 	if (w == 0)
@@ -214,7 +214,7 @@ static __always_inline bool cc_ssthresh_is_of_prior_cwnd(const struct tcp_sock *
 	return state == TCP_CA_CWR || state == TCP_CA_Recovery;
 }
 
-/* The ssthresh to use when slow start is entered again. */
+/* Returns the ssthresh to use when slow start begins again. */
 static __always_inline u32 tcp_current_ssthresh(const struct sock *sk)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;

@@ -31,7 +31,7 @@
 	P(kernel_exit, "kernel_exit", CC_FLAG, 0, 0, 1, "end slow start with a doubled window, as Linux does")
 CC_PARAMS(vegas, VEGAS_PARAMS);
 
-/* Fewer samples in a round than this could all be delayed ACKs (Linux). */
+/* With fewer samples in a round, all samples could be from delayed ACKs (Linux). */
 #define VEGAS_MIN_SAMPLES 3
 
 struct vegas {
@@ -110,7 +110,7 @@ void BPF_PROG(vegas_pkts_acked, struct sock *sk, const struct ack_sample *sample
 	ca->samples++;
 }
 
-/* The ssthresh for slow start: never above the window that Vegas has just chosen. */
+/* Returns the ssthresh for slow start, at most the window that Vegas has just chosen. */
 static __always_inline u32 vegas_capped_ssthresh(const struct tcp_sock *tp)
 {
 	return min(tp->snd_ssthresh, tp->snd_cwnd - 1);

@@ -32,7 +32,7 @@ struct waimd {
 };
 CC_STATE_FITS(struct waimd);
 
-/* 1/(2w), at most 1. */
+/* Returns 1/(2w), at most 1. */
 static __always_inline u32 waimd_shared_decrease(u64 weight_fp)
 {
 	return min(CC_FP_ONE * CC_FP_ONE / (2 * weight_fp), CC_FP_ONE);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Smallest value of a sliding window of time, in constant space: the best three samples in order of age, the first the
- * answer. When it expires the next takes its place, which is the smallest of a later part of the window: so the answer
- * is never older than the window, and may for a while be above the true minimum (Nichols' estimator, as in the kernel's
- * win_minmax).
+ * Minimum over a sliding window of time, in constant space (Nichols' estimator, as in the kernel's win_minmax). Stores
+ * the best three samples in order of age; the first is the result. When it expires, the next sample, which is the
+ * minimum of a later part of the window, replaces it. The result is therefore never older than the window, but may
+ * temporarily exceed the true minimum.
  */
 #ifndef FAIRWEIR_WINDOW_MIN_H
 #define FAIRWEIR_WINDOW_MIN_H

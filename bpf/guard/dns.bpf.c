@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * DNS answers over UDP to queries from hosts behind this device: their payload goes to user space, truncated to the
- * record size. An answer counts if its address, port, number and question are those of a query sent (RFC 5452 section
- * 9.1; names are compared without regard to case). After one that does not match, the query keeps waiting.
+ * Passes the payload of DNS answers over UDP, to queries from hosts behind this device, to user space, truncated to the
+ * record size. An answer is accepted if its address, port, number and question are those of a query that was sent (RFC
+ * 5452 section 9.1; names are compared without regard to case). An answer that does not match does not end the query.
  *
- * If answers come faster than they are read, those that do not fit are dropped; the ring is small on purpose.
+ * Answers that arrive faster than user space reads them are dropped when the ring is full; the ring is small on
+ * purpose.
  */
 #include "packet.h"
 
@@ -34,7 +35,7 @@ struct guard_query {
 	u32 vlan;
 };
 
-/* The part of a query after its header that may contain the question. */
+/* The bytes after a query's header that may contain the question. */
 struct guard_question {
 	u32 length;
 	u8 bytes[MAX_QUESTION + 1];
@@ -47,7 +48,7 @@ struct {
 	__type(value, struct guard_question);
 } guard_queries SEC(".maps");
 
-/* Too large for the stack. */
+/* A map entry, because it is too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -61,7 +62,7 @@ struct guard_answer {
 };
 EXPORT_LAYOUT(guard_answer);
 
-/* Bytes of the message, 0 if it is not DNS to (or from) port 53. */
+/* Returns the size of the message, bytes, or 0 if it is not DNS to (or from) port 53. */
 static __always_inline u32 read_query(struct __sk_buff *skb, enum guard_direction direction, struct guard_query *query,
 				      struct guard_layout *at)
 {
@@ -90,7 +91,7 @@ static __always_inline u8 lower(u8 c)
 	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
-/* Whether the question of `answer`, `length` bytes, equals the one sent. Neither may be compressed. */
+/* Returns whether the question of `answer`, `length` bytes, equals the question sent. Neither may be compressed. */
 static __always_inline bool is_same_question(const struct guard_question *asked, const struct guard_answer *answer,
 					     u32 length)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * Guard at a network device: summaries of TCP packets to user space, and smaller windows in the ACKs that leave.
+ * Guard at a network device: passes summaries of TCP packets to user space, and reduces windows in departing ACKs.
  *
- * Only headers are copied. If the reader falls behind, pure ACKs are thinned first; data that does not fit is reported
- * with the flow's next data, as one summary; only data that cannot be merged is lost, and counted.
+ * Only headers are copied. If the reader is too slow, most pure ACKs are dropped first. Data that does not fit is
+ * merged into the summary of the flow's next data; only data that cannot be merged is lost, and counted.
  *
  * Source: CMU-CS-24-129 §3.2.2 for rate control by windows; RFC 7323, RFC 9293 for valid windows.
  */
@@ -12,7 +12,7 @@
 
 #define RING_BYTES (1 << 23)
 #define RECORD_BYTES (sizeof(struct guard_packet) + 8)
-/* Fraction of pure ACKs that are reported once the ring is half full. */
+/* One of this many pure ACKs is reported when the ring is more than half full. */
 #define THINNED_TO 8
 /* Time after a full ring during which flows are searched for merged data. */
 #define HOLD_NS NSEC_PER_SEC
@@ -23,7 +23,7 @@ struct {
 	__uint(max_entries, RING_BYTES);
 } guard_packets SEC(".maps");
 
-/* Flows to hold back, written by user space alone. */
+/* Flows whose windows are limited; only user space writes this map. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -39,7 +39,7 @@ struct {
 	__type(value, struct guard_promise);
 } guard_promises SEC(".maps");
 
-/* An empty entry: too large for the stack. */
+/* An empty entry, because an entry is too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -61,7 +61,7 @@ struct {
 	__uint(max_entries, 1 << 18);
 } guard_waits SEC(".maps");
 
-/* Data that found no room in the ring. */
+/* Data for which the ring had no room. */
 struct guard_held {
 	u32 seq;
 	u32 payload; /* 0: none */
@@ -93,7 +93,7 @@ struct guard_counts {
 
 static __always_inline bool tell(struct guard_packet *p, u64 waiting)
 {
-	/* Once while filling, as a wake-up costs more than a record. */
+	/* Wake up the reader once while the ring fills: a wake-up costs more than a record. */
 	bool is_time = waiting >= RING_BYTES / 4 && waiting < RING_BYTES / 4 + 4 * RECORD_BYTES;
 
 	if (bpf_ringbuf_output(&guard_packets, p, sizeof(*p), is_time ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
@@ -164,7 +164,7 @@ struct tcp_sock___guard {
 	u32 window_clamp;
 } CC_CORE;
 
-/* The local socket knows, also for connections older than the guard. */
+/* Reads the scale from the local socket, which also works for connections older than the guard. */
 static __always_inline u32 scale_of(struct __sk_buff *skb, const struct guard_packet *p,
 				    const struct guard_target *target)
 {
@@ -172,7 +172,7 @@ static __always_inline u32 scale_of(struct __sk_buff *skb, const struct guard_pa
 	struct tcp_sock *tp = common ? bpf_skc_to_tcp_sock(common) : 0;
 	struct tcp_sock___guard *guarded = (void *)tp;
 
-	/* The socket that responds for a closed connection is of another kind, with no such port. */
+	/* Another kind of socket, without this port, responds for a closed connection. */
 	if (tp && ((struct sock *)tp)->__sk_common.skc_num == p->flow.local_port)
 		return BPF_CORE_READ_BITFIELD(guarded, rx_opt.rcv_wscale);
 	return target->wscale;
@@ -184,9 +184,9 @@ static __always_inline u32 scale_of(struct __sk_buff *skb, const struct guard_pa
  */
 const volatile u32 guard_clamps = 0;
 
-/* Set before loading: where ACKs are sent again. */
+/* Set before loading: the device at which ACKs are sent again. */
 const volatile u32 guard_device = 0;
-/* Marks repeated packets; their headers are those of an ACK already reported. */
+/* Mark of repeated packets, whose headers are those of an ACK that was already reported. */
 #define RENEWAL 0xfa1e0ac5
 
 /* Requests user space to repeat the stored ACK, unless already requested. */
@@ -194,13 +194,13 @@ static __always_inline void ask(const struct guard_flow *flow, struct guard_prom
 {
 	struct guard_wait waiting = { .flow = *flow, .until_ns = until_ns };
 
-	/* Before user space can read it. */
+	/* written before user space can read it */
 	if (!__sync_lock_test_and_set(&promise->is_waiting, 1) &&
 	    bpf_ringbuf_output(&guard_waits, &waiting, sizeof(waiting), BPF_RB_FORCE_WAKEUP))
 		promise->is_waiting = 0;
 }
 
-/* Stores the ACK, to be repeated when more can be promised. */
+/* Stores the ACK, which user space repeats when a larger window can be promised. */
 static __always_inline void wait(struct __sk_buff *skb, const struct guard_packet *p, const struct guard_layout *at,
 				 struct guard_promise *promise, u64 until_ns)
 {
@@ -208,7 +208,7 @@ static __always_inline void wait(struct __sk_buff *skb, const struct guard_packe
 
 	if (!length || length > ACK_BYTES || bpf_skb_load_bytes(skb, 0, promise->last.bytes, length))
 		return;
-	/* A retransmission is older. */
+	/* a retransmission has an older ACK */
 	if (!promise->last.end || (s32)(next_seq - promise->last.next_seq) > 0)
 		promise->last.next_seq = next_seq;
 	promise->last.tag[0] = skb->vlan_present ? __builtin_bswap16(skb->vlan_proto) : 0;
@@ -219,7 +219,7 @@ static __always_inline void wait(struct __sk_buff *skb, const struct guard_packe
 	ask(&p->flow, promise, until_ns);
 }
 
-/* A promise for the flow of `p`: earlier promises are unknown, this window is the minimum. */
+/* Creates a promise for the flow of `p`: earlier promises are unknown, so this window is the minimum. */
 static __always_inline struct guard_promise *promise_anew(const struct guard_packet *p, u32 scale)
 {
 	u32 only = 0;
@@ -255,7 +255,7 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 		return true;
 	}
 	target = *wanted;
-	/* An ACK that cannot be repeated must not leave its sender waiting. */
+	/* An ACK that cannot be repeated must not stop its sender. */
 	if (at->payload > ACK_BYTES)
 		target.bytes_per_s = 0;
 	promise = bpf_map_lookup_elem(&guard_promises, &p->flow);
@@ -264,7 +264,8 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 		COUNT(unscaled);
 		return true;
 	}
-	/* A promise beyond any window is of another connection, whose start was not seen. */
+	/* A promise beyond every possible window is from an earlier connection; the start of this connection was not
+	 * seen. */
 	if (!promise || (s32)(promise->edge - p->ack) > (s32)(0xffffU << scale))
 		promise = promise_anew(p, scale);
 	if (!promise)
@@ -289,7 +290,8 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 		return true;
 	old = __builtin_bswap16(p->window);
 	new = __builtin_bswap16(window);
-	/* A no-op where the device is to finish the checksum, vital where a forwarded packet's is finished. */
+	/* No effect if the device computes the checksum; required for a forwarded packet, whose checksum is
+	 * complete. */
 	if (bpf_l4_csum_replace(skb, at->transport + 16, old, new, sizeof(new)))
 		return true;
 	bpf_skb_store_bytes(skb, at->transport + 14, &new, sizeof(new), 0);
@@ -361,7 +363,7 @@ int guard_clamp(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
-/* Whether the sender of a held flow ignores its advertised window. */
+/* Returns whether the sender of a flow with a limited window ignores its advertised window. */
 static __always_inline bool ignores_window(const struct guard_packet *p)
 {
 	struct guard_promise *promise;
@@ -381,7 +383,7 @@ int guard_ingress(struct __sk_buff *skb)
 	if (!read_packet(skb, GUARD_INCOMING, &p, &at))
 		return TCX_NEXT;
 	p.time_ns = bpf_ktime_get_ns();
-	/* Data that the host never sees is not reported. */
+	/* Data that the host will not receive is not reported. */
 	if (ignores_window(&p)) {
 		COUNT(beyond);
 		return TCX_DROP;

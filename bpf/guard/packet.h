@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * A packet as it passes a network device, of TCP above all: with or without a link header, VLAN tags in band or out of
- * band, IPv4 with options, IPv6 with extension headers. Fragments are ignored, except atomic ones, which are complete
- * (RFC 6946). All reads go through the kernel's bounds checks.
+ * A packet, usually TCP, that passes a network device: with or without a link header, VLAN tags in band or out of band,
+ * IPv4 with options, IPv6 with extension headers. Fragments are ignored except atomic fragments, which are complete
+ * (RFC 6946). All reads use the kernel's bounds checks.
  */
 #ifndef FAIRWEIR_GUARD_PACKET_H
 #define FAIRWEIR_GUARD_PACKET_H
 
 #include "tcp.h"
 
-/* The context of a tc program: the kernel's user-space ABI, the fields used here. */
+/* The context of a tc program in the kernel's user-space ABI; only the fields used here. */
 struct __sk_buff {
 	u32 len;
 	u32 unused_before_mark;
@@ -27,7 +27,7 @@ struct __sk_buff {
 };
 _Static_assert(__builtin_offsetof(struct __sk_buff, sk) == 168, "struct __sk_buff is the kernel's ABI");
 
-/* The kernel's user-space ABI, of which linux/bpf.h would declare more than this compiler knows here. */
+/* Constants of the kernel's user-space ABI; linux/bpf.h declares more than this compiler supports. */
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
@@ -43,7 +43,7 @@ enum {
 	TCX_DROP = 2, /* TC_ACT_SHOT */
 };
 
-/* Puts a record's layout into the object: user space reads it from there (crates/guardd/build.rs). */
+/* Exports a record's layout in the object, from which user space reads it (crates/guardd/build.rs). */
 #define EXPORT_LAYOUT(name) struct name *name##_layout
 
 #define TCP_FIN 0x01
@@ -57,7 +57,7 @@ enum {
 
 enum guard_direction { GUARD_INCOMING = 0, GUARD_OUTGOING = 1 };
 
-/* The connection from the data receiver's view; IPv4 addresses as mapped IPv6 ones. */
+/* The connection, from the view of the receiver of data; IPv4 addresses are mapped to IPv6. */
 struct guard_flow {
 	u8 local[16];
 	u8 remote[16];
@@ -112,7 +112,7 @@ static __always_inline u32 be32(const u8 *p)
 #define IPV6_FRAGMENT 44
 #define IPV6_DESTINATION 60
 #define IPV6_IS_FRAGMENTED 0xfff9 /* offset, or more to come */
-/* Linux takes as many as a packet has room for; of 1,500 bytes these are 180. */
+/* Linux processes as many as fit in a packet; 1,500 bytes contain up to 180. */
 #define MAX_EXTENSIONS 192
 
 /* Offsets of the headers, bytes from the start. */
@@ -153,7 +153,7 @@ struct guard_extensions {
 	bool is_broken;
 };
 
-/* One extension header; 1 ends the loop. */
+/* Skips one extension header; returns 1 to end the loop. */
 static long skip_extension(u32 index, struct guard_extensions *seen)
 {
 	u8 bytes[4];
@@ -195,7 +195,7 @@ static __always_inline bool read_ipv6(struct __sk_buff *skb, u8 protocol, struct
 	return true;
 }
 
-/* Returns the IP version, 0 for other protocols; finds the IP header after the link's. */
+/* Returns the IP version, or 0 for other protocols, and finds the IP header after the link header. */
 static __always_inline u32 read_link(struct __sk_buff *skb, struct guard_layout *at, u32 *vlan)
 {
 	u8 bytes[4];
@@ -219,7 +219,7 @@ static __always_inline u32 read_link(struct __sk_buff *skb, struct guard_layout 
 	return type == ETH_IP ? 4 : type == ETH_IPV6 ? 6 : 0;
 }
 
-/* Finds the header of the transport, if it is `protocol`, and the endpoints. */
+/* Finds the transport header, if it is of `protocol`, and the endpoints. */
 static __always_inline bool read_network(struct __sk_buff *skb, u8 protocol, struct guard_layout *at, u32 *vlan, u8 *src,
 					 u8 *dst)
 {
@@ -238,7 +238,7 @@ static __always_inline bool read_network(struct __sk_buff *skb, u8 protocol, str
 #define OPTION_TIMESTAMPS 8
 #define OPTION_MD5 19 /* RFC 2385 */
 #define OPTION_AO 29 /* RFC 5925 */
-/* NOP NOP timestamps(10): how nearly every packet has it. */
+/* NOP NOP timestamps(10): the options of nearly every packet. */
 #define USUAL_OPTIONS 0x0101080a
 
 static __always_inline void set_timestamps(struct guard_packet *p, const u8 *stamps)
@@ -248,7 +248,7 @@ static __always_inline void set_timestamps(struct guard_packet *p, const u8 *sta
 	p->tsecr = be32(stamps + 4);
 }
 
-/* One option after another; any nonsense ends it. */
+/* Reads one option after another; an invalid option ends the loop. */
 static __always_inline void read_options(struct __sk_buff *skb, u32 at, u32 end, struct guard_packet *p,
 					 struct guard_layout *layout)
 {

@@ -22,7 +22,7 @@ struct sock_common___guard {
 #define FAMILY_IPV4 2
 #define FAMILY_IPV6 10
 
-/* False for a family without TCP. The VLAN is a property of the device. */
+/* Returns false for an address family without TCP. The VLAN is a property of the device. */
 static __always_inline bool name_socket(struct sock_common *common, struct guard_flow *flow)
 {
 	struct sock_common___guard *more = (void *)common;

@@ -50,7 +50,7 @@ struct guard_promise {
 	struct guard_ack last;
 };
 
-/* Units of 2^scale bytes: rounded down, but not below two segments. */
+/* Returns the target in units of 2^scale bytes: rounded down, but at least two segments. */
 static __always_inline u32 target_units(const struct guard_target *target, u32 scale)
 {
 	u32 unit = 1U << scale;
@@ -63,7 +63,7 @@ static __always_inline u64 quantum_of(const struct guard_target *target, u32 sca
 	return max((u64)target->quantum, 1ULL << scale);
 }
 
-/* Time that pays for that many bytes; there is a pace. */
+/* Returns the time in which the pace permits `bytes`; the flow has a pace. */
 static __always_inline u64 time_for(const struct guard_target *target, u64 bytes)
 {
 	u64 pace = target->bytes_per_s ?: 1;
@@ -71,7 +71,7 @@ static __always_inline u64 time_for(const struct guard_target *target, u64 bytes
 	return (bytes * NSEC_PER_SEC + pace - 1) / pace;
 }
 
-/* Time when all promised bytes are paid for, limited to the range that counts now. */
+/* Returns the time at which all promised bytes are paid for, limited to the range that is valid now. */
 static __always_inline u64 settled(const struct guard_target *target, u32 scale, u64 paid, u64 now)
 {
 	u64 quantum_ns = time_for(target, quantum_of(target, scale));
@@ -85,7 +85,7 @@ static __always_inline u32 missing(u32 wanted, u32 promised)
 	return wanted > promised ? wanted - promised : 0;
 }
 
-/* Number of the missing bytes that may be promised. */
+/* Returns how many of the missing bytes may be promised. */
 static __always_inline u32 grant(const struct guard_target *target, u32 scale, u32 wanted, u64 paid, u64 now)
 {
 	u64 earned = now > paid ? (now - paid) * target->bytes_per_s / NSEC_PER_SEC : 0;
