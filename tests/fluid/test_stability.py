@@ -94,7 +94,7 @@ def test_the_command_prints_one_document(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["reno"], "no fluid model of `reno`"),
+        (["reno"], "no fluid model for `reno`"),
         (["wcc_md", "--weights", "0.4,1"], "needs weights above 0.5"),
         (["wcc_ai", "--wbar", "x"], "must be numbers"),
         (["wcc_ai", "--wbar", "0"], "wbar must be positive"),

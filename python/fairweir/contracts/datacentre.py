@@ -2,8 +2,8 @@
 points.
 
 Links have 100 Gbps, an rtprop of 12 us and unlimited buffers; packets have 4 KB; flows know their rtprop. Each contract
-passes through (S_min, C) = (1.2 us, 100 Gbps). A BDP is only 37 packets, so the rounding to whole packets is visible.
-It is smaller with packets of a sixteenth of the size.
+passes through (S_min, C) = (1.2 us, 100 Gbps). A BDP is only 37 packets, so the effect of rounding to whole packets is
+visible. The effect is smaller with packets of a sixteenth of the size.
 
 Times are in us and rates in Gbps, so a rate times a time is in thousands of bits.
 """
@@ -34,13 +34,13 @@ FINE_PACKET = 256
 """Bytes."""
 CAPACITY_GBPS = CAPACITY.mbps / Rate.from_mbps(1000).mbps
 KILOBITS = 1 / BYTES_PER_MBPS_MS
-"""In a byte: Mbps times ms, and Gbps times us, the units of the closed forms here."""
+"""Kilobits per byte. Mbps times ms, and Gbps times us, give kilobits, the unit of data in the closed forms."""
 FABRIC_SPREAD_US = 200.0
-"""Flows start within it, as a seed has it: some 17 rtprops of a data centre."""
+"""Flows start at random times within this interval, about 17 rtprops."""
 WARMUP_RTPROPS = 1000
 WARMUP_QDELAYS = 40
-"""This many of both are excluded as warm-up, and as many are measured: Vegas changes by a packet per round, and long
-queues change slowly.
+"""The warm-up is this many rtprops plus this many queueing delays, and the measurement is equally long: Vegas changes
+its window by one packet per round, and long queues change slowly.
 """
 
 Metric = Literal["robustness", "unfairness", "growth"]
@@ -49,7 +49,7 @@ PLACES: dict[Metric, tuple[float, ...]] = {
     "unfairness": (2, 3, 4, 6, 8),
     "growth": (2, 4, 8, 16, 32),
 }
-"""Noise in us; hops; flows."""
+"""Values at which each metric is computed: noise in us, number of hops, number of flows."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Follower:
     name : name in figures
     cca : function from the packet size, in bytes, to the flow's ``cca``
     f : function from the qdelay, in us, to the rate, in Gbps
-    slowed : the run is this many times slower, with a rate this many times smaller: the same in packets and round
-        trips, for CCAs whose clock is too coarse
+    slowed : factor by which times are multiplied and rates divided, for CCAs whose clock is too coarse; the run is the
+        same in packets and round trips
     """
 
     name: str
@@ -81,7 +81,7 @@ def canonical(exponent: float, gain: float = 1.0) -> Follower:
 
 
 def vegas() -> Follower:
-    """Return Vegas with 4 packets of 4 KB in the queue; its parameters are in us, so it is run slower."""
+    """Return Vegas with 4 packets of 4 KB in the queue, slowed because its clock has a resolution of 1 us."""
     held = 4 * PACKET
 
     def cca(packet: int) -> dict[str, Any]:
@@ -91,12 +91,12 @@ def vegas() -> Follower:
 
 
 def swift() -> Follower:
-    """Return Swift without clamps: qdelay target A / sqrt(cwnd), MIN_US where a flow alone fills the link."""
+    """Return Swift without clamps; its qdelay target A / sqrt(cwnd) is MIN_US if a single flow fills the link."""
     window = CAPACITY_GBPS * (RTPROP_US + MIN_US) / KILOBITS
     of_bytes = MIN_US * math.sqrt(window)
 
     def cca(packet: int) -> dict[str, Any]:
-        # At fs_min_pkts of a tenth, the target is the range.
+        # With fs_min_pkts = 0.1, the target equals fs_range.
         in_range = of_bytes / math.sqrt(packet * 0.1)
         return {"name": "swift", "fs_range": _time(in_range), "fs_min_pkts": 0.1, "fs_max_pkts": 1e12}
 
@@ -108,13 +108,13 @@ def swift() -> Follower:
 
 @dataclass(frozen=True)
 class Place:
-    """A point on a curve of a figure: the flows of a hop.
+    """A point on a curve of a figure.
 
     Attributes
     ----------
     metric : the curve's metric
-    at : noise in us, hops, or flows
-    crowds : the flows of a hop
+    at : noise in us, number of hops, or number of flows
+    crowds : groups of flows that share a link
     """
 
     metric: Metric
@@ -122,18 +122,18 @@ class Place:
     crowds: tuple[FlowGroup, ...]
 
     def exact(self, follower: Follower) -> FixedPoint:
-        """Return the fixed point of the flows without rounding to whole packets."""
+        """Return the fixed point of the flows, without rounding to whole packets."""
         return fixed_point(follower.f, self.crowds, CAPACITY_GBPS)
 
     def reading(self, follower: Follower) -> Callable[[FixedPoint], float]:
-        """Return the metric of a fixed point: a ratio of rates, or of qdelays divided by that of a single flow."""
+        """Return the metric as a function of a fixed point: a ratio of rates, or qdelay divided by a single flow's."""
         if self.metric != "growth":
             return lambda at: at.ratio
         least = _alone(follower)
         return lambda at: at.s / least
 
     def band(self, follower: Follower, packet: int) -> tuple[float, float]:
-        """Return the minimum and maximum reading possible with packets of that many bytes."""
+        """Return the minimum and maximum of the metric with packets of `packet` bytes."""
         data = packet * KILOBITS
         grain = Grain(data, RTPROP_US, data / CAPACITY_GBPS)
         return band(follower.f, self.crowds, CAPACITY_GBPS, grain, self.reading(follower))
@@ -147,11 +147,13 @@ class Place:
         return fmean(flow.throughput_mbps for flow in others) / first.throughput_mbps
 
     def scenario(self, follower: Follower, packet: int, seed: int) -> Scenario:
-        """Return the run; the seed draws start times.
+        """Return the scenario of a run.
 
         Parameters
         ----------
-        packet : bytes
+        follower : Follower
+        packet : int, packet size in bytes
+        seed : int, seed of the flows' start times
         """
         time = partial(_time, slowed=follower.slowed)
         warmup_us = WARMUP_RTPROPS * RTPROP_US + WARMUP_QDELAYS * self.exact(follower).s
@@ -181,7 +183,7 @@ class Place:
 
 
 def place(metric: Metric, at: float) -> Place:
-    """Return the place of a curve: two flows with noise for one, a parking lot, or n flows on a dumbbell."""
+    """Return a point of a curve: two flows, one of them with noise; a parking lot; or n flows on a dumbbell."""
     match metric:
         case "robustness":
             return Place(metric, at, (FlowGroup(noise=at), FlowGroup()))

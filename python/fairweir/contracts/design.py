@@ -1,15 +1,15 @@
-"""From requirements to a contract: its shape, constants and costs, or why there is none.
+"""Design a contract from requirements: its shape, constants and costs, or the reasons why no contract meets them.
 
-Each of the two corner shapes is optimal for one requirement: the exponential for robustness, the power law for
-fairness. The other constants follow from the range of fair shares. If an error factor is required, the result is the
-contract with the minimum queue; if not, the most robust one within the maximum queueing delay.
+Two shapes are candidates, each optimal for one requirement: the exponential for robustness, the power law for fairness.
+Their constants follow from the requirements and the range of fair shares. If an error factor is required, the result is
+the contract with the smallest queue; if not, it is the most robust contract within the maximum queueing delay.
 
 Notation: as in :mod:`fairweir.contracts.costs`; p the exponent of the power law, 1/alpha of alpha-fairness.
 
 References
 ----------
-Thesis section 6.2 (shape, scale) and appendix C.1 (bounds). Deviation: with a minimum queueing delay the most gradual
-power law is not always the best one, so p is searched within the range allowed by fairness and growth.
+Thesis section 6.2 (shape, scale) and appendix C.1 (bounds). Deviation: with a minimum queueing delay, the power law
+with the smallest p is not always the best, so p is searched in the range that fairness and growth allow.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SLACK = 1e-6
 
 
 class Shape(StrEnum):
-    """The two corners, by the controller's names."""
+    """The two candidate shapes, by the names that the `contract` controller uses."""
 
     POWER = "power"
     EXPONENTIAL = "exponential"
@@ -48,15 +48,15 @@ class Requirements:
 
     Attributes
     ----------
-    noise_ms : of the queueing delay that flows see; positive
+    noise_ms : noise in the queueing delay that flows observe, positive
     slowest_mbps, fastest_mbps : range of fair shares, positive
-    hops : hops of the parking lot, at least 2
-    flows : flows of the dumbbell, at least 2
-    min_qdelay_ms : minimum queueing delay, at the largest share; keeps the link busy
-    error : maximum ratio of rates caused by the noise, above 1; None is unlimited
-    unfairness : maximum ratio of a short flow's rate to the long one's, at least 1; None is unlimited
-    growth : maximum ratio of queueing delays of `flows` flows and of one, above 1; None is unlimited
-    max_qdelay_ms : maximum queueing delay, at the smallest share; None is unlimited, if there is an `error`
+    hops : number of hops of the parking lot, at least 2
+    flows : number of flows of the dumbbell, at least 2
+    min_qdelay_ms : minimum queueing delay, which occurs at the largest share; it keeps the link busy
+    error : maximum ratio of rates that the noise may cause, above 1; None: unlimited
+    unfairness : maximum ratio of a short flow's rate to the long flow's, at least 1; None: unlimited
+    growth : maximum ratio of the queueing delay of `flows` flows to that of one flow, above 1; None: unlimited
+    max_qdelay_ms : maximum queueing delay, which occurs at the smallest share; None: unlimited (requires `error`)
     """
 
     noise_ms: float
@@ -71,7 +71,7 @@ class Requirements:
     max_qdelay_ms: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject requirements that any queue, or any error, would meet."""
+        """Reject invalid requirements, among them those that limit neither the error nor the queueing delay."""
         if self.error is None and self.max_qdelay_ms is None:
             raise ConfigError(
                 "a design needs `error` or `max_qdelay`", hint="robustness costs queueing delay: set one of them"
@@ -94,9 +94,9 @@ class Design:
 
     Attributes
     ----------
-    shape, c0_mbps, s0_ms, exponent : parameters of the `contract` controller; the exponent is 1 if the shape has none
-    min_qdelay_ms, max_qdelay_ms : queueing delay at the fastest and at the slowest share
-    robustness, unfairness, growth, generality : see :mod:`fairweir.contracts.costs`
+    shape, c0_mbps, s0_ms, exponent : parameters of the `contract` controller; exponent 1 if the shape has none
+    min_qdelay_ms, max_qdelay_ms : queueing delay at the largest and at the smallest share
+    robustness, unfairness, growth, generality : costs, as defined in :mod:`fairweir.contracts.costs`
     missed : the violated requirements, in words
     """
 
@@ -114,7 +114,7 @@ class Design:
 
     @property
     def flow_keys(self) -> dict[str, str | float]:
-        """Return it as a flow's ``cca``."""
+        """Return the contract as a flow's ``cca`` in a scenario."""
         keys: dict[str, str | float] = {
             "name": "contract",
             "function": self.shape.value,
@@ -125,7 +125,7 @@ class Design:
 
     @property
     def flow_line(self) -> str:
-        """Return the line that a scenario's ``[[flow]]`` takes."""
+        """Return the line for a scenario's ``[[flow]]`` table."""
         pairs = (
             f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}"
             for key, value in self.flow_keys.items()
@@ -134,7 +134,7 @@ class Design:
 
 
 def impossible(requirements: Requirements) -> list[str]:
-    """Return the bounds of appendix C.1 that forbid every contract on delays; empty: they allow one."""
+    """Return the bounds of appendix C.1 that no contract on delays can meet; empty if the bounds allow a contract."""
     return list(_violations(requirements))
 
 
@@ -173,12 +173,14 @@ def _violations(w: Requirements) -> Iterator[str]:
 
 
 def designs(requirements: Requirements) -> list[Design]:
-    """Return both corner contracts, the better one first: one that meets the requirements, then less queue, then less
-    error.
+    """Return a contract of each shape, the better first.
+
+    A contract that meets the requirements precedes one that does not. The second criterion is the maximum queueing
+    delay if an `error` is required, and otherwise the error.
 
     Parameters
     ----------
-    requirements : with an `error` or a `max_qdelay_ms` above `min_qdelay_ms`; see :func:`impossible`
+    requirements : Requirements, with an `error`, or with a `max_qdelay_ms` above `min_qdelay_ms` (:func:`impossible`)
     """
     found = [_exponential(requirements), _power(requirements)]
     cost: Callable[[Design], float]
@@ -187,7 +189,7 @@ def designs(requirements: Requirements) -> list[Design]:
 
 
 def _exponential(w: Requirements) -> Design:
-    """C_0 e^(-s/S_0): error = e^(ds/S_0), growth(n) = 1 + S_0 ln(n) / S_min, S_max = S_min + S_0 ln(range)."""
+    """Design C_0 e^(-s/S_0): error = e^(ds/S_0), growth(n) = 1 + S_0 ln(n) / S_min, S_max = S_min + S_0 ln(range)."""
     shortest_by_s0 = math.log(w.flows) / (w.growth - 1.0) if w.growth is not None else 0.0
     if w.error is not None:
         s0 = w.noise_ms / math.log(w.error)
@@ -199,7 +201,10 @@ def _exponential(w: Requirements) -> Design:
 
 
 def _power(w: Requirements) -> Design:
-    """C_max (S_min/s)^p: error = (1 + ds/S_min)^p, unfairness = hops^p, growth = n^(1/p), S_max = S_min range^(1/p)."""
+    """Design C_max (S_min/s)^p.
+
+    error = (1 + ds/S_min)^p, unfairness = hops^p, growth = n^(1/p), S_max = S_min range^(1/p).
+    """
     low = math.log(w.flows) / math.log(w.growth) if w.growth is not None else 0.0
     high = math.log(w.unfairness) / math.log(w.hops) if w.unfairness is not None else math.inf
     low, high = (min(max(p, MIN_EXPONENT), MAX_EXPONENT) for p in (low, high))
@@ -213,7 +218,7 @@ def _power(w: Requirements) -> Design:
         longest = math.log(shortest(p)) + math.log(w.range) / p
         if w.error is not None:
             return longest
-        # Excess queue first, then the error: both decrease in p until the minimum queue is reached.
+        # The excess queue dominates the error. Both decrease in p until the queue is at its minimum.
         return max(0.0, longest - math.log(w.longest)) * 1e3 + p * math.log1p(w.noise_ms / shortest(p))
 
     p = high
@@ -226,7 +231,7 @@ def _power(w: Requirements) -> Design:
 def _priced(
     w: Requirements, shape: Shape, c0_mbps: float, s0_ms: float, exponent: float, min_qdelay_ms: float
 ) -> Design:
-    """Compute a contract's costs on the range of fair shares, and the requirements that it violates."""
+    """Return the contract with its costs on the range of fair shares, and the requirements that it violates."""
     if shape is Shape.POWER:
         longest = min_qdelay_ms * w.range ** (1 / exponent)
         curve = Curve(lambda s: c0_mbps * (s0_ms / s) ** exponent, min_qdelay_ms, longest)

@@ -1,4 +1,4 @@
-"""The figure of a contract: a flow of a run is a point, the fit a line."""
+"""Draw contracts: each flow of each run is a point, the fit is a line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOT_MARKS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def contract_panels(results: Sequence[ContractResult]) -> Figure:
-    """Draw a panel for each of `results`."""
+    """Draw one panel for each result."""
     from matplotlib.figure import Figure
 
     columns = min(COLUMNS, len(results))

@@ -1,11 +1,10 @@
-"""Shapes of contracts, fitted to points of (statistic, rate) and compared.
+"""Fit shapes of contracts to points (statistic, rate), and compare the fits.
 
-A contract is a decreasing function of an aggregate statistic (thesis section 5.2). Residuals are taken on the
-logarithm of the rate, so that a slow flow counts as much as a fast one, and every run weighs the same however many
-flows it has.
+A contract is a decreasing function of an aggregate statistic (thesis section 5.2). Residuals are those of the logarithm
+of the rate, so that slow and fast flows count equally. Every run has the same weight, for any number of flows.
 
-All shapes but one are linear in the logarithm once a single parameter is fixed; that parameter is searched on a grid
-and then refined. No fit depends on a random start.
+For all shapes except one, the logarithm of the rate is linear once a single parameter is fixed; that parameter is
+searched on a grid and then refined. No fit depends on a random start.
 
 References
 ----------
@@ -27,28 +26,29 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 STRONG_EVIDENCE = 6.0
-"""Difference of BIC from which on it counts as strong (Kass and Raftery, 1995)."""
+"""Difference in BIC that counts as strong evidence (Kass and Raftery, 1995)."""
 
 RESOLVED = 0.01
-"""One per cent of a rate is below the resolution of a run of a minute: no shape or statistic is rejected for less."""
+"""Resolution of a rate: runs of one minute do not resolve 1 %, so smaller errors reject no shape and no statistic."""
 
 STEEPEST_AFFINE = -4.0
-"""Exponent of an affine power. A steeper one is almost an exponential; no published contract is steeper than -2."""
+"""Minimum exponent of an affine power. Below it the shape is close to an exponential; published exponents are -2 or
+above."""
 
 SEARCH_POINTS = 48
-"""Grid points of the one-dimensional search before it is refined."""
+"""Number of grid points in the one-dimensional search, before refinement."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """Measurements: one entry per flow of every run.
+    """Measurements, one entry per flow of each run.
 
     Attributes
     ----------
-    statistic : positive; its unit is the caller's
-    rate : positive; Mbps, or a quantity derived from it (share, window)
-    group : the run each point belongs to
-    capacity : capacity of that run's bottleneck, Mbps
+    statistic : positive, in the unit of the chosen statistic
+    rate : positive, in Mbps; or a quantity derived from the rate (share, window)
+    group : index of the point's run
+    capacity : link rate of the run's bottleneck, Mbps
     """
 
     statistic: Array
@@ -58,7 +58,7 @@ class Points:
 
     @property
     def weight(self) -> Array:
-        """One over the number of points in the same run, scaled to sum to the number of runs."""
+        """The weight of each point: one divided by the number of points in its run."""
         _, inverse, counts = np.unique(self.group, return_inverse=True, return_counts=True)
         return np.asarray(1.0 / counts[inverse], dtype=np.float64)
 
@@ -78,11 +78,11 @@ class Family:
 
     Attributes
     ----------
-    name : as results print it
-    formula : in terms of the statistic ``s``
-    parameters : names, in the order of a fit's values
-    predict : (parameters, s) -> rate; may be non-positive or NaN outside the shape's domain
-    solve : (points, parameters nearby or None) -> parameters; only a shape that needs a start uses the second
+    name : name in results
+    formula : formula in terms of the statistic ``s``
+    parameters : names of the parameters, in the order of a fit's values
+    predict : (parameters, s) -> rate; outside the shape's domain the rate may be non-positive or NaN
+    solve : (points, initial parameters or None) -> parameters; only the affine power uses the initial parameters
     """
 
     name: str
@@ -93,22 +93,23 @@ class Family:
 
     @property
     def has_exponent(self) -> bool:
-        """Return whether the shape is a power law in some form."""
+        """Whether the shape is a power law, possibly shifted or affine."""
         return "c" in self.parameters
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A family with the parameters that fit best, and how well.
+    """The best fit of a family, with its errors.
 
     Attributes
     ----------
+    family : Family
+    values : the parameters' values
     mse : weighted mean squared error of ln(rate)
-    r_squared : part of the variance of ln(rate) explained
-    between_r_squared : the same of the runs' means: does the statistic give a run's fair share, however flows divide
-        it?
-    aic, bic : information criteria, with runs as observations
-    capacity_rmse : root mean square error of ln(rate) for capacities left out of the fit, one at a time
+    r_squared : fraction of the variance of ln(rate) that the fit explains
+    between_r_squared : the same fraction for the means of runs: how well the statistic determines a run's fair share
+    aic, bic : information criteria, with the number of runs as the number of observations
+    capacity_rmse : root mean square error of ln(rate) at link rates left out of the fit, one at a time
     spread : standard deviation of ln(rate)
     """
 
@@ -128,19 +129,17 @@ class Fit:
 
     @property
     def unexplained(self) -> float:
-        """The error at unseen capacities divided by the spread: comparable between outputs of large and small
-        variation.
-        """
+        """`capacity_rmse` divided by `spread`, which makes outputs of large and small variation comparable."""
         return self.capacity_rmse / self.spread if self.spread > 0.0 else math.inf
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Parameters by name."""
+        """The parameters' values by name."""
         return dict(zip(self.family.parameters, self.values, strict=True))
 
 
 def _weighted_line(x: Array, y: Array, w: Array) -> tuple[float, float, float]:
-    """Intercept, slope and squared error of the weighted least squares line."""
+    """Return intercept, slope and squared error of the weighted least squares line."""
     total = float(w.sum())
     mean_x, mean_y = float((w * x).sum()) / total, float((w * y).sum()) / total
     dx, dy = x - mean_x, y - mean_y
@@ -172,22 +171,22 @@ def _solve_shifted(points: Points, near: Sequence[float] | None = None) -> tuple
     def line(gap: float) -> tuple[float, float, float]:
         return _weighted_line(np.log(points.statistic - (smallest - gap)), y, w)
 
-    # The gap between the shift and the smallest statistic: from almost zero (asymptote at the edge) to all of it (no
-    # shift).
+    # The gap between the shift and the smallest statistic is searched from almost zero (an asymptote at the smallest
+    # statistic) up to the smallest statistic itself (no shift).
     gap = _best_on(np.geomspace(1e-3 * smallest, smallest, SEARCH_POINTS), lambda g: line(g)[2])
     intercept, slope, _ = line(gap)
     return float(np.exp(intercept)), smallest - gap, slope
 
 
 def _scale_to(shape: Array, points: Points) -> tuple[float, float]:
-    """Return the factor that fits a fixed `shape` to the rates, and the squared error left."""
+    """Return the factor that fits a fixed `shape` to the rates, and the remaining squared error."""
     w, difference = points.weight, np.log(points.rate) - np.log(shape)
     mean = float((w * difference).sum() / w.sum())
     return float(np.exp(mean)), float((w * (difference - mean) ** 2).sum())
 
 
 def _solve_intercept(shape_of: Callable[[Array, float], Array], points: Points) -> tuple[float, ...]:
-    """Parameters of ``a shape(s, b)`` whose rate is zero at ``s = b``, above the largest observed statistic."""
+    """Return a and b of ``a shape(s, b)``, whose rate is zero at ``s = b``; b is above the largest statistic."""
     largest = float(points.statistic.max())
     beyond = np.geomspace(1e-3, 1e3, SEARCH_POINTS)
     excess = _best_on(beyond, lambda e: _scale_to(shape_of(points.statistic, largest * (1.0 + e)), points)[1])
@@ -197,7 +196,7 @@ def _solve_intercept(shape_of: Callable[[Array, float], Array], points: Points) 
 
 def _solve_exponential(points: Points, near: Sequence[float] | None = None) -> tuple[float, ...]:
     intercept, slope, _ = _weighted_line(points.statistic, np.log(points.rate), points.weight)
-    # A flat or increasing cloud has no decay length; a very large finite number stands for that.
+    # If the rates do not decrease there is no decay length; a very large finite number represents this case.
     decay = -1.0 / slope if slope < 0.0 else 1e9 * float(points.statistic.max())
     return float(np.exp(intercept)), decay
 
@@ -209,9 +208,9 @@ def _predict_affine(p: Sequence[float], s: Array) -> Array:
 def _solve_affine(points: Points, near: Sequence[float] | None = None) -> tuple[float, ...]:
     s, y, root_w = points.statistic, np.log(points.rate), np.sqrt(points.weight)
     scale, smallest_rate = float(np.exp(np.log(s).mean())), float(points.rate.min())
-    floor = 1e-3 * smallest_rate  # the logarithm of a prediction below zero does not exist
+    floor = 1e-3 * smallest_rate  # predictions may be negative, and have no logarithm
 
-    # Parameters are searched in units of the data: ln a, b / scale, c, d / smallest rate.
+    # The search is over scaled parameters: ln a, b / scale, c, d / smallest rate.
     def unpack(q: Array) -> tuple[float, float, float, float]:
         return float(np.exp(q[0])), float(q[1]) * scale, float(q[2]), float(q[3]) * smallest_rate
 
@@ -224,7 +223,7 @@ def _solve_affine(points: Points, near: Sequence[float] | None = None) -> tuple[
     a, c = _solve_power(points)
     starts = [(np.log(a), 0.0, min(c, -0.01), d) for d in (0.0, 0.5, -1.0)]
     starts += [(np.log(a), b, 2.0 * min(c, -0.01), 0.0) for b in (0.3, 3.0)]
-    # s + b stays positive since b >= 0; c is negative since contracts decrease.
+    # b >= 0 keeps s + b positive; c is negative because contracts decrease.
     bounds = ([-60.0, 0.0, STEEPEST_AFFINE, -1e3], [60.0, 30.0, -1e-3, 0.999])
     if near is not None:
         starts = [pack(near)]
@@ -261,7 +260,7 @@ LOGARITHMIC = Family(
     lambda points, near: _solve_intercept(lambda s, b: np.asarray(np.log(b / s)), points),
 )
 FAMILIES: tuple[Family, ...] = (POWER, EXPONENTIAL, LINEAR, LOGARITHMIC, SHIFTED_POWER, AFFINE_POWER)
-"""From the simplest to the richest: ties go to the earlier one."""
+"""All families, from the simplest to the richest; of equally good fits the earlier family is chosen."""
 
 
 def log_errors(family: Family, values: Sequence[float], points: Points, span: tuple[float, float]) -> Array:
@@ -269,11 +268,11 @@ def log_errors(family: Family, values: Sequence[float], points: Points, span: tu
 
     Parameters
     ----------
-    span : smallest and largest rate seen; the range of a contract is a closed interval (thesis section 5.2.2), so
-        predictions end there, beyond an intercept (no rate) and before an asymptote (any rate) as well
+    span : smallest and largest measured rate. The range of a contract is a closed interval (thesis section 5.2.2), so
+        predictions are clipped to it; this includes those beyond an intercept and before an asymptote
     """
     predicted = family.predict(values, points.statistic)
-    # Only the shifted power is undefined anywhere, left of its asymptote.
+    # Only the shifted power can be undefined: to the left of its asymptote.
     bounded = np.clip(np.nan_to_num(predicted, nan=span[1], posinf=span[1]), *span)
     return np.asarray(np.log(bounded) - np.log(points.rate), dtype=np.float64)
 
@@ -288,10 +287,10 @@ def _mse(family: Family, values: Sequence[float], points: Points) -> float:
 
 
 def _capacity_rmse(family: Family, values: Sequence[float], points: Points) -> float:
-    """Root mean square error of ln(rate) at each capacity, predicted from the other ones.
+    """Return the root mean square error of ln(rate) at each link rate, predicted by a fit to the other link rates.
 
-    It tests whether the shape generalizes to an unseen link, which exposes overfitting by families with many
-    parameters. With a single capacity, none can be left out: the result is the plain error.
+    The error shows whether the shape generalizes to an unseen link, and so exposes overfitting by families with many
+    parameters. If all points have the same link rate, the result is the error of the fit itself.
     """
     squared, total = 0.0, 0.0
     capacities = np.unique(points.capacity)
@@ -313,11 +312,8 @@ def fit(family: Family, points: Points) -> Fit:
 
     Parameters
     ----------
-    points : at least three, statistics and rates positive
-
-    Returns
-    -------
-    Fit : with its errors; AIC and BIC take the number of runs as the number of observations
+    family : Family
+    points : at least three, with positive statistics and rates
     """
     values = family.solve(points, None)
     error, n, k = _mse(family, values, points), points.runs, len(family.parameters)
@@ -327,8 +323,8 @@ def fit(family: Family, points: Points) -> Fit:
     run_means = np.bincount(run, y) / np.bincount(run)
     run_errors = np.bincount(run, log_errors(family, values, points, _span(points))) / np.bincount(run)
     between = float(run_means.var())
-    # A perfect fit would have a criterion of minus infinity; differences below the resolution do not justify a
-    # parameter.
+    # Errors below the resolution do not justify a parameter; without this limit a perfect fit would have a criterion
+    # of minus infinity.
     log_likelihood = n * float(np.log(max(error, RESOLVED**2)))
     return Fit(
         family=family,
@@ -344,15 +340,15 @@ def fit(family: Family, points: Points) -> Fit:
 
 
 def choose(fits: Sequence[Fit]) -> Fit:
-    """Return the family to report.
+    """Return the fit to report.
 
-    Those whose error at unseen capacities is within a tenth of the best one's are equally good; among them the simplest
-    one that is not clearly worse by BIC is chosen, so that every parameter must be justified. The thesis takes the
+    Fits whose error at unseen link rates is within 10 % of the smallest count as equally good. Of these, the simplest
+    family is chosen whose BIC is not clearly worse, so that every parameter must be justified. The thesis takes the
     smallest mean squared error, which always prefers the richest family.
 
     Parameters
     ----------
-    fits : of the same points, from the simplest family to the richest; those at the edge of their search range are
+    fits : fits of the same points, from the simplest family to the richest; fits at the edge of their search range are
         excluded
     """
     fits = [f for f in fits if f.family is not AFFINE_POWER or f.parameters["c"] > 0.999 * STEEPEST_AFFINE]
@@ -363,14 +359,16 @@ def choose(fits: Sequence[Fit]) -> Fit:
 
 
 def bootstrap(fitted: Fit, points: Points, *, resamples: int, seed: int) -> Array:
-    """Parameters of refits of the fit's family to resampled runs, one row a resample.
+    """Refit the family to resampled runs, and return the parameters, one row per resample.
 
-    Whole runs are drawn, since flows of one run share their queue and are not independent.
+    Whole runs are resampled, because flows of one run share their queue and are not independent.
 
     Parameters
     ----------
-    resamples : how many refits
-    seed : of the draws
+    fitted : Fit
+    points : Points, those that were fitted
+    resamples : int, number of refits
+    seed : int, seed of the resampling
     """
     rng = np.random.default_rng(seed)
     members = [np.flatnonzero(points.group == g) for g in np.unique(points.group)]

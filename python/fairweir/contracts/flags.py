@@ -14,15 +14,15 @@ from fairweir.judging.metrics import exponent
 from fairweir.judging.outcome import Interval
 
 CLAMPED_FLOWS = 0.25
-"""A larger part of flows that overflow the buffer bends a contract in delay: a deeper buffer is tried, or a flag
-raised."""
+"""Maximum fraction of flows that overflow the buffer. A larger fraction distorts a contract on delay, so that a deeper
+buffer is tried, or a flag is set."""
 
 RTPROP_BIAS = 0.25
-"""Smallest exponent of rtprop that is called a bias: doubling rtprop then changes the rate by a fifth."""
+"""Minimum exponent of rtprop that is reported as a bias; with 0.25, doubling rtprop changes the rate by a fifth."""
 
 
 def overflowing(points: Sequence[ContractPoint]) -> float:
-    """Fraction of flows with more than occasional losses: the buffer truncates their delay."""
+    """Return the fraction of flows whose loss rate is above 1e-4; the buffer limits their delay."""
     return sum(p.loss_rate > 1e-4 for p in points) / len(points) if points else 0.0
 
 
@@ -36,7 +36,7 @@ def flags_of(
     points: Sequence[ContractPoint],
     elsewhere: Sequence[ContractPoint],
 ) -> list[str]:
-    """Return a sentence for each oddity of a contract."""
+    """Return one sentence for each unusual property of a contract."""
     unit = f" {STATISTICS[statistic]}" if STATISTICS[statistic] else ""
     flags = []
     shift_scales = False
@@ -70,7 +70,7 @@ def flags_of(
 def _rtprop_bias(
     statistic: str, output: str, best: Fit, points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint]
 ) -> float | None:
-    """Exponent of rtprop in the contract's residuals; None without other rtprops inside its domain."""
+    """Return the exponent of rtprop in the contract's residuals; None if its domain has no points of other rtprops."""
     if not elsewhere:
         return None
     pairs = []

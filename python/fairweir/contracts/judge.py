@@ -1,4 +1,4 @@
-"""From flows' observations and rates to a contract, or to the reason why there is none."""
+"""Derive a contract from flows' observations and rates, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fairweir.contracts.unfairness import repeat_ratio, unexplained_unfair
 from fairweir.judging.outcome import Interval
 
 UNFAIR_RUNS = 1 / 3
-"""A contract is refuted when more than this part of the runs is unfair while the flows see the same: an accident of one
-seed is not a property of the CCA, and a CCA that is fair in two runs of three only is not described by a function."""
+"""Maximum fraction of runs in which flows with equal observations may get different rates. A single such run is not a
+property of the CCA; but a CCA that does so in more than a third of the runs has no contract."""
 
 MIN_R_SQUARED = 0.85
 """Minimum R² of the runs' means. A statistic that explains less of ln(rate) does not determine the fair share: in
@@ -24,8 +24,8 @@ the simulator, CCAs with a known contract reach 0.89 to 0.99, PCC Allegro and Vi
 """
 
 GAINS = {"window": 0.7, "share": 0.7, "turning_rate": 0.8}
-"""Another output is reported instead of a rate only if its unexplained part at unseen capacities is at most this
-fraction of the rate's; turning points are closer to thesis section 5.2.1 than windows and shares are.
+"""Another output is reported instead of the rate only if its unexplained part (`Fit.unexplained`) is at most this
+fraction of the rate's. The limit for turning points is higher because they are closer to thesis section 5.2.1.
 """
 
 RESAMPLES = 200
@@ -34,12 +34,12 @@ CURVE_POINTS = 64
 
 
 def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = ()) -> dict[str, object]:
-    """Fit and judge points that were measured before.
+    """Fit measured points, and judge whether they follow a contract.
 
     Parameters
     ----------
-    points : of one rtprop
-    elsewhere : points of other rtprops, for biases that depend on it
+    points : points of one rtprop
+    elsewhere : points of other rtprops, for the bias with respect to rtprop
 
     Returns
     -------
@@ -113,7 +113,7 @@ def _all_fits(points: Sequence[ContractPoint]) -> dict[tuple[str, str], list[Fit
 
 
 def _choose_output(fits: dict[tuple[str, str], list[Fit]]) -> tuple[str, str, Fit]:
-    """Return the statistic, output and shape to report: a rate, unless another output predicts far better."""
+    """Return the statistic, output and fit to report; the output is the rate, unless another predicts far better."""
     best: tuple[str, str, Fit] | None = None
     for output in OUTPUTS:
         of_output = [(s, output, choose(fs)) for (s, o), fs in fits.items() if o == output]
@@ -129,7 +129,7 @@ def _choose_output(fits: dict[tuple[str, str], list[Fit]]) -> tuple[str, str, Fi
 
 
 def as_candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
-    """Return a fit as results have it."""
+    """Return a fit as an entry of the result."""
     return Candidate(
         statistic=statistic,
         output=output,
@@ -146,7 +146,7 @@ def as_candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
 
 
 def intervals_of(fitted: Fit, refits: np.ndarray) -> dict[str, Interval]:
-    """95 % percentile intervals of the parameters."""
+    """Return 95 % percentile intervals of the parameters."""
     low, high = np.percentile(refits, [2.5, 97.5], axis=0)
     return {
         name: Interval(value=value, lo=min(float(lo), value), hi=max(float(hi), value))

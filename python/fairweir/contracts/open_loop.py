@@ -1,9 +1,9 @@
 """Contracts in open loop: a single flow on an underused link observes a prescribed statistic and converges to a rate.
 
-Its delay or its loss rate is constant, for any rate that it sends. A CCA with a contract f converges to f(s), from
-below and from above; one that responds to another signal diverges, falls to zero, or ends where it began. There is no
-queue, no other flow and no cycle: closed-loop runs (`contracts/empirical.py`) show the rates that flows get, this shows
-the rates that they choose.
+The flow's delay or loss rate is constant, for any rate that it sends. The rate of a CCA with a contract f converges to
+f(s), both from below and from above. The rate of a CCA that responds to another signal diverges, falls to zero, or
+depends on the initial rate. There is no queue and no other flow. Closed-loop runs (`contracts/empirical.py`) show the
+rates that flows get; open-loop runs show the rates that flows choose.
 """
 
 from __future__ import annotations
@@ -30,27 +30,29 @@ from fairweir.scenario.model import Scenario
 from fairweir.units import Duration, Rate
 
 PARTS = 8
-"""Of a run; over the last two a flow should rest, and its rate is their mean."""
+"""Number of equal parts of a run. The flow's rate should be constant over the last two; their mean is the result."""
 
 STILL = 1.25
-"""A flow rests if its rate changes by less than this factor between them: AIMD cycles, and losses are random."""
+"""Maximum factor between the rates of the last two parts for which the rate counts as constant. It exceeds 1 because
+AIMD cycles and losses are random."""
 
 SAME = 1.5
-"""Fixed points from below and from above that differ by more are the ends of a range in which the CCA does nothing;
-their geometric mean represents it.
+"""Maximum factor between the fixed points reached from below and from above. If they differ by more, they are the ends
+of a range in which the CCA does not change its rate; their geometric mean represents the range.
 """
 
 NEAR_LINK = 0.9
-"""A flow that has more of the link than this ran away."""
+"""A flow with a larger fraction of the link diverged."""
 
 CLAMPED = 1.1
-"""A window that differs by less over all values does not answer them: a floor, or a ceiling."""
+"""If windows differ by less than this factor over all values, the window does not depend on the value: it is at its
+minimum or maximum."""
 
 MIN_POINTS = 5
-"""Minimum points of a fit."""
+"""Minimum number of points for a fit."""
 
 RESAMPLES = 40
-"""Of the points, which hardly scatter."""
+"""Number of bootstrap resamples; few suffice, because the points scatter little."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,11 @@ class Bench:
 
     Attributes
     ----------
-    link : rate that no contract should reach
+    link : link rate, above the rates of all contracts
     rtprop : propagation delay, known to the flow
-    duration : of a run with a fixed delay: half of it at twice or half of the value, half at the value
-    loss_duration : of a run with a held loss rate, in which cycles are long
-    seeds : of each
+    duration : length of a run with a fixed delay; in the first half the delay is twice or half the value
+    loss_duration : length of a run with a fixed loss rate, in which cycles are long
+    seeds : seeds of the runs for each value
     """
 
     link: Rate = Rate.from_mbps(1000)
@@ -73,7 +75,7 @@ class Bench:
     seeds: tuple[int, ...] = (1,)
 
     def scenarios(self, cca: Cca, held: Held, value: float) -> list[Scenario]:
-        """Return the runs for one value: for a delay from below and from above, for a loss rate two."""
+        """Return the two runs per seed for one value; for a delay, the rate starts below and above the fixed point."""
         if held.statistic == "loss_rate":
             loss = {"loss": f"{100.0 * value:.5f}%"}
             return [self._scenario(cca, self.loss_duration, loss, 2 * seed + i) for seed in self.seeds for i in (0, 1)]
@@ -109,9 +111,9 @@ class Settled:
 
     Attributes
     ----------
-    value : that was held
-    rates_mbps : of the runs, at their ends
-    why_not : why they are not an equilibrium; empty if they are
+    value : the fixed value of the statistic
+    rates_mbps : the rate at the end of each run
+    why_not : why the rates are not an equilibrium; empty if they are
     """
 
     value: float
@@ -120,7 +122,7 @@ class Settled:
 
     @property
     def rate_mbps(self) -> float:
-        """Geometric mean."""
+        """The geometric mean of the rates."""
         return math.exp(fmean(map(math.log, self.rates_mbps)))
 
 
@@ -129,7 +131,9 @@ def settled(value: float, ends: Sequence[Sequence[float]], link: Rate) -> Settle
 
     Parameters
     ----------
-    ends : of each run, the throughputs of its last two parts, Mbps
+    value : the fixed value of the statistic
+    ends : for each run, the throughputs of its last two parts, Mbps
+    link : link rate
     """
     rates = tuple(fmean(parts) for parts in ends)
     if min(map(min, ends)) <= 0.0:
@@ -152,11 +156,11 @@ def held_contract(
     workers: int | None = None,
     on_run: Callable[[float, float], object] | None = None,
 ) -> ContractResult:
-    """Derive a contract from where a CCA rests with `held` held.
+    """Derive a contract from the rates to which a CCA converges with the statistic `held` fixed.
 
     Raises
     ------
-    ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
+    ConfigError, CcaError : the CCA does not exist, or its parameters are invalid
     FairweirError : a run failed
     """
     bench = bench or Bench()
@@ -202,7 +206,7 @@ def _rest_of(crossing: Crossing) -> Settled:
 
 
 def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> ContractResult:
-    """Fit the fixed points, one per value; there is no contract if they are few or not decreasing."""
+    """Fit the fixed points, one per value. There is no contract if they are too few or do not decrease."""
     good = [rest for rest in rests if not rest.why_not]
     flags = _flags(held, rests)
     result = ContractResult(cca=name, outcome="none", reason="", oracle=True, flags=flags, runs=len(rests))

@@ -12,18 +12,18 @@ from fairweir.units import Duration, Rate
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs to make.
+    """The settings of the runs.
 
     Attributes
     ----------
-    capacities, flows : all combinations, at the first rtprop
-    rtprops : the first for the fit; the others, at fewer settings, for biases that depend on rtprop
-    deep_buffer, ample_buffer, shallow_buffer : in scenario notation; the ample one is for CCAs that occasionally
-        overflow the deep one, the shallow one for those that fill any buffer: the thesis gives Cubic one BDP, the
-        others four
-    duration, warmup : of each run
-    seeds : of each setting
-    ecn : may the bottleneck mark, and flows react?
+    capacities, flows : link rates and numbers of flows; all combinations run at the first rtprop
+    rtprops : the first is that of the fit; the others, at fewer settings, show a bias with respect to rtprop
+    deep_buffer, ample_buffer, shallow_buffer : buffers in scenario notation. The ample buffer is for CCAs that
+        occasionally overflow the deep buffer, the shallow buffer for CCAs that fill any buffer. The thesis uses one BDP
+        for Cubic and four for other CCAs
+    duration, warmup : duration and warm-up of each run
+    seeds : seeds of each setting
+    ecn : whether the bottleneck marks packets
     oracle : whether the flows know their rtprop from the start
     """
 
@@ -40,11 +40,11 @@ class Plan:
     oracle: bool = False
 
     def settings(self, buffer: str) -> list[Setting]:
-        """Return settings of the fit."""
+        """Return the settings of the runs for the fit."""
         return [self._setting(c, self.rtprops[0], n, buffer) for c in self.capacities for n in self.flows]
 
     def corners(self, rtprops: Sequence[Duration], buffer: str) -> list[Setting]:
-        """First, middle and last capacity and flow count, at each of `rtprops`."""
+        """Return settings with the first, middle and last link rate and number of flows, at each of `rtprops`."""
         capacities, flows = self.capacities, self.flows
         picked_capacities = sorted({capacities[0], capacities[len(capacities) // 2], capacities[-1]})
         picked_flows = sorted({flows[0], flows[len(flows) // 2], flows[-1]})
@@ -61,9 +61,9 @@ PYTHON_PLAN = Plan(
     duration=Duration.from_s(40),
     warmup=Duration.from_s(15),
 )
-"""For Python classes, which are called for every ACK: a million of them."""
+"""Plan for CCAs that are Python classes, which are slow: a plan calls them about a million times, once per ACK."""
 
 
 def plan_for(cca: Cca) -> Plan:
-    """Return the plan that suits the kind of CCA."""
+    """Return the plan for a CCA: a small one for Python classes, the default for others."""
     return PYTHON_PLAN if ":" in cca_name(cca) else Plan()

@@ -1,4 +1,4 @@
-"""The runs from which a contract is derived, and each flow's observations."""
+"""The scenario of a run from which a contract is derived, and each flow's observations in it."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ OUTPUTS: dict[str, str] = {
     "share": "of capacity",
     "turning_rate": "Mbps",
 }
-"""Outputs of a contract: a rate; a window, which is a rate with an RTT bias (thesis section 5.2.2); a fraction of
-the link, the workaround that FRCC takes (thesis section 6.6); or the rate where a window turns. Ties go to the
-earlier one.
+"""Outputs of a contract and their units: a rate; a window, which is a rate with an RTT bias (thesis section 5.2.2); a
+fraction of the link, as in FRCC (thesis section 6.6); or the rate at the turning points of a window. Of equally good
+outputs the earlier is chosen.
 """
 
 TURNING = ("turning_qdelay_ms", "turning_rate")
-"""The statistic and the output of turning points: each is meaningful with the other only."""
+"""The statistic and the output of turning points; each is meaningful only with the other."""
 
 PAIRS: tuple[tuple[str, str], ...] = (
     *((s, o) for s in STATISTICS for o in OUTPUTS if s != TURNING[0] and o != TURNING[1]),
@@ -58,8 +58,8 @@ class Setting:
 
     Attributes
     ----------
-    capacity, rtprop, flows, buffer : of the dumbbell; the buffer as scenarios write it
-    ecn : may the bottleneck mark?
+    capacity, rtprop, flows, buffer : link rate, rtprop, number of flows, and buffer in scenario notation
+    ecn : whether the bottleneck marks packets
     oracle : whether the flows know their rtprop
     """
 
@@ -71,7 +71,7 @@ class Setting:
     oracle: bool = False
 
     def scenario(self, cca: Cca, duration: Duration, warmup: Duration, seed: int) -> ScenarioDict:
-        """Return the scenario of one run; the seed draws start times within two seconds."""
+        """Return the scenario of one run; the flows' start times are random, from the seed, within two seconds."""
         tables = flows("", [self.rtprop] * self.flows, seed)
         for table in tables:
             table["cca"] = as_written(cca)
@@ -96,7 +96,7 @@ class Setting:
         )
 
     def packets(self, duration: Duration) -> int:
-        """Return the cost of a run in packets."""
+        """Return the cost of a run as its number of packets."""
         return packets(self.capacity, duration)
 
 
@@ -121,14 +121,14 @@ class ContractPoint(BaseModel):
     mark_rate: float
     turning_qdelay_ms: float = 0.0
     turning_rate_mbps: float = 0.0
-    """Rate of turning points (`contracts/turning_points.py`); 0 if the window hardly turns, or not measured."""
+    """Rate at turning points (`contracts/turning_points.py`); 0 if the window has too few, or was not measured."""
 
     def statistic(self, name: str) -> float:
-        """One of `STATISTICS`."""
+        """Return the statistic of this name in `STATISTICS`."""
         return float(getattr(self, name))
 
     def output(self, name: str) -> float:
-        """One of `OUTPUTS`."""
+        """Return the output of this name in `OUTPUTS`."""
         of = {"rate": self.rate_mbps, "window": self.window_pkts, "share": self.share}
         return {**of, "turning_rate": self.turning_rate_mbps}[name]
 
@@ -160,17 +160,19 @@ def read(setting: Setting, seed: int, run: int, summary: Summary) -> list[Contra
 def points_of(
     measured: Sequence[ContractPoint], statistic: str, output: str, *, min_spread: float = 1.2
 ) -> Points | None:
-    """Return the points of one statistic and output, as fits take them.
+    """Return the points of one statistic and output, in the form that fits use.
 
     Parameters
     ----------
-    min_spread : minimum ratio of the statistic's 95th to its 5th percentile; below it, the statistic does not
-      distinguish rates
+    measured : points of all statistics and outputs
+    statistic, output : names in `STATISTICS` and `OUTPUTS`
+    min_spread : minimum ratio of the statistic's 95th to its 5th percentile; with a smaller ratio the statistic does
+        not distinguish rates
 
     Returns
     -------
-    Points; without flows for which the statistic is zero or that sent nothing; None if they are more than a fifth, or
-        if the statistic hardly varies
+    Points : without flows whose statistic or rate is zero; None if these are more than a fifth of the flows, or if the
+        statistic varies too little
     """
     use = [p for p in measured if p.statistic(statistic) > 0.0 and p.output(output) > 0.0]
     if len(use) < max(6, 0.8 * len(measured)):

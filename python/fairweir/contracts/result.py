@@ -24,7 +24,7 @@ class _Model(BaseModel):
 
 
 class Candidate(_Model):
-    """A shape that was fitted, and how well it did."""
+    """A fitted shape with its errors."""
 
     statistic: str
     output: str
@@ -58,23 +58,24 @@ class ContractResult(_Model):
     reason: str
     """Reason why there is no contract or runs failed; otherwise the quality of the fit."""
     best: Candidate | None = None
-    """The contract; if there is none, the best fit."""
+    """The contract; if there is no contract, the best fit."""
     smallest_error: Candidate | None = None
     """The choice by the thesis's rule, the minimum mean squared error of the rate."""
     exponent: Interval | None = None
-    """Exponent of the shape if it is a power law, else of the plain power law fitted to the same points; 95 %
-    bootstrap over runs.
+    """Exponent of the shape if it is a power law; otherwise exponent of the plain power law fitted to the same points.
+    The interval is a 95 % bootstrap interval over runs.
     """
     power_exponent: Interval | None = None
-    """Of the plain power law on the same points, for any shape: comparable between CCAs and with Table 5.1."""
+    """Exponent of the plain power law fitted to the same points, for any shape; comparable between CCAs, and with the
+    thesis's Table 5.1."""
     exponent_of: str = ""
-    """Family that `exponent` belongs to."""
+    """The family whose exponent `exponent` is."""
     intervals: dict[str, Interval] = Field(default_factory=dict)
     """95 % bootstrap intervals of the best fit's parameters."""
     domain: tuple[float, float] | None = None
-    """Smallest and largest value of the statistic seen."""
+    """Smallest and largest observed value of the statistic."""
     rates_mbps: tuple[float, float] | None = None
-    """Smallest and largest rate of a flow seen."""
+    """Smallest and largest rate of a flow."""
     flags: list[str] = Field(default_factory=list)
     candidates: list[Candidate] = Field(default_factory=list)
     rtprops: list[RtpropFit] = Field(default_factory=list)
@@ -86,21 +87,21 @@ class ContractResult(_Model):
     oracle: bool = False
     """Whether the flows knew their rtprop."""
     unfair_runs: float = 0.0
-    """Part of the runs in which flows that observe the same get different rates."""
+    """Fraction of runs in which flows with equal observations get different rates."""
     repeat_ratio: float | None = None
-    """Median over settings of the largest ratio between one flow's shares in two repeats."""
+    """Median over settings of the largest ratio between one flow's shares in two runs of the same setting."""
     runs: int = 0
     packets: int = 0
     faults: list[str] = Field(default_factory=list)
 
     @property
     def has_contract(self) -> bool:
-        """Return whether a contract was found."""
+        """Whether a contract was found."""
         return self.outcome == "contract"
 
     @property
     def verdict(self) -> Outcome:
-        """Of the claim that flows that observe the same statistic get the same rate; a CCA that fails to run fails."""
+        """The verdict on the claim that flows with equal observations get equal rates; it fails if runs fail."""
         return Outcome.HOLDS if self.has_contract else Outcome.FAILS
 
     @property
@@ -115,7 +116,7 @@ class ContractResult(_Model):
 
     @property
     def text(self) -> str:
-        """The contract in a line, without constant factors, as the thesis's Table 5.1 has it."""
+        """The contract in one line, without constant factors, as in the thesis's Table 5.1."""
         if self.best is None or not self.has_contract:
             return f"no contract: {self.reason}" if self.outcome == "none" else f"no answer: {self.reason}"
         s, p = STATISTIC_WORDS[self.best.statistic], self.best.parameters

@@ -12,13 +12,13 @@ from scipy.integrate import quad_vec
 from fairweir.fluid.model import Fluid, Vector
 from fairweir.fluid.orbit import Crossing, NoOrbitError, Orbit, Past, integrate
 
-#: Relative difference of windows at two returns below which they are the same.
+#: Relative difference below which the windows at two returns count as equal.
 _SAME: Final = 1e-9
 _RETURNS: Final = 200
-#: A return takes 0.2 to 0.35 wbar; cycles are searched up to this many R*, and as many per packet of wbar.
+#: A return takes between 0.2 wbar and 0.35 wbar (R*). The search ends after 50 R* plus 5 R* per packet of wbar.
 _TIMEOUT: Final = 50.0
 _TIMEOUT_A_PACKET: Final = 5.0
-#: Where the past matters, crossings repeat after at most this many.
+#: Maximum number of upward crossings per period in a cycle that is not forgetful.
 _MAX_RISES: Final = 6
 
 
@@ -28,11 +28,12 @@ class Cycle:
 
     Attributes
     ----------
-    orbit : Orbit over the period
+    orbit : Orbit, over one period
     period : float, in R*
-    downward : float; last time at which q falls below 0, in R*
-    rises : int; how often q rises above 0 in a period
-    is_forgetful : bool; nothing was lost for a delay before it begins, so that windows alone determine it
+    downward : float, the last time at which q falls below 0, in R*
+    rises : int, number of times that q rises above 0 in a period
+    is_forgetful : bool, no packet was lost for one delay before the cycle begins, so that its initial windows alone
+        determine the cycle
     """
 
     orbit: Orbit
@@ -43,16 +44,16 @@ class Cycle:
 
     @property
     def start(self) -> Vector:
-        """Windows and q = 0 at time 0."""
+        """The state at time 0: windows, and q = 0."""
         return self.orbit.at(0.0)
 
 
 def limit_cycle(fluid: Fluid) -> Cycle:
-    """Follow returns to q = 0, upwards, until they repeat.
+    """Iterate over the upward crossings of q = 0 until the windows at a crossing equal those at the one before.
 
     Raises
     ------
-    NoOrbitError : windows converge instead, or nothing repeats
+    NoOrbitError : the windows converge to a fixed point, or they do not repeat
     """
     if fluid.has_fixed_point:
         raise NoOrbitError(f"windows are constant at wbar = {fluid.wbar:g}: it is at most {fluid.threshold:g}")
@@ -71,11 +72,11 @@ def limit_cycle(fluid: Fluid) -> Cycle:
 
 
 def _short_cycle(fluid: Fluid, windows: Vector) -> Cycle:
-    """Find a cycle that has losses in every delay before q rises: just above the threshold.
+    """Find a cycle in which losses occur within one delay before every upward crossing, as for wbar near the threshold.
 
     Raises
     ------
-    NoOrbitError : crossings do not repeat
+    NoOrbitError : the windows do not repeat
     """
     for patience in (_timeout(fluid) * factor for factor in (4, 16)):
         long = integrate(fluid, np.append(windows, 0.0), until=patience)
@@ -95,7 +96,7 @@ def _short_cycle(fluid: Fluid, windows: Vector) -> Cycle:
 
 
 def _repeats_after(orbit: Orbit, rises: Sequence[float]) -> int | None:
-    """Return after how many upward crossings windows repeat, None if they do not yet."""
+    """Return the number of upward crossings after which the windows repeat; None if they do not repeat yet."""
     last = orbit.at(rises[-1])[:-1]
     for count in range(1, min(_MAX_RISES, len(rises) - 1) + 1):
         if np.max(np.abs(orbit.at(rises[-1 - count])[:-1] / last - 1)) < _SAME:
@@ -108,14 +109,19 @@ def _timeout(fluid: Fluid) -> float:
 
 
 def next_return(fluid: Fluid, windows: Vector) -> Orbit:
-    """Start at q = 0 upwards, nothing lost for one delay before, and end at the next such crossing.
+    """Integrate from one forgetful upward crossing of q = 0 to the next.
 
-    With nothing lost before, the past has no effect: `windows` alone determine the solution. So the return map acts on
-    n windows, although the equations have a delay. In between q may rise above 0 more than once.
+    An upward crossing is forgetful if no packet was lost for one delay before it. The past then has no effect, and
+    `windows` alone determine the solution. The return map therefore acts on n windows, although the equations have a
+    delay. Between two forgetful crossings q may cross 0 upwards at other times.
+
+    Parameters
+    ----------
+    windows : array, the windows at the first crossing, packets
 
     Raises
     ------
-    NoOrbitError : q does not return in this way
+    NoOrbitError : there is no further forgetful crossing
     """
     orbit = integrate(fluid, np.append(windows, 0.0), until=_timeout(fluid), stops_forgetful=True)
     if orbit.end >= _timeout(fluid) - 1e-6:
@@ -124,7 +130,7 @@ def next_return(fluid: Fluid, windows: Vector) -> Orbit:
 
 
 def throughputs(orbit: Orbit, end: float) -> Vector:
-    """Return each flow's throughput by C: the mean of W_i/(wbar (1 + q)) over [0, end]."""
+    """Return each flow's throughput divided by C: the mean of W_i/(wbar (1 + q)) over [0, end]."""
 
     def rate(t: float) -> Vector:
         state = orbit.at(t)

@@ -1,4 +1,4 @@
-"""Throughput ratios over wbar: the fluid's and those of packets."""
+"""Draw throughput ratios over wbar, in the fluid model and with packets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARKERS = "osD^v*"
 
 
 def ratios_over_wbar(link: Link, rows: Sequence[Analysis], packet_runs: Sequence[PacketRuns]) -> Figure:
-    """Draw each flow's throughput by the last one's: lines for the fluid, points with intervals for packets."""
+    """Draw each flow's throughput divided by the last one's: lines for the fluid, points with intervals for packets."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 4.8), layout="constrained")
@@ -30,7 +30,7 @@ def ratios_over_wbar(link: Link, rows: Sequence[Analysis], packet_runs: Sequence
 
 
 def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], packet_runs: Sequence[PacketRuns]) -> None:
-    """Draw them on axes that are there."""
+    """Draw the same on existing axes."""
     wbars = [row.wbar for row in rows]
     settings = list(dict.fromkeys((row.world, row.noise) for row in packet_runs))
     for i, weight in enumerate(link.weights[:-1]):
@@ -53,7 +53,7 @@ def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], packet_runs: S
             )  # fmt: skip
     axes.set_xscale("log")
     axes.set_xlabel("wbar = C d + K (packets)")
-    axes.set_ylabel(f"throughput by that of weight {link.weights[-1]:g}")
+    axes.set_ylabel(f"throughput divided by that of weight {link.weights[-1]:g}")
     axes.set_ylim(0, 1.15 * _highest(rows, packet_runs))
     axes.grid(True, which="major", color="#DDDDDD", linewidth=0.6)
     axes.set_title(f"{link.scheme}: fluid and packets (dotted: published limits)", fontsize=11, loc="left")
@@ -61,7 +61,7 @@ def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], packet_runs: S
 
 
 def _highest(rows: Sequence[Analysis], packet_runs: Sequence[PacketRuns]) -> float:
-    """Return the largest ratio that is known within a factor of two: handfuls of packets give no ratio."""
+    """Return the largest ratio; intervals wider than a factor of two, as of runs with few packets, are ignored."""
     known = [each.hi for row in packet_runs for each in row.ratios if each.hi < 2 * each.lo]
     return max([*known, *(share / row.shares[-1] for row in rows for share in row.shares)])
 

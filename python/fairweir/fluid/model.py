@@ -1,13 +1,14 @@
 """The fluid model of weighted AIMD flows on one link (WCC paper, equations 3 and 4).
 
-Time is in R* = d + K/C, the RTT at which the buffer K is full; queues in q = (queue - K)/(C R*), so that q = 0 is a
-full buffer; windows in packets. Every packet that meets a full buffer is lost; its sender learns of it one R* later:
+Units: time in R* = d + K/C, the RTT with a full buffer K; windows in packets. The queue is q = (queue - K)/(C R*), so
+that q = 0 is a full buffer. Every packet that arrives at a full buffer is lost; its sender learns of the loss one R*
+later:
 
     W_i'(t) = A_i/(1 + q(t)) - B_i W_i(t) W_i(t-1)/(1 + q(t-1)) [q(t-1) > 0]
     q'(t)   = (sum of W_i(t))/(wbar (1 + q(t))) - 1,     q >= -psi/(1 + psi)
 
-wbar = C d + K is the content of a full pipe, psi = K/(C d) the buffer divided by the BDP. 1 + q is the RTT divided by
-R*.
+wbar = C d + K is the number of packets in flight with a full buffer, psi = K/(C d) the buffer divided by the BDP, and
+1 + q the RTT divided by R*.
 
 Source: WCC paper section III.B; docs/ccas/waimd.md has the schemes.
 """
@@ -29,13 +30,13 @@ Vector = Any
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way to implement weights of flows.
+    """A way to implement weights in AIMD.
 
     Attributes
     ----------
-    increase : A of a weight; packets a window grows by in an RTT
-    decrease : B of a weight; part of the window that a loss takes
-    min_weight : float; the weight must be larger, or a loss removes more than the window
+    increase : function from a weight to A, the increase of cwnd per RTT, packets
+    decrease : function from a weight to B, the fraction of cwnd by which a loss reduces it
+    min_weight : float, exclusive lower bound on weights; at this weight a loss would reduce cwnd to 0
     """
 
     increase: Callable[[float], float]
@@ -43,7 +44,7 @@ class Scheme:
     min_weight: float = 0.0
 
 
-#: By the controllers' names; equations (3) and (4) are wcc_ai and wcc_md.
+#: The schemes by the controllers' names; wcc_ai is equation (3), wcc_md equation (4).
 SCHEMES: Final = {
     "wcc_ai": Scheme(lambda weight: weight, lambda _: 0.5),
     "wcc_md": Scheme(lambda _: 1.0, lambda weight: 0.5 / weight, 0.5),
@@ -58,9 +59,9 @@ class Fluid:
 
     Attributes
     ----------
-    increase, decrease : array, one number a flow: A_i and B_i
+    increase, decrease : array of one number per flow, A_i and B_i
     wbar : float, packets
-    psi : float, buffer by BDP; inf is a link without propagation delay, on which the queue never runs empty
+    psi : float, buffer / BDP; inf is a link without propagation delay, on which the queue never empties
     """
 
     increase: Vector
@@ -70,22 +71,22 @@ class Fluid:
 
     @property
     def floor(self) -> float:
-        """The q of an empty queue."""
+        """The value of q for an empty queue."""
         return -1.0 if math.isinf(self.psi) else -self.psi / (1 + self.psi)
 
     @property
     def threshold(self) -> float:
-        """The largest wbar at which the windows can rest, packets: the sum of sqrt(A_i/B_i)."""
+        """The largest wbar for which the windows have a fixed point, packets: the sum of sqrt(A_i/B_i)."""
         return float(self.resting_windows.sum())
 
     @property
     def resting_windows(self) -> Vector:
-        """Windows at the fixed point, packets: sqrt(A_i/B_i)."""
+        """The windows at the fixed point, packets: sqrt(A_i/B_i)."""
         return np.sqrt(self.increase / self.decrease)
 
     @property
     def has_fixed_point(self) -> bool:
-        """Whether windows have a fixed point: only if packets are lost there, q >= 0."""
+        """Whether the windows have a fixed point, which requires q >= 0 there, as packets must be lost."""
         return self.wbar <= self.threshold
 
     @property
@@ -99,7 +100,7 @@ class Fluid:
         Parameters
         ----------
         state : array of n windows and q
-        past : the state one R* ago if packets were lost then, else None
+        past : the state one R* ago if packets were lost then, otherwise None
         """
         windows, rtt = state[:-1], 1 + state[-1]
         slope = np.empty_like(state)
@@ -110,7 +111,7 @@ class Fluid:
         return slope
 
     def jacobian(self, state: Vector, past: Vector | None) -> Vector:
-        """Return the derivative of :meth:`slope` by `state`, for a given past."""
+        """Return the derivative of :meth:`slope` with respect to `state`, for a given past."""
         windows, rtt = state[:-1], 1 + state[-1]
         size = len(state)
         matrix = np.zeros((size, size))
@@ -127,29 +128,29 @@ def weighted(scheme: str, weights: Sequence[float], wbar: float, psi: float = ma
 
     Parameters
     ----------
-    scheme : str, of :data:`SCHEMES`
+    scheme : str, a name in :data:`SCHEMES`
     weights : list of float, one per flow
     wbar : float, packets
-    psi : float, buffer by BDP
+    psi : float, buffer / BDP
 
     Raises
     ------
-    ConfigError : no such scheme, or an invalid number
+    ConfigError : unknown scheme, or an invalid number
     """
     if scheme not in SCHEMES:
-        raise ConfigError(f"no fluid model of `{scheme}`", hint=f"models exist of {', '.join(SCHEMES)}")
+        raise ConfigError(f"no fluid model for `{scheme}`", hint=f"models exist for {', '.join(SCHEMES)}")
     ways = SCHEMES[scheme]
     for weight in weights:
         if not (ways.min_weight < weight < math.inf):
             raise ConfigError(
                 f"{scheme} needs weights above {ways.min_weight:g}: `{weight:g}`",
-                hint="a loss would reduce the window to nothing" if ways.min_weight else "",
+                hint="with smaller weights a loss would reduce cwnd to 0" if ways.min_weight else "",
             )
     if len(weights) < 1:
         raise ConfigError("weights are missing", hint="write one weight per flow: --weights 2,1")
     if not 0 < wbar < math.inf:
         raise ConfigError(
-            f"wbar must be positive: `{wbar:g}`", hint="wbar is the packets in flight when the buffer is full"
+            f"wbar must be positive: `{wbar:g}`", hint="wbar is the number of packets in flight when the buffer is full"
         )
     if not psi > 0:
         raise ConfigError(

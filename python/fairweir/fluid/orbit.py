@@ -1,8 +1,8 @@
 """Integration of the fluid model: steps of at most the delay, split where the right-hand side is discontinuous.
 
-Losses begin and end one delay after q crosses 0, so every crossing is located and the next steps end where its delayed
-effects arrive: within a step the right-hand side is smooth, and an adaptive Runge-Kutta method (DOP853) keeps its
-order.
+Senders learn of losses from one delay after q crosses 0 upwards until one delay after it crosses 0 downwards. The
+integration therefore locates every crossing, and ends a step where its delayed effects arrive. Within a step the
+right-hand side is smooth, so an adaptive Runge-Kutta method (DOP853) has its full order.
 """
 
 from __future__ import annotations
@@ -18,22 +18,29 @@ from scipy.integrate import solve_ivp
 
 from fairweir.fluid.model import Fluid, Vector
 
-#: Of the integration; relative and absolute (windows in packets).
+#: Relative and absolute tolerance of the integration; windows are in packets.
 _RTOL: Final = 1e-10
 _ATOL: Final = 1e-12
-#: A jump in the first derivative becomes one in the second a delay later, and so on; later ones are negligible.
+#: A jump in one derivative causes a jump in the next derivative one delay later. Steps end at this many of them; later
+#: ones are negligible.
 _ECHOES: Final = 3
-#: Times closer than this are equal.
+#: Times that differ by less than this count as equal, R*.
 _INSTANT: Final = 1e-9
 
 
 class NoOrbitError(ArithmeticError):
-    """The integration went where the model has no meaning, or did not arrive."""
+    """The integration left the range in which the model is defined, or did not reach the required point."""
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where q crosses 0: losses begin (upward) or end, as their senders learn one delay later."""
+    """A time at which q crosses 0: losses begin (upward) or end (downward). Senders learn of it one delay later.
+
+    Attributes
+    ----------
+    t : float, in R*
+    is_upward : bool
+    """
 
     t: float
     is_upward: bool
@@ -45,9 +52,9 @@ class Past:
 
     Attributes
     ----------
-    at : function of t in [-1, 0], returns windows and q; None if no packet was lost then, so that it has no effect
+    at : function from t in [-1, 0] to windows and q; None if no packet was lost then, so that the past has no effect
     crossings : list of Crossing within [-1, 0], in order
-    was_full : bool, q > 0 at time -1
+    was_full : bool, whether q > 0 at time -1
     """
 
     at: Callable[[float], Vector] | None = None
@@ -68,7 +75,7 @@ class Orbit:
     state: Vector = None
 
     def at(self, t: float) -> Vector:
-        """Return windows and q at a time of [-1, end]."""
+        """Return windows and q at a time in [-1, end]."""
         if t < 0 or not self.starts:
             if self.past.at is None:
                 raise NoOrbitError(f"the history has no value at t = {t:g}")
@@ -76,16 +83,16 @@ class Orbit:
         return self.pieces[bisect_right(self.starts, t) - 1](t)
 
     def is_losing(self, t: float) -> bool:
-        """Whether senders learn of losses just after `t`: whether q was above 0 one delay ago."""
+        """Return whether senders learn of losses just after `t`: whether q was above 0 one delay ago."""
         last = [crossing for crossing in self.crossings if crossing.t <= t - 1 + _INSTANT]
         return last[-1].is_upward if last else self.past.was_full
 
     def past_of(self, t: float) -> Vector | None:
-        """Return the past for the right-hand side at `t`: None while nothing was lost."""
+        """Return the past for the right-hand side at `t`: the state one delay ago; None if no packet was lost then."""
         return self.at(t - 1) if self.is_losing(t) else None
 
     def slope(self, t: float) -> Vector:
-        """Return the right-hand side at `t` (just after it, where it jumps)."""
+        """Return the right-hand side at `t`; where it jumps, its value just after `t`."""
         slope = self.fluid.slope(self.at(t), self.past_of(t))
         if self.at(t)[-1] <= self.fluid.floor + _ATOL:
             slope[-1] = max(slope[-1], 0.0)
@@ -99,14 +106,15 @@ def integrate(
 
     Parameters
     ----------
+    fluid : Fluid
     state : array, windows and q at time 0; q may jump there
-    past : Past; default: nothing was lost before
-    until : float, in R*
-    stops_forgetful : bool; end at the first upward crossing before which nothing was lost for a delay
+    past : Past; default: no packet was lost before time 0
+    until : float, end time in R*
+    stops_forgetful : bool, stop at the first upward crossing before which no packet was lost for one delay
 
     Raises
     ------
-    NoOrbitError : the solver gave up
+    NoOrbitError : the solver fails
     """
     past = past or Past()
     orbit = Orbit(fluid, past, crossings=list(past.crossings), state=np.array(state, float))
@@ -124,20 +132,25 @@ def integrate(
 
 
 def is_forgetful(orbit: Orbit, last: Crossing) -> bool:
-    """Whether the past has no effect at an upward crossing, because nothing was lost for a delay."""
+    """Return whether the past has no effect at a crossing: it is upward, and no packet was lost for one delay."""
     earlier = [crossing.t for crossing in orbit.crossings if crossing.t < last.t]
     return last.is_upward and (not earlier or last.t - earlier[-1] > 1.0)
 
 
 def _step(orbit: Orbit, until: float, is_empty: bool) -> tuple[bool, Crossing | None]:
-    """Take a step to the next jump; return whether the queue is then empty, and the crossing in between."""
+    """Integrate to the next jump.
+
+    Returns
+    -------
+    (bool, Crossing) : whether the queue is empty at the end, and the crossing at which the step ended, if any
+    """
     fluid, start = orbit.fluid, orbit.end
     echoes = (crossing.t + k for crossing in orbit.crossings for k in range(1, 1 + _ECHOES))
     stop = min([until, start + 1.0, *(t for t in echoes if t > start + _INSTANT)])
     is_losing = orbit.is_losing(start)
 
     def slope(t: float, state: Vector) -> Vector:
-        # The solver's last stage may be a rounding error beyond the known solution.
+        # The time of the solver's last stage may exceed the known solution's end by a rounding error.
         found = fluid.slope(state, orbit.at(min(t - 1, start)) if is_losing else None)
         if is_empty:
             found[-1] = 0.0

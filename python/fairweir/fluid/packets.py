@@ -1,12 +1,12 @@
-"""The fluid's link with packets: the same scheme, weights, wbar and psi, run in the simulator or on the kernel.
+"""The fluid model's link with packets: the same scheme, weights, wbar and psi, run in the simulator or on the kernel.
 
-The fluid has two parameters of the link, wbar = C d + K and psi = K/(C d); so has the scenario, for a packet's
-transmission is part of C d. Only the time of a packet is free: :data:`RATE`.
+The fluid model has two parameters of the link, wbar = C d + K and psi = K/(C d). Together with the link rate
+(:data:`RATE`) they determine the scenario; the transmission time of a packet is part of d.
 
-Packets differ from the fluid in two ways that decide the ratio. An overflow drops about one packet of each flow where
-the fluid drops all of an RTT; and with timing noise of a few packets it drops one of some flow only, so that flows lose
-at a common rate rather than at the same instants (docs/ccas/waimd.md). Therefore noise is a parameter: ACKs are delayed
-at random by up to that many packet times.
+Packets differ from the fluid in two ways that determine the throughput ratio. An overflow drops about one packet of
+each flow, where the fluid loses all packets of one RTT. And with timing noise of a few packet times, an overflow drops
+packets of only some flows, so that flows have a common loss rate instead of synchronized losses (docs/ccas/waimd.md).
+Noise is therefore a parameter: ACKs are delayed at random by up to this many packet times.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from fairweir.scenario.dumbbell import PACKET
 from fairweir.scenario.model import Scenario
 from fairweir.units import Rate
 
-#: Of the link; with packets of 1500 bytes, 2000 a second. Slow enough for the kernel's noise to be far below a packet.
+#: Link rate: 2000 packets of 1500 bytes per second, so that the kernel's timing noise is far below a packet time.
 RATE: Final = Rate.from_mbps(24)
 _SENDING: Final = PACKET / RATE
-#: Minimum length of a run in full RTTs R*, and per packet of wbar: windows cycle in about wbar/6 (AI) R*.
+#: Minimum length of a run in R*, and its length in R* per packet of wbar; the period of wcc_ai is about wbar/6 R*.
 _MIN_RTTS: Final = 1000
 _RTTS_A_PACKET: Final = 10
-#: Part of a run that does not count.
+#: Warm-up, as a fraction of a run; it is not measured.
 _WARMUP: Final = 0.2
 
 
 @dataclass(frozen=True)
 class Link:
-    """The shared link, in the fluid's terms.
+    """The shared link, in the parameters of the fluid model.
 
     Attributes
     ----------
-    scheme : str, of :data:`fairweir.fluid.model.SCHEMES`, and a controller's name
+    scheme : str, a name in :data:`fairweir.fluid.model.SCHEMES`, and a controller's name
     weights : list of float, one per flow
-    psi : float, buffer by BDP
+    psi : float, buffer / BDP
     """
 
     scheme: str
@@ -61,10 +61,10 @@ class PacketRuns(BaseModel):
     ----------
     wbar : float, packets
     world : "sim" or "kernel"
-    noise : float, maximum delay of ACKs in packet times; kernel runs have their own noise
-    ratios : list of Interval, each flow's throughput by the last one's; empty if no run ended
-    utilization : float, of the link, mean over runs
-    trouble : str, why a run did not end or may not be judged
+    noise : float, maximum random delay of ACKs in packet times; kernel runs have timing noise in addition
+    ratios : list of Interval, each flow's throughput divided by the last flow's; empty if no run succeeded
+    utilization : float, mean utilization of the link over runs
+    trouble : str, why a run failed or is not judged
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -78,14 +78,20 @@ class PacketRuns(BaseModel):
 
 
 def scenario(link: Link, wbar: float, noise: float) -> Scenario:
-    """Return the fluid's setting as a scenario.
+    """Return the scenario with the fluid model's parameters.
+
+    Parameters
+    ----------
+    link : Link
+    wbar : float, packets
+    noise : float, maximum random delay of ACKs in packet times
 
     Raises
     ------
-    ConfigError : no such link: it would hold less than a packet, or has no propagation delay
+    ConfigError : the link would have no propagation delay, or a buffer of less than one packet
     """
     buffer = max(1, round(wbar * link.psi / (1 + link.psi))) if math.isfinite(link.psi) else math.inf
-    # One packet of C d is in transmission, which a scenario's rtprop leaves out.
+    # One packet of C d is in transmission; the transmission time is not part of a scenario's rtprop.
     rtprop_pkts = wbar - buffer - 1
     if rtprop_pkts <= 0:
         raise ConfigError(
@@ -119,18 +125,22 @@ def run_packets(
     workers: int | None = None,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> list[PacketRuns]:
-    """Run packets at each wbar.
+    """Run the packet scenarios for each wbar.
 
     Parameters
     ----------
-    noises : packets' times, of each world that is wanted
-    runs : of each setting in a world; starts vary by up to 100 ms
-    archive : finished runs found there are reused
+    link : Link
+    wbars : in packets
+    noises : for each world to run, the noises, in packet times
+    runs : for each world, the number of runs per setting; flows' start times vary by up to 100 ms
+    archive : archive of runs; finished runs are reused
+    workers : number of processes; None: the default
+    on_done : called after each run
 
     Raises
     ------
-    ConfigError : a setting that no packets fit
-    KernelError : the kernel world cannot be had here
+    ConfigError : a setting cannot be run with packets (:func:`scenario`)
+    KernelError : the kernel world is not available
     """
     settings = [(wbar, world, noise) for wbar in wbars for world, several in noises.items() for noise in several]
     plan = {
@@ -161,7 +171,7 @@ def _beside(wbar: float, world: TcpWorld, noise: float, outcomes: Sequence[TaskR
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """Return the mean of quotients and its 95 % interval over runs; None for the interval of a single run."""
+    """Return the mean of the quotients over runs with its 95 % interval; of a single run, only its value."""
     factors = [_quotient(a, b) for a, b in zip(ours, theirs, strict=True)]
     if len(factors) == 1:
         return Interval(value=factors[0], lo=factors[0], hi=factors[0])

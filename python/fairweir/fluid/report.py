@@ -1,4 +1,4 @@
-"""Analysis of one setting of the fluid model: long-run behavior, throughputs, stability."""
+"""Analyze one setting of the fluid model: long-run behavior, throughputs and stability."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Analysis(BaseModel):
 
     Attributes
     ----------
-    wbar, threshold : float, packets; windows rest up to the threshold
+    wbar, threshold : float, packets; the windows have a fixed point if wbar is at most the threshold
     shares : list of float, throughput divided by C, one per flow
     period : float, in R*; None at a fixed point
-    rises : int; how often q rises above 0 in a period
-    multiplier : float; a disturbance shrinks by it, per period (at a fixed point: per R*), below 1 if it fades
-    published_radius : float, of the published matrix Z; None at a fixed point
+    rises : int, number of times that q rises above 0 in a period
+    multiplier : float, factor by which a perturbation changes per period (at a fixed point: per R*); below 1 if stable
+    published_radius : float, spectral radius of the published matrix Z; None at a fixed point
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -36,16 +36,16 @@ class Analysis(BaseModel):
 
     @property
     def is_stable(self) -> bool:
-        """Whether a small perturbation decays."""
+        """Whether small perturbations decay."""
         return self.multiplier < 1
 
     def ratio(self) -> float:
-        """Return the first flow's throughput by the last one's."""
+        """Return the first flow's throughput divided by the last flow's."""
         return self.shares[0] / self.shares[-1]
 
 
 def analyse(fluid: Fluid) -> Analysis:
-    """Find the fixed point or the limit cycle, and its multipliers."""
+    """Find the fixed point or limit cycle, and its multiplier."""
     if fluid.has_fixed_point:
         shares = fluid.resting_windows / fluid.threshold
         period = radius = None
@@ -69,7 +69,7 @@ def analyse(fluid: Fluid) -> Analysis:
 
 
 def limits(scheme: str, weights: Sequence[float]) -> tuple[float, float]:
-    """Return the published limits of the first flow's throughput over the last one's: at the threshold, at infinity."""
+    """Return the published throughput ratios of the first to the last flow: at the threshold, and for infinite wbar."""
     fluid = weighted(scheme, weights, 1.0)
     windows, increase = fluid.resting_windows, fluid.increase
     return float(windows[0] / windows[-1]), float(increase[0] / increase[-1])

@@ -1,9 +1,10 @@
-"""How a disturbance of the limit cycle fades: multipliers, as published and sound (WCC paper, theorem 1).
+"""Stability of the limit cycle: the published matrix, and exact multipliers (WCC paper, theorem 1).
 
-The published matrix treats delayed windows as constants, and uses the exponential of the Jacobian's integral for the
-product of its steps, though Jacobians do not commute. Neither is needed: between an upward crossing of q = 0 and the
-next, the windows decide everything (:func:`fairweir.fluid.cycle.next_return`), so the multipliers are those of an n x n
-matrix. :func:`history_multipliers` computes them in another way, from whole histories of one delay.
+A multiplier is the factor by which a perturbation changes in one period. The published matrix treats delayed windows as
+constants, and replaces the time-ordered product of the Jacobians by the exponential of their integral, although the
+Jacobians do not commute. Neither approximation is needed: the windows at an upward crossing of q = 0 determine those at
+the next (:func:`fairweir.fluid.cycle.next_return`), so the multipliers are the eigenvalues of an n x n matrix.
+:func:`history_multipliers` computes them by another method, from perturbations of the history over one delay.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from fairweir.fluid.cycle import Cycle, next_return
 from fairweir.fluid.model import Fluid, Vector
 from fairweir.fluid.orbit import Crossing, NoOrbitError, Past, integrate
 
-#: Disturbances: of windows, relative; of a history, in the unit of its component.
+#: Size of perturbations: of windows, relative; of a history, in the unit of the perturbed component.
 _NUDGE: Final = 1e-4
 _HISTORY_NUDGE: Final = 1e-5
-#: Packets; closer to the cycle, the error of its own start dominates.
+#: Minimum distance from the cycle, packets. At smaller distances the error of the cycle's initial state dominates.
 _VISIBLE: Final = 1e-6
 
 
@@ -33,7 +34,7 @@ def spectral_radius(matrix: Vector) -> float:
 
 
 def published_matrix(cycle: Cycle) -> Vector:
-    """Return Z = (I - F c/(c F)) exp(integral of J_F) at the downward crossing, as published."""
+    """Return the published matrix Z = (I - F c/(c F)) exp(integral of J_F), at the downward crossing."""
     orbit, fluid = cycle.orbit, cycle.orbit.fluid
 
     def jacobian(t: float) -> Vector:
@@ -48,7 +49,7 @@ def published_matrix(cycle: Cycle) -> Vector:
 
 
 def return_matrix(cycle: Cycle) -> Vector:
-    """Return the derivative of the return map of the windows at q = 0 upwards, by central differences."""
+    """Return the derivative of the return map at upward crossings of q = 0, by central differences."""
     windows = cycle.start[:-1]
     columns = []
     for i, window in enumerate(windows):
@@ -60,18 +61,19 @@ def return_matrix(cycle: Cycle) -> Vector:
 
 
 def history_multipliers(cycle: Cycle, nodes: int = 10) -> Vector:
-    """Return the largest multipliers of histories of one delay, the trivial one (along the cycle) first.
+    """Return the largest multipliers of perturbations of the history over one delay.
 
-    The history over [1, 2] after the upward crossing is smooth; it is perturbed by polynomials through `nodes`
-    Chebyshev points, and evaluated a period later.
+    The history over [1, 2] after the upward crossing is smooth. It is perturbed by polynomials through `nodes`
+    Chebyshev points, and evaluated one period later.
 
     Parameters
     ----------
-    nodes : int, for each component
+    cycle : Cycle
+    nodes : int, number of Chebyshev points per component
 
     Returns
     -------
-    array, absolute values, falling
+    array, absolute values: the trivial multiplier (of a perturbation along the cycle), then the others, descending
     """
     orbit, fluid = cycle.orbit, cycle.orbit.fluid
     size = len(cycle.start)
@@ -109,7 +111,7 @@ def history_multipliers(cycle: Cycle, nodes: int = 10) -> Vector:
 
 
 def decay(cycle: Cycle, returns: int = 3, nudge: float = 0.01) -> float:
-    """Return the factor by which a disturbance of the first window shrinks per return, on average over `returns`."""
+    """Return the factor by which a perturbation of the first window changes per return, on average over `returns`."""
     windows = cycle.start[:-1].copy()
     rest = windows.copy()
     windows[0] *= 1 + nudge
@@ -120,10 +122,11 @@ def decay(cycle: Cycle, returns: int = 3, nudge: float = 0.01) -> float:
 
 
 def return_decay(cycle: Cycle, returns: int = 24, nudge: float = 1e-3) -> float:
-    """Return the factor by which a disturbance shrinks per period where the past matters too.
+    """Return the factor by which a perturbation changes per period, for a cycle that is not forgetful.
 
-    The first window is perturbed at the start and compared with the cycle's at each later start, until the difference
-    is too small; the later half counts, in which the slowest perturbation remains.
+    The first window is perturbed at time 0. At the start of each later period the windows are compared with those of
+    the cycle, until the difference is below :data:`_VISIBLE`. The factor is the mean over the later half of these
+    periods, in which only the most slowly decaying perturbation remains.
     """
     fluid, start = cycle.orbit.fluid, cycle.start
     state = start.copy()
@@ -139,9 +142,9 @@ def return_decay(cycle: Cycle, returns: int = 24, nudge: float = 1e-3) -> float:
 
 
 def rest_multiplier(fluid: Fluid, nodes: int = 16) -> float:
-    """Return the factor by which a disturbance of the fixed point shrinks in one R*: exp of the rightmost root.
+    """Return the factor by which a perturbation of the fixed point changes in one R*: exp of the rightmost root.
 
-    Roots of the linear equation x' = A x(t) + B x(t-1) by Chebyshev collocation over the delay.
+    The roots are those of the linear equation x' = A x(t) + B x(t-1), by Chebyshev collocation over the delay.
     """
     rest = fluid.fixed_point
     size = len(rest)

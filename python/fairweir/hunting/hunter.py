@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from fairweir.judging.outcome import Interval
 
 Progress = Callable[[str, float], object]
-"""Called with (description, fraction of the budget spent)."""
+"""Function that is called with (description, fraction of the budget spent)."""
 
 
 class BudgetSpentError(Exception):
-    """No packets are left for the next batch."""
+    """The remaining budget of packets does not suffice for the next batch of runs."""
 
 
 class Hunter:
@@ -60,7 +60,7 @@ class Hunter:
         return [max_min_ratio(rates) for rates in self.rates(spot, seeds)]
 
     def exceeds(self, spot: Spot, seeds: Sequence[int]) -> bool:
-        """Return whether the ratio exceeds the bound with every seed."""
+        """Return whether the ratio exceeds the bound for every seed."""
         ratios = self.ratios(spot, seeds)
         return bool(ratios) and min(ratios) > self.bound
 

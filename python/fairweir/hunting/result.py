@@ -37,7 +37,7 @@ class GrowthPoint(_Model):
     x: float
     ratio: Interval
     control: Interval
-    """Without jitter."""
+    """The ratio without jitter."""
 
 
 class Growth(_Model):
@@ -62,27 +62,28 @@ class HuntResult(_Model):
     d_ms: float | None = None
     """Smallest D confirmed to exceed the bound."""
     d_below_ms: float | None = None
-    """Largest D tried below it, with the same kind and link, that did not exceed the bound."""
+    """Largest D below `d_ms`, with the same kind and link, at which the ratio did not exceed the bound."""
     rate_mbps: float | None = None
     buffer: str | None = None
     duration_s: float | None = None
     ratio: Interval | None = None
-    """Interval over the confirming seeds, which the search did not use."""
+    """The ratio over the seeds of the confirmation, which the search did not use."""
     seeds: list[int] = Field(default_factory=list)
     control: Interval | None = None
-    """The same link without jitter."""
+    """The ratio on the same link without jitter."""
     victim: Victim | None = None
     victim_mbps: float | None = None
     winner_mbps: float | None = None
     growth: list[Growth] = Field(default_factory=list)
     smallest_d_ms: dict[str, float | None] = Field(default_factory=dict)
-    """For each kind, the minimum D at which search runs exceeded the bound, at any rate and buffer; null: none."""
+    """For each kind, the minimum D at which runs of the search exceeded the bound, at any rate and buffer; None if no
+    run did."""
     left_out: list[str] = Field(default_factory=list)
-    """Links on which flows differ by over half the bound without jitter within the duration of a run, so that jitter
-    cannot be the cause.
+    """Links on which the ratio without jitter exceeds half the bound within one run, so that a ratio with jitter could
+    not be attributed to the jitter.
     """
     largest_ratio: float | None = None
-    """Largest ratio in the coarse grid."""
+    """Largest ratio in the search's coarse grid."""
     rtprop_ms: float
     flows: int
     searched_rates_mbps: list[float]
@@ -97,14 +98,12 @@ class HuntResult(_Model):
 
     @property
     def found(self) -> bool:
-        """Return whether there is a confirmed scenario whose ratio exceeds the bound."""
+        """Whether there is a confirmed scenario whose ratio exceeds the bound."""
         return self.outcome in ("starvation", "bounded-unfairness")
 
     @property
     def verdict(self) -> Outcome:
-        """The verdict on the claim that no jitter on one flow starves a flow; if the CCA's runs fail, it is
-        ``fails``.
-        """
+        """The verdict on the claim that no jitter on one flow starves a flow; ``fails`` if the CCA's runs fail."""
         if self.outcome in ("starvation", "failed"):
             return Outcome.FAILS
         is_open = self.outcome == "bounded-unfairness" or self.budget_exhausted

@@ -1,1 +1,1 @@
-"""Figures, tables and theorems of the papers that functions compute; the catalogue names them for ``reproduce``."""
+"""Functions that compute figures, tables and theorems of the papers; ``catalogue`` lists them for ``reproduce``."""

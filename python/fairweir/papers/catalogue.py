@@ -1,7 +1,8 @@
 """The computed entries of ``fairweir reproduce``: the functions of this package that are decorated with ``@computed``.
 
-Their decorators are read from the source, which is not run: the modules take seconds to import, and need packages that
-the core lacks. A decorator's values are therefore texts, f-strings and tuples of module constants.
+The decorators are read from the source files without importing them, because the modules take seconds to import and
+need packages that are not installed with the core. The arguments of a decorator may therefore only be strings,
+f-strings, constants of the module, and tuples of these.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ DECORATOR = "computed"
 
 
 def computed_entries() -> list[Computed]:
-    """Return the entries of all modules, by id; numbers in ids count as numbers."""
+    """Return the entries of all modules, sorted by id; numbers in ids are compared as numbers."""
     found = [
         entry
         for folder in map(Path, papers.__path__)
@@ -45,11 +46,11 @@ def _entries(path: Path, module: str) -> Iterator[Computed]:
 
 
 def _value(node: ast.expr, constants: Mapping[str, object]) -> object:
-    """Return the value of an expression of texts, constants of the module, and tuples of them.
+    """Return the value of a decorator's argument: a string, an f-string, a constant of the module, or a tuple of these.
 
     Raises
     ------
-    ValueError : it is something else
+    ValueError : the expression is none of these
     """
     match node:
         case ast.Constant(value=value):

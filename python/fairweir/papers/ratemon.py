@@ -1,6 +1,6 @@
 """Figures 7 to 12 and table 2 of CMU-CS-24-129, for ``fairweir reproduce``, with a perfect classifier.
 
-``fairweir guard evaluate`` runs the same with other policies and forests, and on real TCP.
+``fairweir guard evaluate`` runs the same challenges with other policies and classifiers, and with the kernel's TCP.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fairweir.play.batch import Archive
 
-#: Configurations of each challenge; the report has 100, and 300 of figure 10.
+#: Number of configurations per challenge. The report has 100, and 300 for figure 10.
 CONFIGURATIONS: Final = 30
 SEED: Final = 1
 _TABLE_1: Final = "the report's table 1, 30 configurations, 100 s, in the simulator; "
@@ -29,7 +29,7 @@ _TOLD: Final = (
 
 
 def play_challenges(names: tuple[str, ...], archive: Archive) -> list[ChallengeResult]:
-    """Run challenges in the simulator, except for stored ones; a failed one has no outcome."""
+    """Run challenges in the simulator; stored runs are reused, and failed challenges are left out of the result."""
     plays = {
         name: {
             case: [Play(case, treatment) for treatment in treatments(name, [], "sim")]
@@ -52,7 +52,7 @@ def play_challenges(names: tuple[str, ...], archive: Archive) -> list[ChallengeR
     items=("ratemon figure 7",),
 )
 def figure_7(archive: Archive) -> Computation:
-    """A service of several flows against one of one."""
+    """Run a service with several flows against a service with one flow."""
     return _computation(("services",), archive)
 
 
@@ -65,7 +65,7 @@ def figure_7(archive: Archive) -> Computation:
     items=("ratemon figure 8",),
 )
 def figure_8(archive: Archive) -> Computation:
-    """Reno and Cubic."""
+    """Run Cubic among Reno flows."""
     return _computation(("reno-cubic",), archive)
 
 
@@ -78,7 +78,7 @@ def figure_8(archive: Archive) -> Computation:
     items=("ratemon figure 9",),
 )
 def figure_9(archive: Archive) -> Computation:
-    """Vegas and Cubic."""
+    """Run Cubic among Vegas flows."""
     return _computation(("vegas-cubic",), archive)
 
 
@@ -94,7 +94,7 @@ def figure_9(archive: Archive) -> Computation:
     items=("ratemon figure 10",),
 )
 def figure_10(archive: Archive) -> Computation:
-    """Cubic and BBR, and the newcomer's throughput."""
+    """Run BBR among Cubic flows, and measure the newcomer's throughput."""
     return _computation(("cubic-bbr",), archive, with_newcomers=True)
 
 
@@ -107,7 +107,7 @@ def figure_10(archive: Archive) -> Computation:
     items=("ratemon figure 11",),
 )
 def figure_11(archive: Archive) -> Computation:
-    """One Cubic flow and several of each of Linux's CCAs."""
+    """Run one Cubic flow against several flows of each of Linux's CCAs."""
     return _computation(tuple(f"cubic-many-{cca}" for cca in LINUX), archive)
 
 
@@ -120,7 +120,7 @@ def figure_11(archive: Archive) -> Computation:
     items=("ratemon figure 12",),
 )
 def figure_12(archive: Archive) -> Computation:
-    """Cubic and HighSpeed, and the newcomer's throughput."""
+    """Run HighSpeed among Cubic flows, and measure the newcomer's throughput."""
     return _computation(("cubic-highspeed",), archive, with_newcomers=True)
 
 
@@ -136,7 +136,7 @@ def figure_12(archive: Archive) -> Computation:
     items=("ratemon table 2",),
 )
 def table_2(archive: Archive) -> Computation:
-    """Guards at one of two receivers, at the other, at both."""
+    """Run a guard at the incumbents' receiver, at the newcomer's, and at both."""
     return _computation(("deployments",), archive)
 
 
@@ -152,7 +152,7 @@ def table_2(archive: Archive) -> Computation:
     items=("ratemon figure 10",),
 )
 def limited_flows(archive: Archive) -> Computation:
-    """Applications that send less than their share: all, the newcomer's, the incumbents'."""
+    """Run applications that send less than their share: all applications, the newcomer's, or the incumbents'."""
     return _computation(("all-limited", "newcomer-limited", "incumbents-limited"), archive)
 
 

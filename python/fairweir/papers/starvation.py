@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from fairweir.play.batch import Archive
 
 RTPROP: Final = Duration.from_ms(40)
-#: A rate that is exponential in delay: a tenth of the rate costs ln(10) s0, and the queue never empties.
+#: A rate that decreases exponentially with delay: by a factor of 10 for each ln(10) s0. The queue never empties.
 EXPONENTIAL: Final[dict[str, Any]] = {"name": "contract", "function": "exponential", "s0": "1ms", "c0": "1Tbps"}
-#: Pacing far above the link's rate, as jitter makes BBR believe, makes cwnd decisive. The minimum RTT does not expire:
-#: in the paper the proof's CCA knows it.
+#: BBR with pacing far above the link rate (jitter makes BBR overestimate that rate), so that cwnd limits the flow. The
+#: minimum RTT does not expire, because the CCA in the paper's proof knows it.
 CWND_LIMITED: Final[dict[str, Any]] = {
     "name": "bbr",
     "cruise_gain": 1.5,
@@ -40,7 +40,7 @@ CURVES: Final[tuple[tuple[str, Cca], ...]] = (
     ("bbr, cwnd-limited", CWND_LIMITED),
     ("pcc_vivace", "pcc_vivace"),
 )
-#: CCA, D.
+#: CCA and jitter D.
 STRONG: Final = (
     ("vegas", Duration.from_ms(6)),
     ("copa", Duration.from_ms(4)),
@@ -107,7 +107,7 @@ def figure_3(archive: Archive) -> Computation:
     items=("starvation theorem 1",),
 )
 def theorem_1(archive: Archive) -> Computation:
-    """Starvation constructed: run over seeds, and certified from the records of each flow alone."""
+    """Construct starvation: simulate it with several seeds, and certify it from records of each flow alone."""
     numbers = []
     for cca, case in (("vegas", 2), ("copa", 2), ("bbr", 2), (EXPONENTIAL, 1)):
         question = _question(cca, SHOWN)
@@ -129,7 +129,7 @@ def theorem_1(archive: Archive) -> Computation:
 
 
 def _proofs_d_ms(result: Starvation) -> float:
-    """2 (delta_max + epsilon) of the pair chosen: twice the span of both links' delays."""
+    """Return 2 (delta_max + epsilon) of the chosen pair: twice the range of both links' delays, in ms."""
     rates_mbps = () if result.pair is None else (result.pair.slow_mbps, result.pair.fast_mbps)
     chosen = [p for p in result.points if p.rate_mbps in rates_mbps]
     return 2.0 * (max(p.dmax_ms for p in chosen) - min(p.dmin_ms for p in chosen))
@@ -148,7 +148,7 @@ def _question(cca: Cca, lowest: Rate) -> Question:
     items=("starvation theorem 2",),
 )
 def theorem_2(archive: Archive) -> Computation:
-    """A flow alone leaves a link as idle as one likes, within jitter that d_max(C) covers."""
+    """Show that a single flow can leave a link arbitrarily idle, with jitter derived from its d_max on a slow link."""
     player = Player(archive)
     numbers = []
     for name in ("vegas", "copa", "bbr", "pcc_vivace"):
@@ -181,7 +181,7 @@ def theorem_2(archive: Archive) -> Computation:
     items=("starvation theorem 3",),
 )
 def theorem_3(archive: Archive) -> Computation:
-    """In the strong model even CCAs that do not converge starve."""
+    """Construct starvation in the strong model, also for CCAs that are not delay-convergent."""
     numbers = []
     for name, d in STRONG:
         descent = descend(name, d=d, archive=archive)

@@ -20,14 +20,14 @@ from fairweir.reproduce.experiment import Bound
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Equations (3) and (4).
+#: The schemes of equations (3) and (4).
 PANELS: Final = ("wcc_ai", "wcc_md")
 WEIGHTS: Final = (1, 2, 3, 4, 5)
-#: Of figure 3.
+#: wbar of figure 3, packets.
 PUBLISHED_WBAR: Final = 5.0
-#: From 7 on all pairs cycle: weights 5 and 5 have a fixed point up to 2 sqrt(10) = 6.32.
+#: At wbar >= 7 all pairs have a limit cycle: the highest threshold, of weights 5 and 5, is 2 sqrt(10) = 6.32.
 RADIUS_WBARS: Final = (PUBLISHED_WBAR, 7.0, 10.0, 20.0)
-#: wbar of the packet runs, and the maximum delay of their ACKs in packet times.
+#: wbar of the packet runs, packets; and the maximum random delay of their ACKs, in packet times.
 PACKET_WBARS: Final = (20.0, 50.0, 100.0, 200.0, 500.0)
 NOISES: Final = (1.0, 4.0)
 _ONE_LOSS: Final = (
@@ -36,7 +36,7 @@ _ONE_LOSS: Final = (
     "(4 a1 - 1)/(4 a2 - 1): 7/3 for weights 2 and 1, 19/3 for 5 and 1"
 )
 DRAWN_WBARS: Final = (PUBLISHED_WBAR, 7.0)
-#: Range of figure 4; the threshold for weights 2 and 1 is 3.414.
+#: wbar in figure 4, from the threshold for weights 2 and 1, which is 3.414.
 RATIO_WBARS: Final = (3.414, 3.5, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0)
 _NO_CYCLE: Final = (
     "for 10 pairs sqrt(2 a1) + sqrt(2 a2) is above 5 (up to 6.32): by the paper's condition their windows have a fixed "
@@ -60,7 +60,7 @@ _NO_CYCLE: Final = (
     ),
 )
 def spectral_radius(_: Archive) -> Computation:
-    """Figure 3: is every limit cycle of the grid of weights stable, at the published wbar and beyond?"""
+    """Compute figure 3: the stability of the limit cycle for each pair of weights, at the published wbar and above."""
     grids = {(scheme, wbar): _grid(scheme, wbar) for scheme in PANELS for wbar in RADIUS_WBARS}
     numbers = []
     for (scheme, wbar), grid in grids.items():
@@ -93,7 +93,7 @@ def spectral_radius(_: Archive) -> Computation:
 
 
 def _grid(scheme: str, wbar: float) -> list[list[Analysis]]:
-    """Analyse all pairs of weights; the order of the two flows does not matter."""
+    """Analyze all pairs of weights; (a, b) and (b, a) are computed once."""
     pairs = {(a, b): analyse(weighted(scheme, [a, b], wbar)) for a in WEIGHTS for b in WEIGHTS if a >= b}
     return [[pairs[max(a, b), min(a, b)] for b in WEIGHTS] for a in WEIGHTS]
 
@@ -111,7 +111,7 @@ def _grid(scheme: str, wbar: float) -> list[list[Analysis]]:
     ),
 )
 def throughput_ratio(_: Archive) -> Computation:
-    """Figure 4 and observations 1 and 2: the throughput ratio from the threshold to large wbar."""
+    """Compute figure 4 and observations 1 and 2: the throughput ratio from the threshold to large wbar."""
     curves = {
         (scheme, psi): [analyse(weighted(scheme, [2, 1], wbar, psi)).ratio() for wbar in RATIO_WBARS]
         for scheme in PANELS
@@ -160,7 +160,7 @@ def throughput_ratio(_: Archive) -> Computation:
     ),
 )
 def beside_packets(archive: Archive) -> Computation:
-    """Observations 1 to 4: the limits for large wbar, in the fluid and with packets on the same link."""
+    """Compute observations 1 to 4: the limits for large wbar, in the fluid model and with packets on the same link."""
     links = [Link(scheme, weights, 1.0) for weights in ((2.0, 1.0), (5.0, 4.0, 3.0, 2.0, 1.0)) for scheme in PANELS]
     played = {
         link: run_packets(link, PACKET_WBARS, {"sim": NOISES}, runs={"sim": 3}, archive=archive, workers=1)
@@ -203,7 +203,7 @@ def beside_packets(archive: Archive) -> Computation:
     items=("wcc figure 5",),
 )
 def windows_ai(_: Archive) -> Computation:
-    """Figure 5: windows over time, equation (3)."""
+    """Compute figure 5: windows over time, equation (3)."""
     return _windows("wcc_ai")
 
 
@@ -216,7 +216,7 @@ def windows_ai(_: Archive) -> Computation:
     items=("wcc figure 6",),
 )
 def windows_md(_: Archive) -> Computation:
-    """Figure 6: windows over time, equation (4)."""
+    """Compute figure 6: windows over time, equation (4)."""
     return _windows("wcc_md")
 
 

@@ -1,8 +1,8 @@
 """Bounds on queueing delay: qdel_L and qdel_U (equation 4.1.1), in R.
 
-The bits of the model's delays are the belief: an observed delay of k steps means qdel_L = max(0, k - D), and "the trace
-or longer" means T - D. Rules compare qdel_L with multiples of R, for which :meth:`System.qdel_l_above` is one Boolean;
-the number is only created on demand.
+The belief consists of the bits that encode the model's delays. An observed delay of k steps means qdel_L =
+max(0, k - D); a delay of T steps or more means qdel_L = T - D. Rules compare qdel_L with multiples of R, for which
+:meth:`System.qdel_l_above` is one Boolean; the numeric expression is created only on demand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def attach(system: System, *, flow: int = 0) -> None:
 
 
 def least(system: System, flow: int = 0) -> Curve:
-    """Return qdel_L at each point: whole steps above D.
+    """Return qdel_L at each point: the observed delay in whole steps, less D.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def least(system: System, flow: int = 0) -> Curve:
 
 
 def most(system: System, flow: int = 0) -> Curve:
-    """Return qdel_U at each point: a byte seen to wait k steps waited less than k + 1.
+    """Return qdel_U at each point: a byte whose observed delay is k steps was delayed by less than k + 1.
 
     Parameters
     ----------

@@ -12,18 +12,18 @@ from fairweir.formal.beliefs.family import Family
 from fairweir.formal.exact import beliefs as exact
 
 _FAMILIES: dict[str, Family] = {family.name: family for family in (Ccac(), CbrDelay(), BufferSize())}
-#: In an order in which they can be attached.
+#: The families by name, in an order in which they can be attached.
 FAMILIES: Mapping[str, Family] = _FAMILIES
 
 
 def register(family: Family, definition: exact.BeliefDefinition, in_rules: of_rules.BeliefFamily | None = None) -> None:
-    """Add a family, with what judges it.
+    """Add a family of beliefs.
 
     Parameters
     ----------
-    family : Family, for solvers
-    definition : of the same name, for exact fractions
-    in_rules : of the same name, which rules can read; None: they cannot
+    family : Family, the encoding for solvers
+    definition : its definition in exact fractions, under the same name
+    in_rules : the family as rules read it, under the same name; None if rules cannot read it
     """
     exact.define(definition)
     _FAMILIES[family.name] = family

@@ -1,4 +1,4 @@
-"""A monotone belief: the best of its previous value and of the valid samples."""
+"""Constraints of a monotone belief, which is the maximum or minimum of its previous value and the valid samples."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import z3
 
 from fairweir.formal.encoding.system import Bit
 
-#: The condition under which a sample counts, and its value.
+#: A sample: the condition under which it is valid, and its value.
 Sample: TypeAlias = tuple[Bit, z3.ArithRef]
 
 
 def is_largest(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample]) -> list[z3.BoolRef]:
-    """Bind value = max(before, the samples that count).
+    """Return the constraint value = max(before, valid samples).
 
     Parameters
     ----------
     value : the belief at a point
-    before : the belief at the point before
-    samples : pairs of a condition and the value that counts under it
+    before : the belief at the previous point
+    samples : pairs of a condition and a value
     """
     out, attained = [value >= before], [value <= before]
     for counts, sample in samples:
@@ -30,13 +30,13 @@ def is_largest(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample
 
 
 def is_minimum(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample]) -> list[z3.BoolRef]:
-    """Bind value = min(before, the samples that count).
+    """Return the constraint value = min(before, valid samples).
 
     Parameters
     ----------
     value : the belief at a point
-    before : the belief at the point before
-    samples : pairs of a condition and the value that counts under it
+    before : the belief at the previous point
+    samples : pairs of a condition and a value
     """
     out, attained = [value <= before], [value >= before]
     for counts, sample in samples:

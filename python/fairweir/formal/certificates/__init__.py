@@ -1,1 +1,1 @@
-"""Certificates of unsatisfiability, and the checker that shares no code with what makes them."""
+"""Certificates of unsatisfiability, and a checker that shares no code with their generation."""

@@ -1,8 +1,8 @@
-"""Certificates: a solver's result as steps that two independent checkers verify (`accept`).
+"""Certificates: a solver's result as a list of steps that two independent checkers verify (`accept`).
 
-z3 gets the question in the checker's clauses, and reports each clause that it derives. Those that follow by unit
-propagation become steps with their premises; lemmas of arithmetic become steps with Farkas factors, which are computed
-here. Steps that the refutation does not use are omitted.
+z3 is given the question as the checker's clauses, and reports each clause that it derives. A clause that follows by
+unit propagation becomes a step that names its premises. A lemma of arithmetic becomes a step with Farkas factors, which
+are computed here. Steps that the refutation does not use are omitted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from fairweir.formal.certificates.propagation import Propagation
 if TYPE_CHECKING:
     import z3
 
-#: The two checkers, which share no code: the one in Python, which is self-contained, and that of crates/checker.
+#: The two checkers, which share no code: a self-contained one in Python, and crates/checker in Rust.
 CHECKERS: Final[Mapping[str, Callable[[str, str], int]]] = {
     "checker.py": checker.accept,
     "fairweir-checker": check_certificate,
@@ -47,7 +47,7 @@ CHECKERS: Final[Mapping[str, Callable[[str, str], int]]] = {
 
 @dataclass(frozen=True)
 class Step:
-    """A clause, and the earlier clauses from which it follows; None: a lemma of arithmetic."""
+    """A clause, and the numbers of the earlier clauses from which it follows; None for a lemma of arithmetic."""
 
     clause: Clause
     reasons: tuple[int, ...] | None = None
@@ -55,13 +55,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A proof in steps.
+    """A certificate.
 
     Attributes
     ----------
-    lines : the text, line by line
+    lines : the lines of its text
     propagations, lemmas : int, number of steps of each kind
-    cpu_s : float, CPU seconds to find and write it
+    cpu_s : float, CPU seconds to find and write the certificate
     """
 
     lines: list[str] = field(repr=False)
@@ -75,28 +75,29 @@ def certify(text: str, z3_steps: int | None = None) -> Certificate:
 
     Parameters
     ----------
-    text : SMT-LIB 2, as :func:`fairweir.formal.certificates.checker.read` takes it
-    z3_steps : int, z3's budget
+    text : the question in SMT-LIB 2, in the language of :func:`fairweir.formal.certificates.checker.read`
+    z3_steps : int, limit on z3's steps (rlimit)
 
     Returns
     -------
-    Certificate, which has been checked
+    Certificate, which both checkers have accepted
 
     Raises
     ------
-    SolverError : it is satisfiable, z3 has no answer within its budget, or its steps do not suffice
+    SolverError : the question is satisfiable; z3 has no answer within its budget; or its steps do not form a
+        certificate
     """
     with _deep_recursion():
         return _certify(text, z3_steps)
 
 
 def accept(question: str, lines: Iterable[str]) -> int:
-    """Check a certificate against its question with both checkers: a proof counts when both accept it.
+    """Check a certificate against its question with both checkers. A proof counts only if both accept it.
 
     Parameters
     ----------
     question : SMT-LIB 2, in the language of docs/formal/certificates.md
-    lines : the certificate's, without line feeds
+    lines : the certificate's lines, without line feeds
 
     Returns
     -------
@@ -105,7 +106,7 @@ def accept(question: str, lines: Iterable[str]) -> int:
     Raises
     ------
     RejectedError : the certificate does not show that the question is unsatisfiable
-    InvariantError : the checkers disagree: one of them is wrong, and nothing is proved
+    InvariantError : the checkers disagree, so one of them is wrong and nothing is proved
     """
     text = "".join(f"{line}\n" for line in lines)
     verdicts = {name: verdict(check, question, text) for name, check in CHECKERS.items()}
@@ -117,19 +118,19 @@ def accept(question: str, lines: Iterable[str]) -> int:
         said = "; ".join(f"{name}: {found}" for name, found in verdicts.items())
         raise InvariantError(
             f"the checkers contradict each other about a certificate: {said}",
-            hint="nothing is proved: one of them has a mistake; keep the question and the certificate",
+            hint="nothing is proved, because one of the checkers is wrong; keep the question and the certificate",
         )
     return steps.pop()
 
 
 def verdict(check: Callable[[str, str], int], question: str, certificate: str) -> int | RejectedError:
-    """Return how many steps a checker accepts, or why it rejects them.
+    """Return the number of steps that a checker accepts, or the reason for which it rejects the certificate.
 
     Parameters
     ----------
-    check : a checker's function from the texts of question and certificate to the number of steps
+    check : a checker's function from question and certificate to the number of steps
     question : str, SMT-LIB 2
-    certificate : str, its text
+    certificate : str, the certificate's text
     """
     try:
         return check(question, certificate)
@@ -139,7 +140,7 @@ def verdict(check: Callable[[str, str], int], question: str, certificate: str) -
 
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
-    """Terms may be nested deeply; the recursion limit is global, so it is restored."""
+    """Raise the recursion limit, because terms may be deeply nested; restore it afterwards, because it is global."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, 100_000))
     try:
@@ -162,7 +163,7 @@ def _certify(text: str, z3_steps: int | None) -> Certificate:
             break
     proof.finish()
     if not proof.is_complete:
-        raise SolverError("z3 says that the claim holds, but its steps do not add up to a certificate")
+        raise SolverError("z3 reports that the claim holds, but its steps do not form a certificate")
     lines, counts = proof.write(known)
     try:
         accept(text, lines)
@@ -172,7 +173,7 @@ def _certify(text: str, z3_steps: int | None) -> Certificate:
 
 
 class _Proof:
-    """Steps as they are found."""
+    """The steps found so far."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -188,7 +189,7 @@ class _Proof:
         return self.propagation.refuted_by is not None
 
     def take(self, clause: Clause, *, is_theory: bool) -> None:
-        """Add a clause from the solver, if it can be verified."""
+        """Add a clause from the solver if it can be verified."""
         if clause in self.seen or any(-literal in clause for literal in clause):
             return
         self.seen.add(clause)
@@ -197,14 +198,14 @@ class _Proof:
             return
         reasons = self.propagation.follows(clause)
         if reasons is None:
-            # The solver derived an arithmetic fact in between that it did not report.
+            # The clause depends on an arithmetic fact that the solver derived but did not report.
             self._seek_lemma(clause)
             reasons = self.propagation.follows(clause)
         if reasons is not None:
             self._add(Step(clause, tuple(reasons)))
 
     def finish(self) -> None:
-        """Search for a contradiction in the arithmetic of facts without assumptions."""
+        """Search for an arithmetic contradiction among the literals that are true without assumptions."""
         if not self.is_complete:
             self._seek_lemma(())
 
@@ -214,27 +215,27 @@ class _Proof:
         self.propagation.add(number, step.clause)
 
     def _seek_lemma(self, clause: Clause) -> None:
-        """Add the lemma that refutes the consequences of a clause's negation, if there is one."""
+        """Add the arithmetic lemma that contradicts the consequences of a clause's negation, if there is one."""
         true = [literal for literal in self.propagation.consequences(clause) if abs(literal) in self.problem.atoms]
         found = farkas.factors([denied(self.problem, -literal) for literal in true]) if true else None
         if found is not None:
             self._add(Step(tuple(-literal for literal, factor in zip(true, found, strict=True) if factor)))
 
     def _factors(self, clause: Clause) -> list[Fraction]:
-        """Return Farkas' factors of a lemma, zero for literals that it holds without."""
+        """Return a lemma's Farkas factors; zero for literals that are not needed."""
         literals = [literal for literal in clause if abs(literal) in self.problem.atoms]
         found = farkas.factors([denied(self.problem, literal) for literal in literals]) if literals else None
         if found is None:
-            raise SolverError("z3 gave a lemma that does not follow from linear arithmetic")
+            raise SolverError("z3 reported a lemma that does not follow from linear arithmetic")
         factors = dict(zip(literals, found, strict=True))
         return [factors.get(literal, Fraction(0)) for literal in clause]
 
     def write(self, known: int) -> tuple[list[str], tuple[int, int]]:
-        """Return the lines of the steps that the result depends on, and the number of each kind.
+        """Return the lines of the steps on which the result depends, and the number of steps of each kind.
 
         Parameters
         ----------
-        known : int, the literals that the question itself has
+        known : int, number of literals in the question
         """
         end = Step((), tuple(self.propagation.refuted_by or ()))
         needed = set(end.reasons or ())
@@ -268,7 +269,8 @@ def _derivation(problem: Problem, z3_steps: int | None) -> Iterator[tuple[Clause
 
     formulas = _Formulas(problem)
     solver = z3.SimpleSolver()
-    # Otherwise it does not report arithmetic consequences, and clauses derived from them cannot be verified.
+    # With propagation z3 uses arithmetic consequences that it does not report; clauses derived from these cannot be
+    # verified.
     solver.set("arith.propagation_mode", 0)
     if z3_steps is not None:
         solver.set("rlimit", z3_steps)
@@ -293,7 +295,7 @@ def _derivation(problem: Problem, z3_steps: int | None) -> Iterator[tuple[Clause
 
 
 class _Formulas:
-    """Literals as z3's formulas, and back."""
+    """Conversion of literals to z3's formulas, and back."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -319,7 +321,7 @@ class _Formulas:
         return formula if literal > 0 else z3.Not(formula)
 
     def read(self, clause: Sequence[z3.ExprRef]) -> list[Clause]:
-        """Return a z3 clause as clauses of the checker; None if it contains a term that was not in the question."""
+        """Return a z3 clause as clauses of the checker; empty if it contains a term that is not in the question."""
         clauses: list[list[int]] = [[]]
         for formula in clause:
             parts = self._parts(formula)
@@ -329,7 +331,7 @@ class _Formulas:
         return [tuple(sorted(set(literals) - {-TRUE})) for literals in clauses if TRUE not in literals]
 
     def _parts(self, formula: z3.ExprRef) -> list[list[int]] | None:
-        """Return a z3 literal as a conjunction of clauses; cached, since z3 repeats literals."""
+        """Return a z3 literal as a conjunction of clauses. Results are cached, because z3 repeats literals."""
         key = formula.get_id()
         if key not in self._known:
             self._known[key] = (formula, self._translate(formula))
@@ -349,7 +351,7 @@ class _Formulas:
         if kind in (z3.Z3_OP_TRUE, z3.Z3_OP_FALSE):
             return [[TRUE if kind == z3.Z3_OP_TRUE else -TRUE]]
         if kind == z3.Z3_OP_UNINTERPRETED and formula.num_args() == 0:
-            # z3 has Booleans of its own, for features that are disabled here.
+            # Other names are internal Booleans of z3, for features that are disabled here.
             name = formula.decl().name()
             return [[int(name[1:])]] if re.fullmatch(r"b\d+", name) else None
         relations = {
@@ -391,12 +393,14 @@ def _cpu_s() -> float:
 
 
 def save(certificate: Certificate, question: str, folder: Path) -> tuple[Path, Path]:
-    """Write a question and its certificate, and return their paths; links of these names are replaced.
+    """Write a question and its certificate, and return their paths.
+
+    Existing files of these names are replaced; a symbolic link is replaced, not followed.
 
     Parameters
     ----------
     certificate : Certificate
-    question : str, the SMT-LIB text that it is of
+    question : str, the question's SMT-LIB text
     folder : Path, which must exist
     """
     query, proof = folder / "question.smt2", folder / "certificate.txt"

@@ -1,22 +1,24 @@
 """An independent checker of proofs that linear constraints contradict each other.
 
-It needs only Python: ``python checker.py QUESTION.smt2 CERTIFICATE``. Every step is verified.
+It needs only Python: ``python checker.py QUESTION.smt2 CERTIFICATE``. The checker verifies every step.
 
-The question is SMT-LIB 2: Booleans and linear arithmetic over the reals. It is converted to clauses here (Tseitin
-1968), so that the certificate cannot change the meaning of the question. A literal is a number, negative when negated;
-an atom is ``vector <= bound`` or ``vector < bound`` with a leading coefficient of one, and an equality is two of them.
+The question is SMT-LIB 2: Booleans and linear arithmetic over the reals. The checker converts it to clauses (Tseitin
+1968), so a certificate cannot change the meaning of the question. A literal is an integer, negative if negated. An atom
+is ``vector <= bound`` or ``vector < bound`` with a leading coefficient of one; an equality is two atoms.
 
-A certificate is text, a step a line, each adding a clause that follows from those before:
+A certificate is text with one step per line. A step defines an atom, or adds a clause that follows from the clauses
+before it:
 
-    a ATOM le|lt BOUND [VARIABLE COEFFICIENT]...     a further atom, with the next free number
+    a ATOM le|lt BOUND [VARIABLE COEFFICIENT]...     define a new atom with the next free literal
     f ID LITERAL... 0 FACTOR...                      Farkas: the negated literals, times the factors, sum to 0 < 0;
                                                      a literal with the factor 0 is not needed
-    r ID LITERAL... 0 ID...                          the clauses named, each with one literal left under the negated
-                                                     literals and what came before, end in a contradiction
+    r ID LITERAL... 0 ID...                          unit propagation: with all literals of the clause false, each
+                                                     clause listed has one literal left, which becomes true, and the
+                                                     last has none left
 
-Clauses of the question have the numbers 1 to n, in the order in which `read` gives them; each step takes the next one.
-The last step is the empty clause. docs/formal/certificates.md defines both languages; everything else is
-rejected, and each number has one way to be written.
+The question's clauses have the numbers 1 to n, in the order in which `read` returns them; each step that adds a clause
+has the next number. The last step is the empty clause. docs/formal/certificates.md defines both languages. The checker
+rejects everything else, and accepts only one notation for each number.
 """
 
 from __future__ import annotations
@@ -31,18 +33,18 @@ from math import inf
 from pathlib import Path
 from typing import TypeVar
 
-#: Variables in the order of their names, with coefficients that are not zero; the first one is 1.
+#: Variables, sorted by name, with their non-zero coefficients; the first coefficient is 1.
 Vector = tuple[tuple[str, Fraction], ...]
 Clause = tuple[int, ...]
 Tree = str | list["Tree"]
 Found = TypeVar("Found")
 
 TRUE = 1
-#: Bytes of a question and of a certificate; brackets within brackets; characters of a word.
+#: Maximum size of a question and of a certificate, bytes; nesting depth of brackets; length of a word, characters.
 MAX_QUESTION, MAX_CERTIFICATE, MAX_DEPTH, MAX_WORD = 1 << 24, 1 << 28, 200, 1000
-#: Bits of the numerator and of the denominator of each number that is computed.
+#: Maximum number of bits in the numerator, and in the denominator, of every computed number.
 MAX_BITS = 4096
-#: Limits on work: units for each byte of both texts, and for any; cost of an operation besides its bits.
+#: Limit on work: units per byte of both texts, and units in addition. An operation costs `OPERATION` plus its bits.
 WORK_PER_BYTE, WORK, OPERATION = 64, 1 << 22, 32
 ZERO, ONE, MINUS_ONE = Fraction(0), Fraction(1), Fraction(-1)
 
@@ -52,7 +54,7 @@ _DECIMAL = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
 _SIGN = re.compile(r"[-+*/]|[<>]=?|=>?|set-logic|declare-fun|check-sat|get-value|get-model")
 _INTEGER = re.compile(r"-?[1-9][0-9]{0,17}")
 _RATIONAL = re.compile(r"0|-?[1-9][0-9]*(/[1-9][0-9]*)?")
-#: Words of SMT-LIB and of its theories, which a question cannot give another meaning.
+#: Words of SMT-LIB and of its theories, which a question must not redefine.
 _RESERVED = re.compile(
     "and|or|not|xor|distinct|ite|let|true|false|as|par|exists|forall|match|assert|exit|push|pop|echo|reset"
     "|Real|Bool|Int|String|BINARY|DECIMAL|HEXADECIMAL|NUMERAL|STRING"
@@ -60,11 +62,11 @@ _RESERVED = re.compile(
 
 
 class RejectedError(Exception):
-    """The certificate, or the question, cannot be accepted."""
+    """The certificate or the question is rejected."""
 
 
 def _shown(word: object) -> str:
-    """Quote input text for a message: escaped for terminals."""
+    """Quote input text for a message, escaped for terminals."""
     return ascii(word if isinstance(word, str) and len(word) <= 60 else str(word)[:60] + "...")
 
 
@@ -94,7 +96,7 @@ def _rational(word: str) -> Fraction:
 
 @dataclass(frozen=True)
 class Constraint:
-    """``sign * vector <= bound``, or ``<`` if it is strict; an atom has the sign 1."""
+    """``sign * vector <= bound``, or ``<`` if `is_strict`. An atom has sign 1."""
 
     vector: Vector
     sign: int
@@ -112,22 +114,23 @@ class Sum:
 
 @dataclass
 class Problem:
-    """A question as clauses: those to be shown contradictory. The number of the first clause is 1."""
+    """A question as clauses, which a certificate shows to be contradictory. The first clause has the number 1."""
 
     clauses: list[Clause] = field(default_factory=lambda: [(TRUE,)])
-    #: Meaning of literals; those without an atom are Booleans.
+    #: The atom of each literal; literals without an atom are Booleans.
     atoms: dict[int, Constraint] = field(default_factory=dict)
-    #: Literals of the question's Booleans, and all variables: ``#n`` is the nth of them, a choice between numbers.
+    #: The literals of the question's Booleans, and the names of all variables. A variable ``#n``, the nth of them,
+    #: stands for an `ite` between numbers.
     names: dict[str, int] = field(default_factory=dict)
     reals: set[str] = field(default_factory=set)
     literals: int = TRUE
-    #: Units of work that may still be done.
+    #: Remaining units of work.
     work: float = inf
     _by_atom: dict[Constraint, int] = field(default_factory=dict)
     _by_gate: dict[Clause, int] = field(default_factory=dict)
 
     def spend(self, units: int) -> None:
-        """Subtract units of work from the remaining ones."""
+        """Subtract from the remaining units of work; reject if none remain."""
         self.work -= units
         if self.work < 0:
             raise RejectedError("more work than texts of this length may ask for")
@@ -138,7 +141,7 @@ class Problem:
         return _bounded(number + factor * other)
 
     def sum(self, parts: Iterable[tuple[Fraction, Sum]]) -> Sum:
-        """Return the sum of forms, each times its factor."""
+        """Return the sum of linear forms, each times its factor."""
         terms, constant = dict[str, Fraction](), ZERO
         for factor, form in parts:
             for name, coefficient in form.terms.items():
@@ -159,12 +162,12 @@ class Problem:
             return TRUE if form.constant < 0 or (form.constant == 0 and not is_strict) else -TRUE
         lead = form.terms[min(form.terms)]
         form = self.sum([(1 / lead, form)])
-        # Divided by a negative number, <= becomes >=, which is the negation of <.
+        # Division by a negative coefficient turns <= into >=, which is the negation of <.
         atom = Constraint(tuple(sorted(form.terms.items())), 1, -form.constant, is_strict is (lead > 0))
         return self.literal(atom) if lead > 0 else -self.literal(atom)
 
     def literal(self, atom: Constraint) -> int:
-        """Return the literal of an atom, a new one if it has none."""
+        """Return the literal of an atom; create it if it does not exist."""
         literal = self._by_atom.setdefault(atom, self.literals + 1)
         if literal > self.literals:
             self.atoms[self.fresh()] = atom
@@ -189,16 +192,16 @@ class Problem:
         return -self.conjunction(-literal for literal in literals)
 
     def choice(self, condition: int, then: int, otherwise: int) -> int:
-        """Return a literal equal to `then` where the condition holds, else to `otherwise`."""
+        """Return a literal that equals `then` if the condition holds, and otherwise `otherwise`."""
         return self.conjunction([self.disjunction([-condition, then]), self.disjunction([condition, otherwise])])
 
     def equality(self, left: Sum, right: Sum) -> int:
-        """Return a literal of ``left = right``."""
+        """Return a literal that is true if and only if ``left = right``."""
         return self.conjunction([self.atom(left, right, is_strict=False), -self.atom(left, right, is_strict=True)])
 
 
 def read(text: str, work: float = inf) -> Problem:
-    """Read a question: SMT-LIB 2 with Booleans and linear real arithmetic; ``let`` and ``ite`` may occur."""
+    """Parse a question: SMT-LIB 2 with Booleans, linear real arithmetic, ``let`` and ``ite``."""
     reader = _Reader(Problem(work=work))
     for command in _trees(text):
         reader.execute(command)
@@ -208,7 +211,7 @@ def read(text: str, work: float = inf) -> Problem:
 
 
 def _trees(text: str) -> Iterator[Tree]:
-    """Yield the commands. Comments, strings, quoted symbols and keywords are not words here."""
+    """Yield the commands as nested lists of words. Comments, strings, quoted symbols and keywords are rejected."""
     stack: list[list[Tree]] = []
     for found in _WORD.finditer(text):
         word = found[0]
@@ -237,7 +240,7 @@ class _Reader:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        #: Bindings of `let`; None: out of scope.
+        #: Bindings of `let`; None for a name that is out of scope.
         self.scope: dict[str, int | Sum | None] = {}
         self.commands = 0
         self.is_asked = False
@@ -266,7 +269,7 @@ class _Reader:
                 raise RejectedError(f"unknown command: {_shown(command)}")
 
     def demand(self, formula: Tree) -> None:
-        """Assert a formula: conjunctions part by part, disjunctions as clauses."""
+        """Add a formula's clauses: the parts of a conjunction one by one, a disjunction as one clause."""
         match formula:
             case ["and", *parts] if parts:
                 for part in parts:
@@ -280,7 +283,7 @@ class _Reader:
                 self.problem.clauses.append((self.literal(formula),))
 
     def within(self, bindings: list[Tree], body: Callable[[], Found]) -> Found:
-        """Bind names to values, all evaluated in the outer scope, while `body` is parsed."""
+        """Parse `body` with names bound to values, which are evaluated in the outer scope."""
         new = dict[str, int | Sum | None]()
         for binding in bindings:
             match binding:
@@ -295,7 +298,7 @@ class _Reader:
         return found
 
     def value(self, tree: Tree) -> int | Sum:
-        """Return a literal for a Boolean and a linear form for a number."""
+        """Return an expression's literal if it is Boolean, or its linear form if it is a number."""
         if isinstance(tree, str):
             return self.word(tree)
         match tree:
@@ -333,7 +336,7 @@ class _Reader:
             return problem.choice(condition, then, otherwise)
         if isinstance(then, int) or isinstance(otherwise, int):
             raise RejectedError("a choice between a formula and a number")
-        # A name that no question can declare.
+        # No question can declare a name that begins with #.
         name = f"#{len(problem.reals) + 1}"
         problem.reals.add(name)
         chosen = Sum({name: ONE}, ZERO)
@@ -400,7 +403,7 @@ def _name(word: str) -> str:
 
 
 def accept(question: str, certificate: str) -> int:
-    """Check the text of a certificate against the text of a question, and return the number of steps."""
+    """Check a certificate against a question, both as text, and return the number of steps."""
     for text, name, limit in ((question, "question", MAX_QUESTION), (certificate, "certificate", MAX_CERTIFICATE)):
         if len(text) > limit or not text.isascii():
             raise RejectedError(f"the {name} is longer than {limit} bytes, or is not ASCII")
@@ -412,7 +415,7 @@ def accept(question: str, certificate: str) -> int:
 
 
 def check(problem: Problem, certificate: Iterable[str]) -> int:
-    """Check every step of a certificate, and return the number of steps; atoms are added to `problem`."""
+    """Check every step of a certificate, and return the number of steps. Atoms are added to `problem`."""
     clauses, is_refuted, number = list(problem.clauses), False, 0
     for number, line in enumerate(certificate, start=1):
         try:
@@ -432,7 +435,7 @@ def check(problem: Problem, certificate: Iterable[str]) -> int:
 
 
 def _define(problem: Problem, words: list[str]) -> None:
-    """Take a further atom, which must be in normal form and new."""
+    """Add an atom, which must be new and in normal form."""
     if len(words) < 5 or len(words) % 2 == 0 or words[0] != str(problem.literals + 1) or words[1] not in ("le", "lt"):
         raise RejectedError(f"not an atom with the number {problem.literals + 1}")
     variables, coefficients = words[3::2], [_rational(word) for word in words[4::2]]
@@ -444,7 +447,7 @@ def _define(problem: Problem, words: list[str]) -> None:
 
 
 def _follow(problem: Problem, clauses: list[Clause], kind: str, words: list[str]) -> Clause:
-    """Return the clause of a step, having checked that it follows from `clauses`."""
+    """Check that a step's clause follows from `clauses`, and return it."""
     if kind not in ("f", "r") or words[:1] != [str(len(clauses) + 1)] or "0" not in words:
         raise RejectedError(f"not a step: a clause with the number {len(clauses) + 1}, its end, and why it follows")
     cut = words.index("0")
@@ -493,7 +496,7 @@ def check_farkas(problem: Problem, scaled: list[tuple[Constraint, Fraction]]) ->
 
 
 def check_propagation(clause: Clause, reasons: list[Clause]) -> None:
-    """Check that `reasons`, in their order, lead from the negated clause to a contradiction, a literal at a time."""
+    """Check that unit propagation through `reasons`, in this order, contradicts the negation of `clause`."""
     true = {-literal for literal in clause}
     for reason in reasons:
         left = {literal for literal in reason if -literal not in true}
@@ -506,12 +509,15 @@ def check_propagation(clause: Clause, reasons: list[Clause]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Check a certificate against a question; 0: accepted, 1: rejected, 2: nothing could be checked."""
+    """Check a certificate against a question, and return the exit code.
+
+    0: accepted; 1: rejected; 2: wrong usage, or a file cannot be read.
+    """
     texts = []
     try:
         for path, limit in zip(arguments, (MAX_QUESTION, MAX_CERTIFICATE), strict=True):
             with Path(path).open("rb") as file:
-                # A byte that is not ASCII stays one, and is rejected as such.
+                # latin-1 maps each byte to one character; `accept` rejects those that are not ASCII.
                 texts.append(file.read(limit + 1).decode("latin-1"))
         sys.stdout.write(f"accepted: unsatisfiable, {accept(*texts)} steps, none on trust\n")
     except (OSError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Factors that show a contradiction between linear constraints (Farkas 1902), exactly.
+"""Find exact factors that show that linear constraints contradict each other (Farkas 1902).
 
-Each constraint is ``sign * vector <= bound`` or ``<``; with positive factors the left sides must cancel and the right
-sides sum to less than zero, or to zero if one is strict.
+Each constraint is ``sign * vector <= bound`` or ``<``. In the sum of the constraints times their factors, which are not
+negative, the left sides cancel, and the right side is below zero (or zero, if one of the constraints is strict).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fairweir.formal.certificates.checker import Constraint
 
 
 def factors(constraints: Sequence[Constraint]) -> list[Fraction] | None:
-    """Return a factor for each constraint, zero where it is not needed; None if they are not contradictory."""
+    """Return a factor for each constraint, zero if it is not needed; None if the constraints do not contradict."""
     import z3
 
     if pair := _opposite(constraints):
@@ -38,7 +38,7 @@ def factors(constraints: Sequence[Constraint]) -> list[Fraction] | None:
 
 
 def _opposite(constraints: Sequence[Constraint]) -> list[Fraction] | None:
-    """Return ones if there are just two constraints, on one vector, that exclude each other."""
+    """Return factors of one if there are two constraints, on the same vector, that contradict each other."""
     if len(constraints) != 2:
         return None
     one, other = constraints

@@ -19,19 +19,19 @@ class Propagation:
 
     Attributes
     ----------
-    refuted_by : list of clause numbers that imply a contradiction without any assumption, None if there is none so far
+    refuted_by : numbers of clauses that imply a contradiction without assumptions; None if none is known
     """
 
     refuted_by: list[int] | None = None
     _clauses: dict[int, list[int]] = field(default_factory=dict)
     _watching: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     _reason: dict[int, int] = field(default_factory=dict)
-    """From each true literal to the clause that made it so; 0 for assumptions."""
+    """The clause that made each true literal true; 0 for assumptions."""
     _trail: list[int] = field(default_factory=list)
     _done: int = 0
 
     def add(self, number: int, clause: Iterable[int]) -> None:
-        """Add a clause with its own number, and its immediate consequences."""
+        """Add a clause with its number, and propagate its consequences."""
         if self.refuted_by is not None:
             return
         literals = sorted(set(clause), key=lambda literal: -literal in self._reason)
@@ -51,7 +51,7 @@ class Propagation:
                 self.refuted_by = self._explain(conflict)
 
     def follows(self, clause: Iterable[int]) -> list[int] | None:
-        """Return the clauses, in the order of use, by which `clause` follows by propagation; None if it does not."""
+        """Return the clauses, in order of use, from which `clause` follows by unit propagation; None if it does not."""
         if self.refuted_by is not None:
             return self.refuted_by
         before = len(self._trail)
@@ -61,7 +61,7 @@ class Propagation:
         return reasons
 
     def consequences(self, clause: Iterable[int] = ()) -> list[int]:
-        """Return the literals that are true when all of `clause` is false, without assumptions if it is empty."""
+        """Return the literals that propagation makes true if all literals of `clause` are false."""
         before = len(self._trail)
         self._deny(clause)
         literals = list(self._trail)
@@ -118,7 +118,7 @@ class Propagation:
         return 0
 
     def _explain(self, conflict: int) -> list[int]:
-        """Return the clauses that lead to a contradicted one, in the order in which they made literals true."""
+        """Return the clauses that lead to the contradicted clause, in the order in which they made literals true."""
         wanted = {-literal for literal in self._clauses[conflict]}
         used = [conflict]
         for literal in reversed(self._trail):
