@@ -1,7 +1,8 @@
-"""One round of two flows on the ideal link: the map of the first one's state (N_C, N_T), for every overlap of probes.
+"""One round of two flows on the ideal link: maps of the first flow's state (N_C, N_T), for each kind of probe overlap.
 
-Main cwnd update with alpha = 1 and no clamps, equal rtprops (thesis section 7.5.4, FRCC paper section 6.4). The closed
-forms are derived from the update rule in ``algebra.py``; here they are evaluated, on floats and arrays.
+The maps are for the main cwnd update with alpha = 1 and no clamps, and for equal rtprops (thesis section 7.5.4, FRCC
+paper section 6.4). ``algebra.py`` derives the closed forms from the update rule; the functions here evaluate them on
+floats and arrays.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Path:
 
     Attributes
     ----------
-    r, theta : propagation delay and queueing delay a flow, in one unit of time
+    r, theta : propagation delay, and queueing delay per flow, both in the same unit of time
     """
 
     r: Any
@@ -27,26 +28,26 @@ class Path:
 
 
 State = tuple[Any, Any]
-"""N_C of the first flow, N_T."""
+"""The state: N_C of the first flow, and N_T."""
 
 Map = Callable[[Path, Any, Any], State]
 
 
 def other(n_c: Any) -> Any:
-    """Return N_C of the other flow: shares add up to 1."""
+    """Return N_C of the other flow; the flows' shares, 1/N_C, add up to 1."""
     return n_c / (n_c - 1)
 
 
 def together(path: Path, n_c: Any, n_t: Any) -> State:
-    """No overlap, both measure the same state and then update (synchronous): figure 7.12 (a)."""
+    """Return the next state without overlap, if both flows measure and then both update: figure 7.12 (a)."""
     return n_c * (path.r + 2 * path.theta) / (path.r + path.theta * n_c), 2 + 0 * n_t
 
 
 def in_turn(path: Path, n_c: Any, n_t: Any) -> State:
-    """No overlap, the first flow updates before the second measures (sequential): figure 7.12 (b).
+    """Return the next state without overlap, if the first flow updates before the second measures: figure 7.12 (b).
 
-    The second uses the maximum throughput and the minimum RTT of its round, so it observes the first one's update only
-    if that shortened the queue.
+    The second flow uses the maximum throughput and the minimum RTT of its round, so it observes the first flow's update
+    only if the update shortened the queue.
     """
     n_c2 = other(n_c)
     window1 = (path.r + path.theta * n_c) / n_c
@@ -57,28 +58,31 @@ def in_turn(path: Path, n_c: Any, n_t: Any) -> State:
 
 
 def both_see_both(path: Path, n_c: Any, n_t: Any) -> State:
-    """Both measure the delay of both probes (full overlap): figure 7.12 (c)."""
+    """Return the next state if both flows measure the delay of both probes (full overlap): figure 7.12 (c)."""
     return n_c + 0 * n_t, 1 + 0 * (n_c + n_t)
 
 
 def first_sees_both(path: Path, n_c: Any, n_t: Any) -> State:
-    """The first measures both probes, the other only its own, so the first yields: figure 7.12 (d)."""
+    """Return the next state if the first flow measures both probes, and the second only its own: figure 7.12 (d).
+
+    The first flow reduces its share.
+    """
     return n_c + path.theta / (path.r + path.theta), 1 + 1 / n_c + 0 * n_t
 
 
 def second_sees_both(path: Path, n_c: Any, n_t: Any) -> State:
-    """The image of :func:`first_sees_both` under exchange of the flows: figure 7.12 (e)."""
+    """Return the next state of :func:`first_sees_both` with the flows exchanged: figure 7.12 (e)."""
     n_c2, n_t2 = first_sees_both(path, other(n_c), n_t)
     return other(n_c2), n_t2
 
 
 def next_state(path: Path, window1: Any, window2: Any) -> State:
-    """Return the state that windows lead to (paper eq. C.1), in units of the link rate times time.
+    """Return the state that results from the flows' windows (paper eq. C.1).
 
     Parameters
     ----------
     path : Path
-    window1, window2 : cwnd of both flows, link rate times the unit of time of `path`
+    window1, window2 : cwnd of the flows, in the link rate times the unit of time of `path`
     """
     total = window1 + window2
     return total / window1, (total - path.r) / path.theta
@@ -91,4 +95,4 @@ PANELS: Final[Mapping[str, Map]] = {
     "d: partial overlap, yields": first_sees_both,
     "e: partial overlap, receives": second_sees_both,
 }
-"""The panels of figure 7.12."""
+"""The maps of the panels of figure 7.12."""

@@ -1,6 +1,7 @@
-"""Theorem 7.5.2 as published, its errors, and a corrected theorem: lemmas with their constants.
+"""Lemmas with constants: theorem 7.5.2 as published, errors in print, and corrected theorems.
 
-Errors: differences of the published proof from its text; each is a lemma with an expected result.
+An error in print is a statement of the text that differs from what the published proof shows. Each is a lemma with an
+expected result.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from fairweir.formal.frcc.rounds import no_jump
 from fairweir.formal.lemmas.result import Constant
 from fairweir.formal.solving.solve import ProofOutcome
 
-#: Values in the published code for C.7, tighter than the printed ones.
+#: The constants of the published code for C.7, which are tighter than the printed ones.
 IN_THE_CODE: Final = replace(PUBLISHED, n_t_low=Fraction(45, 100), n_t_high=Fraction(266, 100))
 
 
 def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Lemma]:
-    """C.6: N_C stays in its range for any N_T, and N_T in its range for any N_C.
+    """Return C.6: N_C stays in its range for any N_T, and N_T stays in its range for any N_C.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Le
 
 
 def converges(name: str, jitter: Jitter, within: Range) -> list[Lemma]:
-    """C.7: N_T outside its range moves towards it by sigma per round, or into it, and not across.
+    """Return C.7: N_T outside its range moves by sigma towards the range, or into the range, but not across it.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def converges(name: str, jitter: Jitter, within: Range) -> list[Lemma]:
 
 
 def moves(name: str, jitter: Jitter, within: Range) -> Lemma:
-    """C.8: out of range, something improves and nothing degrades.
+    """Return C.8: if N_C or N_T is out of range, one of them improves and none degrades.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def moves(name: str, jitter: Jitter, within: Range) -> Lemma:
 
 
 def theorem() -> list[Lemma]:
-    """Theorem 7.5.2 with its published constants, under the assumptions of its proof."""
+    """Return the lemmas of theorem 7.5.2 with its published constants, under the assumptions of its proof."""
     return [
         *bounded("C.6", PROVED, PUBLISHED, "the throughput ratio is N_C - 1: 5.6, not 6.6"),
         *converges("C.7", PROVED, PUBLISHED),
@@ -121,7 +122,7 @@ def theorem() -> list[Lemma]:
 
 
 def controls() -> list[Lemma]:
-    """Lemmas that are wrong by a small amount: a proof that accepts them proves nothing."""
+    """Return lemmas that are wrong by a small amount. If one of them were proved, no proof could be trusted."""
     small = replace(PUBLISHED, n_c_high=Fraction(65, 10))
     high = replace(PUBLISHED, n_t_low=Fraction(23, 10))
     wide = replace(PUBLISHED, band_low=Fraction(1))
@@ -139,7 +140,7 @@ def controls() -> list[Lemma]:
 
 
 def faults() -> list[Lemma]:
-    """Errors in print."""
+    """Return the errors in print, as lemmas that must be refuted."""
     paper = Lemma(
         "C.8 as the paper prints it",
         "as C.8, with N_T' >= 1.8 in the second half of 'bad N_T improves'",
@@ -175,7 +176,7 @@ def faults() -> list[Lemma]:
     ]
 
 
-#: Under assumption 7 as written.
+#: The constants under assumption 7 as written.
 IN_THE_STATED_DIRECTION: Final = Range(
     n_t_low=Fraction(1, 5),
     n_t_high=Fraction(591, 100),
@@ -189,11 +190,11 @@ WITH_THE_KERNELS_CLAMPS: Final = replace(PUBLISHED, n_t_low=Fraction(148, 1000))
 
 
 FASTER: Final = replace(PUBLISHED, sigma=Fraction(105, 100))
-"""Progress of 5 % a round instead of 1 %."""
+"""Published constants, but with a progress of 5 % per round instead of 1 %."""
 
 
 def put_right() -> list[Lemma]:
-    """Corrected statements, and additional ones."""
+    """Return corrected and additional lemmas."""
     stated, either, kernel = IN_THE_STATED_DIRECTION, IN_EITHER_DIRECTION, WITH_THE_KERNELS_CLAMPS
     return [
         no_jump("C.8", PROVED, PUBLISHED),

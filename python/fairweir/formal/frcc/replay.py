@@ -1,4 +1,4 @@
-"""Refutations run exactly: from a solver's numbers to estimates allowed by jitter, and the next state."""
+"""Replay refutations exactly: find estimates that jitter allows from a solver's numbers, and compute the next state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Replay:
     bends: tuple[Bend, Bend]
 
     def __str__(self) -> str:
-        """Return it in a line, numbers rounded."""
+        """Return the round in one line, with rounded numbers."""
         ends = " to ".join(
             f"N_C {_short(1 / state.share)}, N_T {_short(state.n_t)}" for state in (self.before, self.after)
         )
@@ -44,15 +44,16 @@ def _short(value: Fraction) -> str:
 
 
 def replay(lemma: Lemma, values: Mapping[str, Value]) -> Replay | None:
-    """Run a refutation.
+    """Replay a refutation.
 
     Parameters
     ----------
-    values : from the solver: share, n_t, r, factor1, factor2
+    lemma : Lemma
+    values : the solver's values of share, n_t, r, factor1 and factor2
 
     Returns
     -------
-    Replay; None if jitter cannot cause the numbers, or if the lemma holds for them after all
+    Replay : the round; None if jitter cannot cause these values, or if they do not violate the lemma
     """
     share, n_t, r, *factors_found = (Fraction(values[name]) for name in ("share", "n_t", "r", "factor1", "factor2"))
     before, factors = State(share, n_t, r), (factors_found[0], factors_found[1])

@@ -1,15 +1,15 @@
 """Composition of the lemmas of theorem 7.5.2: the steps from C.6-C.8 to "every run ends in the region", for a solver.
 
-The published argument treats states in prose. Here the lemmas' conclusions are the only knowledge about a round, on
-abstract numbers: N_C of the flow that is out of range, and N_T. They must imply:
+The published argument is in prose. Here a round is described by abstract numbers, N_C of the flow that is out of range
+and N_T, and the lemmas' conclusions are the only constraints on a round. They must imply:
 
-- N_T out of its range moves towards it by sigma, or into it; in its range it stays (so it enters once, permanently);
-- from then on, as long as N_C is out of range, it never grows, and in each round decreases by sigma, or enters, or N_T
-  moves towards the band by sigma; in the band only the first two are possible.
+- if N_T is out of its range, it moves by sigma towards the range, or into the range; in its range, N_T stays there;
+- if N_T is in its range and N_C is not, N_C never grows, and in each round N_C decreases by sigma, or N_C enters its
+  range, or N_T moves by sigma towards the band; if N_T is in the band, only the first two are possible.
 
-So N_C decreases by sigma at least once in `rounds_to_band` + 1 rounds: the count is :func:`max_rounds`. That N_C
-cannot jump across its range, so that the other flow is out of range instead, is not in the published lemmas; it is
-``no_jump``.
+N_C therefore decreases by sigma at least once in `rounds_to_band` + 1 rounds; :func:`max_rounds` counts the rounds. The
+published lemmas do not state that N_C cannot jump across its range, which would put the other flow out of range;
+``no_jump`` states it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def no_jump(name: str, jitter: Jitter, within: Range) -> Lemma:
-    """N_C above its range does not fall below it in one round.
+    """Return the lemma that N_C does not change from above its range to below it in one round.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def seams(name: str, within: Range) -> list[Claim]:
 
 @dataclass(frozen=True)
 class _Abstract:
-    """A round of which only the lemmas are known."""
+    """A round about which nothing but the lemmas is known."""
 
     n_c: Any
     n_t: Any
@@ -112,7 +112,7 @@ class _Abstract:
         return (self.n_c_after * self.within.sigma <= self.n_c) | (self.n_c_after <= self.within.n_c_high)
 
     def nears(self, low: Any, high: Any) -> Any:
-        """N_T outside low..high moves towards it by sigma or into it, and does not cross it."""
+        """Return the constraint that N_T, outside [low, high], moves by sigma towards it or into it, but not across."""
         sigma = self.within.sigma
         falls = (self.n_t_after * sigma <= self.n_t) | (self.n_t_after <= high)
         rises = (self.n_t_after >= self.n_t * sigma) | (self.n_t_after >= low)
@@ -121,7 +121,7 @@ class _Abstract:
         )
 
     def lemmas(self, *, with_c8: bool = True) -> list[z3.BoolRef]:
-        """C.6 on N_T, C.7, no_jump, and C.8 of the flow that is out of range; the other one is not."""
+        """Return the lemmas' conclusions: C.6 on N_T, C.7, no_jump, and C.8 for the flow that is out of range."""
         w = self.within
         known = [~self.is_n_t_in | self.stays_n_t_in, self.is_n_t_in | self.nears(w.n_t_low, w.n_t_high)]
         if with_c8:
@@ -163,7 +163,7 @@ def steps_of(sigma: Fraction, ratio: Fraction) -> int:
     Parameters
     ----------
     sigma : factor of a step, above 1
-    ratio : of the values at the ends
+    ratio : final value divided by initial value, or its inverse; at least 1
     """
     count = max(0, math.ceil(math.log(ratio) / math.log(sigma)) - 2)
     while sigma**count < ratio:
@@ -172,19 +172,19 @@ def steps_of(sigma: Fraction, ratio: Fraction) -> int:
 
 
 def rounds_to_band(within: Range) -> int:
-    """Return the maximum number of consecutive rounds in which N_T moves towards the band and N_C stays."""
+    """Return the maximum number of consecutive rounds in which N_T moves towards the band and N_C is unchanged."""
     farthest = max(within.band_low / within.n_t_low, within.n_t_high / within.band_high)
     return steps_of(within.sigma, farthest)
 
 
 def max_rounds(within: Range, n_c: Fraction, n_t: Fraction) -> int:
-    """Return the maximum number of rounds until all is in range, from N_C of the smaller flow and N_T.
+    """Return the maximum number of rounds until N_C of both flows and N_T are in range.
 
     Parameters
     ----------
     within : Range, the lemmas' constants
-    n_c : N_C at first, of the flow with the smaller window
-    n_t : N_T at first
+    n_c : initial N_C of the flow with the smaller window
+    n_t : initial N_T
     """
     apart = max(within.n_t_low / n_t, n_t / within.n_t_high, Fraction(1))
     falls = steps_of(within.sigma, max(n_c / within.n_c_high, Fraction(1)))

@@ -28,7 +28,7 @@ Step = Identity | Claim | Lemma
 
 
 def ideal_link() -> list[Step]:
-    """Theorem 7.5.1, probes that collide, and where flows with different rtprops rest."""
+    """Return the steps on the ideal link: theorem 7.5.1, overlapping probes, fixed points with different rtprops."""
     return [
         *main_identities(),
         *alternate_identities(),
@@ -39,22 +39,22 @@ def ideal_link() -> list[Step]:
 
 
 def jittery_link() -> list[Step]:
-    """Theorem 7.5.2 as its proof has it, and controls that must fail."""
+    """Return the steps of theorem 7.5.2 under the assumptions of its proof, and controls that must fail."""
     return [*published.theorem(), *seams("the lemmas add up", PUBLISHED), *published.controls()]
 
 
 def faults() -> list[Step]:
-    """Errors in print."""
+    """Return the errors in print."""
     return [*published.faults()]
 
 
 def corrections() -> list[Step]:
-    """Corrected statements."""
+    """Return the corrected statements."""
     return [*published.put_right()]
 
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Check all of it; a step takes fractions of a second.
+    """Check all steps; each takes less than a second.
 
     Raises
     ------
@@ -83,16 +83,17 @@ def settle(step: Step, budget_s: float = 60.0, out: Path | None = None) -> Lemma
 
 
 def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
-    """Check one step by solvers; a lemma's refutation counts only if it can be replayed.
+    """Check one step by solvers. A lemma's refutation counts only if it can be replayed.
 
     Parameters
     ----------
+    step : Lemma or Claim
     budget_s : float, CPU seconds of each solver
-    out : Path, a folder for the questions as SMT-LIB, satisfiable if and only if the claim is wrong
+    out : Path, folder for the questions as SMT-LIB, which are satisfiable if and only if the claim is wrong
 
     Raises
     ------
-    VacuousError : its assumptions contradict each other
+    VacuousError : the step's assumptions contradict each other
     """
     constants = step.constants if isinstance(step, Lemma) else ()
     question = step.question()

@@ -3,12 +3,12 @@
 Files in the folder of a case::
 
     verdict.json     claim, assumptions, outcome, numbers
-    question.smt2    what the solvers were asked: satisfiable if and only if the claim is wrong
-    trace.json       of a refutation: exact
-    scenario.toml    the same in packets: ``fairweir run scenario.toml``
-    run/             what the simulator recorded of it
-    picture.svg      curves of both
-    certificate.txt  of a proof, with --certificate
+    question.smt2    the solvers' question: satisfiable if and only if the claim is wrong
+    trace.json       the exact trace of a refutation
+    scenario.toml    the trace as a scenario: ``fairweir run scenario.toml``
+    run/             the simulator's record of this scenario
+    picture.svg      the curves of the trace and of the packet run
+    certificate.txt  the certificate of a proof, with --certificate
 """
 
 from __future__ import annotations
@@ -36,20 +36,23 @@ from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.formal.verdicts.verify import Verification
 from fairweir.play.run import Run, run
 
-#: Characters of a claim in the name of a folder.
+#: Maximum number of characters of a claim in the name of a folder.
 LONGEST_STEM = 60
 
 
 @dataclass(frozen=True)
 class Played:
-    """A refutation run in packets.
+    """The packet run of a refutation.
 
     Attributes
     ----------
-    value : Fraction, the number that the claim bounds, from the packets; None if it does not bound a single one
-    breaks : whether the packets violate the claim too; None if it has quantities that packets do not determine, such as
-      beliefs
-    shown : the numbers at sample points that the claim reads, as the packets have them
+    replay : Replay, the scenario
+    run : Run, its record
+    curves : Curves of the packet run
+    value : Fraction, the number that the claim bounds, in the packet run; None if the claim bounds several or none
+    breaks : whether the packet run violates the claim too; None if the claim has quantities that packets do not
+        determine, such as beliefs
+    shown : the numbers at sample points that the claim reads, in the packet run
     """
 
     replay: Replay
@@ -66,12 +69,12 @@ def play(found: Verification, trace: Trace, name: str) -> Played:
     Parameters
     ----------
     found : Verification, a refutation
-    trace : Trace, that is run
-    name : str, of the scenario
+    trace : Trace, the trace to run
+    name : str, name of the scenario
 
     Raises
     ------
-    ConfigError : it cannot be run
+    ConfigError : the trace cannot be run
     """
     case = found.case
     words = f"{case.subject.name} on {case.model}: violates {case.claim.text}"
@@ -86,10 +89,13 @@ def play(found: Verification, trace: Trace, name: str) -> Played:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A verdict with its evidence; None: not made.
+    """A verdict with its evidence.
 
     Attributes
     ----------
+    found : Verification, the verdict
+    played : Played, the packet run of a refutation; None if there is none
+    certificate : Certificate of a proof; None if there is none
     uncertified : str, why there is no certificate although one was requested
     unplayed : str, why a refutation was not run in packets
     """
@@ -182,7 +188,7 @@ def keep(evidence: Evidence, folder: Path) -> list[Path]:
     Parameters
     ----------
     evidence : Evidence
-    folder : Path, which is made if needed
+    folder : Path, which is created if necessary
     """
     folder.mkdir(parents=True, exist_ok=True)
     found, case = evidence.found, evidence.found.case
@@ -221,7 +227,7 @@ def _stem(found: Verification) -> str:
 
 
 def claim_stem(claim: Claim) -> str:
-    """Return a claim as part of a file's name; long ones are truncated and distinguished by a hash."""
+    """Return a claim as part of a file's name; long claims are truncated and distinguished by a hash."""
     if isinstance(claim, Bound):
         return f"{claim.name}-{str(claim.bound).replace('/', 'of')}"
     stem = re.sub(r"[^A-Za-z0-9_.]+", "-", claim.text.replace("<", "below").replace(">", "above")).strip("-.")

@@ -1,4 +1,4 @@
-"""``fairweir.verify``: a claim on a CCA by their names, as the command line has them."""
+"""``fairweir.verify``: verify a claim on a CCA, both given as text as on the command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def case_of(
     timeouts: bool = False,
     given: str | Iterable[str] = (),
 ) -> Case:
-    """Return the case that words describe.
+    """Return the case that the arguments describe.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ def case_of(
     jitter : D in units of R, a whole number of steps, such as "1/2"
     buffer : "infinite", "small", "arbitrary" or "large"
     flows : int, number of flows that share the link
-    beliefs : "consistent" or "any", at the start of a trace
-    timeouts : beliefs time out at the end of a trace
-    given : assumptions, such as ``queue@1<=2``; one, or several
+    beliefs : "consistent" or "any", the beliefs at the start of a trace
+    timeouts : bool, whether beliefs time out at the end of a trace
+    given : one or several assumptions, such as ``queue@1<=2``
 
     Raises
     ------
-    ConfigError : a name or text that is unknown; names the option
+    ConfigError : an unknown name or an invalid text; the error names the option
     """
     for name, value in (("cca", cca), ("claim", claim), ("model", model)):
         text(value, name)
@@ -102,7 +102,7 @@ def verify(
 
     Raises
     ------
-    ConfigError : a name or text that is unknown
+    ConfigError : an unknown name or an invalid text
     SolverError : a solver is missing, or two contradict each other
 
     Examples

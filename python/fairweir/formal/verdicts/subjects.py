@@ -30,10 +30,11 @@ class Subject:
     Attributes
     ----------
     name, summary : str
-    sender : constraint on its arrivals
-    encode : adds the CCA's constraints, including its beliefs, to a flow of a system
-    violations : returns where a flow of a trace does not behave as the CCA, by definition and without the encoding
-    assumes : str, assumptions on its state at the start of a trace
+    sender : kind of sender, which constrains its arrivals
+    encode : function that adds the CCA's constraints, including its beliefs, to a flow of a system
+    violations : function that returns where a flow of a trace deviates from the CCA's definition; it does not use the
+        encoding
+    assumes : str, assumptions on the CCA's state at the start of a trace
     """
 
     name: str
@@ -51,8 +52,8 @@ def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
     Parameters
     ----------
     rule : Rule
-    start : Start, what its beliefs may be at t = 0
-    expiry : Expiry, whether they time out at the last point
+    start : Start, the possible beliefs at t = 0
+    expiry : Expiry, whether beliefs time out at the last point
     """
 
     def encode(system: System, flow: int) -> None:
@@ -91,15 +92,16 @@ def of_hand_encoded(cca: HandEncodedCca) -> Subject:
 
 @words_for_enums
 def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> Subject:
-    """Return the CCA of that name: a shipped rule, one encoded by hand, or a rule file.
+    """Return the CCA with this name: a shipped rule, a hand-encoded CCA, or a rule file.
 
     Parameters
     ----------
-    start, expiry : of the beliefs of rules; those encoded by hand have none
+    name : str, the name, or the path of a rule file
+    start, expiry : start and timeouts of a rule's beliefs; hand-encoded CCAs have no beliefs
 
     Raises
     ------
-    ConfigError : no such CCA, or a file that is not a rule
+    ConfigError : unknown CCA, or a file that is not a rule
     """
     if name in HAND_ENCODED:
         if start is not Start.CONSISTENT or expiry is not Expiry.NEVER:
@@ -110,7 +112,7 @@ def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Ex
     return of_rule(Rule.load(find_rule(name)), start, expiry)
 
 
-#: Representatives of CCAs of other names: the encoding that is closest to their behavior.
+#: For CCAs that cannot be verified, the hand-encoded CCA whose behavior is closest.
 STANDS_FOR = {
     "reno": "aimd",
     "newreno": "aimd",

@@ -1,8 +1,8 @@
 """From a CCA, a model and a claim to a verdict with its evidence (``fairweir verify``).
 
-A refutation is a trace. :mod:`fairweir.formal.exact`, which shares no code with the encoding, judges it again, and the
-simulator then runs it packet by packet (:mod:`fairweir.formal.replay.packets`). If some trace violates the claim by a
-margin, that trace is shown, so that the packet size does not obscure the violation.
+A refutation is a trace. :mod:`fairweir.formal.exact`, which shares no code with the encoding, evaluates the trace
+again, and the simulator then runs it packet by packet (:mod:`fairweir.formal.replay.packets`). If a trace exists that
+violates the claim by a margin, the result is such a trace, so that the packet size does not obscure the violation.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from fairweir.formal.verdicts.subjects import Subject
 
 #: Margins, as fractions of the bound, by which a trace should violate the claim; tried in this order.
 MARGINS = (Fraction(1, 2), Fraction(1, 5), Fraction(1, 20))
-#: CPU seconds for each margin; the claim is already refuted.
+#: CPU seconds for each margin; these questions are asked only if the claim is already refuted.
 MARGIN_BUDGET_S = 10.0
 
 
-#: Properties about losses only.
+#: Properties that only bound losses.
 LOSSES = ("loss-events", "large-losses", "loss-amount")
 
 
@@ -42,12 +42,12 @@ class Case:
 
     Attributes
     ----------
-    subject : subject of the claim
-    model : str, of `MODELS`, or a user's as ``file.py:Class``, which becomes its name
+    subject : Subject, the CCA
+    model : str, a name in `MODELS`, or a user's model as ``file.py:Class``
     claim : Claim
-    grid, buffer : of the model
-    flows : int, how many of the subject share the link
-    given : assumptions on where the trace begins
+    grid, buffer : grid and buffer of the model
+    flows : int, number of flows of the subject that share the link
+    given : assumptions about the trace
     """
 
     subject: Subject
@@ -80,7 +80,7 @@ class Case:
         return Question(name, [*self.system.assertions(), *given], claim.over(self.system), anyone=anyone)
 
     def why_empty(self) -> str:
-        """Return why no sender can violate the claim, if the numbers alone show that; else an empty text."""
+        """Return why no sender can violate the claim, if its numbers alone show this; otherwise an empty string."""
         grid = self.system.grid
         if not isinstance(self.claim, Bound):
             return ""
@@ -92,14 +92,14 @@ class Case:
         return ""
 
     def _whose(self) -> str:
-        """Return who defines and judges the model, if it is a user's."""
+        """Return the words that name the source file of a user's model; empty for other models."""
         own = MODELS[self.model]
         if not isinstance(own, UserModel):
             return ""
         return f" as the user's `{own.source}` (SHA-256 {own.digest[:16]}) defines and judges it"
 
     def assumed(self) -> list[str]:
-        """Return everything that a verdict depends on."""
+        """Return all assumptions on which a verdict depends."""
         grid, floor = self.system.grid, min_size(self.buffer, self.system.grid)
         buffers = {
             Buffer.INFINITE: "an infinite buffer",
@@ -132,12 +132,13 @@ class Verification:
 
     Attributes
     ----------
-    answer : Answer, to the claim itself
-    trace : Trace, of a refutation; it violates the claim, by a margin if there is such a trace
-    value : Fraction, the number that the claim bounds, on that trace; None if it bounds several, or none
+    case : Case
+    answer : Answer to the claim
+    trace : Trace of a refutation; it violates the claim, by a margin if such a trace was found
+    value : Fraction, the number that the claim bounds, on that trace; None if the claim bounds several or none
+    margin : Fraction, the margin by which the trace violates the claim at least, as a fraction of the bound
     shown : the numbers at sample points that the claim reads, on that trace
-    empty : tuple of Claim, parts of a proved conjunction that no sender can violate: they say nothing about the CCA
-    margin : Fraction, the part of its bound by which the claim was demanded to be broken
+    empty : parts of a proved conjunction that no sender can violate, and which thus do not characterize the CCA
     cpu_s : float, CPU seconds of all solvers
     """
 
@@ -164,19 +165,19 @@ def verify(
     until: Race = Race.FIRST,
     on_step: Callable[[str], object] = lambda _: None,
 ) -> Verification:
-    """Verify a case; a refutation comes with a trace that was judged again in exact fractions.
+    """Verify a case. A refutation has a trace that was evaluated again in exact fractions.
 
     Parameters
     ----------
     case : Case
     budget : Budget, of each solver
     solvers, until : as for :func:`fairweir.formal.solving.solve.ask`
-    on_step : called with a description of the step
+    on_step : function that is called with a description of each step
 
     Raises
     ------
-    SolverError : a solver is missing, does not understand, or two contradict each other
-    InvariantError : the trace does not break the claim, or is not one of the model's: a bug of ours
+    SolverError : a solver is missing or rejects its input, or two solvers contradict each other
+    InvariantError : the trace does not violate the claim, or is not a trace of the model, which is a bug in fairweir
     """
     budget = budget or Budget()
     on_step("running the solvers")
@@ -210,7 +211,7 @@ def verify(
 
 
 def _proved(case: Case, answer: Answer, budget: Budget, solvers: Sequence[SolverName]) -> Verification:
-    """Return a proof with the parts of its conjunction that hold for any sender, each by a control of its own."""
+    """Return a proof with the parts of its conjunction that hold for any sender; each part has a separate control."""
     empty, cpu_s, reason = [], answer.cpu_s, answer.reason
     for part in parts(case.claim):
         found = control(case.question(part), budget, solvers)
@@ -223,17 +224,17 @@ def _proved(case: Case, answer: Answer, budget: Budget, solvers: Sequence[Solver
 
 
 def judge(case: Case, trace: Trace) -> Fraction | None:
-    """Replay a trace exactly, and return the number by which it violates the claim; None if there is not exactly one.
+    """Evaluate a trace exactly, and return the number that the claim bounds; None if it bounds several or none.
 
     Parameters
     ----------
     case : Case
-    trace : Trace, a solver's
+    trace : Trace, from a solver
 
     Raises
     ------
-    InvariantError : it does not break the claim, or is not a trace of the model
-    ConfigError : the same of a user's model: its encoding and its judge disagree
+    InvariantError : the trace does not violate the claim, or is not a trace of the model
+    ConfigError : the trace is not a trace of a user's model; the model's encoding and its `violations` disagree
     """
     broken = violations(trace)
     for flow in range(case.flows):

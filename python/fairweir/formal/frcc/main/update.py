@@ -1,6 +1,7 @@
-"""The ratio of rates that the *main* cwnd update guarantees, from the cells that all runs reach (beyond theorem 7.5.2).
+"""The throughput ratio that the *main* cwnd update guarantees, from an attractor of all runs (beyond theorem 7.5.2).
 
-This module is the interface to the compiled search (``crates/reach``). See ``docs/formal/frcc-main.md``.
+The state space is divided into cells; the attractor is a set of cells that all runs reach and do not leave. This module
+is the interface to the compiled search for it (``crates/reach``). See ``docs/formal/frcc-main.md``.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ class Case:
     ----------
     r_low, r_high : bounds of R/theta
     flows : int, 2 or 3
-    assumed : Assumed
-    schedule : all flows measure, then all update; or one after another, each once per round, in any order
+    assumed : Assumed, the assumed bounds on errors
+    schedule : ``synchronous``: in each round all flows measure, and then all update; ``sequential``: in each round the
+        flows measure and update one after another, in any order
     odds_step : relative width of a cell in the ratio of rates
-    nt_step : width of a cell in N_T; multiplied by N_T if N_T is above 1
+    nt_step : width of a cell in N_T; if N_T is above 1, the relative width
     """
 
     r_low: Fraction
@@ -43,7 +45,7 @@ class Case:
     nt_step: Fraction = Fraction(1, 50)
 
     def document(self) -> dict[str, Any]:
-        """Return the case as the compiled part reads it, numbers as "p/q"."""
+        """Return the case as JSON for the compiled search, with numbers as "p/q"."""
         return {
             "assumptions": {name: str(value) for name, value in asdict(self.assumed).items()},
             "schedule": self.schedule,
@@ -60,12 +62,12 @@ class Found:
 
     Attributes
     ----------
-    worst_ratio : maximum ratio of two flows' rates from some round on
-    hand_worst_ratio : maximum ratio by the lemmas by hand, without cells
-    n_t : (minimum, maximum) N_T from some round on
-    cwnd_floor : minimum cwnd of every flow from some round on, C theta
-    rounds : number of rounds from the bounds by hand to the attractor (updates, if sequential)
-    region_cells, attractor_cells : int
+    worst_ratio : maximum ratio of two flows' rates in the attractor
+    hand_worst_ratio : maximum ratio according to the manual lemmas (``hand.py``), without cells
+    n_t : (minimum, maximum) of N_T in the attractor
+    cwnd_floor : minimum cwnd of any flow in the attractor, in C theta
+    rounds : maximum number of rounds (updates, if sequential) from the manual lemmas' bounds to the attractor
+    region_cells, attractor_cells : int, number of cells within the manual lemmas' bounds, and in the attractor
     """
 
     worst_ratio: float
@@ -78,10 +80,10 @@ class Found:
 
 
 class Attractor:
-    """Cells of (rates of all flows by the last one's, N_T) and their ranks.
+    """Cells of the state (the flows' rates divided by the last flow's, and N_T), with their ranks.
 
-    Rank 0 is the attractor; from another cell every run within the bounds by hand moves to lower ranks. If flows update
-    one after another, each set of flows that are yet to update in a round has its own copy of the cells.
+    The attractor has rank 0. From any other cell, every run within the manual lemmas' bounds moves to lower ranks. If
+    flows update sequentially, each set of flows that have not yet updated in a round has its own copy of the cells.
     """
 
     def __init__(self, case: Case, found: Found, odds: list[float], n_t: list[float], rank: bytes) -> None:
@@ -94,16 +96,16 @@ class Attractor:
 
     @property
     def start(self) -> int:
-        """Where the cells of the start of a round begin: the last copy."""
+        """The index of the first cell in the last copy, which is that of the start of a round."""
         copy = (len(self.n_t) - 1) * (len(self.odds) - 1) ** (self.case.flows - 1)
         return int(len(self.rank) - copy)
 
     def cells_at(self, cwnd: Sequence[Number], r: Number) -> Iterator[int]:
-        """Yield the cells that contain this state at the start of a round; several on a border, none outside.
+        """Yield the cells that contain a state at the start of a round: several on a border, none outside the region.
 
         Parameters
         ----------
-        cwnd : of all flows, C theta
+        cwnd : cwnd of each flow, in C theta
         r : R/theta
         """
         axes = [_cells(self.n_t, sum(cwnd) - r), *(_cells(self.odds, w / cwnd[-1]) for w in cwnd[:-1])]
@@ -114,18 +116,18 @@ class Attractor:
             yield self.start + number
 
     def rank_at(self, cwnd: Sequence[Number], r: Number) -> int | None:
-        """Return the minimum rank of the cells that contain this state; None if it is in no ranked cell.
+        """Return the minimum rank of the cells that contain a state; None if it is in no ranked cell.
 
         Parameters
         ----------
-        cwnd : of all flows, C theta
+        cwnd : cwnd of each flow, in C theta
         r : R/theta
         """
         ranks = [rank for cell in self.cells_at(cwnd, r) if (rank := self.rank[cell]) != UNRANKED]
         return min(ranks, default=None)
 
     def corners(self, cell: int) -> Iterator[tuple[list[Fraction], Fraction]]:
-        """Yield the states at the corners of a cell (of the first copy), exactly: cwnd of all flows, and R/theta."""
+        """Yield the exact states at the corners of a cell of the first copy: cwnd of each flow, and R/theta."""
         columns = len(self.odds) - 1
         indices: list[int] = []
         for _ in range(self.case.flows - 1):
@@ -140,7 +142,7 @@ class Attractor:
                     yield [*(odd * unit for odd in odds), unit], r
 
     def runs(self) -> list[tuple[int, int]]:
-        """Return the attractor as runs of cell numbers, each from the first to the one after the last."""
+        """Return the attractor as ranges of cell numbers, [first, last + 1)."""
         found: list[tuple[int, int]] = []
         start = None
         for cell, rank in enumerate([*self.rank, UNRANKED]):
@@ -152,7 +154,7 @@ class Attractor:
         return found
 
     def border(self) -> list[int]:
-        """Return the cells of the attractor next to one, in its row, that is not in it."""
+        """Return the cells of the attractor whose neighbor in the same row is not in the attractor."""
         last = len(self.rank) - 1
         return [
             cell
@@ -162,12 +164,12 @@ class Attractor:
 
 
 def _cells(borders: list[float], x: Number) -> range:
-    """Return the cells between borders that have `x`; a cell has both its borders."""
+    """Return the cells that contain `x`; a cell includes both its borders."""
     return range(max(bisect_left(borders, x) - 1, 0), min(bisect_right(borders, x), len(borders) - 1))
 
 
 def attractor(case: Case, on_progress: Callable[[int], object] | None = None) -> Attractor | str:
-    """Find the attractor of a case; a text with the reason if there is none.
+    """Find the attractor of a case, or return the reason why none was found.
 
     Parameters
     ----------
