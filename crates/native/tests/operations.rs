@@ -1,5 +1,5 @@
-//! One alphabet of operations for every registered controller: for any behavior of the network, a window is at least a
-//! packet, a pacing rate is positive, and nothing panics or overflows.
+//! Applies random operations to every registered controller. For any behavior of the network, a window must be at least
+//! one packet and a pacing rate positive, and nothing may panic or overflow.
 
 use fairweir_cca::{
     Ack, AckedPacket, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, RateSample, Sender, Sent, Start,
@@ -17,7 +17,7 @@ const MSS: Bytes = Bytes(1500);
 /// Maximum packets in flight in the model, for any cwnd.
 const MAX_OUTSTANDING: usize = 4000;
 
-/// No window is as large as this after the few packets that a case sends, bytes.
+/// No window reaches this after the few packets that a case sends, bytes.
 const ABSURD_CWND: Bytes = Bytes(1 << 45);
 
 /// Every controller in the list, and a controller file.
@@ -174,7 +174,8 @@ impl Model {
         }
     }
 
-    /// The packets `range` (indices above `snd_una`) arrive; if it starts at 0, cumulatively.
+    /// Processes the arrival of the packets `range` (indices above `snd_una`); if it starts at 0, the ACK is
+    /// cumulative.
     fn acknowledge(&mut self, range: std::ops::Range<usize>, path: &Signals) {
         if range.is_empty() {
             return;
@@ -314,7 +315,7 @@ impl Model {
     }
 }
 
-/// Parameters at the ends of their ranges.
+/// Returns parameters at the ends of their ranges.
 fn extremes() -> Vec<(&'static str, Value)> {
     vec![
         ("reno", json!({"byte_counting": false})),

@@ -130,8 +130,8 @@ fn cc_qdel_fills_shallow_links_and_loses_in_proportion() {
 
 #[test]
 fn cc_probe_slow_loses_a_constant_whatever_the_link() {
-    // Proved: 30 % utilization, RTT of 1.5 (R + D), 2 alpha = 10 packets lost in R; without timeouts, T* / (T* + D) =
-    // 50 %.
+    // Proved: at least 30 % utilization, an RTT of at most 1.5 (R + D), at most 2 alpha = 10 packets lost in R; without
+    // timeouts, a utilization of T* / (T* + D) = 50 %.
     for has_jitter in [false, true] {
         let runs = links(&[0.125, 0.25, 0.5, 1.0, 2.0], has_jitter).map(|link| {
             let steady = link.play("cc_probe_slow", &Value::Null);
@@ -189,7 +189,7 @@ fn mean_rate(config: &Config, from_s: u64, to_s: u64) -> f64 {
 
 #[test]
 fn cc_probe_slow_follows_a_rising_rate_linearly_and_a_falling_one_exponentially() {
-    // Each probe adds alpha / (T* + D); a probe and its drains take at least T* + 2 R.
+    // Each probe increases C_Ll by alpha / (T* + D); a probe and its drains take at least T* + 2 R.
     for (k, least, most) in [(1.0, 0.6, 1.0), (4.0, 0.6, 1.0)] {
         let up = changing_link("cc_probe_slow", json!({"k": k}), [24, 48, 96]);
         let slope = (mean_rate(&up, 54, 58) - mean_rate(&up, 44, 48)) / 10.0;
@@ -210,7 +210,7 @@ fn cc_probe_slow_follows_a_rising_rate_linearly_and_a_falling_one_exponentially(
 
 #[test]
 fn losses_in_proportion_buy_exponential_convergence() {
-    // f(C) = C / 10 (4.2.2): each cycle raises C_Ll by a twentieth plus alpha / 2 R and costs 2 f(C) of loss.
+    // With f(C) = C / 10 (4.2.2), each cycle increases C_Ll by a twentieth plus alpha / 2 R, and loses up to 2 f(C).
     let [constant, share] = [0.0, 0.1].map(|share| {
         let up = changing_link("cc_probe_slow", json!({"loss_share": share}), [24, 48, 96]);
         mean_rate(&up, 46, 50)
@@ -260,8 +260,8 @@ fn fairness(cca: &str, link: Link) -> f64 {
 
 #[test]
 fn several_flows_share_as_their_authors_saw() {
-    // There is no proof for several flows. Published: cc_probe_slow 0.94 +- 0.06 (jitter: 0.86 +- 0.11) up to 2 BDP,
-    // cc_qdel 0.58 +- 0.24 (0.43 +- 0.18).
+    // There is no proof for several flows. Published means of Jain's index for buffers up to 2 BDP: cc_probe_slow 0.94
+    // +- 0.06 (with jitter 0.86 +- 0.11), cc_qdel 0.58 +- 0.24 (with jitter 0.43 +- 0.18).
     for has_jitter in [false, true] {
         for buffer_bdp in [0.5, 1.0] {
             let index = fairness("cc_probe_slow", Link { mbps: 96, rtprop_ms: 80, buffer_bdp, has_jitter });

@@ -1,4 +1,4 @@
-//! ACK processing: delivered packets, RTT and rate samples, the controller's decision.
+//! ACK processing: delivered packets, RTT and rate samples, and the controller's decision.
 
 use super::{Flow, Record};
 use crate::item::AckItem;
@@ -12,7 +12,7 @@ use fairweir_units::{Dur, Time};
 struct Delivery {
     acked: u64,
     cum_acked: u64,
-    /// The most recently sent packet among those delivered, and its send time.
+    /// The most recently sent of the delivered packets, and its send time.
     newest: Option<(u64, Time)>,
     rtt: Option<Dur>,
     marked: u64,
@@ -21,8 +21,8 @@ struct Delivery {
 }
 
 impl Delivery {
-    /// Counts a delivered packet. Packets come in the order of their numbers, which differs from send order for
-    /// retransmissions.
+    /// Counts a delivered packet. Packets are counted in the order of their numbers, which for retransmissions differs
+    /// from the order of sending.
     fn add(&mut self, seq: u64, record: &Record) {
         self.acked += 1;
         if self.newest.is_none_or(|(_, sent)| record.sent >= sent) {
@@ -67,7 +67,7 @@ impl Flow {
         self.finish_ack(&delivery, prior_inflight, now, net);
     }
 
-    /// Calls the controller and sends what it allows.
+    /// Calls the controller and sends the packets that its decision permits.
     #[inline(always)]
     fn finish_ack<W: Watch>(&mut self, delivery: &Delivery, prior_inflight: u64, now: Time, net: &mut Net<W>) {
         if self.rate.app_limited > 0 && self.sender.delivered > self.rate.app_limited {
@@ -97,7 +97,7 @@ impl Flow {
         self.pump(now, net);
     }
 
-    /// The common case: nothing is lost or SACKed, and the ACK covers the next packets in order.
+    /// Processes an ACK in the common case: nothing is lost or SACKed, and the ACK covers the next packets in order.
     #[inline(always)]
     fn deliver_in_order(&mut self, ack: &AckItem, now: Time) -> Delivery {
         let cum = ack.cum;
@@ -121,8 +121,8 @@ impl Flow {
         Delivery { acked, cum_acked, newest: Some((newest, sent)), rtt: Some(rtt), marked, lost: 0, rate }
     }
 
-    /// Returns the rate sample of an ACK that delivered the packets `from..=newest`, and reports each of them, as far as
-    /// the controller wants these.
+    /// Returns the rate sample of an ACK that delivered the packets `from..=newest`. Reports each packet, if the
+    /// controller requests such reports.
     #[inline]
     fn read_records(&mut self, from: u64, newest: u64, now: Time) -> RateSample {
         if self.interests.acked {
@@ -145,7 +145,7 @@ impl Flow {
         }
     }
 
-    /// Reports the packets that `ack` delivers, before the scoreboard knows of them.
+    /// Reports the packets that `ack` delivers, before the scoreboard is updated.
     #[cold]
     #[inline(never)]
     fn report_deliveries_of(&mut self, ack: &AckItem, now: Time) {
@@ -160,7 +160,7 @@ impl Flow {
         }
     }
 
-    /// Whether cwnd had room and there was nothing to send before `acked` packets were delivered.
+    /// Returns whether cwnd had room, and there was nothing to send, before `acked` packets were delivered.
     fn is_app_limited_before(&self, acked: u64) -> bool {
         self.sender.snd_nxt >= self.source.limit() && self.sender.inflight() + acked < self.window.cwnd_pkts
     }
@@ -173,7 +173,7 @@ impl Flow {
         self.cc.on_packet_acked(&acked, &mut Flow::context(now, &mut self.rng));
     }
 
-    /// The general case: SACKs, duplicate ACKs, retransmissions, losses.
+    /// Processes an ACK in the general case: SACKs, duplicate ACKs, retransmissions, losses.
     #[inline(always)]
     fn deliver(&mut self, ack: &AckItem, prior_inflight: u64, now: Time) -> Delivery {
         let prior_lost = self.sender.lost;
@@ -206,7 +206,8 @@ impl Flow {
                 delivery.rtt = Some(rtt);
                 self.sample_rtt(rtt);
             }
-            // An ACK less than the minimum RTT after a retransmission is for the original (RFC 8985 §6.2 step 2).
+            // If an ACK arrives less than the minimum RTT after a retransmission, it is for the original (RFC 8985 §6.2
+            // step 2).
             let is_for_original = is_ambiguous && rtt < self.sender.min_rtt;
             if !is_for_original && !self.recovery.rack.is_newer_than(sent, seq) {
                 self.recovery.rack.on_delivered(sent, seq, rtt);
@@ -250,7 +251,7 @@ impl Flow {
         }
     }
 
-    /// Reads SACKs: the receiver's log up to `to`.
+    /// Processes SACKs by reading the receiver's log up to `to`.
     #[inline(always)]
     fn read_sacks(&mut self, to: u32, delivery: &mut Delivery) {
         self.seen.log = to;
@@ -270,16 +271,16 @@ impl Flow {
         }
     }
 
-    /// Without SACK a duplicate ACK means that a packet was delivered (`tcp_add_reno_sack`).
+    /// Without SACK, counts a duplicate ACK as the delivery of a packet (`tcp_add_reno_sack`).
     fn count_dupack(&mut self) {
         if self.sender.sacked_out + self.sender.lost_out < self.sender.packets_out() {
             self.sender.sacked_out += 1;
         }
     }
 
-    /// Without SACK: corrects what duplicate ACKs counted before `snd_una` moved by `cum_acked`
-    /// (`tcp_remove_reno_sacks`), and returns the total delivered, which never decreases even when a duplicate ACK
-    /// delivered nothing new.
+    /// Without SACK, corrects the deliveries counted by duplicate ACKs before `snd_una` moved by `cum_acked`
+    /// (`tcp_remove_reno_sacks`). Returns the total delivered, which never decreases, even if a duplicate ACK delivered
+    /// nothing new.
     fn reconcile_dupacks(&mut self, cum_acked: u64, delivery: &mut Delivery) {
         let sender = &mut self.sender;
         sender.sacked_out = sender.sacked_out.saturating_sub(cum_acked.saturating_sub(1));
@@ -289,7 +290,7 @@ impl Flow {
         sender.delivered = sender.delivered.max(delivered);
     }
 
-    /// RFC 6298 §2 with Linux's lower bound on the deviation.
+    /// Updates srtt and rttvar (RFC 6298 §2, with Linux's lower bound on the deviation).
     #[inline]
     fn sample_rtt(&mut self, rtt: Dur) {
         self.stats.rtt.record(rtt);
@@ -306,7 +307,7 @@ impl Flow {
         sender.srtt = Dur::from_nanos((7 * srtt + sample) / 8);
     }
 
-    /// `tcp_is_cwnd_limited` in slow start: whether more than half of cwnd was used in the last round
+    /// Slow-start case of `tcp_is_cwnd_limited`: whether more than half of cwnd was used in the last round.
     #[cold]
     fn uses_half_of_slow_start(&mut self) -> bool {
         if self.sender.snd_una >= self.window.max_packets_seq {

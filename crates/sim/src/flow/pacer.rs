@@ -10,7 +10,7 @@ pub(super) struct Pacer {
     /// Transmission time of a packet at `rate`, ns.
     gap: u64,
     next_send: Time,
-    /// Packets that may still leave in this burst.
+    /// Number of packets that may still leave in this burst.
     burst: u64,
     gso: u64,
     /// Expiry of the timer.
@@ -18,7 +18,7 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer without a rate, for bursts of `gso` packets.
+    /// Creates a pacer without a rate, for bursts of `gso` packets.
     pub(super) fn new(gso: u64) -> Pacer {
         Pacer { rate: 0, gap: 0, next_send: Time::ZERO, burst: 0, gso: gso.max(1), due_at: Time::NEVER }
     }
@@ -36,7 +36,7 @@ impl Pacer {
         self.burst = self.burst.min(self.gso);
     }
 
-    /// Whether a packet may be sent at `now`; sets the timer if not.
+    /// Returns whether a packet may be sent at `now`; if not, sets the timer.
     #[inline]
     pub(super) fn allows(&mut self, now: Time) -> bool {
         if self.burst == 0 {
@@ -52,7 +52,7 @@ impl Pacer {
         true
     }
 
-    /// The next packet may leave at `now`.
+    /// Permits the next packet at `now`.
     pub(super) fn restart(&mut self, now: Time) {
         self.burst = 0;
         self.next_send = now;
