@@ -1,5 +1,4 @@
-"""The data center in which the thesis compares contracts with packet simulations (section 6.5): scenarios, fixed
-points.
+"""Scenarios and fixed points in the data center of thesis section 6.5, which compares contracts with packet runs.
 
 Links have 100 Gbps, an rtprop of 12 us and unlimited buffers; packets have 4 KB; flows know their rtprop. Each contract
 passes through (S_min, C) = (1.2 us, 100 Gbps). A BDP is only 37 packets, so the effect of rounding to whole packets is
@@ -81,7 +80,7 @@ def canonical(exponent: float, gain: float = 1.0) -> Follower:
 
 
 def vegas() -> Follower:
-    """Return Vegas with 4 packets of 4 KB in the queue, slowed because its clock has a resolution of 1 us."""
+    """Return Vegas with 4 packets of 4 KB in the queue. It measures time in us, so the run is slowed."""
     held = 4 * PACKET
 
     def cca(packet: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Congestion control algorithms encoded by hand, as in CCAC: their state is not expressible by rules."""
+"""Congestion control algorithms encoded by hand, as in CCAC, because rules cannot express their state."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from fairweir.formal.hand_encoded.vegas_like import VegasLike
 
 _ALL: tuple[HandEncodedCca, ...] = (Aimd(), CopaLike(), BbrLike(), VegasLike(), Expo())
 
-#: By the name on the command line.
+#: The algorithms by their names on the command line.
 HAND_ENCODED: Mapping[str, HandEncodedCca] = {cca.name: cca for cca in _ALL}
 
 __all__ = ["HAND_ENCODED", "HandEncodedCca"]

@@ -1,11 +1,11 @@
-"""AIMD as in NewReno: one packet more per window acknowledged, half the window on loss, once per window.
+"""AIMD as in NewReno: cwnd grows by one MSS per acknowledged window, and is halved at most once per window of losses.
 
-On a loss that is not of the window in which one was answered already: cwnd = cwnd / 2. Otherwise, when cwnd bytes were
-acknowledged since cwnd last changed: cwnd = cwnd + MSS.
+On a loss outside the window in which cwnd was last halved: cwnd = cwnd / 2. Otherwise, if cwnd bytes were acknowledged
+since cwnd last changed: cwnd = cwnd + MSS.
 
-Source: CCAC (SIGCOMM 2021) section 5 and its published encoding. Deviations: losses are known after R (the models'
-oracle) rather than by three duplicate ACKs, so there are no timeouts; cwnd never falls below one MSS; bytes are
-counted from where cwnd last changed, where the published encoding compares values of cwnd.
+Source: CCAC (SIGCOMM 2021), section 5, and its published encoding. Deviations: the network models report losses after
+R, instead of three duplicate ACKs, so there are no timeouts; cwnd never falls below one MSS; acknowledged bytes are
+counted from the last change of cwnd, where the published encoding compares values of cwnd.
 """
 
 from __future__ import annotations

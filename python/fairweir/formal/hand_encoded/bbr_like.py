@@ -1,10 +1,10 @@
-"""A BBR-like algorithm: it paces at the largest delivery rate of the last four R, in a cycle of gains of four R.
+"""A BBR-like algorithm: it paces at a gain times the maximum delivery rate of the last four R.
 
-Gains are 5/4, 4/5, 1, 1 from a phase of the network's choice; cwnd = 2 R times the largest rate.
+The gain changes every R in the cycle 5/4, 4/5, 1, 1, with any initial phase. cwnd is 2 R times the maximum rate.
 
-Source: CCAC (SIGCOMM 2021) section 7, whose published encoding has a cycle and a memory of four R where BBR has eight
-and ten. Deviations: rates measured before the trace count until they expire (the published encoding drops them), each
-at most the rate that jitter can compress into one R, C (1 + D/R); neither rate nor cwnd fall below one MSS.
+Source: CCAC (SIGCOMM 2021), section 7. Its published encoding also has a cycle and a memory of four R, where BBR has
+eight and ten. Deviations: rates measured before the trace count until they expire (the published encoding drops them);
+each is at most C (1 + D/R), the maximum delivery rate over one R with jitter D; rate and cwnd never fall below one MSS.
 """
 
 from __future__ import annotations

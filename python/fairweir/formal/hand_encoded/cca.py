@@ -18,8 +18,8 @@ class HandEncodedCca(Protocol):
 
     Attributes
     ----------
-    name, source : str
-    sender : constraint on its arrivals
+    name, source : str, name on the command line, and publication
+    sender : kind of sender, which constrains its arrivals
     """
 
     @property
@@ -67,7 +67,7 @@ def remember(system: System, flow: int, *names: str) -> list[Curve]:
     ----------
     system : System
     flow : int, index of the flow
-    names : of the state's variables; a column each
+    names : names of the state's variables; each becomes a column
     """
     index = flow if len(system.flows) > 1 else None
     columns: list[Curve] = [system.reals(name, index) for name in names]
@@ -82,8 +82,8 @@ def bind(system: System, flow: int, cca: HandEncodedCca, constraints: list[z3.Bo
     ----------
     system : System
     flow : int, index of the flow
-    cca : judges the flow in traces
-    constraints : of its decisions
+    cca : the algorithm, whose `violations` checks the flow in traces
+    constraints : constraints on the algorithm's decisions
     """
     system.decide(f"{cca.name} {flow}", lambda trace: cca.violations(trace, flow), *constraints)
     return constraints
@@ -94,11 +94,13 @@ def need_whole_steps(system: System, name: str, jitter: int | None = None) -> No
 
     Parameters
     ----------
-    jitter : the required D in R, None for any
+    system : System
+    name : str, name of the algorithm
+    jitter : the required D, in R; None: any
 
     Raises
     ------
-    ConfigError : several steps in an R, or another jitter
+    ConfigError : the grid has several steps per R, or another jitter
     """
     if system.grid.per_r != 1:
         raise ConfigError(f"{name} is encoded for one step per R: `{system.grid.per_r}`", key="per_r", hint="write 1")
@@ -111,7 +113,7 @@ def need_whole_steps(system: System, name: str, jitter: int | None = None) -> No
 
 
 def choose(*cases: tuple[z3.BoolRef, z3.BoolRef]) -> list[z3.BoolRef]:
-    """Return ``if``, ``elif``, ... as implications: the first condition that holds decides."""
+    """Return implications for ``if``, ``elif``, ...: the consequence of the first condition that holds."""
     out, earlier = [], list[z3.BoolRef]()
     for condition, then in cases:
         out.append(z3.Implies(z3.And(*(z3.Not(other) for other in earlier), condition), then))

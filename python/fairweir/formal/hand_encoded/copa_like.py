@@ -1,8 +1,8 @@
-"""A Copa-like algorithm: a packet more or less per R, towards a window of MSS (R + qdel) / qdel.
+"""A Copa-like algorithm: cwnd changes by one packet per R, towards MSS (R + qdel) / qdel.
 
-Copa compares its window, on acknowledgments, with a target from the recent minimum delay. Which of the delays of the
-last D it was is not modeled: the window may grow if the delay observed R ago, less a step, allows it, and may shrink
-if the delay observed R + D ago does; where both do, the network chooses.
+On acknowledgments, Copa compares cwnd with a target that depends on the recent minimum delay. The encoding does not
+model which delay of the last D is the minimum: cwnd may grow if the delay observed R ago, less one step, allows it, and
+may shrink if the delay observed R + D ago allows it. If both do, either may occur.
 
 Source: CCAC (SIGCOMM 2021) section 6 and its published encoding. Deviations: without acknowledgments the window is
 constant, whereas the published encoding then has no trace at all; the decision at t = R is constrained as well, by any
@@ -38,14 +38,14 @@ class CopaLike:
         out = [own.cwnd[0] >= alpha, *(rate == cwnd for rate, cwnd in zip(own.rate, own.cwnd, strict=True))]
         for t in range(1, system.grid.points):
             before, now = own.cwnd[t - 1], own.cwnd[t]
-            # delay seen less a step: k - 1 for the largest k that was reached
+            # The observed delay less one step: k - 1 for the largest k that the delay reaches.
             may_grow = z3.And(
                 *(z3.Implies(bit, before * (k - 1) <= alpha * k) for k, bit in enumerate(own.delay[t - 1]) if k >= 2)
             )
             grows = z3.And(now == before + alpha, may_grow)
             less = z3.And(now >= alpha, now >= before - alpha, z3.Or(now <= alpha, now <= before - alpha))
             shrinks = less if t < 2 else z3.And(less, self._may_shrink(system, flow, t - 2, before))
-            # Without acknowledgments there is no decision; at t = 1 it is open whether there were any.
+            # Without acknowledgments there is no decision. At t = 1 there may or may not have been acknowledgments.
             acked = z3.BoolVal(True) if t < 2 else own.S[t - 1] > own.S[t - 2]
             rests = z3.And(now == before, z3.BoolVal(True) if t < 2 else z3.Not(acked))
             out.append(z3.Or(z3.And(acked, grows), z3.And(acked, shrinks), rests))
@@ -54,7 +54,7 @@ class CopaLike:
     def _may_shrink(self, system: System, flow: int, seen: int, before: z3.ArithRef) -> z3.BoolRef:
         bits = system.flows[flow].delay[seen]
         last = len(bits) - 1
-        # A delay of the whole trace or more may be any.
+        # A delay of T steps or more is not distinguished, so it may have any length.
         reached = [z3.And(bit, before * k >= system.alpha * (1 + k)) for k, bit in enumerate(bits[:-1]) if k >= 1]
         return z3.Or(*reached, bits[last])
 

@@ -1,11 +1,11 @@
 """The algorithm with an exponential rate-delay curve: starvation paper (SIGCOMM 2022), Algorithm 1.
 
-Every R: below the curve the rate grows by a packet per R, otherwise it is halved. The curve falls by the factor 2 for
-each D of delay and lies above C at a delay of D, the minimum at which a link can be kept busy; without delay the rate
-grows.
+Every R, a rate below the curve grows by one packet per R, and any other rate is halved. The curve decreases by a factor
+of 2 for each D of delay. At a delay of D, the minimum that keeps a link busy, the curve is above C. Without delay the
+rate grows.
 
-Deviations: delays are in whole steps, rounded down; the curve's height is the network's choice above C, as in CCAC's
-encoding of an earlier version; the rate never falls below one packet per R.
+Deviations: delays are in whole steps, rounded down; the curve's value at a delay of D is any value above C, as in
+CCAC's encoding of an earlier version; the rate never falls below one packet per R.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Report, Violation
 from fairweir.formal.hand_encoded.cca import bind, need_whole_steps, remember
 
-#: s: the unfairness that the curve tolerates for one D of ambiguity.
+#: s: the throughput ratio that corresponds to a difference of D in delay.
 RATIO = 2
 BACKOFF = Fraction(1, 2)
 

@@ -1,10 +1,10 @@
-"""A Vegas-like algorithm: targets between two and four packets of its own in the queue, from its observed delay.
+"""A Vegas-like algorithm: it aims at between two and four of its packets in the queue, from the observed delay.
 
-With diff = cwnd qdel / (R + qdel), its estimate of its queued bytes: plus one packet below 2 MSS, minus one above 4
-MSS.
+It estimates its queued bytes as diff = cwnd qdel / (R + qdel). If diff is below 2 MSS, cwnd grows by one packet; if
+diff is above 4 MSS, cwnd shrinks by one packet.
 
-Source: Vegas (SIGCOMM 1994); one of the delay-convergent algorithms of the starvation paper (SIGCOMM 2022, section 5).
-The delay seen is in whole steps, rounded down, R is known, and losses are ignored.
+Source: Vegas (SIGCOMM 1994), one of the delay-convergent algorithms of the starvation paper (SIGCOMM 2022, section 5).
+Observed delays are in whole steps, rounded down; R is known; losses are ignored.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf
 
 
 def elsewhere(inquiries: Iterable[Inquiry]) -> list[Inquiry]:
-    """Return the lemmas that a suite asks on another model than its default: those whose proof it needs.
+    """Return the lemmas that a suite asks on a model other than its default: those that the suite needs to be proved.
 
     Controls, and published statements that are wrong on the default model, are not relevant on another model.
     """

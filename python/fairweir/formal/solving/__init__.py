@@ -1,1 +1,1 @@
-"""Questions to solvers: SMT-LIB, z3 and yices raced, answers."""
+"""Ask the solvers z3 and yices questions in SMT-LIB, and read their answers."""

@@ -1,6 +1,6 @@
 """SMT-LIB 2 text: questions for solvers, and exact numbers from their answers.
 
-z3's own printer writes the formulas, so that one text goes to every solver; values come back as fractions.
+z3's printer writes the formulas, and all solvers get the same text. Values in answers are parsed as fractions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DECLARED = re.compile(r"^\(declare-fun (\|[^|]*\||\S+) \(\) (\w+)\)", re.MULTIL
 
 
 def declared(text: str) -> dict[str, str]:
-    """Return the constants that `text` declares, as they are written there, with their sorts."""
+    """Return the constants that `text` declares, in its notation, with their sorts."""
     return dict(_DECLARED.findall(text))
 
 
@@ -101,7 +101,7 @@ def number(tree: Tree) -> Fraction:
 
 
 def write(tree: Tree) -> str:
-    """Write an expression as SMT-LIB has it."""
+    """Write an expression in SMT-LIB notation."""
     return tree if isinstance(tree, str) else f"({' '.join(map(write, tree))})"
 
 
@@ -110,7 +110,7 @@ def values(text: str, names: Sequence[str]) -> dict[str, Value]:
 
     Parameters
     ----------
-    text : as the solver wrote it
+    text : the solver's output
     names : the constants requested, in order; quotes of SMT-LIB are removed
 
     Returns
@@ -119,7 +119,7 @@ def values(text: str, names: Sequence[str]) -> dict[str, Value]:
 
     Raises
     ------
-    SolverError : the answer is not one pair a constant
+    SolverError : the answer does not have exactly one pair per constant
     """
     trees = parse(text)
     pairs = trees[0] if len(trees) == 1 else trees

@@ -70,7 +70,7 @@ class Question:
     name : str, its name in tables and files
     assumptions : z3's Booleans
     claim : z3's Boolean
-    variables : z3's constants whose values a refutation includes besides those that the formulas mention
+    variables : z3's constants whose values a refutation includes, in addition to those in the formulas
     logic : str, of SMT-LIB; "QF_LRA", or "QF_NRA" where products of variables occur
     anyone : the assumptions with an unconstrained sender in place of the CCA; None: the claim is not about a CCA
     """
@@ -125,10 +125,10 @@ class Check:
     Attributes
     ----------
     verdict : Satisfiable
-    values : dict from constant to exact value, if they can
-    solver : str, who answered, with version
+    values : dict from constant to exact value; empty unless the verdict is ``sat``
+    solver : str, name and version of the solver that answered
     cpu_s : float, CPU seconds of all solvers together
-    reason : str, why it is unknown, or a problem besides an answer
+    reason : str, why the verdict is unknown, or a problem in addition to an answer
     """
 
     verdict: Satisfiable
@@ -139,12 +139,12 @@ class Check:
 
 
 class Prepared:
-    """Assertions that many questions share, written once.
+    """Assertions that many questions share. Their SMT-LIB text is written only once.
 
     Parameters
     ----------
     assertions : z3's Booleans
-    variables : z3's constants whose values are requested besides those that the assertions mention
+    variables : z3's constants whose values are requested, in addition to those in the assertions
     logic : str, of SMT-LIB
     """
 
@@ -180,7 +180,7 @@ class Prepared:
 
         Parameters
         ----------
-        further : assertions besides the prepared ones
+        further : assertions in addition to the prepared ones
         budget : Budget, of each solver
         solvers : which are asked
         until : Race, whether the first answer counts or all are compared
@@ -301,7 +301,7 @@ def control(question: Question, budget: Budget | None = None, solvers: Sequence[
 
 
 def _controlled(controls: Sequence[Check]) -> tuple[ProofOutcome, str]:
-    """Return the result of the controls of a claim that holds: the assumptions, then any sender."""
+    """Return the result for a claim that holds, from its controls: the assumptions alone, then an arbitrary sender."""
     last = controls[-1]
     if last.verdict is Satisfiable.SAT:
         return ProofOutcome.PROVED, ""

@@ -22,7 +22,7 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.play.process import describe_exit, die_with_parent
 
-#: z3's own deterministic measure of work; about this much per CPU second on queries of the network models.
+#: Steps of z3 (its deterministic measure of work) per CPU second, approximately, for queries on the network models.
 Z3_STEPS_PER_S = 25_000_000
 #: Time that the first solver runs before the next one starts, s: most small questions need no second process.
 HEAD_START_S = 0.25
@@ -69,9 +69,12 @@ class Budget:
 
     @words_for_enums
     def bind(self, solver: SolverName) -> Callable[[], None]:
-        """Return what a child does first: it sets its limits, and ends with this process."""
+        """Return a function for the child process to call first.
+
+        The function sets the child's resource limits, and makes it end when this process ends.
+        """
         tie = die_with_parent()
-        # If z3 counts its own steps, the clock only stops it when these are slow.
+        # If z3 counts steps, the limit on CPU time is higher, and only stops z3 when steps are slow.
         has_steps = solver is SolverName.Z3 and self.z3_steps is not None
         seconds = math.ceil(self.cpu_s * (2 if has_steps else 1))
 
@@ -98,8 +101,8 @@ class Reply:
     Attributes
     ----------
     verdict : sat, unsat or unknown
-    rest : str, the following output: values
-    reason : str, why it is unknown
+    rest : str, the output after the verdict, which has the values
+    reason : str, why the verdict is unknown
     cpu_s : float, CPU seconds
     """
 
@@ -116,7 +119,7 @@ def find_program(solver: SolverName) -> str:
 
     Raises
     ------
-    SolverError : not installed
+    SolverError : the solver is not installed
     """
     name = _PROGRAMS[solver]
     beside = Path(sysconfig.get_path("scripts")) / name

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fairweir.play.batch import Archive
 
-#: The worst R/theta: the largest that is allowed, less a little.
+#: R/theta just below 2, the bound that the theorem allows; larger values are worse.
 R: Final = 2 * (1 - 1e-9)
 GRID: Final = 400
 VARIANTS: Final = {
