@@ -1,4 +1,4 @@
-"""FRCC packet by packet, to hold the fluid model's answers against: the kernel's code in the simulator."""
+"""FRCC in the simulator, with the kernel module's code, for comparison with the fluid model."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ RATES_MBPS: Final = (24, 48, 96, 192)
 OPENS_S: Final = 20
 #: Losses at the gate before it opened are known by then, R.
 GATE_LOSSES_R: Final = 5
-#: Fraction of its final throughput from which a flow counts as converged.
+#: A flow counts as converged once its throughput reaches this fraction of its final throughput.
 CONVERGED: Final = 0.9
 
 #: Figure 4.4's curves: from C = 1 packet per R, with a buffer of one R.

@@ -25,7 +25,7 @@ ROUNDS: Final = 300
 
 
 def after(rounds: int, move: Map, path: Path = PATH) -> tuple[Any, Any]:
-    """Return N_C and N_T of every state of the grid, `rounds` rounds later."""
+    """Return N_C and N_T after `rounds` rounds, for each initial state of the grid."""
     n_c, n_t = np.meshgrid(N_C_AXIS, N_T_AXIS)
     for _ in range(rounds):
         n_c, n_t = move(path, n_c, n_t)

@@ -89,7 +89,7 @@ def _serve(queue: Fraction, sent: Fraction, capacity: Fraction, buffer: Fraction
     items=("thesis table 4.2",),
 )
 def two_paths(_: Archive) -> Computation:
-    """Table 4.2, computed from the rule's cycle."""
+    """Compute table 4.2 from the rule's cycle."""
     slow = cycle(BELIEVED, BELIEVED * D)
     fast = cycle(BELIEVED * (T_STAR + D) / T_STAR, Fraction(0))
     numbers = [

@@ -197,7 +197,7 @@ def oscillations(_: Archive) -> Computation:
     ),
 )
 def paced(_: Archive) -> Computation:
-    """Figure 7.8: a probe that is paced over an RTT makes smaller oscillations."""
+    """Compute figure 7.8: a probe that is paced over one RTT causes smaller oscillations."""
     probes: dict[str, Probe] = {}
     numbers = []
     for name, rtprops in _PAIRS.items():
@@ -290,7 +290,7 @@ def _queue_ms(rtprops_ms: list[int], windows_pkts: list[int]) -> float:
     return float(brentq(surplus, 0.0, 1e4))
 
 
-#: The prober's rtprop and the other flow's.
+#: The rtprops of the prober and of the other flow.
 _PAIRS: Final = {"the short flow probes": [SHORT_MS, LONG_MS], "the long flow probes": [LONG_MS, SHORT_MS]}
 #: Spans over which oscillations are compared: after the ramp and the burst itself have passed, and two seconds later.
 _FIRST_MS: Final = 400.0

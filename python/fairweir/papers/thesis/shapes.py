@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from fairweir.play.batch import Archive
 
-#: Difference of one flow's observation from the other's delay.
+#: Noise: the difference between the two flows' observations of the same delay.
 NOISE: Final = 0.05
-#: Of the contract 1/(s - b), to the right.
+#: Shifts b of the contract 1/(s - b).
 SHIFTS: Final = (0.0, 0.5, 1.0, 2.0)
 #: Fair shares of 1/s, and delays of 1 - s, at which noise is examined.
 RATES: Final = (1.0, 4.0, 16.0, 64.0)
@@ -59,7 +59,7 @@ def parking_lot_ratio(shift: float, capacity: float = 1.0) -> float:
     items=("thesis figure 6.2",),
 )
 def shapes(_: Archive) -> Computation:
-    """Figure 6.2, by algebra."""
+    """Compute figure 6.2 from closed forms."""
     numbers = [
         Number("1/s", "the same noise changes the rate more on a faster link", "error at 64 / error at 1",
                vegas_error(RATES[-1]) / vegas_error(RATES[0]), Bound(at_least=2), "grows"),

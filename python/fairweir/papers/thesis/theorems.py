@@ -47,7 +47,7 @@ def theorem_7_5_1(archive: Archive) -> Computation:
     ),
 )
 def theorem_7_5_2(archive: Archive) -> Computation:
-    """Check the lemmas of the jittery link, their errors, and the corrections."""
+    """Check the lemmas for the link with jitter, the errors in print, and the corrections."""
     stated = published.IN_THE_STATED_DIRECTION
     return Computation(
         [
