@@ -271,7 +271,7 @@ def test_the_directory_of_another_query_is_left_alone(
     [
         ("kind=audio", "kind", "audio"),
         ("actions=[]", "actions", "0 actions"),
-        ("depth=9", "depth", "`9` is not 1 to 8"),
+        ("depth=9", "depth", "`9` is not between 1 and 8"),
         ("model.c=[5, 1]", "model.c", "5 to 1"),
         ('actions.0.rate="3 X"', "actions[0].rate", "unknown amount `X`"),
         ("objective.searching.0.terms={nope = 1}", "objective.searching[0].terms", "unknown metric `nope`"),

@@ -55,7 +55,7 @@ def test_tables_have_types_and_units(tmp_path: Path) -> None:
 
 
 def test_more_packets_than_may_be_recorded() -> None:
-    with pytest.raises(ConfigError, match="more data packets than are to be recorded: `1000`") as caught:
+    with pytest.raises(ConfigError, match="more data packets than the limit of the record: `1000`") as caught:
         run(dumbbell("reno", rate="1Gbps", duration="1000s"), record_packets=1000)
     assert caught.value.key == "record_packets"
 

@@ -74,7 +74,7 @@ impl Params {
             return bad(format!("c must be positive and at most 1000: `{}`", self.c));
         }
         if !(self.beta > 0.0 && self.beta < 1.0) {
-            return bad(format!("beta must lie between 0 and 1, both excluded: `{}`", self.beta));
+            return bad(format!("beta must be above 0 and below 1: `{}`", self.beta));
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ impl Params {
             return bad(format!("shift_g must be at most 10: `{}`", self.shift_g));
         }
         if !(0.0..=1.0).contains(&self.initial_alpha) {
-            return bad(format!("initial_alpha must lie between 0 and 1: `{}`", self.initial_alpha));
+            return bad(format!("initial_alpha must be between 0 and 1: `{}`", self.initial_alpha));
         }
         Ok(())
     }

@@ -28,6 +28,7 @@
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::monitor_interval::Report;
 use crate::pcc_sender::Sender;
+use crate::range::Checks;
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
 use fairweir_units::{Bytes, Rate};
 use rand::Rng;
@@ -78,31 +79,25 @@ impl Default for Params {
 }
 
 impl Params {
-    fn validate(&self) -> Result<(), &'static str> {
-        let is_share = |x: f64| x > 0.0 && x < 1.0;
-        if !is_share(self.eps_min) || !is_share(self.eps_max) || self.eps_min > self.eps_max {
-            return Err("0 < eps_min <= eps_max < 1 must hold");
+    fn validate(&self) -> Result<(), BuildError> {
+        let checks = Checks { algorithm: "pcc_allegro" }
+            .fraction("eps_min", self.eps_min)?
+            .fraction("eps_max", self.eps_max)?
+            .positive("interval_rtts_min", self.interval_rtts_min, 1e3)?
+            .positive("interval_rtts_max", self.interval_rtts_max, 1e3)?
+            .within("interval_min_pkts", self.interval_min_pkts, 1..=1_000_000)?
+            .within("loss_threshold", self.loss_threshold, 0.0..=1.0)?
+            .within("sigmoid_slope", self.sigmoid_slope, 0.0..=1e6)?
+            .within("starting_threshold", self.starting_threshold, 0.0..=1.0)?
+            .positive("min_pkts_per_rtt", self.min_pkts_per_rtt, 1e6)?;
+        if self.eps_min > self.eps_max {
+            return checks.refuse("eps_min", "not exceed eps_max", &self.eps_min);
         }
-        if !(self.interval_rtts_min > 0.0
-            && self.interval_rtts_min <= self.interval_rtts_max
-            && self.interval_rtts_max <= 1e3)
-        {
-            return Err("0 < interval_rtts_min <= interval_rtts_max <= 1000 must hold");
-        }
-        if !(1..=1_000_000).contains(&self.interval_min_pkts) {
-            return Err("interval_min_pkts must be in 1..=1000000");
-        }
-        if !(0.0..=1.0).contains(&self.loss_threshold) || !(0.0..=1e6).contains(&self.sigmoid_slope) {
-            return Err("loss_threshold must be in 0..=1 and sigmoid_slope in 0..=1e6");
-        }
-        if !(0.0..=1.0).contains(&self.starting_threshold) {
-            return Err("starting_threshold must be in 0..=1");
-        }
-        if !(self.min_pkts_per_rtt > 0.0 && self.min_pkts_per_rtt <= 1e6) {
-            return Err("min_pkts_per_rtt must be in 0..=1e6 and not 0");
+        if self.interval_rtts_min > self.interval_rtts_max {
+            return checks.refuse("interval_rtts_min", "not exceed interval_rtts_max", &self.interval_rtts_min);
         }
         if self.initial_rate == Rate::ZERO {
-            return Err("initial_rate must be positive");
+            return checks.refuse("initial_rate", "be positive", &self.initial_rate);
         }
         Ok(())
     }
@@ -114,9 +109,7 @@ impl Row for PccAllegro {
     type Params = Params;
 
     fn build(start: &Start, params: Params) -> Result<PccAllegro, BuildError> {
-        params
-            .validate()
-            .map_err(|reason| BuildError::BadParams { name: "pcc_allegro".to_owned(), reason: reason.to_owned() })?;
+        params.validate()?;
         Ok(PccAllegro::new(params, start))
     }
 }

@@ -32,6 +32,7 @@
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::monitor_interval::Report;
 use crate::pcc_sender::Sender;
+use crate::range::Checks;
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
 use fairweir_units::{Bytes, Rate};
 use rand::Rng;
@@ -108,38 +109,27 @@ impl Default for Params {
 }
 
 impl Params {
-    fn validate(&self) -> Result<(), &'static str> {
-        if !(self.eps > 0.0 && self.eps < 1.0) {
-            return Err("eps must be between 0 and 1");
+    fn validate(&self) -> Result<(), BuildError> {
+        let checks = Checks { algorithm: "pcc_vivace" }
+            .fraction("eps", self.eps)?
+            .within("pairs", self.pairs, 1..=2)?
+            .positive("interval_rtts", self.interval_rtts, 1e3)?
+            .within("interval_min_pkts", self.interval_min_pkts, 2..=1_000_000)?
+            .fraction("omega_base", self.omega_base)?
+            .within("rate_exponent", self.rate_exponent, 0.0..=1e9)?
+            .within("latency_coefficient", self.latency_coefficient, 0.0..=1e9)?
+            .within("loss_coefficient", self.loss_coefficient, 0.0..=1e9)?
+            .within("latency_tolerance", self.latency_tolerance, 0.0..=1e9)?
+            .within("theta", self.theta, 0.0..=1e9)?
+            .within("amplifier_exponent", self.amplifier_exponent, 0.0..=1e9)?
+            .within("min_pkts_per_rtt", self.min_pkts_per_rtt, 0.0..=1e6)?;
+        if !(0.0..1.0).contains(&self.omega_step) {
+            return checks.refuse("omega_step", "be at least 0 and below 1", &self.omega_step);
         }
-        if !(1..=2).contains(&self.pairs) {
-            return Err("pairs must be 1 or 2");
-        }
-        if !(self.interval_rtts > 0.0 && self.interval_rtts <= 1e3) {
-            return Err("interval_rtts must be in 0..=1000 and not 0");
-        }
-        if !(2..=1_000_000).contains(&self.interval_min_pkts) {
-            return Err("interval_min_pkts must be in 2..=1000000");
-        }
-        if !(self.omega_base > 0.0 && self.omega_base < 1.0 && (0.0..1.0).contains(&self.omega_step)) {
-            return Err("omega_base must be between 0 and 1, omega_step from 0 on below 1");
-        }
-        let coefficients = [
-            self.rate_exponent,
-            self.latency_coefficient,
-            self.loss_coefficient,
-            self.latency_tolerance,
-            self.theta,
-            self.amplifier_exponent,
-        ];
-        if !coefficients.iter().all(|c| (0.0..=1e9).contains(c)) {
-            return Err("exponents, coefficients, latency_tolerance and theta must be in 0..=1e9");
-        }
-        if !(0.0..=1e6).contains(&self.min_pkts_per_rtt) {
-            return Err("min_pkts_per_rtt must be in 0..=1e6");
-        }
-        if self.initial_rate == Rate::ZERO || self.min_rate == Rate::ZERO {
-            return Err("initial_rate and min_rate must be positive");
+        for (key, rate) in [("initial_rate", self.initial_rate), ("min_rate", self.min_rate)] {
+            if rate == Rate::ZERO {
+                return checks.refuse(key, "be positive", &rate);
+            }
         }
         Ok(())
     }
@@ -151,9 +141,7 @@ impl Row for PccVivace {
     type Params = Params;
 
     fn build(start: &Start, params: Params) -> Result<PccVivace, BuildError> {
-        params
-            .validate()
-            .map_err(|reason| BuildError::BadParams { name: "pcc_vivace".to_owned(), reason: reason.to_owned() })?;
+        params.validate()?;
         Ok(PccVivace::new(params, start))
     }
 }

@@ -23,7 +23,7 @@ impl Checks {
         if range.contains(&value) {
             return Ok(self);
         }
-        self.refuse(key, &format!("lie from {} to {}", range.start(), range.end()), &value)
+        self.refuse(key, &format!("be between {} and {}", range.start(), range.end()), &value)
     }
 
     /// Checks that `value` is positive and at most `most`.
@@ -34,12 +34,12 @@ impl Checks {
         self.refuse(key, &format!("be positive and at most {most}"), &value)
     }
 
-    /// Checks that `value` is between 0 and 1, both excluded.
+    /// Checks that `value` is above 0 and below 1.
     pub fn fraction(self, key: &str, value: f64) -> Result<Checks, BuildError> {
         if value > 0.0 && value < 1.0 {
             return Ok(self);
         }
-        self.refuse(key, "lie between 0 and 1, both excluded", &value)
+        self.refuse(key, "be above 0 and below 1", &value)
     }
 
     /// Checks that `value` is positive and at most an hour.
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_refusal_names_algorithm_key_and_value() {
         let text = refusal(CHECKS.within("weight", 11, 0..=10));
-        assert_eq!(text, "parameters of `foo`: weight must lie from 0 to 10: `11`");
+        assert_eq!(text, "parameters of `foo`: weight must be between 0 and 10: `11`");
         let text = refusal(CHECKS.some_time("target", Dur::ZERO));
         assert_eq!(text, "parameters of `foo`: target must be positive: `0ns`");
     }

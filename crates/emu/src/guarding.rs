@@ -47,7 +47,7 @@ impl Guarded {
         unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
         let mut child = command.spawn().map_err(|e| {
             Refusal::new(format!("start the guard `{program}`: {e}"))
-                .hint("`make` builds it; FAIRWEIR_GUARD names another")
+                .hint("run `make` to build it, or name another program in FAIRWEIR_GUARD")
         })?;
         let stderr = child.stderr.take().ok_or_else(|| Refusal::new("the guard has no stderr"))?;
         let mut guarded = Guarded { child, said: BufReader::new(stderr) };

@@ -29,14 +29,17 @@ pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
     fairweir_scenario::check(config).map_err(crate::EmuError::from)?;
     fairweir_scenario::check_no_hosts(config).map_err(crate::EmuError::from)?;
     if config.duration > LONGEST {
-        return Err(Refusal::new(format!("a run takes real time, and {} is long", config.duration))
-            .at("duration")
-            .hint(format!("up to {LONGEST}; run longer scenarios in the simulator")));
+        return Err(Refusal::new(format!(
+            "a run in real time of {} exceeds the limit of the kernel world",
+            config.duration
+        ))
+        .at("duration")
+        .hint(format!("write at most {LONGEST}, or run the scenario in the simulator")));
     }
     if config.flows.len() > MAX_FLOWS {
         return Err(Refusal::new(format!("{} flows are more than the kernel world supports", config.flows.len()))
             .at("flows")
-            .hint(format!("up to {MAX_FLOWS}; more are for the simulator")));
+            .hint(format!("write at most {MAX_FLOWS} flows, or run the scenario in the simulator")));
     }
     let burst = config.flows[0].gso;
     for (index, flow) in config.flows.iter().enumerate() {

@@ -135,8 +135,8 @@ fn check(config: &Config) -> Result<bool, EmuError> {
     fairweir_scenario::check(config)?;
     let no = |key: String, reason: &str, hint: &'static str| Err(ConfigError::new(key, reason, hint).into());
     if config.flows.len() > MAX_FLOWS {
-        let reason = format!("{} flows, and addresses for {MAX_FLOWS}", config.flows.len());
-        return no("flows".into(), &reason, "more are for the simulator");
+        let reason = format!("{} flows, but addresses for only {MAX_FLOWS}", config.flows.len());
+        return no("flows".into(), &reason, "use fewer flows, or run the scenario in the simulator");
     }
     if !(MIN_MTU..=65_535).contains(&config.packet.0) {
         let reason = format!("the kernel takes packets of {MIN_MTU} to 65535 B: `{}`", config.packet);

@@ -184,7 +184,7 @@ fn check_pair(key: &str, [min, max]: Pair, hint: &'static str) -> Result<(), Con
     if min.is_finite() && max.is_finite() && 0.0 < min && min <= max {
         return Ok(());
     }
-    Err(refuse(key, format!("`[{min}, {max}]` is not a positive minimum with a maximum"), hint))
+    Err(refuse(key, format!("`[{min}, {max}]` is not a range with a positive minimum"), hint))
 }
 
 impl Controller {
@@ -245,8 +245,8 @@ impl File {
             return Err(refuse("step", reason, "write a time with its unit: \"50ms\""));
         }
         if !(3..=crate::POINTS).contains(&self.points) {
-            let reason = format!("`{}` is not 3 to {}", self.points, crate::POINTS);
-            return Err(refuse("points", reason, "a belief is made from 3 to 6 points"));
+            let reason = format!("`{}` is not between 3 and {}", self.points, crate::POINTS);
+            return Err(refuse("points", reason, "write 6"));
         }
         if self.probe_period == 0 {
             return Err(refuse(
@@ -270,8 +270,12 @@ impl File {
         for (i, node) in nodes.nodes().iter().enumerate() {
             let Node::Leaf(leaf) = node else { continue };
             if self.kind == Kind::Rate && (leaf.send != Send::None || leaf.encode != crate::form::Form::ZERO) {
-                let hint = "leave out `send` and `encode`, or write \"kind\": \"video\"";
-                return Err(refuse(format!("nodes[{i}].leaf"), "a controller of a rate alone has no frames", hint));
+                let hint = "remove `send` and `encode`, or write \"kind\": \"video\"";
+                return Err(refuse(
+                    format!("nodes[{i}].leaf"),
+                    "`send` and `encode` apply only to video controllers",
+                    hint,
+                ));
             }
         }
         for (i, proof) in self.proofs.iter().enumerate() {
@@ -342,7 +346,7 @@ mod tests {
             (r#""at_most": 1.25"#, r#""at_most": 1e999"#, "nodes[0].at_most", "out of range"),
             (r#""at_most": 1.25, "#, "", "nodes[0]", "`feature`, `at_most`"),
             (r#""then": 1"#, r#""then": 0"#, "nodes[0].then", "`0` is not larger"),
-            (r#""else": 2"#, r#""else": 9"#, "nodes[0].else", "only 3 nodes"),
+            (r#""else": 2"#, r#""else": 9"#, "nodes[0].else", "not an index of the 3 nodes"),
             (r#""else": 2"#, r#""else": 1"#, "nodes[0].else", "already a child"),
             (r#""q": 1.0"#, r#""queue": 1.0"#, "nodes[0].feature", "`queue`"),
             (r#"{"M": 3, "Q": -1}, "encode""#, r#"{"C": 3}, "encode""#, "nodes[1].leaf.rate", "`C`"),
@@ -352,7 +356,7 @@ mod tests {
             (r#""do": "hold""#, r#""do": "wait""#, "shield[0].do", "`wait`"),
             (r#""cap": "rate", "#, "", "shield[1]", "`unless` and `do`"),
             (r#""leaf": 1, "status""#, r#""leaf": 0, "status""#, "proofs[0].leaf", "`0` is not a leaf"),
-            (r#""kind": "video""#, r#""kind": "rate""#, "nodes[1].leaf", "has no frames"),
+            (r#""kind": "video""#, r#""kind": "rate""#, "nodes[1].leaf", "only to video controllers"),
             (r#""name": "small""#, r#""name": "small", "name": "b""#, ".", "duplicate field `name`"),
             (r#""name": "small""#, r#""name": "small", "nmae": "b""#, "nmae", "`nmae`"),
         ] {

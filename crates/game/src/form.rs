@@ -54,11 +54,13 @@ impl Form {
         for word in spaced.split_whitespace() {
             match word {
                 "+" | "-" if number.is_none() => sign = if word == "-" { -1.0 } else { 1.0 },
-                "+" | "-" => return Err(format!("a number without an amount in `{text}`")),
+                "+" | "-" => {
+                    return Err(format!("no amount follows a number in `{text}`, expected a sum such as `3 M - Q`"));
+                }
                 _ if word.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
                     let value: f64 = word.parse().map_err(|_| format!("`{word}` is not a number"))?;
                     if number.replace(value).is_some() {
-                        return Err(format!("two numbers in a row in `{text}`"));
+                        return Err(format!("a number follows a number in `{text}`, expected a sum such as `3 M - Q`"));
                     }
                 }
                 _ => {
@@ -124,7 +126,7 @@ impl<'de> Deserialize<'de> for Form {
                     // `add` has checked the name.
                     let i = AMOUNTS.iter().position(|n| *n == name).unwrap_or(0);
                     if std::mem::replace(&mut seen[i], true) {
-                        return Err(A::Error::custom(format!("the amount `{name}` twice")));
+                        return Err(A::Error::custom(format!("the amount `{name}` is given twice")));
                     }
                     if !c.is_finite() {
                         return Err(A::Error::custom(format!("the coefficient of `{name}` is not finite")));

@@ -214,7 +214,11 @@ impl Objective {
         let l = &self.limits;
         for (key, n) in [("deadline_steps", l.deadline_steps), ("stale_steps", l.stale_steps)] {
             if !(1..=20).contains(&n) {
-                return Err((format!("objective.limits.{key}"), format!("`{n}` is not 1 to 20"), "write steps"));
+                return Err((
+                    format!("objective.limits.{key}"),
+                    format!("`{n}` is not between 1 and 20"),
+                    "write a number of steps",
+                ));
             }
         }
         for (key, x) in [
@@ -224,34 +228,42 @@ impl Objective {
             ("tolerance_steps", l.tolerance_steps),
         ] {
             if !(x.is_finite() && x >= 0.0) {
-                let reason = format!("`{x}` is not a finite number from 0 on");
-                return Err((format!("objective.limits.{key}"), reason, "write packets or steps"));
+                let reason = format!("`{x}` is not a finite number of at least 0");
+                return Err((
+                    format!("objective.limits.{key}"),
+                    reason,
+                    "write a number of packets or steps, as the key says",
+                ));
             }
         }
         for (phase, components) in [("searching", &self.searching), ("converged", &self.converged)] {
             let key = format!("objective.{phase}");
             if components.is_empty() || components.len() > MAX_COMPONENTS {
                 let reason = format!("{} components, expected 1 to {MAX_COMPONENTS}", components.len());
-                return Err((key, reason, "list what matters, most important first"));
+                return Err((key, reason, "list the components in order of priority"));
             }
             for (i, c) in components.iter().enumerate() {
                 let key = format!("{key}[{i}]");
                 if c.terms.is_empty() || c.terms.iter().any(|(_, w)| !w.is_finite()) {
                     return Err((
                         format!("{key}.terms"),
-                        "no weight, or one that is not finite".into(),
-                        "write { late_frames = 1 }",
+                        "no weight, or a weight that is not finite".into(),
+                        "write a weight for each metric, such as { late_frames = 1 }",
                     ));
                 }
                 if !(c.quantum.is_finite() && c.quantum > 0.0) {
                     return Err((
                         format!("{key}.quantum"),
                         format!("`{}` is not positive", c.quantum),
-                        "write what does not matter",
+                        "write the smallest difference that counts",
                     ));
                 }
                 if c.max.is_some_and(|max| !max.is_finite()) {
-                    return Err((format!("{key}.max"), "not finite".into(), "leave it out for no maximum"));
+                    return Err((
+                        format!("{key}.max"),
+                        "the maximum is not finite".into(),
+                        "remove the key for no maximum",
+                    ));
                 }
             }
         }

@@ -89,7 +89,9 @@ pub fn model_from_json(text: &str) -> Result<LinkModel, ObservedError> {
         if !(min > 0.0 && min <= max && max <= MAX_AMOUNT) {
             return refuse(
                 key,
-                format!("`[{min}, {max}]` is not a positive minimum with a maximum of at most {MAX_AMOUNT:e}"),
+                format!(
+                    "`[{min}, {max}]` is not a range with a positive minimum and a maximum of at most {MAX_AMOUNT:e}"
+                ),
             );
         }
     }
@@ -124,7 +126,7 @@ impl Document {
     fn checked(&self) -> Result<Window, Fault> {
         let len = self.sent.len();
         if !(1..=POINTS).contains(&len) {
-            return Err(("sent".into(), format!("{len} points, not 1 to {POINTS}")));
+            return Err(("sent".into(), format!("{len} points, expected 1 to {POINTS}")));
         }
         if self.delivered.len() != len {
             return Err(("delivered".into(), format!("{} points, but `sent` has {len}", self.delivered.len())));

@@ -95,19 +95,19 @@ impl Session {
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let positive = |x: f64| x.is_finite() && x > 0.0 && x <= 1e6;
         if !positive(self.c) {
-            return Err(("c", format!("`{}` is not positive packets per step", self.c)));
+            return Err(("c", format!("`{}` is not above 0 and at most 1000000 packets per step", self.c)));
         }
         if !positive(self.b) {
-            return Err(("b", format!("`{}` is not positive packets", self.b)));
+            return Err(("b", format!("`{}` is not above 0 and at most 1000000 packets", self.b)));
         }
-        if self.changed_c.is_some_and(|c| !positive(c)) {
-            return Err(("changed_c", "not positive packets per step".into()));
+        if let Some(c) = self.changed_c.filter(|&c| !positive(c)) {
+            return Err(("changed_c", format!("`{c}` is not above 0 and at most 1000000 packets per step")));
         }
         if self.steps == 0 || self.steps > 1_000_000 {
-            return Err(("steps", format!("`{}` is not 1 to 1000000", self.steps)));
+            return Err(("steps", format!("`{}` is not between 1 and 1000000", self.steps)));
         }
         if !(0.0..=1.0).contains(&self.noise) {
-            return Err(("noise", format!("`{}` is not 0 to 1", self.noise)));
+            return Err(("noise", format!("`{}` is not between 0 and 1", self.noise)));
         }
         Ok(())
     }

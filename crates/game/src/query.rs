@@ -184,16 +184,20 @@ impl Query {
         let positive = |r: &Range| r.min.is_finite() && r.max.is_finite() && 0.0 < r.min && r.min <= r.max;
         for (key, range) in [("model.c", &self.model.c), ("model.b", &self.model.b), ("encoder", &self.encoder)] {
             if !positive(range) {
-                let reason = format!("`{} to {}` is not a positive minimum with a maximum", range.min, range.max);
-                return Err(refuse(key, reason, "write [1, 200]"));
+                let reason = format!("`[{}, {}]` is not a range with a positive minimum", range.min, range.max);
+                return Err(refuse(key, reason, "write a range in packets, such as [1, 200]"));
             }
         }
         if !(1..=crate::POINTS).contains(&self.model.jitter) {
-            let reason = format!("`{}` is not 1 to {}", self.model.jitter, crate::POINTS);
-            return Err(refuse("model.jitter", reason, "write whole steps"));
+            let reason = format!("`{}` is not between 1 and {}", self.model.jitter, crate::POINTS);
+            return Err(refuse("model.jitter", reason, "write a number of steps"));
         }
         if !(self.model.slack.is_finite() && self.model.slack >= 0.0) {
-            return Err(refuse("model.slack", format!("`{}` is negative", self.model.slack), "write packets"));
+            return Err(refuse(
+                "model.slack",
+                format!("`{}` is negative", self.model.slack),
+                "write a number of packets, at least 0",
+            ));
         }
         let step: Result<fairweir_units::Dur, _> = self.step.parse();
         if step.map_or(true, |s| s.as_nanos() == 0) {
@@ -201,41 +205,45 @@ impl Query {
             return Err(refuse("step", reason, "write a time with its unit: \"50ms\""));
         }
         if !(3..=crate::POINTS).contains(&self.points) {
-            return Err(refuse("points", format!("`{}` is not 3 to {}", self.points, crate::POINTS), "write 6"));
+            return Err(refuse(
+                "points",
+                format!("`{}` is not between 3 and {}", self.points, crate::POINTS),
+                "write 6",
+            ));
         }
         if !(1..=MAX_DEPTH).contains(&self.depth) {
             let hint = "5 steps are the published 10 plies; below 3 the search never probes";
-            return Err(refuse("depth", format!("`{}` is not 1 to {MAX_DEPTH}", self.depth), hint));
+            return Err(refuse("depth", format!("`{}` is not between 1 and {MAX_DEPTH}", self.depth), hint));
         }
         if self.probe_period == 0 {
             return Err(refuse(
                 "probe_period",
                 "`0` is not positive",
-                "write the steps for which max C is held, as 200",
+                "write the number of steps for which max C is held, such as 200",
             ));
         }
         let n = self.actions.0.len();
         if n == 0 || n > MAX_ACTIONS {
             let reason = format!("{n} actions, expected 1 to {MAX_ACTIONS}");
-            return Err(refuse("actions", reason, "write [[actions]] tables, plainest first"));
+            return Err(refuse("actions", reason, "write one [[actions]] table for each action"));
         }
         for (i, row) in self.actions.0.iter().enumerate() {
             if self.actions.0[..i].iter().any(|r| r.name == row.name) {
                 return Err(refuse(
                     format!("actions[{i}].name"),
-                    format!("`{}` twice", row.name),
+                    format!("the name `{}` is given twice", row.name),
                     "names are distinct",
                 ));
             }
             let has_frames = row.send != crate::action::Send::None || row.encode != Form::ZERO;
             if self.kind == Kind::Rate && has_frames {
-                let hint = "leave out `send` and `encode`, or write kind = \"video\"";
-                return Err(refuse(format!("actions[{i}]"), "a query for a rate alone has no frames", hint));
+                let hint = "remove `send` and `encode`, or write kind = \"video\"";
+                return Err(refuse(format!("actions[{i}]"), "`send` and `encode` apply only to video queries", hint));
             }
         }
         if self.actions.0.iter().all(|row| row.only_now || row.only_backlogged) {
-            let hint = "leave `only_now` and `only_backlogged` out of at least one";
-            return Err(refuse("actions", "no action that is always possible", hint));
+            let hint = "remove `only_now` and `only_backlogged` from at least one action";
+            return Err(refuse("actions", "no action is possible in every situation", hint));
         }
         self.objective.check().map_err(|(key, reason, hint)| refuse(key, reason, hint))
     }

@@ -132,7 +132,7 @@ impl TryFrom<AnyRule> for Rule {
         match (rule.unless, rule.instead, rule.cap, rule.at) {
             (Some(unless), Some(instead), None, None) => Ok(Rule::Unless { unless, instead }),
             (None, None, Some(Capped::Rate), Some(at)) => Ok(Rule::Cap { at }),
-            _ => Err("a rule has either `unless` and `do`, or `cap` and `at`"),
+            _ => Err("a rule must have either `unless` and `do`, or `cap` and `at`"),
         }
     }
 }

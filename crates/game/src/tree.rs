@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for Split {
                         A::Error::custom(format!("unknown feature `{name}`, expected one of {}", names()))
                     })?;
                     if terms.iter().any(|&(j, _)| j == i) {
-                        return Err(A::Error::custom(format!("the feature `{name}` twice")));
+                        return Err(A::Error::custom(format!("the feature `{name}` is given twice")));
                     }
                     if !c.is_finite() {
                         return Err(A::Error::custom(format!("the coefficient of `{name}` is not finite")));
@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for Split {
                     terms.push((i, c));
                 }
                 if terms.is_empty() {
-                    return Err(A::Error::custom("a split without a feature"));
+                    return Err(A::Error::custom("a split must name at least one feature"));
                 }
                 terms.sort_unstable_by_key(|&(i, _)| i);
                 Ok(Split { terms })
@@ -192,7 +192,9 @@ impl<'de> Deserialize<'de> for Node {
             (Some(split), Some(at_most), Some(then), Some(otherwise), None) => {
                 Ok(Node::Split { split, at_most, then, otherwise })
             }
-            _ => Err(D::Error::custom("a node has either `leaf` alone, or `feature`, `at_most`, `then` and `else`")),
+            _ => {
+                Err(D::Error::custom("a node must have either only `leaf`, or `feature`, `at_most`, `then` and `else`"))
+            }
         }
     }
 }
@@ -224,7 +226,7 @@ impl Tree {
     pub fn new(nodes: Vec<Node>) -> Result<Tree, TreeFault> {
         let fault = |node, key, reason: String| Err(TreeFault { node, key, reason });
         if nodes.is_empty() || nodes.len() > MAX_NODES {
-            return fault(0, "", format!("a tree has 1 to {MAX_NODES} nodes, not {}", nodes.len()));
+            return fault(0, "", format!("{} nodes, expected 1 to {MAX_NODES}", nodes.len()));
         }
         let mut parent: Vec<Option<usize>> = vec![None; nodes.len()];
         for (i, node) in nodes.iter().enumerate() {
@@ -237,7 +239,7 @@ impl Tree {
                     return fault(i, key, format!("`{child}` is not larger than the node's own index {i}"));
                 }
                 if child >= nodes.len() {
-                    return fault(i, key, format!("`{child}`: there are only {} nodes", nodes.len()));
+                    return fault(i, key, format!("`{child}` is not an index of the {} nodes", nodes.len()));
                 }
                 if let Some(other) = parent[child].replace(i) {
                     return fault(i, key, format!("`{child}` is already a child of node {other}"));
@@ -245,7 +247,7 @@ impl Tree {
             }
         }
         match parent.iter().skip(1).position(Option::is_none) {
-            Some(i) => fault(i + 1, "", "no way leads to this node".to_owned()),
+            Some(i) => fault(i + 1, "", "no node has this node as a child".to_owned()),
             None => Ok(Tree { nodes }),
         }
     }

@@ -236,18 +236,18 @@ fn each_mistake_in_a_query_is_rejected_with_its_key() {
         Query::from_json(&all.to_string()).map(|_| ()).unwrap_err()
     };
     for (key, value, says) in [
-        ("depth", serde_json::json!(0), "`0` is not 1 to"),
-        ("depth", serde_json::json!(9), "`9` is not 1 to"),
+        ("depth", serde_json::json!(0), "`0` is not between 1 and"),
+        ("depth", serde_json::json!(9), "`9` is not between 1 and"),
         ("step", serde_json::json!("50"), "`50`"),
         ("points", serde_json::json!(2), "`2`"),
         ("probe_period", serde_json::json!(0), "`0`"),
         ("encoder", serde_json::json!([2, 1]), "minimum"),
-        ("model.c", serde_json::json!([0, 10]), "`0 to 10`"),
+        ("model.c", serde_json::json!([0, 10]), "`[0, 10]`"),
         ("actions", serde_json::json!([]), "0 actions"),
         ("actions.0.rate", serde_json::json!("3 X"), "unknown amount `X`"),
-        ("actions.1.name", serde_json::json!("newest"), "`newest` twice"),
+        ("actions.1.name", serde_json::json!("newest"), "the name `newest` is given twice"),
         ("actions.1.send", serde_json::json!("some"), "`some`"),
-        ("kind", serde_json::json!("rate"), "no frames"),
+        ("kind", serde_json::json!("rate"), "only to video queries"),
         ("shield", serde_json::json!([{"unless": "message <= R9", "do": "hold"}]), "`R9`"),
         ("objective.searching", serde_json::json!([]), "0 components"),
         ("objective.converged.1.terms", serde_json::json!({"joy": 1}), "unknown metric `joy`"),

@@ -105,7 +105,7 @@ impl Trees {
         let (root, length) = (self.nodes.len() as u32, tree.feature.len());
         let is_even = [tree.value.len(), tree.left.len(), tree.right.len(), tree.is_unknown_left.len()] == [length; 4];
         if length == 0 || !is_even {
-            return Err("its columns must have the same length, not zero");
+            return Err("its columns must have equal lengths of at least 1");
         }
         if tree.class >= CLASSES {
             return Err("its class must be 0, 1 or 2");
@@ -116,7 +116,7 @@ impl Trees {
             // Children come after their parents, so that every path ends.
             let is_ahead = |child: u32| child as usize > i && (child as usize) < length;
             if !(is_leaf || is_ahead(left) && is_ahead(right)) {
-                return Err("a node's children must come after it");
+                return Err("a node's children must have larger indices than the node");
             }
             if !is_leaf && tree.feature[i] as usize >= self.features.len() {
                 return Err("a node uses an unknown feature");
@@ -241,10 +241,16 @@ mod tests {
             (("rtt_us", "rtt"), "features: unknown feature `rtt`"),
             (("0.5, 0.25, 0.0", "0.5"), "baseline must have 3 numbers"),
             (("\"class\": 0", "\"class\": 3"), "trees.1: its class must be 0, 1 or 2"),
-            (("[1, 0, 3, 0, 0]", "[0, 0, 3, 0, 0]"), "trees.0: a node's children must come after it"),
-            (("[1, 0, 3, 0, 0]", "[9, 0, 3, 0, 0]"), "trees.0: a node's children must come after it"),
+            (
+                ("[1, 0, 3, 0, 0]", "[0, 0, 3, 0, 0]"),
+                "trees.0: a node's children must have larger indices than the node",
+            ),
+            (
+                ("[1, 0, 3, 0, 0]", "[9, 0, 3, 0, 0]"),
+                "trees.0: a node's children must have larger indices than the node",
+            ),
             (("[0, -1, 1, -1, -1]", "[0, -1, 2, -1, -1]"), "trees.0: a node uses an unknown feature"),
-            (("[0.125]", "[]"), "trees.1: its columns must have the same length, not zero"),
+            (("[0.125]", "[]"), "trees.1: its columns must have equal lengths of at least 1"),
         ] {
             let error = Trees::from_json(&FOREST.replace(change.0, change.1)).expect_err(message);
             assert_eq!(error.to_string(), message);

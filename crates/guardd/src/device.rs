@@ -83,7 +83,7 @@ fn header_of(name: &str, kind: u16) -> Result<u32, GuardError> {
         Ok(0)
     } else {
         Err(GuardError::refused(
-            format!("`{name}` is of a kind whose packets are not understood: {kind}"),
+            format!("`{name}` has an unsupported link type: {kind}"),
             "Ethernet, loopback, TUN, PPP and IP tunnels are",
         ))
     }

@@ -150,10 +150,13 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, GuardError> {
         (None, Some("rledbat"), None) => Policy::Text("[[rledbat]]\n".to_owned()),
         (None, Some(name), None) => {
             let what = format!("no such policy: `{name}`");
-            return Err(refused(what, "service, rledbat or cap; all others with --config FILE"));
+            return Err(refused(what, "write service, rledbat or cap; other policies need --config FILE"));
         }
         (None, None, None) => {
-            return Err(refused("no policy is given", "--policy service, or a file: --config policies/service.toml"));
+            return Err(refused(
+                "no policy is given",
+                "use --policy service, or a file: --config policies/service.toml",
+            ));
         }
     };
     let settings = Settings {

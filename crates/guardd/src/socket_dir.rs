@@ -110,7 +110,7 @@ impl Home {
             }
         }
         Err(Taken::Failed(GuardError::refused(
-            format!("{}: guards start and stop too quickly", directory.display()),
+            format!("{}: other guards create and remove it at the same time", directory.display()),
             "try again",
         )))
     }

@@ -66,7 +66,7 @@ impl Cca {
             return Err(conflict("not a valid name for the kernel", "at most 15 letters, digits, `_` and `.`"));
         }
         if is_available(name) {
-            return Err(conflict("there is a congestion controller of that name", "choose another name"));
+            return Err(conflict("a congestion controller of this name is already registered", "choose another name"));
         }
         let words = compiled.source.param_words(defaults)?;
         let (outcome, said) = libbpf::listening(|| register(compiled, name, &words));

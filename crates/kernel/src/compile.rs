@@ -38,7 +38,10 @@ impl Source {
         let layout = ObjectLayout::of(&object, &self.cca)
             .map_err(|reason| wrong(reason, "write `SEC(\".struct_ops\") struct tcp_congestion_ops mine = {...};`"))?;
         if record && !layout.can_record() {
-            return Err(wrong("its hooks cannot be recorded".to_owned(), "write them with bpf/tcp.h's BPF_PROG"));
+            return Err(wrong(
+                "the hooks of this source cannot be recorded".to_owned(),
+                "write them with bpf/tcp.h's BPF_PROG",
+            ));
         }
         Ok(Compiled { source: self.clone(), object, layout, is_recording: record })
     }
@@ -71,8 +74,8 @@ pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>
     reading.extend(["-x".into(), "c".into(), input.clone().into()]);
     let includes = Includes::of(&input, &include);
     if let Some(file) = includes.refused(&clang, &reading).map_err(not_started)? {
-        let reason = format!("it includes `{file}`, which is neither in its folder nor a system header");
-        return Err(refused(reason, "put included files into its own folder"));
+        let reason = format!("it includes `{file}`, which is neither in the folder of the source nor a system header");
+        return Err(refused(reason, "put included files into the folder of the source"));
     }
     let run = Command::new(&clang)
         .args(["-O2", "-g", "-fno-color-diagnostics", "-Wno-unknown-attributes", "-c"])
@@ -83,7 +86,7 @@ pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>
         .map_err(not_started)?;
     if !run.status.success() {
         let reason = format!("clang rejects it:\n{}", includes.shown(&String::from_utf8_lossy(&run.stderr)));
-        return Err(refused(reason, "include \"tcp.h\"; it has what a CCA may use of the kernel"));
+        return Err(refused(reason, "include \"tcp.h\": it declares the kernel functions that a CCA may use"));
     }
     fs::read(&output).map_err(io)
 }

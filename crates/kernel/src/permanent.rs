@@ -107,7 +107,7 @@ pub fn unload(place: &Place, name: &str, force: bool) -> Result<Undone, KernelEr
         return Err(KernelError::Conflict {
             name: name.to_owned(),
             reason: format!("it is the default of {}", undone.left_without_default.join(", ")),
-            hint: "set net.ipv4.tcp_congestion_control there to another one first, or use --force",
+            hint: "first set net.ipv4.tcp_congestion_control to another controller there, or use --force",
         });
     }
     forget(&mut state, place, name)?;

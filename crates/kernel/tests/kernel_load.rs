@@ -96,7 +96,7 @@ fn parameters_and_names_that_cannot_be_are_rejected() {
     let refused = |name: &str| Cca::load_as(&compiled, name, &Value::Null).unwrap_err().to_string();
     assert_eq!(refused("has space"), "`has space`: not a valid name for the kernel");
     assert_eq!(refused("sixteen_letters_"), "`sixteen_letters_`: not a valid name for the kernel");
-    assert_eq!(refused("cubic"), "`cubic`: there is a congestion controller of that name");
+    assert_eq!(refused("cubic"), "`cubic`: a congestion controller of this name is already registered");
     let wrong = Cca::load(&compiled, &json!({"wait": 2})).unwrap_err();
     assert!(matches!(wrong, KernelError::Params { .. }), "{wrong}");
     let cca = Cca::load(&compiled, &Value::Null).expect("it loads");

@@ -57,7 +57,7 @@ fn a_controller_stays_until_it_is_unloaded() {
     assert_eq!(registered("fw_test_stays"), ["fw_test_stays"]);
     assert_eq!(permanent::list(&place).expect("a state"), [loaded]);
     let again = permanent::load(&place, &source("wcc_ai"), Some("fw_test_stays"), &Value::Null, false).unwrap_err();
-    assert_eq!(again.to_string(), "`fw_test_stays`: there is a congestion controller of that name");
+    assert_eq!(again.to_string(), "`fw_test_stays`: a congestion controller of this name is already registered");
     let received = in_namespace(|| {
         transfer(1, Duration::from_millis(300), |_: usize, to| flow("fw_test_stays", to, |_| ()), || ())
     });

@@ -129,8 +129,8 @@ fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
     let includes = Includes::of(source, &include);
     if let Some(file) = includes.refused(&compiler, &reading).map_err(not_started)? {
         return Err(Refusal {
-            reason: format!("it includes `{file}`, which is neither in its folder nor a system header"),
-            hint: "put included files into its own folder",
+            reason: format!("it includes `{file}`, which is neither in the folder of the source nor a system header"),
+            hint: "put included files into the folder of the source",
         });
     }
     let run = Command::new(&compiler)
@@ -144,7 +144,7 @@ fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
     if !run.status.success() {
         return Err(Refusal {
             reason: format!("the C compiler rejects it:\n{}", includes.shown(&String::from_utf8_lossy(&run.stderr))),
-            hint: "include \"tcp.h\"; it has what a CCA may use of the kernel",
+            hint: "include \"tcp.h\": it declares the kernel functions that a CCA may use",
         });
     }
     let bytes = fs::read(&output)?;

@@ -117,7 +117,7 @@ pub fn from_capture(py: Python<'_>, e: &CaptureError, path: &str) -> PyErr {
 
 /// An invalid capture position: it is neither the sender nor the receiver.
 pub fn from_side(py: Python<'_>, side: &str) -> PyErr {
-    let message = format!("a capture is taken at the sender or the receiver, not at `{side}`");
+    let message = format!("a capture is taken at `sender` or `receiver`: `{side}`");
     let hint = "write \"sender\" or \"receiver\"";
     raise(py, "ConfigError", &message, &[("key", text(py, "capture")), ("hint", text(py, hint))])
 }
@@ -125,7 +125,7 @@ pub fn from_side(py: Python<'_>, side: &str) -> PyErr {
 /// A run with more data packets than the record may contain.
 pub fn from_full_log(py: Python<'_>, most: usize) -> PyErr {
     let hint = "simulate a shorter time or a lower rate, or record more: each takes about 200 bytes of memory";
-    let message = format!("the run has more data packets than are to be recorded: `{most}`");
+    let message = format!("the run has more data packets than the limit of the record: `{most}`");
     raise(py, "ConfigError", &message, &[("key", text(py, "record_packets")), ("hint", text(py, hint))])
 }
 

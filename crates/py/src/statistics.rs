@@ -8,7 +8,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 #[pyfunction]
 pub fn student_t_quantile(py: Python<'_>, degrees: f64, probability: f64) -> PyResult<f64> {
     if !(probability > 0.0 && probability < 1.0) {
-        return Err(from_argument(py, "probability", probability, "a number between 0 and 1, both excluded"));
+        return Err(from_argument(py, "probability", probability, "a number above 0 and below 1"));
     }
     let t = StudentsT::new(0.0, 1.0, degrees)
         .map_err(|_| from_argument(py, "degrees", degrees, "a positive number of degrees of freedom"))?;

@@ -48,7 +48,7 @@ pub fn play_video_live(py: Python<'_>, config: &str, encode: Py<PyAny>, frozen: 
     let mut encoder = CallbackEncoder {
         encode: Box::new(move |job: &Job| {
             let Quality::Target(target) = job.quality else {
-                return Err("a live encoder is asked for sizes, not for quantisers".into());
+                return Err("a live encoder codes to a size; it cannot code with a given quantizer".into());
             };
             let called = Python::attach(|py| {
                 let coded = encode.call1(py, (job.frame, job.reference, target))?;

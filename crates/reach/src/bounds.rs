@@ -44,7 +44,7 @@ pub struct Bounds {
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Unbounded {
     /// Jitter alone cannot be distinguished from a flow.
-    #[error("N_T may be over-estimated by a whole flow or more (theta <= Delta_R / 2): no floor of N_T")]
+    #[error("no floor of N_T exists: N_T may be overestimated by one flow or more (theta <= Delta_R / 2)")]
     NoFloor,
     /// Jitter can hide the probe.
     #[error(

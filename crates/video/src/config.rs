@@ -59,10 +59,10 @@ impl Config {
         check_dur("duration_ns", self.duration_ns)?;
         if self.duration_ns < Dur::from_secs(3) {
             let reason = format!("must be at least 3s: `{}`", self.duration_ns);
-            return Err(ConfigError::new("duration_ns", reason, "frames of the last 2 s do not count"));
+            return Err(ConfigError::new("duration_ns", reason, "frames of the last 2 s are not measured"));
         }
         if self.from_ns + TAIL >= self.duration_ns {
-            let reason = format!("leaves no frames that count in {}: `{}`", self.duration_ns, self.from_ns);
+            let reason = format!("leaves no measured frames in {}: `{}`", self.duration_ns, self.from_ns);
             return Err(ConfigError::new("from_ns", reason, "it must be at least 2 s before the end"));
         }
         if !(self.fps.is_finite() && (1.0..=240.0).contains(&self.fps)) {
@@ -82,12 +82,12 @@ impl Config {
         check_dur("decode_ns", self.decode_ns)?;
         let (min, max) = self.encoder_factors;
         if !(0.01..=1.0).contains(&min) || !(1.0..=100.0).contains(&max) {
-            let reason = format!("must lie around 1: `{min}`, `{max}`");
-            return Err(ConfigError::new("encoder_factors", reason, "such as 0.6 and 1.3"));
+            let reason = format!("must be a minimum up to 1 and a maximum from 1: `{min}`, `{max}`");
+            return Err(ConfigError::new("encoder_factors", reason, "write two factors such as 0.6 and 1.3"));
         }
         if !(0.0..=1.0).contains(&self.encoder_spread) {
             let reason = format!("must be between 0 and 1: `{}`", self.encoder_spread);
-            return Err(ConfigError::new("encoder_spread", reason, "0.1 is 10 %"));
+            return Err(ConfigError::new("encoder_spread", reason, "write a fraction: 0.1 is 10 %"));
         }
         self.network.validate().map_err(|e| e.within("network"))?;
         self.sender.validate().map_err(|e| e.within("sender"))

@@ -95,19 +95,19 @@ impl Table {
         }
         let increases = |xs: &[f64]| xs.windows(2).all(|w| w[1] > w[0]) && xs.iter().all(|x| x.is_finite());
         if self.qps.len() < 2 || !increases(&self.qps) {
-            return Err(TableError::new("qps", "must hold at least two quantisers that increase"));
+            return Err(TableError::new("qps", "must have at least two quantizers in increasing order"));
         }
         if self.strides.first() != Some(&1) || !self.strides.windows(2).all(|w| w[1] > w[0]) {
-            return Err(TableError::new("strides", "must increase from 1"));
+            return Err(TableError::new("strides", "must be 1 and then increase"));
         }
         let frames = self.bytes.first().and_then(|b| b.first()).map_or(0, Vec::len);
         if frames < 2 {
-            return Err(TableError::new("bytes[0][0]", format!("must hold at least two frames: `{frames}`")));
+            return Err(TableError::new("bytes[0][0]", format!("must have at least two frames: `{frames}`")));
         }
         self.check_cube("bytes", &self.bytes, frames, |x| (1.0..=1e8).contains(&x))?;
         self.check_cube("ssim", &self.ssim, frames, |x| (0.0..=1.0).contains(&x))?;
         if self.frozen.is_empty() {
-            return Err(TableError::new("frozen", "must hold at least one row"));
+            return Err(TableError::new("frozen", "must have at least one row"));
         }
         for (k, row) in self.frozen.iter().enumerate() {
             check_row(&format!("frozen[{k}]"), row, frames, |x| (0.0..=1.0).contains(&x))?;
@@ -115,7 +115,7 @@ impl Table {
         for (s, by_qp) in self.bytes.iter().enumerate() {
             let means: Vec<f64> = by_qp.iter().map(|row| row.iter().sum::<f64>() / row.len() as f64).collect();
             if let Some(q) = means.windows(2).position(|w| w[1] > w[0]) {
-                let reason = "must not be larger on average than at the finer quantiser before it";
+                let reason = "must not be larger on average than at the finer quantizer before it";
                 return Err(TableError::new(format!("bytes[{s}][{}]", q + 1), reason));
             }
         }
@@ -131,7 +131,7 @@ impl Table {
     ) -> Result<(), TableError> {
         check_len(key, cube.len(), self.strides.len(), "a stride")?;
         for (s, by_qp) in cube.iter().enumerate() {
-            check_len(&format!("{key}[{s}]"), by_qp.len(), self.qps.len(), "a quantiser")?;
+            check_len(&format!("{key}[{s}]"), by_qp.len(), self.qps.len(), "a quantizer")?;
             for (q, row) in by_qp.iter().enumerate() {
                 check_row(&format!("{key}[{s}][{q}]"), row, frames, is_valid)?;
             }
@@ -253,7 +253,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_size_asked_for_is_met_between_the_quantisers() {
+    fn a_size_asked_for_is_met_between_the_quantizers() {
         let table = table();
         for target in [1000.0, 5000.0, 12_345.0, 25_000.0] {
             let coded = table.at_size(3, Some(1), target);

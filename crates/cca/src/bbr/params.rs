@@ -81,20 +81,20 @@ impl Params {
             ("cwnd_gain", self.cwnd_gain, 0.1, 10.0),
         ] {
             if !in_range(x, lo, hi) {
-                return bad(format!("{key} must lie between {lo} and {hi}: `{x}`"));
+                return bad(format!("{key} must be between {lo} and {hi}: `{x}`"));
             }
         }
         if self.pacing_margin_percent > 50 {
             return bad(format!("pacing_margin_percent must be at most 50: `{}`", self.pacing_margin_percent));
         }
         if !(1..=1000).contains(&self.bw_window_rounds) {
-            return bad(format!("bw_window_rounds must lie between 1 and 1000: `{}`", self.bw_window_rounds));
+            return bad(format!("bw_window_rounds must be between 1 and 1000: `{}`", self.bw_window_rounds));
         }
         if self.min_rtt_window == Dur::ZERO {
             return bad("min_rtt_window must be positive".into());
         }
         if let Some(phase) = self.first_phase.filter(|p| *p > 7) {
-            return bad(format!("first_phase must lie between 0 and 7: `{phase}`"));
+            return bad(format!("first_phase must be between 0 and 7: `{phase}`"));
         }
         Ok(())
     }

@@ -87,7 +87,7 @@ impl Params {
             ("probe_rtt_cwnd_gain", self.probe_rtt_cwnd_gain, 0.0, 1.0),
         ] {
             if !(lo..=hi).contains(&x) {
-                return bad(format!("{key} must lie between {lo} and {hi}: `{x}`"));
+                return bad(format!("{key} must be between {lo} and {hi}: `{x}`"));
             }
         }
         if self.quanta_pkts > 1_000_000 {

@@ -94,7 +94,7 @@ fn factor<'de, D: Deserializer<'de>>(from: D, range: (f64, f64)) -> Result<f64, 
     let is_within = low < factor && factor < high;
     is_within
         .then_some(factor)
-        .ok_or_else(|| D::Error::custom(format!("factor `{factor}` must lie between {low} and {high}")))
+        .ok_or_else(|| D::Error::custom(format!("factor `{factor}` must be between {low} and {high}")))
 }
 
 /// A ratio of RTTs, at least 1.
@@ -164,8 +164,8 @@ mod tests {
         line 2: rate `10` has no unit: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps" or "96Mbit/s"
         line 2: rate `0Mbps` must be above zero
         line 1: missing field `rate`
-        line 3: factor `1.3` must lie between 0 and 1
-        line 3: factor `NaN` must lie between 1 and 10
+        line 3: factor `1.3` must be between 0 and 1
+        line 3: factor `NaN` must be between 1 and 10
         line 3: ratio `0.9` must be from 1 to less than 10
         line 1: unclosed table, expected `]`
         "#

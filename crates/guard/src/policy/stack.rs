@@ -16,7 +16,7 @@ pub enum ModelError {
     #[error("flow.model: no classifier `{0}`")]
     Missing(String),
     /// There is a model, and no `[flow]`.
-    #[error("a classifier is given, and no policy [flow] that would use it")]
+    #[error("a classifier is given, but the configuration has no policy [flow] that uses it")]
     Unused,
 }
 

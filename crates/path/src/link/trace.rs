@@ -109,7 +109,7 @@ impl TraceConfig {
             let at = self.opportunities[i + 1];
             return Err(ConfigError::new(
                 format!("opportunities.{}", i + 1),
-                format!("goes back in time: `{at}`"),
+                format!("must not be earlier than the opportunity before it: `{at}`"),
                 HINT,
             ));
         }

@@ -14,7 +14,7 @@ pub const MAX_PACKETS: usize = field::ORDER;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FecError {
     /// Numbers of packets for which there is no code.
-    #[error("no erasure code has {message} data packets of {total}")]
+    #[error("no erasure code has {message} data packets among {total} packets")]
     Counts {
         /// Number of data packets.
         message: usize,
@@ -30,7 +30,7 @@ pub enum FecError {
         found: usize,
     },
     /// Packets of different lengths.
-    #[error("packet {index} has {found} bytes, the first one {expected}")]
+    #[error("packet {index} has {found} bytes, but the first packet has {expected}")]
     Length {
         /// The packet's number in the code.
         index: usize,
@@ -40,7 +40,7 @@ pub enum FecError {
         found: usize,
     },
     /// A packet number that the code does not have.
-    #[error("no packet {index} in a code of {total}")]
+    #[error("index {index} is not below the {total} packets of the code")]
     Index {
         /// The packet number.
         index: usize,
@@ -54,7 +54,7 @@ pub enum FecError {
         index: usize,
     },
     /// Too few packets to recover the data.
-    #[error("{found} packets cannot recover {needed}")]
+    #[error("{found} packets are too few: the code needs {needed}")]
     TooFew {
         /// Number of data packets of the code.
         needed: usize,

@@ -243,7 +243,7 @@ impl SenderConfig {
             SenderConfig::Tree { controller } => {
                 let controller = Controller::from_json(controller).map_err(|e| from_game("controller", &e))?;
                 if controller.kind != Kind::Video {
-                    let hint = "it controls a rate alone: run it as a congestion controller";
+                    let hint = "this controller controls only a rate: run it as a congestion controller";
                     return Err(ConfigError::new("controller.kind", "is not `video`", hint));
                 }
                 let config = SyntraConfig {
@@ -256,7 +256,11 @@ impl SenderConfig {
             SenderConfig::Search { query } => {
                 let query = Query::from_json(query).map_err(|e| from_game("query", &e))?;
                 if query.kind != Kind::Video {
-                    return Err(ConfigError::new("query.kind", "is not `video`", "such a query decides a rate alone"));
+                    return Err(ConfigError::new(
+                        "query.kind",
+                        "is not `video`",
+                        "write kind = \"video\": a rate query has no frames",
+                    ));
                 }
                 // The step was checked when the query was read.
                 let step_ns = query.step.parse().unwrap_or(SyntraConfig::default().step_ns);

@@ -21,9 +21,9 @@ const ALPHA: f64 = 0.1;
 /// Changes of VP8's quantizer index for the two versions, its initial value, and its bounds.
 const FINER: f64 = 17.0;
 const COARSER: f64 = 23.0;
-const FIRST_QUANTISER: f64 = 64.0;
-const MIN_QUANTISER: f64 = 3.0;
-const MAX_QUANTISER: f64 = 127.0;
+const FIRST_QUANTIZER: f64 = 64.0;
+const MIN_QUANTIZER: f64 = 3.0;
+const MAX_QUANTIZER: f64 = 127.0;
 /// Packets are sent five times as fast as they arrive, but at intervals within these bounds.
 const PACING: f64 = 5.0;
 const MIN_INTERVAL_S: f64 = 0.5e-3;
@@ -40,7 +40,7 @@ pub(super) struct Salsify {
     interval: Option<f64>,
     last_arrival: Option<Time>,
     last_group: Option<u32>,
-    quantiser: f64,
+    quantizer: f64,
     tried: (f64, f64),
     skipped: u32,
     conservative_until: Time,
@@ -53,7 +53,7 @@ impl Salsify {
             interval: None,
             last_arrival: None,
             last_group: None,
-            quantiser: FIRST_QUANTISER,
+            quantizer: FIRST_QUANTIZER,
             tried: (0.0, 0.0),
             skipped: 0,
             conservative_until: Time::ZERO,
@@ -82,7 +82,7 @@ impl Salsify {
 impl Sender for Salsify {
     fn on_frame(&mut self, outgoing: &mut Outgoing) -> Coding {
         self.now = outgoing.now;
-        self.tried = ((self.quantiser - FINER).max(MIN_QUANTISER), (self.quantiser + COARSER).min(MAX_QUANTISER));
+        self.tried = ((self.quantizer - FINER).max(MIN_QUANTIZER), (self.quantizer + COARSER).min(MAX_QUANTIZER));
         Coding::Try(Quality::Vp8Index(self.tried.0), Quality::Vp8Index(self.tried.1))
     }
 
@@ -97,7 +97,7 @@ impl Sender for Salsify {
             return None;
         };
         self.skipped = 0;
-        self.quantiser = if chosen == 0 { self.tried.0 } else { self.tried.1 };
+        self.quantizer = if chosen == 0 { self.tried.0 } else { self.tried.1 };
         Some(chosen)
     }
 
