@@ -27,11 +27,11 @@ def test_a_vector_of_rfc_5510s_matrix() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: _core.fec_repair([], 3), "no erasure code has 0 data packets of 3"),
-        (lambda: _core.fec_repair([b"a"] * 3, 256), "no erasure code has 3 data packets of 256"),
-        (lambda: _core.fec_repair([b"ab", b"a"], 3), "packet 1 has 1 bytes, the first one 2"),
-        (lambda: _core.fec_recover(2, 3, {0: b"a"}), "1 packets cannot recover 2"),
-        (lambda: _core.fec_recover(2, 3, {0: b"a", 7: b"b"}), "no packet 7 in a code of 3"),
+        (lambda: _core.fec_repair([], 3), "no erasure code has 0 data packets among 3 packets"),
+        (lambda: _core.fec_repair([b"a"] * 3, 256), "no erasure code has 3 data packets among 256 packets"),
+        (lambda: _core.fec_repair([b"ab", b"a"], 3), "packet 1 has 1 bytes, but the first packet has 2"),
+        (lambda: _core.fec_recover(2, 3, {0: b"a"}), "1 packets are too few: the code needs 2"),
+        (lambda: _core.fec_recover(2, 3, {0: b"a", 7: b"b"}), "index 7 is not below the 3 packets of the code"),
     ],
 )
 def test_invalid_input_is_rejected(call: object, words: str) -> None:
