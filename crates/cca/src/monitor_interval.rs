@@ -92,7 +92,7 @@ impl Monitor {
         self.reports.clear();
     }
 
-    /// The rate of the interval under way, if one is; or of the next.
+    /// Returns the rate of the current interval or, if there is none, of the next interval.
     pub fn rate(&self) -> Option<Rate> {
         self.open.map(|i| i.target).or_else(|| self.planned.front().copied())
     }
@@ -113,7 +113,7 @@ impl Monitor {
         }
     }
 
-    /// Processes a lost packet.
+    /// Processes a lost packet, which belongs to the interval in which it was sent.
     pub fn on_packet_lost(&mut self, lost: &LostPacket) {
         if let Some(interval) = self.holding(lost.sent) {
             interval.lost = (interval.lost + 1).min(interval.sent);
@@ -148,7 +148,7 @@ impl Monitor {
         (is_done && !self.reports.is_empty()).then(|| std::mem::take(&mut self.reports))
     }
 
-    /// The interval to which a packet sent then belongs.
+    /// Returns the interval to which a packet sent at that time belongs.
     fn holding(&mut self, sent: Time) -> Option<&mut Interval> {
         self.open
             .iter_mut()
@@ -210,7 +210,7 @@ impl Regression {
         self.xy += x * y;
     }
 
-    /// Zero while the points do not determine one.
+    /// Returns the slope of the line; zero if the points do not determine a line.
     fn slope(&self) -> f64 {
         let spread = self.n * self.xx - self.x * self.x;
         if self.n < 2.0 || spread <= 0.0 { 0.0 } else { (self.n * self.xy - self.x * self.y) / spread }

@@ -1,4 +1,4 @@
-//! A bench for unit tests: one flow over one ideal bottleneck, ACK by ACK.
+//! A test bench for unit tests: one flow over one ideal bottleneck, one ACK at a time.
 //!
 //! The path is a FIFO link of constant rate with a finite buffer in front and a constant propagation delay; every
 //! packet is acknowledged at once. The transport is minimal but keeps [`Sender`] correct: packets are never renumbered
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 /// Packet size of the bench.
 pub const MSS: Bytes = Bytes(1500);
 
-/// Reordering that is tolerated before a packet is called lost, packets (RFC 5681 §3.2).
+/// Number of later packets acknowledged after which a packet is declared lost (RFC 5681 §3.2).
 const DUPTHRESH: u64 = 3;
 
 /// An ACK of one packet.
@@ -34,10 +34,10 @@ pub fn ack(sender: &Sender, rtt: Dur) -> Ack<'_> {
     }
 }
 
-/// The error with which `algorithm` rejects `params`.
+/// Returns the error with which `algorithm` rejects `params`.
 ///
 /// # Panics
-/// If it accepts them.
+/// If the algorithm accepts them.
 pub fn refusal(algorithm: &crate::Algorithm, params: &serde_json::Value) -> String {
     let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 1 };
     (algorithm.build)(params, &start).expect_err("refused").to_string()
@@ -53,7 +53,7 @@ pub struct Path {
     pub rate: Rate,
     /// Two-way propagation delay, transmission excluded.
     pub rtprop: Dur,
-    /// Packets that may wait or be in transmission.
+    /// Maximum number of packets that wait or are in transmission.
     pub buffer: u64,
     /// Queue in packets above which arrivals are marked.
     pub mark_above: Option<u64>,
@@ -62,7 +62,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// A path without loss or marks but by a full buffer of `buffer_bdp` bandwidth-delay products.
+    /// Returns a path with a buffer of `buffer_bdp` bandwidth-delay products, without marks and other losses.
     pub fn droptail(mbps: u64, rtprop_ms: u64, buffer_bdp: u64) -> Path {
         let (rate, rtprop) = (Rate::from_mbps(mbps), Dur::from_millis(rtprop_ms));
         let buffer = ((rate * rtprop).packets(MSS) * buffer_bdp).max(2);
@@ -75,7 +75,7 @@ impl Path {
 struct InFlight {
     seq: u64,
     sent: Time,
-    /// `None`: it was dropped.
+    /// Arrival time of the packet's ACK; `None` if the packet was dropped.
     acked_at: Option<Time>,
     is_marked: bool,
     first_sent: Time,
@@ -96,7 +96,7 @@ pub struct Bench {
     pub path: Path,
     /// The RTT sample of the last ACK.
     pub rtt: Dur,
-    /// Loss episodes so far: (by loss, by mark, by timeout).
+    /// Number of loss episodes so far, caused by (loss, mark, timeout).
     pub episodes: (u64, u64, u64),
     rng: ChaCha8Rng,
     link_free: Time,
@@ -109,7 +109,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A flow that is about to send its first packet.
+    /// Creates a flow that has not sent its first packet.
     pub fn new(controller: Box<dyn Controller>, path: Path) -> Bench {
         Bench {
             controller,
@@ -129,18 +129,18 @@ impl Bench {
         }
     }
 
-    /// The flow with the algorithm `name` of the registry and `params`, an initial window of 10 packets.
+    /// Creates a flow with the algorithm `name` of the registry, `params` and an initial window of 10 packets.
     pub fn of(name: &str, params: &serde_json::Value, path: Path) -> Bench {
         let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 1 };
         Bench::new(crate::registry::build(name, params, &start).expect("a controller that builds"), path)
     }
 
-    /// cwnd, packets.
+    /// Returns cwnd, packets.
     pub fn cwnd(&self) -> u64 {
         self.controller.cwnd().packets(MSS)
     }
 
-    /// The internal variable `name`.
+    /// Returns the internal variable `name`.
     ///
     /// # Panics
     /// If the algorithm does not emit it.
@@ -171,7 +171,7 @@ impl Bench {
         (MSS * (self.sender.delivered - delivered)).0 as f64 / could.0 as f64
     }
 
-    /// The next event: a packet leaves, an ACK arrives (then true), or the timer expires.
+    /// Processes the next event: a packet leaves, an ACK arrives (returns true), or the timer expires.
     pub fn step(&mut self) -> bool {
         let next_ack = self.in_flight.iter().find_map(|p| p.acked_at);
         let has_room = self.sender.inflight() < self.controller.cwnd().packets(MSS).max(1);

@@ -7,17 +7,17 @@ use std::collections::VecDeque;
 /// Points of a window, and one more before it.
 const STEPS: u64 = POINTS as u64;
 
-/// A cumulative count of packets by time, whose past can be forgotten.
+/// A cumulative count of packets over time; old entries can be removed.
 #[derive(Clone, Debug, Default)]
 struct Counter {
-    /// Packets before those in `times`.
+    /// Number of packets before those in `times`.
     forgotten: u64,
     /// The time of each packet, in order.
     times: VecDeque<Time>,
 }
 
 impl Counter {
-    /// Count `packets` at `at`, which may lie before the last packet counted.
+    /// Counts `packets` at `at`, which may be before the last packet counted.
     fn add(&mut self, at: Time, packets: u64) {
         let is_latest = self.times.back().is_none_or(|&last| last <= at);
         for _ in 0..packets {
@@ -30,7 +30,7 @@ impl Counter {
         }
     }
 
-    /// Packets up to and including `time`; 0 for a time before the connection.
+    /// Returns the number of packets up to and including `time`; 0 for a time before the connection.
     fn by(&self, time: Option<Time>) -> u64 {
         time.map_or(0, |time| self.forgotten + self.times.partition_point(|&t| t <= time) as u64)
     }
@@ -39,7 +39,7 @@ impl Counter {
         self.forgotten + self.times.len() as u64
     }
 
-    /// Forget when the packets up to `time` were counted, but not that they were.
+    /// Removes the times of the packets up to `time`; the packets still count.
     fn forget(&mut self, time: Time) {
         let old = self.times.partition_point(|&t| t <= time);
         self.times.drain(..old);
@@ -50,11 +50,11 @@ impl Counter {
 /// Packets of a connection: each transmission counts, retransmissions too.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observations {
-    /// By the time at which they left.
+    /// Packets by the time at which they were sent.
     sent: Counter,
-    /// By the time at which their ACK came.
+    /// Packets by the time at which their ACK arrived.
     delivered: Counter,
-    /// By the time at which they left.
+    /// Lost packets by the time at which they were sent.
     lost: Counter,
 }
 
@@ -67,7 +67,7 @@ impl Observations {
         self.delivered.add(now, acked);
     }
 
-    /// A packet that left at `sent` is lost.
+    /// Records the loss of a packet that was sent at `sent`.
     pub(super) fn on_packet_lost(&mut self, sent: Time) {
         self.lost.add(sent, 1);
     }
@@ -107,7 +107,7 @@ impl Observations {
 
     /// Forget the times of what no window from `now` on needs, for steps and delays of at most `step` and `rtprop`.
     pub(super) fn forget(&mut self, now: Time, step: Dur, rtprop: Dur) {
-        // Twice as long as needed: a step begins late when no ACK comes.
+        // Twice as long as needed, because a step begins late if no ACK arrives.
         if let Some(time) = before(now, step * (2 * STEPS) + rtprop) {
             for counter in [&mut self.sent, &mut self.delivered, &mut self.lost] {
                 counter.forget(time);
