@@ -508,7 +508,14 @@ impl Controller for Bbr3 {
     }
 
     fn interests(&self) -> Interests {
-        Interests { sent: true, lost: true, rate_sample: true, own_recovery: true, own_ecn: true, ..Interests::default() }
+        Interests {
+            sent: true,
+            lost: true,
+            rate_sample: true,
+            own_recovery: true,
+            own_ecn: true,
+            ..Interests::default()
+        }
     }
 
     fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {
