@@ -1,4 +1,8 @@
-"""``fairweir new plugin``: the folder of a plug-in, in one of four languages, that builds with ``make``."""
+"""``fairweir new plugin`` writes the folder of a new plug-in.
+
+A plug-in is a shared library with a CCA, written in C, C++, Rust or Go. The folder has a skeleton of the source, a
+Makefile that builds the library, and a scenario that runs it. The sources are filled in from templates.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 
-#: The header of the interface.
+#: The C header that declares the interface between fairweir and a plug-in.
 HEADER: Final = "fairweir_cc.h"
 #: The crate ``fairweir-plugin``, in a clone of the repository.
 _CRATE: Final = Path(__file__).resolve().parents[3] / "crates" / "plugin"
@@ -35,8 +39,10 @@ class _Recipe:
 
     Attributes
     ----------
-    templates : dict from files of the plug-in, ``@name@`` in them replaced, to templates
-    command : str, which makes ``@name@.so`` of them
+    templates : dict from the path of a file of the plug-in to the template with its text
+    command : str, shell command that builds ``@name@.so`` from these files
+
+    In paths and in the command, ``@name@`` stands for the plug-in's name.
     """
 
     templates: Mapping[str, str]
@@ -68,9 +74,9 @@ def write_plugin(name: str, directory: Path, language: Language) -> Skeleton:
 
     Parameters
     ----------
-    name : str; words in lower case joined by underscores
-    directory : Path, which must exist
-    language : of the plug-in
+    name : str; lower-case words joined by underscores, at most 32 characters
+    directory : Path, an existing folder
+    language : Language, in which the plug-in is written
 
     Raises
     ------

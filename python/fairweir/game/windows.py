@@ -1,7 +1,11 @@
-"""Windows of observations of random links, with their exact bounds, among which refutations are searched for.
+"""Random windows of observations, with exact bounds on the links that explain them; a search for refutations uses them.
 
-Links and senders are random, in exact fractions. Senders are steady or bursty, fill the queue, or start after an idle
-time; jitter is absent, random, alternating or extreme. All random numbers derive from one seed.
+A window is what a controller observed at its latest points in time: packets sent, delivered and known to be lost. The
+belief set of a window is the set of all links (rate C, buffer B, queue) that could have produced these observations.
+The bounds of a belief set are the minimum and maximum of C, B and the queue over the set (``model.py``). Here, a random
+sender on a simulated random link produces each window, in exact fractions. Senders are steady or bursty, fill the
+queue, or send after idle steps; jitter is absent, random, or delays all or none of a step's packets. All random numbers
+derive from one seed.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from fairweir.game.model import Bounds, Window, bounds
 
 #: Rates are multiples of this number of packets per step, so that doubles represent them exactly.
 GRAIN = Fraction(1, 8)
+#: A function that returns the bounds of a window's belief set; None if no link explains the window.
 BoundsOf = Callable[[Window, LinkRange], Bounds | None]
 
 
@@ -25,7 +30,9 @@ class RunningLink:
 
     Attributes
     ----------
-    c, b : rate and buffer
+    c, b : rate in packets per step, and buffer in packets
+    sent, accepted, served, delivered : cumulative packets at each point: sent, accepted by the queue, served by the
+        link, and delivered to the receiver after jitter
     """
 
     c: Fraction
@@ -37,12 +44,14 @@ class RunningLink:
 
     @property
     def queue(self) -> Fraction:
-        """Return the packets that wait."""
+        """Return the number of packets that wait in the queue."""
         return self.accepted[-1] - self.served[-1]
 
     def step(self, rate: Fraction, haste: Fraction) -> None:
-        """Let `rate` packets arrive, and deliver the fraction `haste` of the packets that are served but not
-        delivered.
+        """Advance the link by one step in which `rate` packets arrive.
+
+        All packets that were served by the previous point are delivered, and the fraction `haste` of the packets that
+        were served in this step.
         """
         before = self.served[-1]
         self.sent.append(self.sent[-1] + rate)
@@ -52,7 +61,13 @@ class RunningLink:
         self.delivered.append(earliest + (self.served[-1] - earliest) * haste)
 
     def window(self, points: int, arriving: Fraction) -> Window:
-        """Return the sender's observations of the latest points; `arriving` packets are in transit to the queue."""
+        """Return the sender's observations at the latest points.
+
+        Parameters
+        ----------
+        points : int, number of points
+        arriving : packets that were sent and have not yet reached the queue
+        """
         zero = Fraction(0)
         idle = [zero] * points
 
@@ -70,7 +85,7 @@ class RunningLink:
 
 
 def random_windows(seed: int, links: LinkRange, points: int) -> Iterator[Window]:
-    """Yield windows of random links and senders, without end."""
+    """Yield windows of random senders on random links, without end."""
     draw = random.Random(seed)  # noqa: S311 - examples, not secrets
 
     def grain(value: float) -> Fraction:
@@ -107,7 +122,7 @@ class Example:
 
 
 def examples(count: int, links: LinkRange, points: int, seed: int = 0, bounds_of: BoundsOf = bounds) -> list[Example]:
-    """Return `count` windows with their bounds."""
+    """Return `count` random windows with their bounds. Windows that no link explains are skipped."""
     found: list[Example] = []
     for window in random_windows(seed, links, points):
         if len(found) == count:

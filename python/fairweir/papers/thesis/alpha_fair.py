@@ -1,6 +1,12 @@
 """Thesis Table 6.1: rates under notions of fairness on a parking lot of two hops, by algebra and packet by packet.
 
-Flows that maximize the sum of alpha-fair utilities follow s^(-1/alpha) (thesis equation 5.2.1).
+One long flow crosses two links, and one short flow crosses each link. The module computes the rates in closed form,
+checks them by a numerical search, and compares them with packet simulations.
+
+Symbols: alpha, parameter of the utility U(r) = r^(1 - alpha) / (1 - alpha) of a rate r, or log r for alpha = 1; r_0,
+rate of the long flow; r_1, mean rate of the short flows; s, the signal that a flow observes, summed over its links
+(queueing delay, or Reno's loss rate). If each flow sends at rate s^(-1/alpha), its contract, the equilibrium maximizes
+the sum of the utilities (thesis equation 5.2.1).
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
 HOPS: Final = 2
 ALPHAS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 PRINTED: Final = {1.0: 1 / 3, 2.0: math.sqrt(2) - 1}
-"""alpha -> the long flow's rate in the table; 0 for alpha 0, 1/2 for infinite alpha."""
+"""The long flow's rate in the table, by alpha. The table also has 0 for alpha = 0, and 1/2 for infinite alpha."""
 NAMES: Final = {1.0: "proportional", 2.0: "min potential delay"}
 RENO_SEEDS: Final = range(1, 6)
 
@@ -46,7 +52,7 @@ RENO_SEEDS: Final = range(1, 6)
     items=("thesis table 6.1",),
 )
 def table(archive: Archive) -> Computation:
-    """Compute the table's rates, and run them."""
+    """Compute the table's rates in closed form, and compare them with the rates in packet simulations."""
     followers = {alpha: canonical(1.0 / alpha, gain=min(1.0, 1.0 / alpha)) for alpha in ALPHAS}
     tasks: dict[Any, list[Task]] = {key: [_in_data_centre(follower)] for key, follower in followers.items()}
     tasks["vegas"] = [_in_data_centre(vegas())]
@@ -65,7 +71,7 @@ def table(archive: Archive) -> Computation:
 
 
 def most_useful(alpha: float) -> float:
-    """Return the long flow's rate that maximizes the sum of alpha-fair utilities, by search; links of rate 1."""
+    """Search for the long flow's rate that maximizes the sum of alpha-fair utilities on links of rate 1."""
 
     def utility(rate: float) -> float:
         return math.log(rate) if alpha == 1.0 else rate ** (1.0 - alpha) / (1.0 - alpha)
@@ -80,7 +86,7 @@ def most_useful(alpha: float) -> float:
 
 
 def _shares(rates_mbps: Sequence[float]) -> tuple[float, float]:
-    """Return the long flow's rate and the short ones' mean, divided by the link's."""
+    """Return the long flow's rate and the mean rate of the short flows, each divided by the link rate."""
     link_mbps = CAPACITY.mbps
     return rates_mbps[0] / link_mbps, fmean(rates_mbps[1:]) / link_mbps
 
@@ -90,7 +96,11 @@ def _in_data_centre(follower: Follower) -> Task:
 
 
 def _reno() -> Scenario:
-    """RED loses at random and keeps queues short: losses of the hops add up, and RTTs hardly differ."""
+    """Return the parking lot with three Reno flows.
+
+    RED drops packets at random and keeps queues short. A long flow's loss rate is thus the sum over its hops, and all
+    RTTs are nearly equal.
+    """
     red = {"kind": "red", "min": "20pkts", "max": "400pkts", "probability": "1%", "gentle": True}
     flow = {"cca": "reno", "rtprop": "50ms"}
     return Scenario.from_dict(
@@ -180,7 +190,7 @@ def _of_ccas(rates: dict[Any, list[list[float]]]) -> list[Number]:
 
 
 def draw(shares: Mapping[float, tuple[float, float]]) -> Figure:
-    """Draw the rates over alpha: lines by algebra, points packet by packet."""
+    """Draw the rates over alpha: lines for the closed form, points for the packet simulations."""
     import numpy as np
     from matplotlib.figure import Figure
 

@@ -1,12 +1,18 @@
 """FRCC in the fluid model, on any network of links: no packets, no noise, each probe alone (thesis 7.5.5 and D.4).
 
-Windows are fixed between updates, so queues converge to values at which every full link carries its rate. That is the
-minimum over queueing delays q >= 0 of the convex function
+The module computes the throughputs and queueing delays at which FRCC's updates no longer change the windows. Windows
+are fixed between updates, so queues converge to values at which every full link carries its rate. These values are the
+queueing delays q >= 0 that minimize the convex function
 
     sum over links of rate_l q_l  -  sum over flows of w_i log(R_i + delay of i's path),
 
-whose derivative by q_l is link l's unused capacity. A flow's probe changes its own window only; the excess delay that
-it measures is the increase on its own path, including decreases on other links.
+whose derivative by q_l is link l's unused capacity. A flow's probe changes only that flow's window. The excess delay
+that the flow measures is the change of the queueing delay of its path; on some links the delay may decrease.
+
+Symbols: w_i, window of flow i; R_i, its round-trip propagation delay; q_l, queueing delay of link l; theta, the
+queueing delay per flow at which FRCC aims; N_T, queueing delay of the flow's path / theta; gamma D, a constant time: a
+probe raises the window by N_T gamma D times the flow's rate; N_C = N_T gamma D / excess delay, the estimate of the
+number of flows; N_G, number of flows.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ import numpy as np
 Vector = Any
 """An array of floats."""
 
-#: FRCC's own theta and gamma D, ms (paper section 7).
+#: FRCC's default theta and gamma D, ms (paper section 7).
 THETA_MS: Final = 10.0
 GAMMA_D_MS: Final = 40.0
 _NEWTON_STEPS: Final = 200
@@ -28,7 +34,7 @@ _ROUNDS: Final = 20_000
 #: that counts as an empty queue.
 _FULL: Final = 2e-13
 _EMPTY: Final = 1e-12
-#: Smallest queue, in theta, that Newton's method starts from: an empty one would stay empty.
+#: Newton's method starts from queueing delays of at least this many theta, because an empty queue would stay empty.
 _RESTART: Final = 1e-3
 
 
@@ -42,9 +48,9 @@ class Network:
 
     Attributes
     ----------
-    rtprops : array, one time a flow
+    rtprops : array, propagation delay of each flow
     routes : array of 0 and 1, flows x links; row i: links that flow i takes
-    theta, gamma_d : FRCC's, in the unit of `rtprops`
+    theta, gamma_d : FRCC's theta and gamma D, in the unit of `rtprops`
     """
 
     rtprops: Vector
@@ -53,12 +59,12 @@ class Network:
     gamma_d: float = GAMMA_D_MS
 
     def settle(self, windows: Vector, start: Vector | None = None) -> Vector:
-        """Return the queueing delay of each link, by Newton's method on the nonempty ones.
+        """Return the queueing delay of each link, by Newton's method on the nonempty queues.
 
         Parameters
         ----------
         windows : array, one per flow, in units of rate times time
-        start : array, a guess
+        start : array, the initial guess of the queueing delays
         """
         q = np.full(self.routes.shape[1], self.theta) if start is None else start.copy()
         for _ in range(_NEWTON_STEPS):
@@ -70,7 +76,7 @@ class Network:
             curvature = (self.routes.T * (windows / rtts**2)) @ self.routes
             move = np.zeros_like(q)
             move[free] = np.linalg.solve(curvature[np.ix_(free, free)], -lack[free])
-            # Delays at least a tenth of the previous ones: far from the solution the quadratic model overshoots.
+            # A step reduces a delay to at least a tenth: far from the solution the quadratic model overshoots.
             q = np.maximum(q + move, 0.1 * q)
             q[q < _EMPTY * self.theta] = 0.0
         raise NoFixedPointError("queues do not settle")
@@ -97,7 +103,7 @@ class Network:
 
         Raises
         ------
-        NoFixedPointError : they do not
+        NoFixedPointError : the windows do not converge
         """
         windows = (self.rtprops + self.theta * len(self.rtprops)) / len(self.rtprops)
         q = self.settle(windows)
@@ -120,7 +126,7 @@ def one_link(rtprops: list[float], theta: float = THETA_MS, gamma_d: float = GAM
 def parking_lot(
     hops: int, long_rtprop: float, short_rtprop: float, theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS
 ) -> Network:
-    """Return a flow over `hops` links and one flow more on each link; the first flow is the long one."""
+    """Return a parking lot: the first flow crosses all `hops` links, and one more flow crosses each link."""
     routes = np.vstack([np.ones((1, hops)), np.eye(hops)])
     return Network(np.array([long_rtprop, *[short_rtprop] * hops]), routes, theta, gamma_d)
 
@@ -128,9 +134,9 @@ def parking_lot(
 def shares_of_one_link(rtprops: list[float], theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS) -> Vector:
     """Return the throughputs at the fixed point on one link in closed form: in proportion to RTT_i + gamma D.
 
-    At the fixed point N_C = N_T for every flow, so each one's excess delay is gamma D, the same for all; the probe's
-    equation then gives throughput_i in proportion to RTT_i + gamma D, and the sum over flows N_T = N_G: RTT_i = R_i +
-    N_G theta. ``algebra.py`` derives it.
+    At the fixed point N_C = N_T for every flow, so every flow measures the excess delay gamma D. The probe's equation
+    then implies that throughput_i is proportional to RTT_i + gamma D. The sum of the equations over all flows implies
+    N_T = N_G, so RTT_i = R_i + N_G theta. ``algebra.py`` derives both results.
     """
     weights = np.array(rtprops, float) + len(rtprops) * theta + gamma_d
     return weights / weights.sum()

@@ -1,4 +1,13 @@
-"""Thesis figure 7.12: trajectories of FRCC's state on the ideal link over rounds; probes may collide."""
+"""Thesis figure 7.12: how the state of two FRCC flows moves, round by round, on an ideal link.
+
+An FRCC flow probes once per round: it raises cwnd for a moment and measures the increase of the delay. The five panels
+of the figure differ in how the probes of the two flows overlap. For each panel, the module applies the map of one round
+to a grid of initial states.
+
+Symbols: N_C, the first flow's estimate of the number of flows from its probe, which is 1 / (its share of the link);
+N_T, queueing delay / theta; theta, the queueing delay per flow at which FRCC aims; R, round-trip propagation delay.
+Ideal link: constant rate, no jitter, no loss.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +24,12 @@ if TYPE_CHECKING:
 
     from fairweir.play.batch import Archive
 
-#: As published: R = 1, theta = 0.2, N_C in (1, 4], N_T in [0.5, 4].
+#: R and theta, and the grid of initial states (N_C in (1, 4], N_T in [0.5, 4]), are those of the figure.
 PATH: Final = Path(r=1.0, theta=0.2)
 GRID: Final = 24
 N_C_AXIS: Final = np.linspace(1, 4, GRID + 1)[1:]
 N_T_AXIS: Final = np.linspace(0.5, 4, GRID)
+#: N_C and N_T of the fair state: both equal the number of flows.
 FAIR: Final = 2.0
 ROUNDS: Final = 300
 
@@ -125,7 +135,7 @@ def _partial() -> list[Number]:
 
 
 def draw() -> Figure:
-    """Draw the five panels: an arrow per state, and the fixed point."""
+    """Draw the five panels: for each state an arrow towards its successor, and a dot at the fair state."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(15, 3.6), layout="constrained")

@@ -1,11 +1,11 @@
-"""A fixed window that is raised once: FRCC's probe without the rest of FRCC."""
+"""A CCA with a fixed window that is raised once: FRCC's probe without the rest of FRCC."""
 
 from __future__ import annotations
 
 from fairweir._core import Ack, Loss, Start
 from fairweir.ccas.cca import Cca
 
-#: Duration of a paced start.
+#: If `start_mbps` is given, the flow is paced until this time.
 START_MS = 1000.0
 
 
@@ -41,4 +41,4 @@ class Prober(Cca):
             self.cwnd_bytes = (self.window_pkts + part * self.extra_pkts) * self.mss_bytes
 
     def on_loss(self, loss: Loss) -> None:
-        """No response: buffers are large enough."""
+        """Do nothing: the buffers of these scenarios hold all packets, so no loss occurs."""

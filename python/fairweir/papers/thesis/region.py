@@ -1,4 +1,12 @@
-"""Thesis figure 7.13: states that two FRCC flows reach on the link with jitter, and the region that contains them."""
+"""Thesis figure 7.13: the states that two FRCC flows reach on a link with jitter, and the region that contains them.
+
+Theorem 7.5.2 bounds the state by a region. For each state of a grid in the region, the module computes the extreme
+states after one round that jitter allows, and checks that they are within the region.
+
+Symbols: N_C, a flow's estimate of the number of flows, which is 1 / (its share of the link); N_T, queueing delay /
+theta; theta, the queueing delay per flow at which FRCC aims; R, round-trip propagation delay; Delta_R, maximum error of
+a measured RTT; gamma, size of a probe; gamma_R, maximum error factor of a measured throughput. Times are in theta.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 
     from fairweir.play.batch import Archive
 
-#: R/theta just below 2, the bound that the theorem allows; larger values are worse.
+#: R/theta. The theorem requires R/theta < 2, and the successors are most extreme for the largest R/theta.
 R: Final = 2 * (1 - 1e-9)
 GRID: Final = 400
 VARIANTS: Final = {
@@ -28,9 +36,10 @@ VARIANTS: Final = {
 
 
 def extremes(jitter: Jitter, share: Any, n_t: Any) -> tuple[Any, Any]:
-    """Return the smallest and the largest factor of a flow's window; arrays of floats.
+    """Return the smallest and the largest factor by which jitter lets a flow change its window in a round.
 
-    The minimum is at the maximum estimates of throughput, N_T and excess delay, the maximum at the minimum ones.
+    The factor is smallest if throughput, N_T and excess delay are overestimated as far as possible, and largest if they
+    are underestimated as far as possible. `share` is the flow's share of the link; arrays of floats.
     """
     low, high, error = float(jitter.decrease), float(jitter.increase), float(jitter.excess_error / jitter.gamma)
     seen_n_t = n_t + float(jitter.delay_error)
@@ -40,7 +49,7 @@ def extremes(jitter: Jitter, share: Any, n_t: Any) -> tuple[Any, Any]:
 
 
 def corners(jitter: Jitter, n_c: Any, n_t: Any, r: float = R) -> list[tuple[Any, Any]]:
-    """Return N_C and N_T after a round with each flow's window at the extremes allowed by jitter: four corners."""
+    """Return four states (N_C, N_T) after a round, one per combination of the two flows' extreme window factors."""
     share = 1 / n_c
     firsts, seconds = extremes(jitter, share, n_t), extremes(jitter, 1 - share, n_t)
     found = []
@@ -109,7 +118,7 @@ def _stays(name: str, jitter: Jitter, within: Range) -> list[Number]:
 
 
 def draw() -> Figure:
-    """Draw, for both directions, the region, the band, and from some states the four corners of the successors."""
+    """Draw the region and the band for both directions of gamma_R, with the four extreme successors of some states."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 5), layout="constrained")

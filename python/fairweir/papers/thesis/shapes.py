@@ -1,6 +1,9 @@
-"""Thesis figure 6.2: effect of noise by shape of a contract, and effect of a shift on flows over two hops.
+"""Thesis figure 6.2: how the shape of a contract determines the effects of noise, of an intercept, and of a shift.
 
-Without units, as the figure: rate(s) is 1/s, 1 - s, and 1/(s - b).
+A contract is the decreasing function from the signal s that a flow observes (here the queueing delay) to its rate. The
+figure has the contracts 1/s, 1 - s and 1/(s - b), with a shift b, without units. Two quantities are computed: the ratio
+of the rates of two flows whose observations of s differ by noise, and the ratio of rates on a parking lot, where one
+long flow crosses two links and one short flow crosses each link.
 """
 
 from __future__ import annotations
@@ -22,23 +25,34 @@ if TYPE_CHECKING:
 NOISE: Final = 0.05
 #: Shifts b of the contract 1/(s - b).
 SHIFTS: Final = (0.0, 0.5, 1.0, 2.0)
-#: Fair shares of 1/s, and delays of 1 - s, at which noise is examined.
+#: The effect of noise is computed at these rates for the contract 1/s, and at these delays for the contract 1 - s.
 RATES: Final = (1.0, 4.0, 16.0, 64.0)
 DELAYS: Final = (0.2, 0.5, 0.8, 0.9)
 
 
 def vegas_error(rate: float, noise: float = NOISE) -> float:
-    """Return the ratio of two flows' rates by 1/s, the first of which is at `rate` and the second sees `noise` more."""
+    """Return the ratio of the rates of two flows with the contract 1/s.
+
+    The first flow has the rate `rate`. The second flow observes a delay that is larger by `noise`.
+    """
     return 1 + noise * rate
 
 
 def linear_error(delay: float, noise: float = NOISE) -> float:
-    """Return the same by 1 - s at a delay; infinite if the second flow sees its intercept."""
+    """Return the ratio of the rates of two flows with the contract 1 - s.
+
+    The first flow observes `delay`, the second `delay + noise`. If the second flow observes at least 1, the contract's
+    intercept, its rate is 0 and the ratio is infinite.
+    """
     return (1 - delay) / (1 - delay - noise) if delay + noise < 1 else float("inf")
 
 
 def parking_lot_ratio(shift: float, capacity: float = 1.0) -> float:
-    """Return short by long rate of 1/(s - shift) on two hops: delays d and 2 d, rates that fill a hop."""
+    """Return a short flow's rate divided by the long flow's, with the contract 1/(s - shift), on two hops.
+
+    The short flows observe the delay d of one hop and the long flow observes 2 d. At d, a short flow and the long flow
+    together have the rate `capacity` of a hop.
+    """
 
     def surplus(delay: float) -> float:
         return 1 / (delay - shift) + 1 / (2 * delay - shift) - capacity
