@@ -364,6 +364,7 @@ OTHERS = {
     "list": "KINDS --json",
     "new cca": "NAME --c --dir --json",
     "new model": "NAME --dir --json",
+    "new plugin": "NAME --lang --dir --json",
     "prove": "SUITE --list --model --search --certificate --out --json",
     "reproduce": "IDS --all --quick --on --list --index --experiments --plot --page --out --workers --json",
     "rule": "NAME --as --json",

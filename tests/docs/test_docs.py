@@ -72,6 +72,8 @@ def reason(line: str) -> str | None:
     """Return the reason why a command is not run; None if it is run."""
     if line.startswith("sudo "):
         return "needs root"
+    if line.startswith("make -C "):
+        return None
     if not line.startswith("fairweir "):
         (found,) = [why for words, why in PROGRAMS.items() if f"{line} ".startswith(words)]
         return found

@@ -272,7 +272,7 @@ def test_the_directory_of_another_query_is_left_alone(
         ("kind=audio", "kind", "audio"),
         ("actions=[]", "actions", "0 actions"),
         ("depth=9", "depth", "`9` is not between 1 and 8"),
-        ("model.c=[5, 1]", "model.c", "5 to 1"),
+        ("model.c=[5, 1]", "model.c", "`[5, 1]` is not a range"),
         ('actions.0.rate="3 X"', "actions[0].rate", "unknown amount `X`"),
         ("objective.searching.0.terms={nope = 1}", "objective.searching[0].terms", "unknown metric `nope`"),
         ("step=50", "step", "50"),

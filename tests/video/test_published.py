@@ -48,7 +48,7 @@ def test_statements_are_made_of_every_link_and_sender(tmp_path: Path) -> None:
     far = [one for one in made.numbers if one.claim == "frame rate higher" and (one.value or 0) < -0.5]
     assert all(one.why == "" for one in far)
     # A constant upper limit is not a reason on a link with varying rate.
-    quality = of[f"{slow.name}, rules", "median SSIM more than 2 dB higher", "ours less Salsify's, dB"]
+    quality = of[f"{slow.name}, rules", "median SSIM more than 2 dB higher", "ours minus Salsify's, dB"]
     assert quality.why == ""
     # Finished sessions are stored and reused.
     lines = (tmp_path / "video" / "sessions.jsonl").read_text().splitlines()

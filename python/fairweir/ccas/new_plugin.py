@@ -15,13 +15,14 @@ from typing import Final
 
 from fairweir.ccas.new import Skeleton, fill
 from fairweir.documents import shipped
+from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 
 #: The C header that declares the interface between fairweir and a plug-in.
 HEADER: Final = "fairweir_cc.h"
 #: The crate ``fairweir-plugin``, in a clone of the repository.
-_CRATE: Final = Path(__file__).resolve().parents[3] / "crates" / "plugin"
+_CRATE: Final = shipped.folder("rules").parent / "crates" / "plugin"
 
 
 class Language(StrEnum):
@@ -69,6 +70,7 @@ _RECIPES: Final = {
 }
 
 
+@words_for_enums
 def write_plugin(name: str, directory: Path, language: Language) -> Skeleton:
     """Write the folder ``directory/name`` with a plug-in, a Makefile and a scenario that runs it.
 
