@@ -1,4 +1,13 @@
-"""A network model: its encoding for solvers, the definition that judges its traces, and its properties."""
+"""Base class of network models: constraints for solvers, a definition that checks traces, and properties.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. A, S, L:
+cumulative bytes sent, served and lost, at sample point t. TA: the bytes that have left the bottleneck's queue or, on a
+CCAC link, the cumulative tokens admitted. C_L_lambda and q_U: a sender's lower bound on C and upper bound on the queue.
+
+A belief is a bound on the network that a flow infers from what it observes. A rule is a congestion control algorithm
+whose rate is a function of beliefs. A question is one model with a grid, a buffer and senders, for which a solver
+searches for a trace. A trace is the value of each curve at each sample point.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +36,10 @@ class PacketPath:
 
     Attributes
     ----------
-    varies : bool, whether the bottleneck's rate is the slope of min(TA, A - L); otherwise it is C while bytes wait
-    delays : bool, whether a second link follows the bottleneck and serves according to S, at most D later
+    varies : bool, whether the bottleneck's rate follows the trace, as the slope of min(TA, A - L); otherwise the
+        bottleneck has the rate C
+    delays : bool, whether a second link follows the bottleneck and delays each byte by at most D, such that the bytes
+        that have left the second link are S
     """
 
     varies: bool = False
@@ -38,22 +49,24 @@ class PacketPath:
 class Model(ABC):
     """A network model: what the link may do with the bytes that its queue accepts.
 
-    Arrivals, losses at a full buffer, the order of several flows and the delays that they observe are the same in all
-    models; this class adds their constraints. A subclass defines the relation of TA and S to them twice: in
-    :meth:`constrain` for solvers, and in :meth:`violations` (or a `definition`) in exact fractions. The two must share
-    no code, because the second judges the first.
+    This class adds the constraints that all models share: on arrivals, on losses at a full buffer, on the order in
+    which the bytes of several flows are served, and on the delays that flows observe. A subclass defines how TA and S
+    depend on arrivals and losses, and defines this twice: in :meth:`constrain` for solvers, and in :meth:`violations`
+    (or a `definition`) in exact fractions. The two definitions must share no code, because the definition in fractions
+    checks the traces that solvers find.
 
     Attributes
     ----------
     name : str, name of the model, which its traces contain
     has_jitter : bool, whether D may be above 0; without jitter, bytes wait only in the bottleneck's queue
-    knows_losses_at_once : bool, whether senders know of a loss in the step in which it happens, else one R later
+    knows_losses_at_once : bool, whether senders know of a loss in the step in which it happens; otherwise senders know
+        of it one R later
     delays_each_flow : bool, whether each flow has a delay of its own after the queue, so that ``system.left`` is set
     has_constant_rate : bool, whether the queue is served at C while it has bytes, so that C_L_lambda and q_U are sound
-    beliefs : str, name of the family of beliefs with which rules for this model are synthesized
-    packets : PacketPath, the path on which traces are replayed; None: they are not replayed
-    acks : Acks, whether acknowledgments may pause; a question may override it
-    source : str, the user's file; None: a shipped model
+    beliefs : str, name of the family of beliefs that rules synthesized for this model read
+    packets : PacketPath, the path on which traces are replayed; None: traces are not replayed
+    acks : Acks, whether acknowledgments may pause while bytes wait; a question may override this value
+    source : str, the user's file that contains the model; None: the model is part of fairweir
     """
 
     name: str
@@ -70,13 +83,13 @@ class Model(ABC):
     def constrain(self, system: System) -> None:
         """Add the constraints on TA and S to a system, in named groups (:meth:`System.require`).
 
-        A model with tokens or with a queue of its own sets ``system.TA``, the bytes that may have left the bottleneck
-        by each point. Otherwise TA is S.
+        A model in which TA differs from S sets ``system.TA``: the bytes that may have left the bottleneck by each
+        point. If the method does not set ``system.TA``, TA is S.
         """
 
     @abstractmethod
     def violations(self, trace: Trace) -> Iterable[Violation]:
-        """Check TA and S of a trace by definition, in exact fractions and without solver or encoding."""
+        """Yield each condition on TA and S that a trace violates, computed in exact fractions without a solver."""
 
     @property
     def definition(self) -> Definition:
@@ -100,7 +113,8 @@ class Model(ABC):
         grid : Grid; on a link without jitter its D is replaced by 0
         buffer : Buffer, at the bottleneck
         senders : constraint on each flow's arrivals, one per flow
-        acks : Acks; None: the model's. Without jitter, acknowledgments never pause
+        acks : Acks, whether acknowledgments may pause; None: as the model's `acks` says. Without jitter,
+            acknowledgments never pause
         """
         if not self.has_jitter:
             grid, acks = grid.without_jitter(), Acks.MAY_PAUSE

@@ -1,6 +1,7 @@
-"""Beliefs computed from a flow's observations by definition (thesis sections 4.1.1, 4.2.2.1); one file per family.
+"""Definitions of beliefs in exact fractions; one file per family (thesis sections 4.1.1, 4.2.2.1).
 
-The encodings of beliefs are in :mod:`fairweir.formal.beliefs`.
+A belief is a bound on the network that a flow infers from what it observes. A family is a group of beliefs that are
+computed together. The constraints that encode beliefs for solvers are in :mod:`fairweir.formal.beliefs`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from fairweir.formal.exact.beliefs.ccac import Ccac
 from fairweir.formal.exact.beliefs.definition import BeliefDefinition, Columns, Values
 
 #: Families by name; :func:`fairweir.formal.beliefs.families.register` adds to them. If a flow has several families, the
-#: last of them in this order defines for the synthesis invariant which beliefs are stale.
+#: last of these families, in the order of this dict, decides whether a trace with stale initial beliefs satisfies the
+#: synthesis invariant.
 _DEFINITIONS: dict[str, BeliefDefinition] = {one.name: one for one in (BufferSize(), Ccac(), CbrDelay())}
 
 

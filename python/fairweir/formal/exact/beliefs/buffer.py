@@ -1,4 +1,12 @@
-"""The definitions of beta_L and beta_U, the bounds on the buffer's size."""
+"""The bounds beta_L and beta_U of a flow on the size of the buffer, computed by definition in exact fractions.
+
+Both are beliefs: bounds on the network that a flow infers from what it observes. The derivation is in
+:mod:`fairweir.formal.beliefs.buffer`. A belief is stale if the link has changed since it was inferred, so that the
+bound may be wrong.
+
+Symbols: beta, the size of the buffer; C_L and C_U, the flow's bounds on the link rate; S and L, cumulative bytes that
+were served and lost, at sample point t; R, the round-trip propagation delay.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +20,7 @@ from fairweir.formal.exact.senders import min_qdelay
 
 
 class BufferSize(BeliefDefinition):
-    """Bounds on the buffer's size, from the queue one R ago and the bounds on the rate; they never time out."""
+    """beta_L and beta_U, from the queue one R ago and the bounds on the link rate, without timeouts."""
 
     name = "buffer"
     names = ("beta_L", "beta_U")
@@ -40,6 +48,6 @@ class BufferSize(BeliefDefinition):
         return trace.beta is not None and values["beta_L"] <= trace.beta <= values["beta_U"]
 
     def first_values(self, trace: Trace, terms: Terms, part: Fraction, random: Random) -> dict[str, Fraction]:
-        """Draw bounds with beta between them, or arbitrary ones if beliefs may be stale."""
+        """Draw initial bounds: beta lies between beta_L and beta_U, except if the bounds may be stale."""
         size = Fraction(0) if terms.start is Start.ANY else (trace.beta or Fraction(0))
         return {"beta_L": part * size, "beta_U": size + Fraction(random.randint(0, 16), 8)}

@@ -1,4 +1,14 @@
-"""The definitions of C_L_lambda and q_U (thesis section 4.2.2.1)."""
+"""The bounds C_L_lambda and q_U of a flow, computed by definition in exact fractions (thesis section 4.2.2.1).
+
+Both are beliefs: bounds on the network that a flow infers from what it observes. C_L_lambda is a lower bound on the
+link rate: the bytes sent in an interval of length T* = R, divided by T* + D, if all these bytes were served and if no
+loss and no delay above D was observed since they were sent. With ``Resolution.STEP``, D + 1 step replaces D. q_U is
+an upper bound on the bottleneck's queue, in bytes. A belief is stale if the link has changed since it was inferred, so that the bound may be wrong.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. A, S, L, Ld:
+cumulative bytes that a flow has sent, that were served, that were lost, and whose loss the flow knows, at sample point
+t. alpha: one MSS. beta: the size of the buffer.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +26,7 @@ ZERO = Fraction(0)
 
 
 class CbrDelay(BeliefDefinition):
-    """A lower bound on a constant-rate link's rate, from data sent in one R without a queue, and an upper bound on its
-    queue.
-    """
+    """C_L_lambda, a lower bound on the rate of a constant-rate link, and q_U, an upper bound on the link's queue."""
 
     name = "cbr-delay"
     names = ("C_L_lambda", "q_U")
@@ -51,13 +59,13 @@ class CbrDelay(BeliefDefinition):
         return trace.alpha <= first["C_L_lambda"] and first["q_U"] >= 0
 
     def is_consistent(self, trace: Trace, terms: Terms, values: Values, t: int) -> bool:
-        """Return whether the bounds admit the trace's C, beta and bottleneck queue."""
+        """Return whether C_L_lambda is at most C and at most (C T* + beta) / `room_of`, and q_U at least the queue."""
         lower, room = values["C_L_lambda"], room_of(trace, terms)
         fits = lower <= 1 and (trace.beta is None or 1 + trace.beta >= room * lower)
         return fits and values["q_U"] >= trace.bottleneck_queue(t)
 
     def first_values(self, trace: Trace, terms: Terms, part: Fraction, random: Random) -> dict[str, Fraction]:
-        """Draw bounds that admit the network, or arbitrary ones if beliefs may be stale."""
+        """Draw initial bounds: bounds that are true of the trace's network, or any bounds if they may be stale."""
         most = Fraction(1) if trace.beta is None else min(Fraction(1), (1 + trace.beta) / room_of(trace, terms))
         if terms.start is Start.ANY:
             most *= 4
@@ -74,31 +82,40 @@ class CbrDelay(BeliefDefinition):
         return own["C_L_lambda"][-1] > own["C_L_lambda"][0]
 
     def loses_nothing(self, own: Mapping[str, tuple[Fraction, ...]]) -> bool:
-        """Return whether C_L_lambda is at the last point at least its first value."""
+        """Return whether the last value of C_L_lambda is at least the first value."""
         return own["C_L_lambda"][-1] >= own["C_L_lambda"][0]
 
     def unless_stale(self, trace: Trace, *, kept: bool, harmless: bool, shrinks: bool) -> bool:
-        """Return whether C_L_lambda, if it is above C, falls, becomes invalid, or violates no objective."""
+        """Return whether the synthesis invariant holds if the initial C_L_lambda may be stale.
+
+        If the initial C_L_lambda is above C, the invariant holds in three cases: C_L_lambda falls during the trace,
+        C_L_lambda ends below alpha, or the trace satisfies all objectives. Otherwise the result is `kept`.
+        """
         sending = trace.flows[0].beliefs["C_L_lambda"]
         excused = sending[-1] < sending[0] or sending[-1] < trace.alpha or harmless
         return excused if sending[0] > 1 else kept
 
 
 def room_of(trace: Trace, terms: Terms) -> Fraction:
-    """Return T* + D, in R; one step more if the beliefs resolve times to a step."""
+    """Return the divisor of C_L_lambda, in R: T* + D, plus one step if delays are known only to one step."""
     return 1 + trace.grid.jitter + (trace.grid.step if terms.resolution is Resolution.STEP else 0)
 
 
 def _losses_are_known(end: int, t: int, delay: int) -> bool:
-    """Return whether losses up to `end` are known at t; an empty queue after a step of R excludes losses in that
-    step.
+    """Return whether the flow knows at t all losses up to `end`.
+
+    A flow knows of a loss `delay` steps, one R, later. If a step is one R long, the result is always true: an interval
+    counts only after all its bytes were served, and if the queue is empty, no bytes were lost in the last step.
     """
     return end + delay <= t or delay == 1
 
 
 def _must_expire(trace: Trace, flow: FlowTrace, lower: list[Fraction], room: Fraction) -> bool:
-    """Return whether C_L_lambda times out: after a large loss, if a queue does not drain, or if probes are too
-    close.
+    """Return whether C_L_lambda times out, so that its last value is computed from this trace only.
+
+    C_L_lambda times out in three cases: more than T - 1 MSS (T: number of points) are lost in one step; the
+    last probe ends 2 R or more before the end of the trace, and more than two MSS are then still in flight; or two probes are less than 3 R apart.
+    A probe is a step in which the rate exceeds `room` times C_L_lambda.
     """
     grid = trace.grid
     last, calm, spacing = grid.last, 2 * grid.r_steps, 3 * grid.r_steps
@@ -111,7 +128,7 @@ def _must_expire(trace: Trace, flow: FlowTrace, lower: list[Fraction], room: Fra
 
 
 def _contradicted(flow: FlowTrace, lower: list[Fraction], most: list[Fraction], room: Fraction) -> bool:
-    """Return whether inflight or losses exceed those of every link that the beliefs admit."""
+    """Return whether no link within the bounds C_L_lambda and q_U explains the observed inflight or losses."""
     sent = [later - earlier for earlier, later in pairwise(flow.A)]
     if any(flow.inflight(t + 1) > amount + most[t] for t, amount in enumerate(sent)):
         return True

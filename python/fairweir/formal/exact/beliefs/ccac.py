@@ -1,4 +1,12 @@
-"""The definitions of C_L and C_U (thesis section 4.1.1)."""
+"""The bounds C_L and C_U of a flow on the link rate, computed by definition in exact fractions (thesis section 4.1.1).
+
+Both are beliefs: bounds on the network that a flow infers from what it observes. C_L is the maximum over s < t of
+(S(t) - S(s)) / (t - s + D). C_U is the minimum of (S(t) - S(s)) / (t - s - D) over the intervals in which the link was
+busy. A belief is stale if the link has changed since it was inferred, so that the bound may be wrong.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. S: cumulative
+bytes that the link has served, at sample point t. alpha: the rate of one MSS per R.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +21,7 @@ from fairweir.formal.exact.beliefs.observed import is_busy
 
 
 class Ccac(BeliefDefinition):
-    """Bounds on the link rate from acknowledgments."""
+    """C_L and C_U, the lower and the upper bound on the link rate from acknowledgments."""
 
     name = "ccac"
     names = ("C_L", "C_U")
@@ -44,7 +52,7 @@ class Ccac(BeliefDefinition):
         return values["C_L"] <= 1 <= values["C_U"]
 
     def first_values(self, trace: Trace, terms: Terms, part: Fraction, random: Random) -> dict[str, Fraction]:
-        """Draw bounds with C between them, or arbitrary ones if beliefs may be stale."""
+        """Draw initial bounds: C lies between C_L and C_U, except if the bounds may be stale."""
         if terms.start is Start.ANY:
             low = trace.alpha + part * random.randint(0, 4)
             return {"C_L": low, "C_U": low + Fraction(random.randint(0, 16), 8)}
@@ -55,11 +63,16 @@ class Ccac(BeliefDefinition):
         return _width(own, -1) < _width(own, 0)
 
     def loses_nothing(self, own: Mapping[str, tuple[Fraction, ...]]) -> bool:
-        """Return whether C_U - C_L is at the last point at most its first value."""
+        """Return whether the last value of C_U - C_L is at most the first value."""
         return _width(own, -1) <= _width(own, 0)
 
     def unless_stale(self, trace: Trace, *, kept: bool, harmless: bool, shrinks: bool) -> bool:
-        """Return whether a bound on the wrong side of C moves towards C, becomes invalid, or violates no objective."""
+        """Return whether the synthesis invariant holds if the initial C_L and C_U may be stale.
+
+        If the initial C_L is above C or the initial C_U is below C, the invariant holds in four cases: the wrong bound
+        moves towards C, C_L ends above C_U, the trace satisfies all objectives, or `shrinks` is true. Otherwise the
+        result is `kept`.
+        """
         lower, upper = trace.flows[0].beliefs["C_L"], trace.flows[0].beliefs["C_U"]
         excused = lower[-1] > upper[-1] or harmless or shrinks
         if lower[0] > 1:
@@ -72,8 +85,15 @@ def _width(own: Mapping[str, tuple[Fraction, ...]], t: int) -> Fraction:
 
 
 def _time_out(lower: list[Fraction], upper: list[Fraction], fresh: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the final C_L and C_U after timeouts: a bound that did not move expires if C_U <= 2 C_L (published
-    code).
+    """Return C_L and C_U at the last point, after timeouts, as in the published code.
+
+    Neither bound times out if C_U > 2 C_L. Otherwise a bound that did not move in the trace times out if the other
+    bound moved by a factor of at most 1.1, or if the other bound moved and C_U is now below C_L.
+
+    Parameters
+    ----------
+    lower, upper : C_L and C_U at each point, without timeouts
+    fresh : C_L computed from this trace only, the value after a timeout
     """
     low, high = lower[-1], upper[-1]
     if high > 2 * low:

@@ -1,4 +1,13 @@
-"""The definition of a family of beliefs, in exact fractions. It judges the family's encoding."""
+"""Base class of the definitions of beliefs, in exact fractions.
+
+A belief is a bound on the network that a flow infers from what it observes, such as a lower bound on the link rate. A
+family is a group of beliefs that are computed together. Each family is defined twice: as constraints for solvers (the
+encoding, :mod:`fairweir.formal.beliefs`), and here, as a function of a trace, which checks what the encoding returns. A
+belief is stale if the link has changed since it was inferred. The synthesis invariant is the condition that each trace
+of a synthesized algorithm must satisfy (:mod:`fairweir.formal.exact.invariant`).
+
+Units: C, the link rate, and R, the round-trip propagation delay, are 1.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +26,7 @@ Values = Mapping[str, Fraction]
 
 
 class BeliefDefinition(ABC):
-    """Beliefs of a flow, from its observations.
+    """The definition of one family of beliefs.
 
     Attributes
     ----------
@@ -42,7 +51,7 @@ class BeliefDefinition(ABC):
 
     @abstractmethod
     def may_start(self, trace: Trace, first: Values) -> bool:
-        """Return whether the values are possible at t = 0, stale ones included.
+        """Return whether the values are possible at t = 0; stale values are possible.
 
         Parameters
         ----------

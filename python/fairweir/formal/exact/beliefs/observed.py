@@ -1,4 +1,9 @@
-"""A flow's observations in one step: whether the link was busy, was loaded, or lost bytes."""
+"""A flow's observations in one step of a trace: whether the link was busy, was loaded, or lost bytes.
+
+Symbols: A, S, L, Ld are the cumulative bytes that the flow has sent, that were served, that were lost, and whose loss
+the flow knows, at sample point t. qdel_L is the flow's lower bound on the queueing delay: the observed delay minus D,
+the maximum jitter.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +35,6 @@ def is_loaded(trace: Trace, flow: FlowTrace, t: int, steps: int) -> bool:
     steps : int, the waiting time above which the link counts as loaded
     """
     is_served, sends = flow.S[t] > flow.S[t - 1], flow.A[t] > flow.A[t - 1]
-    # The byte after S(t-1) has waited longer if it had arrived by t - steps - 1.
+    # The first byte served after t - 1 has waited longer than `steps` if the byte had arrived by t - steps - 1.
     is_old = steps < trace.grid.points and flow.accepted(t - steps - 1) > flow.S[t - 1]
     return (is_served and sends and is_old) or knows_loss(trace, flow, t)
