@@ -3,7 +3,8 @@
 Both are beliefs: bounds on the network that a flow infers from what it observes. C_L_lambda is a lower bound on the
 link rate: the bytes sent in an interval of length T* = R, divided by T* + D, if all these bytes were served and if no
 loss and no delay above D was observed since they were sent. With ``Resolution.STEP``, D + 1 step replaces D. q_U is
-an upper bound on the bottleneck's queue, in bytes. A belief is stale if the link has changed since it was inferred, so that the bound may be wrong.
+an upper bound on the bottleneck's queue, in bytes. A belief is stale if the link has changed since it was inferred, so
+that the bound may be wrong.
 
 Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. A, S, L, Ld:
 cumulative bytes that a flow has sent, that were served, that were lost, and whose loss the flow knows, at sample point
@@ -114,7 +115,8 @@ def _must_expire(trace: Trace, flow: FlowTrace, lower: list[Fraction], room: Fra
     """Return whether C_L_lambda times out, so that its last value is computed from this trace only.
 
     C_L_lambda times out in three cases: more than T - 1 MSS (T: number of points) are lost in one step; the
-    last probe ends 2 R or more before the end of the trace, and more than two MSS are then still in flight; or two probes are less than 3 R apart.
+    last probe ends 2 R or more before the end of the trace, and more than two MSS are then still in flight; or two
+    probes are less than 3 R apart.
     A probe is a step in which the rate exceeds `room` times C_L_lambda.
     """
     grid = trace.grid
