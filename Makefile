@@ -14,6 +14,8 @@ KERNEL_SOURCES := $(shell find crates/kernel crates/emu crates/guardd crates/pro
 QUIC_SOURCES := $(shell find crates/quic crates/program $(SOURCE_FILES))
 KERNEL_PACKAGES := libelf-dev zlib1g-dev pkg-config clang libbpf-dev iproute2
 BROWSER_PACKAGES := chromium
+# BoringSSL is built with cmake and a C++ compiler; its bindings, with libclang.
+QUICHE_PACKAGES := cmake g++ libclang-dev
 # The plug-in in Go is built by a test.
 GO_PACKAGES := golang-go
 
@@ -23,7 +25,7 @@ UV_COMPILE := $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --ge
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := build
-.PHONY: build audit test coverage docs wheel check bench format lock doctor clean
+.PHONY: build quiche test-quiche audit test coverage docs wheel check bench format lock doctor clean
 
 ## build: the command .venv/bin/fairweir, .venv/bin/fairweir-quic, which runs whole QUIC stacks, and where they can be
 ## built .venv/bin/fairweir-kernel, which plays on real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
@@ -38,6 +40,15 @@ audit: $(VENV)/.core
 ## test: formatters, linters, type checks, all tests; closes with a total
 test: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser $(VENV)/.go
 	bash .ci/checks
+
+## quiche: .venv/bin/fairweir-quiche, which runs the QUIC stack quiche, too; it takes minutes, for BoringSSL
+quiche: $(VENV)/.quiche
+	@echo "ready: $(BIN)/fairweir-quiche"
+
+## test-quiche: the tests of that program, which `make test` leaves out
+test-quiche: $(VENV)/.quic $(VENV)/.quiche
+	cargo test --quiet --release --locked -p fairweir-quic --features quiche --lib --test quiche
+	$(BIN)/python -m pytest -q -m quiche tests
 
 ## docs: the site, docs/_build/html/index.html, and the man page docs/_build/man/fairweir.1; a warning, such as a link
 ## that leads nowhere, is an error
@@ -115,6 +126,13 @@ $(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST_SOU
 # Pure Rust, as the core: it needs nothing more.
 $(VENV)/.quic: $(VENV)/.core $(QUIC_SOURCES)
 	cargo install --quiet --path crates/quic --root $(VENV) --no-track --force --locked
+	touch $@
+
+$(VENV)/.quiche: $(VENV)/.core $(QUIC_SOURCES)
+	@if ! { command -v cmake && command -v c++ && find /usr/lib -name 'libclang*.so*' | grep .; } \
+		>/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq $(QUICHE_PACKAGES); fi
+	cargo install --quiet --path crates/quic --features quiche --bin fairweir-quiche --root $(VENV) --no-track --force --locked
 	touch $@
 
 # What the kernel world is built with and runs with; without root it must be there already.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fairweir as fw
-from fairweir.errors import CcaError, ConfigError, ProgramError
+from fairweir.errors import ConfigError, ProgramError
 from fairweir.play import quic
 from fairweir.play.batch import Task, play
 
@@ -44,13 +44,22 @@ def test_a_batch_runs_stacks() -> None:
     assert summary.flows[0].throughput_mbps > 20
 
 
-def test_other_controllers_are_refused() -> None:
-    with pytest.raises(CcaError) as raised:
-        fw.run(dumbbell(["quinn/cubic", "reno"]), on="quic")
-    assert (raised.value.key, raised.value.hint) == (
-        "flow.1.cca",
-        "name one of a stack, such as `quinn/cubic`, or leave out `--on quic`",
-    )
+def test_controllers_of_fairweir_run_in_quinn() -> None:
+    ours, theirs = fw.run(dumbbell(["cubic{beta=0.8}", "quinn/cubic"]), on="quic").summary.flows
+    assert ours.cca == "cubic"
+    assert ours.throughput_mbps > 1
+    assert theirs.throughput_mbps > 1
+
+
+def test_other_controllers_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import fairweir\n\n\nclass Mine(fairweir.Cca):\n    pass\n", encoding="utf-8")
+    for cca, hint in [
+        (f"{tmp_path}/mine.py:Mine", "write it as a plug-in (docs/plugins.md), or leave out `--on quic`"),
+        ("s2n-quic/bbr", "one of quinn/newreno, quinn/cubic, quinn/bbr"),
+    ]:
+        with pytest.raises(ConfigError) as raised:
+            fw.run(dumbbell(["quinn/cubic", cca]), on="quic")
+        assert (raised.value.key, raised.value.hint) == ("flow.1.cca", hint)
 
 
 @pytest.mark.parametrize(

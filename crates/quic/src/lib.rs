@@ -4,12 +4,19 @@
 //! runs the two ends of each flow on one virtual clock; the network is the [`fairweir_scenario::relay`] of the emulator,
 //! the record is the simulator's.
 //!
-//! A stack is a folder here, which turns a scenario's flow into its two ends, and a line in [`stacks`].
+//! A stack is a folder here, which turns a scenario's flow into its two ends, and a line in [`stacks`]. The controllers of
+//! fairweir run in the transport of a stack, too ([`hosted`]).
 #![forbid(unsafe_code)]
 
+pub mod ambient;
+mod clock;
 mod endpoint;
 mod host;
+mod hosted;
 mod limits;
+pub mod program;
+#[cfg(feature = "quiche")]
+mod quiche;
 mod quinn;
 mod record;
 pub mod stacks;

@@ -1,5 +1,6 @@
 //! The event loop: hosts and the network on one virtual clock.
 
+use crate::ambient;
 use crate::endpoint::{Datagram, Ecn, Ends, Fault, IP_UDP_BYTES};
 use crate::host::{Host, Wakes};
 use crate::record::{Received, Record};
@@ -126,6 +127,7 @@ impl<'a> World<'a> {
                 && at <= next
             {
                 self.due.pop();
+                ambient::set(next);
                 self.run_host(at, index).map_err(|fault| self.refuse(next, index, &fault))?;
             }
             self.events += 1;

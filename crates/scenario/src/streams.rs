@@ -13,6 +13,11 @@ pub fn controller_stream(seed: u64, flow: usize) -> ChaCha8Rng {
     stream_of(seed, CONTROLLER, flow)
 }
 
+/// Returns the seed of a controller that has a random number generator of its own.
+pub fn controller_seed(seed: u64, flow: usize) -> u64 {
+    seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ flow as u64
+}
+
 /// Returns the random stream of link number `hop`.
 pub fn hop_stream(seed: u64, hop: usize) -> ChaCha8Rng {
     stream_of(seed, HOP, hop)

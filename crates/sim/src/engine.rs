@@ -13,8 +13,8 @@ use crate::watch::Watch;
 use fairweir_cca::{Controller, Start};
 use fairweir_path::{Direction, Lane, Visit};
 use fairweir_scenario::{
-    Config, FlowSpec, FlowSummary, Histogram, HopCounts, Summary, Timing, controller_stream, goodput_mbps, hop_timings,
-    network, ratio,
+    Config, FlowSpec, FlowSummary, Histogram, HopCounts, Summary, Timing, controller_seed, controller_stream,
+    goodput_mbps, hop_timings, network, ratio,
 };
 use fairweir_units::{Dur, Time, mbps};
 
@@ -179,7 +179,7 @@ impl<'a, W: Watch> Engine<'a, W> {
             initial_cwnd: self.config.packet * spec.initial_cwnd,
             oracle_rtprop: spec.oracle_rtprop,
             first_packet: self.first_packet,
-            seed: self.config.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index as u64,
+            seed: controller_seed(self.config.seed, index),
         };
         factory(spec, &start).map_err(|source| SimError::Build { flow: spec.id.clone(), source })
     }

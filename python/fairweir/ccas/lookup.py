@@ -1,4 +1,9 @@
-"""Find the class, rule or file that the name of a congestion controller refers to."""
+"""Find the Python class, rule or file that the name of a CCA refers to.
+
+A rule is a CCA as data (a TOML file); a controller file (JSON) has a decision tree found by decision synthesis; a
+plug-in is a shared library; a kernel C source is compiled for Linux. A built-in CCA is part of fairweir or of a QUIC
+stack.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +27,9 @@ from fairweir.documents import shipped
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import CcaError, describe_exception
 
-#: The QUIC stacks whose controllers are named `STACK/NAME`.
-QUIC_STACKS: Final = frozenset({"quinn"})
-#: Why the kernel cannot run a controller file.
+#: The QUIC stacks whose CCAs are named `STACK/NAME`.
+QUIC_STACKS: Final = frozenset({"quinn", "quiche"})
+#: The reason why the Linux kernel cannot run a controller file, and a hint.
 _NO_CONTROLLER_FILES: Final = (
     "its beliefs need floating point, which BPF programs cannot use; omit `--on kernel` (docs/writing-a-cca.md)"
 )
@@ -32,14 +37,14 @@ _NO_CONTROLLER_FILES: Final = (
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A built-in controller.
+    """A built-in CCA.
 
     Attributes
     ----------
     name : str, as scenarios and the command line use it
-    summary : str, one line
-    defaults : dict, parameter -> default
-    version : str or None; the version of the QUIC stack that it comes from, None for a controller of fairweir
+    summary : str, a description in one line
+    defaults : dict from each parameter to its default
+    version : str or None; the version of the QUIC stack that contains the CCA, None for a CCA of fairweir
     """
 
     name: str
@@ -50,7 +55,7 @@ class Algorithm:
 
 @cache
 def algorithms() -> dict[str, Algorithm]:
-    """Return the built-in controllers by name."""
+    """Return the built-in CCAs by name."""
     rows = (
         Algorithm(name, summary, json.loads(defaults) or {}, version)
         for name, summary, defaults, version in _core.algorithms()
@@ -59,7 +64,7 @@ def algorithms() -> dict[str, Algorithm]:
 
 
 def stack_version(name: str) -> str | None:
-    """Return the version of the QUIC stack of the controller `name`, or None for another controller."""
+    """Return the version of the QUIC stack that contains the CCA `name`; None for any other CCA."""
     row = algorithms().get(name)
     return row.version if row is not None else None
 
@@ -70,7 +75,7 @@ def is_python(name: str) -> bool:
 
 
 def is_stack(name: str) -> bool:
-    """Return whether `name` is a controller of a QUIC stack, such as ``quinn/cubic``."""
+    """Return whether `name` is a CCA of a QUIC stack, such as ``quinn/cubic``."""
     return name.partition("/")[0] in QUIC_STACKS and "/" in name and not is_python(name)
 
 
@@ -85,17 +90,17 @@ def is_plugin(name: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """Return whether `name` is a user's machine code, which can crash or loop: kernel C, or a plug-in."""
+    """Return whether `name` is a user's machine code (kernel C or a plug-in), which can crash or loop."""
     return is_bpf_source(name) or is_plugin(name)
 
 
 def is_rule(name: str) -> bool:
-    """Return whether `name` is the path of a rule, or the name of a shipped rule that is not a built-in controller."""
+    """Return whether `name` is the path of a rule, or the name of a shipped rule that is not also a built-in CCA."""
     return name.endswith(".toml") or (name not in algorithms() and name in shipped.by_name("rules"))
 
 
 def is_controller_file(name: str) -> bool:
-    """Return whether `name` is the path of a controller file of decision synthesis, or the name of a shipped one."""
+    """Return whether `name` is the path of a controller file, or the name of a shipped one."""
     if name.endswith(".json"):
         return True
     return name in shipped.by_name("controllers") and name not in algorithms() and not is_rule(name)
@@ -103,13 +108,15 @@ def is_controller_file(name: str) -> bool:
 
 @cache
 def rate_controllers() -> dict[str, Path]:
-    """Return the shipped controller files that decide only on a rate, by name; others decide on video frames, too."""
+    """Return the shipped controller files that decide only on a rate, by name; the others also decide on video
+    frames.
+    """
     files = shipped.by_name("controllers")
     return {name: file for name, file in files.items() if json.loads(file.read_bytes())["kind"] == "rate"}
 
 
 def why_not_on_the_kernel(name: str) -> tuple[str, str] | None:
-    """Return what kind of controller `name` is and a hint, if the kernel cannot run it; None if it can."""
+    """Return the kind of the CCA `name` and a hint if the Linux kernel cannot run it, and None if the kernel can."""
     if is_python(name):
         return "a Python class", "write it in kernel C (`fairweir new cca NAME --c`), or leave out `--on kernel`"
     if is_plugin(name):
@@ -120,17 +127,17 @@ def why_not_on_the_kernel(name: str) -> tuple[str, str] | None:
 
 
 def check(name: str, *, base: Path | None = None) -> None:
-    """Check that `name` is a controller that can be run.
+    """Raise an error unless `name` is a CCA that can run.
 
     Parameters
     ----------
-    name : str; the name of a built-in, ``file.py:Class``, ``module:Class``, ``path.bpf.c``, ``path.so``,
+    name : str; the name of a built-in CCA, ``file.py:Class``, ``module:Class``, ``path.bpf.c``, ``path.so``,
         ``rule.toml`` or ``controller.json``
-    base : Path; the scenario's folder, in which relative paths are looked up after the working directory
+    base : Path; the scenario's folder. A relative path is searched in the working directory and then in this folder
 
     Raises
     ------
-    CcaError : there is no such controller, or it decides on video frames
+    CcaError : the CCA does not exist, or decides on video frames
     ConfigError : the file is not a valid rule or controller file
     """
     if is_python(name):
@@ -181,7 +188,7 @@ def _refuse_class_of_no_module(name: str) -> None:
 
 
 def locate(file: str, *, base: Path | None = None) -> Path:
-    """Return the path of `file`, looked up in the working directory and then in the scenario's folder.
+    """Return the path of `file`, which is searched in the working directory and then in the scenario's folder `base`.
 
     Raises
     ------
@@ -198,7 +205,8 @@ def locate(file: str, *, base: Path | None = None) -> Path:
 
 
 def kernel_c(name: str, *, base: Path | None = None) -> Path:
-    """Return the kernel C file of a ``path.bpf.c`` or of a rule; a rule's kernel C is generated and written to a cache.
+    """Return the path of the kernel C for a ``path.bpf.c`` or a rule. For a rule, kernel C is generated and written to
+    a cache.
 
     Raises
     ------
@@ -215,7 +223,7 @@ def kernel_c(name: str, *, base: Path | None = None) -> Path:
 
 
 def source_digest(name: str, *, base: Path | None = None) -> str | None:
-    """Return a hash of the code that defines the controller `name`, or None for a built-in.
+    """Return a hash of the code that defines the CCA `name`, or None for a built-in CCA.
 
     Raises
     ------
@@ -233,8 +241,9 @@ def source_digest(name: str, *, base: Path | None = None) -> str | None:
 
 
 def load_module(name: str, *, base: Path | None = None) -> tuple[str, str, ModuleType]:
-    """Load the module of ``file.py:Name`` or ``module:Name``; return the file or module, the name, and the module
-    object.
+    """Load the module of ``file.py:Name`` or ``module:Name``.
+
+    The result is the file or module as written, the text after the colon, and the module object.
 
     Raises
     ------
@@ -245,11 +254,12 @@ def load_module(name: str, *, base: Path | None = None) -> tuple[str, str, Modul
 
 
 def load_class(name: str, *, base: Path | None = None) -> type[Cca]:
-    """Return the class that ``file.py:Class`` or ``module:Class`` refers to, or that was given as an object.
+    """Return the class that ``file.py:Class`` or ``module:Class`` refers to, or the class object with a generated name.
 
     Raises
     ------
-    CcaError : there is no such file, module or class, its code raises an exception, or the class is not a :class:`Cca`
+    CcaError : the file, module or class does not exist, its code raises an exception, or the class is not a
+        :class:`Cca`
     """
     known = class_objects.find(name)
     if known is not None:
@@ -284,7 +294,7 @@ def _load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[key] = module
     try:
-        # A module's output goes to stderr, because the command's result on stdout may be JSON.
+        # Output that the module prints goes to stderr, because stdout may be the JSON result of a command.
         with redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:

@@ -56,6 +56,7 @@ def examine() -> list[Check]:
         *(_package(name, serves, f"pip install 'fairweir[{extra}]'") for name, (extra, serves) in EXTRAS.items()),
         _compiler(),
         _quic_stacks(),
+        _quiche(),
         *_kernel_world(),
     ]
 
@@ -153,6 +154,16 @@ def _quic_stacks() -> Check:
     except FairweirError as error:
         return Check(name, "missing", str(error), serves, error.hint or "")
     return Check(name, "ok", ", ".join(f"{stack} {version}" for stack, version in versions.items()), serves)
+
+
+def _quiche() -> Check:
+    """Return whether the program of the stack quiche is there; `make` does not build it, as that takes minutes."""
+    name, serves = "QUIC stack quiche", "--on quic with quiche/cubic"
+    try:
+        versions = quic.QUICHE_PROGRAM.call(["stacks"], "", quic.LIMIT_S, None)["versions"]
+    except FairweirError as error:
+        return Check(name, "missing", str(error), serves, error.hint or "")
+    return Check(name, "ok", f"quiche {versions['quiche']}", serves)
 
 
 def _kernel_world() -> list[Check]:

@@ -1,12 +1,12 @@
-"""The world of QUIC stacks: run ``fairweir-quic``, whole stacks in virtual time.
+"""The world of QUIC stacks: run ``fairweir-quic`` or ``fairweir-quiche``, whole stacks in virtual time.
 
-The program reads ``fairweir_scenario::Config`` as JSON from stdin and prints the record of the simulator, and ``quic``:
+A program reads ``fairweir_scenario::Config`` as JSON from stdin and prints the record of the simulator, and ``quic``:
 the number of datagrams, a digest of their times and sizes, and the versions of the stacks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from fairweir.play.program import Program
@@ -14,10 +14,22 @@ from fairweir.play.simulate import RawRun
 from fairweir.units import Duration
 
 PROGRAM: Final = Program("fairweir-quic", "FAIRWEIR_QUIC", "the program of the QUIC stacks", "run make build")
+#: Has quiche, too, whose clock it replaces by a virtual one.
+QUICHE_PROGRAM: Final = Program(
+    "fairweir-quiche",
+    "FAIRWEIR_QUICHE",
+    "the program of the QUIC stack quiche",
+    "run make quiche, which builds BoringSSL (docs/quic-world.md)",
+)
 #: Maximum time of a run, s, in addition to :data:`LIMIT_PER_S` for each simulated second.
 LIMIT_S: Final = 60.0
 #: 100 million datagrams take about 150 s; a link of 10 Gbit/s carries one million per second.
 LIMIT_PER_S: Final = 30.0
+
+
+def program_of(ccas: Iterable[str]) -> Program:
+    """Return the program that runs flows of `ccas`: the one with quiche only if a flow needs it."""
+    return QUICHE_PROGRAM if any(name.startswith("quiche/") for name in ccas) else PROGRAM
 
 
 def play(config: Mapping[str, Any], *, on_progress: Callable[[float], object] | None = None) -> RawRun:
@@ -39,4 +51,4 @@ def play(config: Mapping[str, Any], *, on_progress: Callable[[float], object] | 
     KeyboardInterrupt : Ctrl-C
     """
     limit_s = LIMIT_S + LIMIT_PER_S * Duration.from_ns(config["duration"]).s
-    return PROGRAM.run(["run"], config, limit_s, on_progress)
+    return program_of(flow["cca"] for flow in config["flows"]).run(["run"], config, limit_s, on_progress)

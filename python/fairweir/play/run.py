@@ -423,10 +423,10 @@ def _play_on_quic(config: dict[str, Any], on_progress: Callable[[float], object]
     from fairweir.play import quic
 
     for flow in config["flows"]:
-        if not lookup.is_stack(flow["cca"]):
+        if lookup.is_python(flow["cca"]):
             raise CcaError(
-                f"a QUIC stack cannot run this controller: `{flow['cca']}`",
-                hint="name one of a stack, such as `quinn/cubic`, or leave out `--on quic`",
+                f"the world of QUIC stacks cannot run a Python class: `{flow['cca']}`",
+                hint="write it as a plug-in (docs/plugins.md), or leave out `--on quic`",
                 cca=flow["cca"],
                 flow=flow["id"],
             )

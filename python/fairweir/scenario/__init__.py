@@ -1,1 +1,1 @@
-"""Scenarios: models of the files, links and elements; overrides; conversion to the simulator's units; dumbbells."""
+"""Scenarios: read and validate scenario files, change values, and convert them to the simulator's units."""

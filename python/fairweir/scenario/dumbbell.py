@@ -1,4 +1,4 @@
-"""Scenarios in which all flows share one bottleneck, and random start times of flows."""
+"""Build scenarios in which all flows share one bottleneck, and draw random start times of flows."""
 
 from __future__ import annotations
 
@@ -16,43 +16,47 @@ from fairweir.units import Bytes, Duration, Rate
 ScenarioDict = dict[str, Any]
 
 Cca = AnyCca
-"""A CCA: ``"vegas"``, ``"vegas{alpha=4}"``, ``{"name": "vegas", "alpha": 4}`` or a class."""
+"""A CCA in one of four forms: ``"vegas"``, ``"vegas{alpha=4}"``, ``{"name": "vegas", "alpha": 4}`` or a class."""
 
 PACKET = Bytes(1500)
-"""Default packet size of scenarios."""
+"""The packet size of a scenario that does not set another."""
 
 START_SPREAD = Duration.from_s(2)
 """Flows of an audit or a contract start at random times within this interval.
 
-Simultaneous starts would synchronize the flows, and results that depend on ties are not evidence. The interval is long
-enough for a slow start between two arrivals.
+Simultaneous starts would synchronize the flows, and results that depend on coincidences are not evidence. The interval
+is long enough for a slow start between two flows' starts.
 """
 PHASE_SPREAD = Duration.from_ms(100)
-"""Flows that must all observe an empty queue at first start within this interval; it randomizes only their phases."""
+"""If all flows must observe an empty queue at first, they start within this short interval, which randomizes only their
+phases.
+"""
 ARRIVAL_SPREAD = Duration.from_ms(500)
-"""Flows that a guard treats as one group of arrivals start within this interval."""
+"""Flows start within this interval if the guard (the program that limits senders at the receiver) should treat them as
+one group of new flows.
+"""
 
 _US = Duration.from_us(1)
 NO_TIME = Duration.from_ns(0)
 
 
 def cca_name(cca: Cca) -> str:
-    """Return a controller's name, as results show it; a string with parameters is returned unchanged."""
+    """Return a CCA's name as results show it; a string that contains parameters is returned unchanged."""
     return cca if isinstance(cca, str) else str(table_of(cca)["name"])
 
 
 def draw_starts(dice: random.Random, n: int, spread: Duration, *, after: Duration = NO_TIME) -> list[Duration]:
-    """Draw n start times in [after, after + spread), rounded to microseconds."""
+    """Draw `n` random start times between `after` and `after + spread`, rounded to microseconds."""
     return [(after + dice.random() * spread).rounded(_US) for _ in range(n)]
 
 
 def start_times(seed: int, n: int, spread: Duration = START_SPREAD) -> list[Duration]:
-    """Return n start times in [0, spread), drawn with a seed and rounded to microseconds."""
+    """Return `n` random start times between 0 and `spread`, rounded to microseconds. Equal seeds give equal times."""
     return draw_starts(random.Random(f"start times {seed}"), n, spread)  # noqa: S311
 
 
 def flow(cca: str, rtprop: Duration, start: Duration | None = None, **keys: Any) -> dict[str, Any]:
-    """Return a flow's table; `keys` are further keys of the table."""
+    """Return the table of a flow, with `keys` as further keys."""
     table: dict[str, Any] = {"cca": cca, "rtprop": str(rtprop)}
     if start:
         table["start"] = str(start)
@@ -61,7 +65,7 @@ def flow(cca: str, rtprop: Duration, start: Duration | None = None, **keys: Any)
 
 
 def flows(cca: str, rtprops: Sequence[Duration], seed: int, spread: Duration = START_SPREAD) -> list[dict[str, Any]]:
-    """Return one flow per rtprop, all with the same CCA and random start times."""
+    """Return one flow's table per value of `rtprops`. All flows have the same CCA, and random start times."""
     starts = start_times(seed, len(rtprops), spread)
     return [flow(cca, r, s) for r, s in zip(rtprops, starts, strict=True)]
 
@@ -78,7 +82,9 @@ def dumbbell_document(
     seed: int,
     **link_keys: Any,
 ) -> ScenarioDict:
-    """Return the document, not validated, of a scenario with one link, `bottleneck`, that all flows share."""
+    """Return the document of a scenario in which all flows share one link, `bottleneck`. The document is not
+    validated.
+    """
     return {
         "name": name,
         **({"description": description} if description else {}),
@@ -110,20 +116,19 @@ def dumbbell(
 
     Parameters
     ----------
-    ccas : one controller, or one per flow: a name, ``cubic{beta=0.5}``, a table with ``name`` and parameters, or a
-        class
-    rate, buffer : rate of the link, a Rate or text with unit; and its buffer, a text such as ``"1.5bdp"``
-    rtprop : Duration or text with unit; one value, or one per flow
+    ccas : one CCA, or one per flow: a name, ``cubic{beta=0.5}``, a table with ``name`` and parameters, or a class
+    rate, buffer : rate of the link, a Rate or a text with unit; buffer of the link, a text such as ``"1.5bdp"``
+    rtprop : round-trip propagation delay, a Duration or a text with unit; one value, or one per flow
     duration, warmup : Duration or text with unit
     link : further keys of the link, such as ``{"aqm": "codel"}``
-    flows : further keys of each flow; one mapping per flow
+    flows : for each flow, a mapping with further keys of the flow
     base : Path of the folder to which file names are relative
-    each : further keys of all flows, such as ``ecn=True``
+    each : further keys that all flows get, such as ``ecn=True``
 
     Returns
     -------
-    Scenario; the number of flows is the length of the longest of `ccas`, `rtprop` and `flows`; single values are
-    repeated
+    Scenario; the number of flows is the length of the longest list among `ccas`, `rtprop` and `flows`, and a single
+        value applies to all flows
 
     Raises
     ------
@@ -154,12 +159,14 @@ def dumbbell(
 
 
 def _text(quantity: object) -> object:
-    """Return a quantity as a text; other types are returned unchanged, and the scenario's validation rejects them."""
+    """Return a quantity as a text. Other types are returned unchanged, so that the validation of the scenario rejects
+    them.
+    """
     return str(quantity) if isinstance(quantity, (Rate, Duration)) else quantity
 
 
 def _column(name: str, given: object, single: tuple[type, ...], hint: str) -> list[Any]:
-    """Return an argument as a list; the argument is one value, or a list with one value per flow.
+    """Return an argument as a list with one value per flow; a single value becomes a list of length 1.
 
     Raises
     ------

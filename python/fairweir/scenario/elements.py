@@ -1,6 +1,8 @@
-"""Models of the path elements of one flow in scenario files: jitter, loss, policers, access links.
+"""Validate the path elements of one flow in a scenario file: jitter, loss, policers and access links.
 
-Each model is one TOML table; ``base(cx)`` returns the element in base units, in the format of ``crates/path``.
+A path element delays or drops a flow's packets. Each class is one kind of TOML table; its method ``base(cx)`` returns
+the element in base units (ns, bytes, bytes/s), in the format of ``crates/path``. rtprop is the round-trip propagation
+delay.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ from fairweir.units import Bytes, Duration
 
 Side = Literal["data", "acks"]
 
-#: Bytes/s; 32 packets of 1504 bytes per millisecond, as in the FRCC paper's scripts (docs/derivations.md).
+#: Rate of 32 packets of 1504 bytes per millisecond, as in the FRCC paper's scripts (docs/derivations.md), bytes/s.
 PAPER_BURST_RATE = (Bytes(32 * 1504) / Duration.from_ms(1)).bytes_per_s
 
 
 class Table(BaseModel):
-    """A table of a scenario file. Unknown keys are errors, and strings are not converted to numbers."""
+    """A table of a scenario file. An unknown key is an error, and strings are not converted to numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -47,7 +49,7 @@ class Surroundings:
     rate : int, bytes/s; rate of the flow's bottleneck
     rtprop_ns : int
     base_ns : int; propagation delay from the sender to the element
-    side : the packets that pass the element, "data" or "acks"
+    side : the packets that the element handles, "data" or "acks"
     """
 
     packet_bytes: int
@@ -58,15 +60,18 @@ class Surroundings:
     side: Side = "data"
 
     def size(self, text: str) -> int | None:
-        """Return a size in bytes, at least 1, so that a small fraction of a small BDP is not 0; None if unlimited."""
+        """Return the size that a text means, in bytes, or None if the size is unlimited.
+
+        The result is at least 1, so that a small fraction of a small BDP is not rounded to 0.
+        """
         size = _core.resolve_size(text, self.packet_bytes, self.bdp_bytes)
         return size if size is None else max(size, 1)
 
     @property
     def counts_as(self) -> int | None:
-        """Bytes that an element counts per packet: the size of a data packet for an ACK;
+        """The number of bytes that an element counts per packet.
 
-        None for the packet's own size.
+        For ACKs this is the size of a data packet; None means the actual size of the packet.
         """
         return self.packet_bytes if self.side == "acks" else None
 
@@ -74,7 +79,7 @@ class Surroundings:
 class Element(Table):
     """An element in the path of one flow."""
 
-    #: Position of ``jitter``: after the bottleneck on the data path ("data"), or on the ACK path ("acks").
+    #: The position of the element: after the bottleneck on the data path ("data"), or on the ACK path ("acks").
     side: ClassVar[Side] = "data"
 
     def base(self, cx: Surroundings) -> dict[str, Any]:
@@ -83,7 +88,7 @@ class Element(Table):
 
 
 class ConstantDelay(Element):
-    """Holds all packets that arrive from `after` on for the same time."""
+    """Delays packets by a constant time; packets that arrive before `after` are not delayed."""
 
     kind: Literal["constant"]
     delay: PositiveTime = Field(examples=['"5ms"'])
@@ -94,7 +99,7 @@ class ConstantDelay(Element):
 
 
 class UniformDelay(Element):
-    """Holds each packet for a random time, uniform in [0, `max`], without reordering."""
+    """Delays each packet by a random time, uniform between 0 and `max`, without reordering packets."""
 
     kind: Literal["uniform"]
     max: PositiveTime = Field(examples=['"20ms"'])
@@ -104,11 +109,11 @@ class UniformDelay(Element):
 
 
 class AckAggregation(Element):
-    """Periodically holds ACKs and releases them in a burst; on the ACK path.
+    """Periodically holds ACKs and releases them in a burst. The element is on the ACK path.
 
-    In each period of length `hold`, no packet passes for ``hold (1 - rate / burst_rate)``. Before `smooth` (default
-    twice the rtprop), packets are not held. The default of `rate` is the bottleneck's rate. The default of `burst_rate`
-    is that of the FRCC paper, 32 packets per millisecond, or ten times `rate` if that is larger.
+    In each period of length `hold`, no ACK passes for ``hold (1 - rate / burst_rate)``. Before the time `smooth`
+    (default: twice the rtprop), ACKs are not held. By default, `rate` is the bottleneck's rate, and `burst_rate` is the
+    larger of ten times `rate` and the FRCC paper's 32 packets per millisecond.
     """
 
     side: ClassVar[Side] = "acks"
@@ -131,7 +136,9 @@ class AckAggregation(Element):
 
 
 class RandomAggregation(Element):
-    """Holds packets for a random time, uniform in [0, `max`], then releases the data of that time (thesis B.6)."""
+    """Aggregates packets (thesis B.6): holds them for a random time, uniform between 0 and `max`, and then releases the
+    data that the rate `rate` carries in that time.
+    """
 
     kind: Literal["random-aggregation"]
     max: PositiveTime = Field(examples=['"40ms"'])
@@ -144,7 +151,7 @@ class RandomAggregation(Element):
 
 
 class PeriodicRelease(Element):
-    """Releases packets only at multiples of `period`; on the ACK path."""
+    """Releases packets only at `offset` plus multiples of `period`. The element is on the ACK path."""
 
     side: ClassVar[Side] = "acks"
     kind: Literal["periodic"]
@@ -157,10 +164,11 @@ class PeriodicRelease(Element):
 
 
 class EarlyPacket(Element):
-    """Holds all packets for `offset` except one, held for `early`, which biases estimates of the minimum RTT.
+    """Delays all packets by `offset`, except for one packet, which is delayed by the shorter time `early`. The early
+    packet biases estimates of the minimum RTT.
 
-    The early packet is the first packet from `at` on. If `every` is given, there is an early packet again after each
-    `every`.
+    The early packet is the first packet that arrives at or after `at`. If `every` is given, there is another early
+    packet after each interval of this length.
     """
 
     kind: Literal["early-packet"]
@@ -188,7 +196,11 @@ class EarlyPacket(Element):
 
 
 class Trajectory(Element):
-    """Delays packets by a function of time: a list of [time, delay], constant or linear between; period `repeat`."""
+    """Delays packets by a function of time, given as points [time, delay].
+
+    Between points the delay is constant, or linear if `interpolation` says so. If `repeat` is given, the function
+    repeats with this period.
+    """
 
     kind: Literal["trajectory"]
     points: list[Annotated[tuple[Time, Time], BeforeValidator(as_pair)]] = Field(
@@ -217,9 +229,9 @@ class Trajectory(Element):
 
 
 class VirtualLink(Element):
-    """Holds packets for at most `bound`, so that the flow observes an ideal link of `rate` (docs/derivations.md).
+    """Delays packets by at most `bound`, so that the flow observes an ideal link of rate `rate` (docs/derivations.md).
 
-    Before `after`, the bound does not apply, so that flows converge on their virtual links first.
+    Before the time `after` the delay is not limited, so that the flow can first converge on this virtual link.
     """
 
     kind: Literal["virtual-link"]
@@ -262,10 +274,10 @@ class IidLoss(Element):
 
 
 class BurstLoss(Element):
-    """Drops packets in bursts (Gilbert-Elliott): with the probability `good` or `bad`, depending on the state.
+    """Drops packets in bursts (Gilbert-Elliott model); in each of two states packets have a drop probability, `good` or
+    `bad`.
 
-    `enter` is the probability, per packet, of the transition from the good to the bad state, `leave` that of the
-    reverse.
+    Per packet, the state changes from good to bad with the probability `enter`, and from bad to good with `leave`.
     """
 
     kind: Literal["burst"]
@@ -310,7 +322,7 @@ AnyLoss = Annotated[
 
 
 class Policer(Element):
-    """A token bucket that drops nonconforming packets; the bucket is full at the start."""
+    """A token bucket that drops the packets for which it has too few tokens; the bucket is full at the start."""
 
     rate: Rate = Field(examples=['"12Mbps"'])
     burst: Data = Field(examples=['"64KiB"'])
@@ -320,7 +332,9 @@ class Policer(Element):
 
 
 class Access(Element):
-    """An access link of the flow before the shared links; its delay is part of rtprop."""
+    """An access link, which the flow's packets cross before the shared links; its delay is a part of the flow's
+    rtprop.
+    """
 
     rate: Rate | None = None
     delay: Time = "0s"
@@ -333,7 +347,7 @@ class Access(Element):
         return self
 
     def elements(self, cx: Surroundings) -> list[dict[str, Any]]:
-        """Return the link, if it has a rate, and the delay, in base units."""
+        """Return the path elements of the access link in base units: a link if it has a rate, and a delay."""
         found: list[dict[str, Any]] = []
         if self.rate is not None:
             link = {"kind": "constant", "rate": _core.parse_rate(self.rate)}

@@ -1,4 +1,8 @@
-"""Models of shared links and their queues in scenario files."""
+"""Validate the shared links of a scenario file and their queues.
+
+Each class is one kind of TOML table; its method ``base`` converts it to base units (ns, bytes, bytes/s). AQM queues
+drop or mark packets before the buffer is full.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from fairweir.errors import ConfigError
 from fairweir.scenario.elements import Table
 from fairweir.units import NS_PER_S
 
-#: Bytes that each line of a mahimahi trace allows to pass.
+#: Number of bytes that may pass at each time that a mahimahi trace lists.
 TRACE_PACKET_BYTES = 1504
 
 
@@ -40,11 +44,12 @@ class Droptail(Table):
 
 
 class Red(Table):
-    """Random early detection (Floyd and Jacobson 1993): drops packets; if `ecn`, marks ECN-capable packets instead.
+    """Random early detection (Floyd and Jacobson 1993): drops packets; if `ecn` is set, marks ECN-capable packets
+    instead.
 
-    Below an average backlog of `min` no packet is dropped. Between `min` and `max` the drop probability rises to
-    `probability`. Above `max` all packets are dropped or, if `gentle`, the probability rises to 1 at twice `max`.
-    `weight` is the weight of a new sample in the average.
+    If the average backlog is below `min`, no packet is dropped. From `min` to `max` the drop probability rises from 0
+    to `probability`. Above `max` all packets are dropped; if `gentle` is set, the probability instead rises to 1 at
+    twice `max`. `weight` is the weight of a new sample in the average.
     """
 
     kind: Literal["red"]
@@ -80,7 +85,9 @@ class Red(Table):
 
 
 class EcnThreshold(Table):
-    """Marks packets that arrive when more than `threshold` is queued (DCTCP); drops packets if `buffer` is full."""
+    """Marks a packet that arrives when more than `threshold` is queued (DCTCP); drops a packet that `buffer` cannot
+    hold.
+    """
 
     kind: Literal["ecn-threshold"]
     threshold: FiniteSize = Field(examples=['"60pkts"'])
@@ -92,7 +99,7 @@ class EcnThreshold(Table):
 
 
 class CoDel(Table):
-    """Controlled delay (RFC 8289): drops packets; if `ecn`, marks ECN-capable packets instead."""
+    """Controlled delay (RFC 8289): drops packets; if `ecn` is set, marks ECN-capable packets instead."""
 
     kind: Literal["codel"]
     target: PositiveTime = "5ms"
@@ -122,17 +129,18 @@ AnyAqm = Annotated[
 
 
 class Shaper(Table):
-    """A token bucket that delays nonconforming packets; the bucket is full at the start."""
+    """A token bucket that delays packets until it has enough tokens; the bucket is full at the start."""
 
     rate: Rate = Field(examples=['"12Mbps"'])
     burst: Data = Field(examples=['"64KiB"'])
 
 
 class Link(Table):
-    """A link and its queue, shared by flows.
+    """A link with its queue, which flows share.
 
-    Exactly one of `rate`, `trace`, `steps` and `shaper` sets the link's rate. `delay` is the one-way propagation delay
-    to the next link on a path; it is part of the rtprop of the flows that pass.
+    Exactly one of `rate`, `trace`, `steps` and `shaper` determines the link's rate. `delay` is the one-way propagation
+    delay to the next link on a path; it is a part of the round-trip propagation delay of each flow that crosses the
+    link.
     """
 
     rate: Rate | None = Field(default=None, examples=['"96Mbps"'])
@@ -155,7 +163,7 @@ class Link(Table):
         return self
 
     def base(self, folder: Path | None) -> dict[str, Any]:
-        """Return the link without its queue in base units; the path of a trace file is relative to `folder`.
+        """Return the link in base units, without its queue; the path of a trace file is relative to `folder`.
 
         Raises
         ------
@@ -176,7 +184,7 @@ class Link(Table):
         }
 
     def nominal_rate(self, base: dict[str, Any]) -> int:
-        """Return the rate, bytes/s, that defines a BDP: the mean rate of a trace, the maximum rate of steps.
+        """Return the rate, in bytes/s, that defines a BDP: the mean rate of a trace, or the largest rate of steps.
 
         Parameters
         ----------
@@ -206,7 +214,8 @@ def _check_steps(steps: list[tuple[str, str]]) -> None:
 
 
 def read_trace(path: Path, folder: Path | None) -> list[int]:
-    """Return the delivery opportunities of a mahimahi trace, ns; each line of the file is a time, ms since the start.
+    """Return the times, in ns, at which a packet may pass according to a mahimahi trace. Each line of the file is a
+    time in ms.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Scenarios: flows, path, duration and seed.
+"""Validate scenarios: flows, path, duration and seed.
 
-Users write TOML (docs/scenarios.md lists every key). :class:`Scenario` validates it and converts it to the simulator's
-base units. Only ``fairweir._core`` parses units.
+Users write scenarios as TOML files; docs/scenarios.md lists every key. :class:`Scenario` validates a file and converts
+it to the simulator's base units (ns, bytes, bytes/s). Only ``fairweir._core`` parses units.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ from fairweir.scenario.links import Link
 from fairweir.scenario.overrides import apply
 from fairweir.scenario.resolve import flow_ids, resolve
 
-#: Maximum number of flows of a scenario. A larger number is a mistake, reported before memory is exhausted.
+#: Maximum number of flows of a scenario. A larger number is probably a mistake, which is reported before memory is
+#: exhausted.
 MAX_FLOWS = 100_000
 
 
 class CcaSpec(BaseModel):
-    """A controller's name and its parameters, which the controller validates."""
+    """The name of a CCA and its parameters. The CCA itself validates the parameters."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -48,14 +49,16 @@ class CcaSpec(BaseModel):
 
     @property
     def params(self) -> dict[str, Any]:
-        """All parameters except the name."""
+        """The parameters, without the name."""
         return dict(self.model_extra or {})
 
     @property
     def label(self) -> str:
-        """Return a short name for tables and plots: the class of a Python file, the stem of another file."""
+        """Return a short name for tables and plots: the class name of a CCA in a Python file, or another file's name
+        without suffix.
+        """
         if ":" in self.name:
-            # The name of a class that a function defines is `module:make.<locals>.Mine#2`.
+            # The full name of a class that a function defines is `module:make.<locals>.Mine#2`.
             return self.name.rpartition(":")[2].rpartition(".")[2].partition("#")[0]
         return Path(self.name).name.removesuffix(".bpf.c").removesuffix(".so").removesuffix(".toml")
 
@@ -74,7 +77,7 @@ def _cca(value: Any) -> Any:
 
 
 class DelayedAck(Table):
-    """One ACK for each `every` packets that arrive in order, or after `timer`."""
+    """Delayed acknowledgments: the receiver sends an ACK after `every` packets in order, or when `timer` expires."""
 
     every: int = Field(ge=1, le=1_000, examples=["2"])
     timer: PositiveTime = "40ms"
@@ -85,14 +88,14 @@ def _delayed_ack(value: Any) -> Any:
 
 
 class OnOff(Table):
-    """Unlimited data for `on`, then no data for `off`, repeatedly."""
+    """A source that has unlimited data for the time `on` and then no data for the time `off`, repeatedly."""
 
     on: PositiveTime = Field(examples=['"1s"'])
     off: PositiveTime = Field(examples=['"1s"'])
 
 
 class Flow(Table):
-    """One sender, its path and its receiver; or `count` such flows."""
+    """One flow, with sender, path and receiver; or, if `count` is above 1, this number of equal flows."""
 
     cca: Annotated[CcaSpec, BeforeValidator(_cca)] = Field(examples=['"bbr"'])
     rtprop: Rtprop = Field(examples=['"40ms"'])
@@ -133,18 +136,20 @@ class Flow(Table):
         return self
 
     def last_start_ns(self) -> int:
-        """Return the start time, ns, of the last of the `count` flows."""
+        """Return the start time of the last of the `count` flows, ns."""
         return _core.parse_time(self.start) + (self.count - 1) * _core.parse_time(self.stagger)
 
 
 class Host(Table):
-    """The hosts of QUIC stacks: `wake` is the interval at which a host runs its stack, at once if it is zero."""
+    """The hosts of QUIC flows. A host runs its QUIC stack at intervals of `wake`; if `wake` is zero, at each arrival
+    and timeout.
+    """
 
     wake: Time = "0s"
 
 
 class Scenario(BaseModel):
-    """A validated scenario.
+    """A scenario that was validated.
 
     The attributes are the keys of the file. :meth:`load`, :meth:`from_toml`, :meth:`from_dict` and
     :func:`fairweir.scenario.dumbbell.dumbbell` create a scenario and raise a :class:`ConfigError` if it is invalid; the
@@ -170,7 +175,7 @@ class Scenario(BaseModel):
 
     @property
     def source(self) -> str | None:
-        """The scenario's file, for errors."""
+        """The path of the scenario's file, for error messages."""
         return self._source
 
     @property
@@ -180,7 +185,7 @@ class Scenario(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a TOML file, or a shipped scenario by name (``fairweir list scenarios``).
+        """Read a scenario from a TOML file, or a shipped scenario by its name (``fairweir list scenarios``).
 
         Raises
         ------
@@ -191,7 +196,8 @@ class Scenario(BaseModel):
 
     @classmethod
     def from_toml(cls, text: str, *, source: str | None = None, base: Path | None = None) -> Self:
-        """Parse TOML text; `source` is its name in errors, `base` the folder to which file names are relative.
+        """Read a scenario from TOML text. `source` names the text in errors; file names are relative to the folder
+        `base`.
 
         Raises
         ------
@@ -208,7 +214,7 @@ class Scenario(BaseModel):
         base: Path | None = None,
         name: str | None = None,
     ) -> Self:
-        """Validate a parsed TOML document.
+        """Create a scenario from a parsed TOML document.
 
         Parameters
         ----------
@@ -238,7 +244,7 @@ class Scenario(BaseModel):
 
     @classmethod
     def of(cls, given: object) -> Scenario:
-        """Return a scenario, given as a Scenario, a path, the name of a shipped scenario, or a document.
+        """Return the scenario that `given` means: a Scenario, a path, the name of a shipped scenario, or a document.
 
         Raises
         ------
@@ -254,7 +260,9 @@ class Scenario(BaseModel):
         raise ConfigError(f"scenario cannot be `{show(given)}`", hint=hint)
 
     def to_dict(self, *, compact: bool = False) -> dict[str, Any]:
-        """Return the scenario as a document for :meth:`from_dict`; `compact` omits default values."""
+        """Return the scenario as a document that :meth:`from_dict` accepts; with `compact`, default values are
+        omitted.
+        """
         document = self.model_dump(exclude_none=True, exclude_unset=compact, exclude_defaults=compact)
         for table in document["flow"]:
             for key in ("jitter", "ack_jitter", "loss", "ack_loss"):
@@ -265,7 +273,9 @@ class Scenario(BaseModel):
         return {"name": self.name, **document}
 
     def to_toml(self) -> str:
-        """Return the scenario as TOML text; names of other files are made absolute, so that the file can be moved."""
+        """Return the scenario as TOML text. Names of other files become absolute, so that the text is valid in any
+        folder.
+        """
         document = self.to_dict(compact=True)
         if self._base is not None:
             for link in document["link"].values():
@@ -274,7 +284,8 @@ class Scenario(BaseModel):
         return dump_document(document)
 
     def override(self, settings: Mapping[str, Any]) -> Self:
-        """Return a copy with other values at dotted keys, such as ``{"flow.0.cca": "bbr"}``; ``*`` means all entries.
+        """Return a copy with other values at dotted keys, such as ``{"flow.0.cca": "bbr"}``; ``*`` stands for all
+        entries.
 
         Raises
         ------
@@ -284,7 +295,8 @@ class Scenario(BaseModel):
         return type(self).from_dict(document, source=self._source, base=self._base)
 
     def resolve(self) -> dict[str, Any]:
-        """Return ``fairweir_scenario::Config`` as a JSON-serializable dict in base units (ns, bytes, bytes/s).
+        """Return the scenario as the simulator's ``fairweir_scenario::Config``: a dict for JSON in base units (ns,
+        bytes, bytes/s).
 
         Raises
         ------
@@ -334,7 +346,7 @@ class Scenario(BaseModel):
 
 
 def read_scenario(path: Path) -> dict[str, Any]:
-    """Read a scenario's file; return the parsed document.
+    """Read a scenario's file, and return the parsed document without validating it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Change a scenario's document at dotted keys, for ``--set`` and sweeps."""
+"""Change values of a scenario's document at dotted keys, for ``--set`` and for sweeps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ def apply(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str,
     Parameters
     ----------
     document : dict, a parsed TOML document
-    settings : dict from keys to values; a key such as ``flow.0.cca`` names tables and list entries, ``*`` all entries
+    settings : dict from dotted keys to values; a key such as ``flow.0.cca`` names tables and list entries, ``*`` all
+        entries
 
     Raises
     ------
-    ConfigError : a part of a key does not exist
+    ConfigError : a part of a key names nothing in the document
     """
     changed: dict[str, Any] = copy.deepcopy(dict(document))
     for key, value in settings.items():
@@ -48,7 +49,7 @@ def _reach(here: Any, parts: list[str], key: str) -> Iterator[Any]:
         here[part] = {}
     for name in _entries(here, part, key):
         if part == "cca" and isinstance(here[name], str):
-            # A controller is a string or a table; a controller without parameters is written as a string.
+            # A CCA is a string or a table; a CCA without parameters is usually written as a string.
             here[name] = table_of(here[name])
         yield from _reach(here[name], rest, key)
 
@@ -73,11 +74,13 @@ def _entries(here: Any, part: str, key: str) -> list[Any]:
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """Parse ``flow.0.cca=bbr``; return the key and the value. A value that is not TOML is a string.
+    """Parse a setting such as ``flow.0.cca=bbr``, and return the key and the value.
+
+    If the value is not TOML, it is a string.
 
     Raises
     ------
-    ConfigError : there is no equals sign
+    ConfigError : the text contains no equals sign
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
@@ -86,7 +89,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """Parse a TOML value; return the text itself if it is not TOML."""
+    """Return the value that a text of TOML means, or the text itself if it is not TOML."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):

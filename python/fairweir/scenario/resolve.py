@@ -1,4 +1,8 @@
-"""Convert a validated scenario to the simulator's configuration: base units, all defaults and multiples computed."""
+"""Convert a validated scenario to the simulator's configuration.
+
+The configuration has base units (ns, bytes, bytes/s). All defaults are filled in, and sizes such as "1.5bdp" are
+computed. rtprop is a flow's round-trip propagation delay.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +21,15 @@ if TYPE_CHECKING:
 
 
 def resolve(scenario: Scenario) -> dict[str, Any]:
-    """Return `scenario` in the format of ``fairweir_scenario::Config``: ns, bytes, bytes/s.  For a link, a BDP is the
-    link's nominal rate times the largest rtprop of the flows whose data or ACKs cross it. For a flow, a BDP is the
-    smallest nominal rate on its path times the flow's rtprop.
+    """Return `scenario` in the format of ``fairweir_scenario::Config``.
+
+    For a link, a BDP is the link's nominal rate times the largest rtprop of the flows whose data or ACKs cross the
+    link. For a flow, a BDP is the smallest nominal rate of the links on its path times the flow's rtprop.
 
     Raises
     ------
     ConfigError : a trace cannot be read, or delays on a path exceed a flow's rtprop
-    CcaError : a controller does not exist or cannot be loaded
+    CcaError : a CCA does not exist or cannot be loaded
     """
     packet = _core.parse_bytes(scenario.packet)
     names = list(scenario.link)
@@ -48,7 +53,11 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
 
 
 def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:
-    """Return the ids of each table: its id, numbered if `count` is above 1; or the controller's name with a number."""
+    """Return, for each table of flows, the ids of its flows.
+
+    A flow's id is the id in the table, with a number if `count` is above 1; without an id in the table, it is the CCA's
+    name with a number.
+    """
     found, number = [], 1
     for flow in flows:
         own = flow.id
@@ -142,7 +151,7 @@ def _ingress(flow: Flow, cx: Surroundings) -> list[dict[str, Any]]:
 
 
 def _packets(size: str, cx: Surroundings) -> int:
-    """Return a size as a number of whole packets, at least 1."""
+    """Return the size that a text means as a number of whole packets, at least 1."""
     return max(1, (cx.size(size) or 0) // cx.packet_bytes)
 
 
@@ -158,14 +167,14 @@ def _source(flow: Flow) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Propagation:
-    """The parts of a flow's round-trip propagation delay, ns.
+    """The round-trip propagation delay of a flow, divided into parts, ns.
 
     Attributes
     ----------
-    there : the part on the data path
+    there : the part on the data path, from sender to receiver
     after_path : the part of `there` after the last link's queue
-    before_acks : the part on the ACK path before the first link of `ack_path`; the whole ACK path if `ack_path` is
-        empty
+    before_acks : the part on the ACK path before the first link of `ack_path`; if `ack_path` is empty, the whole ACK
+        path
     """
 
     there: int
@@ -174,12 +183,13 @@ class Propagation:
 
 
 def _propagation(scenario: Scenario, index: int, path: list[str], rtprop: int) -> Propagation:
-    """Split `rtprop` between the data path and the ACK path: half each, unless the delays of links and access need
-    more.
+    """Divide `rtprop` between the data path and the ACK path.
+
+    Each gets half, unless the delays of links and access links on one of them need more.
 
     Raises
     ------
-    ConfigError : these delays exceed `rtprop`
+    ConfigError : the delays of the links exceed `rtprop`
     """
     flow = scenario.flow[index]
     access = _core.parse_time(flow.access.delay) if flow.access is not None else 0

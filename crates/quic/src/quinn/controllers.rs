@@ -1,5 +1,6 @@
 //! quinn's controllers by name, watched.
 
+use crate::hosted::Trouble;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{
     BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,
@@ -41,6 +42,8 @@ pub(super) struct Gauge {
     pub(super) inflight: AtomicU64,
     /// Number of times that persistent congestion was established.
     pub(super) persistent: AtomicU64,
+    /// The failure of a controller of fairweir.
+    pub(super) trouble: Trouble,
 }
 
 /// Builds controllers that keep a gauge.

@@ -1,6 +1,7 @@
 //! One end of a quinn connection.
 
 use super::controllers::Gauge;
+use crate::clock::{instant, time};
 use crate::endpoint::{Datagram, Ecn, Endpoint, Fault, Stage, State};
 use bytes::{Bytes, BytesMut};
 use fairweir_scenario::App;
@@ -12,7 +13,6 @@ use quinn_proto::{
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
 
 /// The data of the application; its content does not matter.
 static ZEROES: [u8; 1 << 16] = [0; 1 << 16];
@@ -73,8 +73,6 @@ pub(super) struct End {
     endpoint: quinn_proto::Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     role: Role,
-    /// Virtual time zero.
-    epoch: Instant,
     max_datagrams: usize,
     gauge: Arc<Gauge>,
     stage: Stage,
@@ -93,18 +91,11 @@ fn fault(what: impl std::fmt::Display) -> Fault {
 }
 
 impl End {
-    pub(super) fn new(
-        endpoint: quinn_proto::Endpoint,
-        role: Role,
-        epoch: Instant,
-        max_datagrams: u64,
-        gauge: Arc<Gauge>,
-    ) -> End {
+    pub(super) fn new(endpoint: quinn_proto::Endpoint, role: Role, max_datagrams: u64, gauge: Arc<Gauge>) -> End {
         End {
             endpoint,
             connection: None,
             role,
-            epoch,
             max_datagrams: usize::try_from(max_datagrams).unwrap_or(usize::MAX),
             gauge,
             stage: Stage::default(),
@@ -113,12 +104,8 @@ impl End {
         }
     }
 
-    fn at(&self, now: Time) -> Instant {
-        self.epoch + Duration::from_nanos(now.as_nanos())
-    }
-
     fn connect(&mut self, now: Time) -> Result<(), Fault> {
-        let at = self.at(now);
+        let at = instant(now);
         if let Role::Sender(sender) = &mut self.role
             && let Some(client) = sender.client.take()
         {
@@ -233,7 +220,7 @@ impl Receiver {
 
 impl Endpoint for End {
     fn receive(&mut self, now: Time, datagram: Datagram) -> Result<(), Fault> {
-        let at = self.at(now);
+        let at = instant(now);
         let ecn = match datagram.ecn {
             Ecn::NotEct => None,
             Ecn::Ect => Some(EcnCodepoint::Ect0),
@@ -266,7 +253,7 @@ impl Endpoint for End {
     }
 
     fn timeout(&mut self, now: Time) -> Result<(), Fault> {
-        let at = self.at(now);
+        let at = instant(now);
         if self.connection.is_none() {
             self.connect(now)?;
         }
@@ -280,12 +267,15 @@ impl Endpoint for End {
 
     fn send(&mut self, now: Time, out: &mut Vec<Datagram>) -> Result<(), Fault> {
         out.append(&mut self.answers);
-        let at = self.at(now);
+        let at = instant(now);
         let Some((_, connection)) = &mut self.connection else { return Ok(()) };
         if let Role::Sender(sender) = &mut self.role
             && self.stage.is_established
         {
             sender.write(now, connection)?;
+        }
+        if let Some(reason) = self.gauge.trouble.get() {
+            return Err(Fault(format!("has a controller that failed: {reason}")));
         }
         self.buffer.clear();
         if let Some(transmit) = connection.poll_transmit(at, self.max_datagrams, &mut self.buffer) {
@@ -306,9 +296,7 @@ impl Endpoint for End {
             _ => Time::NEVER,
         };
         let deadline = self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
-        let of_stack = deadline.map_or(Time::NEVER, |at| {
-            Time::from_nanos(u64::try_from((at - self.epoch).as_nanos()).unwrap_or(u64::MAX))
-        });
+        let of_stack = deadline.map_or(Time::NEVER, time);
         of_app.min(of_stack)
     }
 

@@ -6,15 +6,18 @@
 
 mod controllers;
 mod end;
+mod hosted;
 mod null;
 
 use crate::endpoint::Ends;
+use crate::hosted::Factory;
 use crate::limits::{PayloadBytes, payload};
 use controllers::{Gauge, Watched};
 use end::{End, Role};
 use fairweir_program::Refusal;
 use fairweir_scenario::{App, Config, FlowSpec};
 use fairweir_units::Time;
+use hosted::Hosting;
 use null::Null;
 use quinn_proto::congestion::ControllerFactory;
 use quinn_proto::{
@@ -22,7 +25,7 @@ use quinn_proto::{
     TransportConfig, VarInt,
 };
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The version that this program contains.
 pub const VERSION: &str = "0.11.19";
@@ -41,14 +44,30 @@ pub fn ends(config: &Config, flow: usize, name: &str) -> Result<Option<Ends>, Re
     let spec = &config.flows[flow];
     let initial_window = spec.initial_cwnd * payload(config).0;
     let Some(factory) = controllers::theirs(name, initial_window) else { return Ok(None) };
-    ends_with(config, flow, factory).map(Some)
+    ends_with(config, flow, factory, Gauge::default()).map(Some)
+}
+
+/// Returns both ends of flow number `flow`, whose sender has the controller of fairweir that the flow names; `None` if
+/// there is none of that name.
+///
+/// # Errors
+/// If the controller cannot be built, or the stack refuses a setting.
+pub fn hosting(config: &Config, flow: usize) -> Result<Option<Ends>, Refusal> {
+    let gauge = Gauge::default();
+    let Some(factory) = Factory::of(config, flow, Arc::clone(&gauge.trouble))? else { return Ok(None) };
+    ends_with(config, flow, Arc::new(Hosting(factory)), gauge).map(Some)
 }
 
 /// Returns both ends of flow number `flow`, whose sender has a controller of `factory`.
-fn ends_with(config: &Config, flow: usize, factory: Arc<dyn ControllerFactory + Send + Sync>) -> Result<Ends, Refusal> {
+fn ends_with(
+    config: &Config,
+    flow: usize,
+    factory: Arc<dyn ControllerFactory + Send + Sync>,
+    gauge: Gauge,
+) -> Result<Ends, Refusal> {
     let spec = &config.flows[flow];
     let size = payload(config);
-    let gauge = Arc::new(Gauge::default());
+    let gauge = Arc::new(gauge);
     let mut sending = transport(spec, size);
     sending.congestion_controller_factory(Arc::new(Watched { factory, gauge: Arc::clone(&gauge) }));
     let mut client = ClientConfig::new(Arc::new(Null));
@@ -60,14 +79,13 @@ fn ends_with(config: &Config, flow: usize, factory: Arc<dyn ControllerFactory + 
 
     let sides = [2 * flow as u64, 2 * flow as u64 + 1];
     let [sender, receiver] = sides.map(|side| endpoint_config(config.seed, side, size));
-    let epoch = Instant::now();
     let app =
         App::new(spec.source.clone(), spec.start, spec.stop.unwrap_or(Time::NEVER), config.packet, stream_bytes(size));
     let sender = Endpoint::new(sender?, None, true, None);
     let receiver = Endpoint::new(receiver?, Some(Arc::new(server)), true, None);
     Ok(Ends {
-        sender: Box::new(End::new(sender, Role::sender(client, app, spec.start), epoch, spec.gso, gauge)),
-        receiver: Box::new(End::new(receiver, Role::receiver(), epoch, spec.gso, Arc::default())),
+        sender: Box::new(End::new(sender, Role::sender(client, app, spec.start), spec.gso, gauge)),
+        receiver: Box::new(End::new(receiver, Role::receiver(), spec.gso, Arc::default())),
     })
 }
 

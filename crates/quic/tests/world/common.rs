@@ -7,6 +7,7 @@ use fairweir_quic::{Ending, Ends, check, play, stacks};
 use fairweir_scenario::{Config, FlowSpec};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::Value;
+use std::fmt::Write;
 use std::ops::ControlFlow;
 
 pub const RTPROP: Dur = Dur::from_millis(40);
@@ -39,4 +40,21 @@ pub fn run(config: &Config) -> Result<Value, Refusal> {
 /// The number `key` of the flow `flow` of a record.
 pub fn number(record: &Value, flow: usize, key: &str) -> f64 {
     key.split('.').fold(&record["flows"][flow], |value, part| &value[part]).as_f64().unwrap_or(f64::NAN)
+}
+
+/// One line per flow.
+pub fn table(ccas: &[&[&str]], duration: Dur) -> String {
+    let mut text = String::new();
+    for ccas in ccas {
+        let record = run(&dumbbell(ccas, duration)).unwrap();
+        for (flow, cca) in ccas.iter().enumerate() {
+            let [mbps, loss, qdelay, sent] =
+                ["throughput_mbps", "loss_rate", "qdelay_ms.mean", "sent_pkts"].map(|key| number(&record, flow, key));
+            let loss = 100.0 * loss;
+            writeln!(text, "{cca:14} {mbps:6.2} Mbps  {loss:6.3} % lost  {qdelay:5.1} ms queueing  {sent:6} sent")
+                .unwrap();
+        }
+        writeln!(text, "  digest {}", record["quic"]["digest"].as_str().unwrap()).unwrap();
+    }
+    text
 }

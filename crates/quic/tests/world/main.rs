@@ -1,6 +1,7 @@
 //! Whole stacks over the paths of scenarios.
 
 mod common;
+mod hosted;
 mod hostile;
 mod program;
 mod stacks;

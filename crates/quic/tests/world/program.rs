@@ -41,7 +41,7 @@ fn an_error_is_one_line_of_json() {
         ("{", "the configuration: EOF while parsing an object at line 1 column 1".to_owned()),
         (
             &serde_json::to_string(&dumbbell(&["sprout"], Dur::from_secs(1))).unwrap(),
-            "no QUIC stack has this controller: `sprout`".to_owned(),
+            "no congestion controller `sprout`".to_owned(),
         ),
     ] {
         let output = run(input);

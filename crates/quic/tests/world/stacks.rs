@@ -1,27 +1,9 @@
 //! Short runs of the stacks: their numbers, determinism, what the scenario language asks of them.
 
-use crate::common::{RTPROP, dumbbell, number, run};
+use crate::common::{RTPROP, dumbbell, number, run, table};
 use fairweir_scenario::{Config, Source};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::Value;
-use std::fmt::Write;
-
-/// One line per flow.
-fn table(ccas: &[&[&str]], duration: Dur) -> String {
-    let mut text = String::new();
-    for ccas in ccas {
-        let record = run(&dumbbell(ccas, duration)).unwrap();
-        for (flow, cca) in ccas.iter().enumerate() {
-            let [mbps, loss, qdelay, sent] =
-                ["throughput_mbps", "loss_rate", "qdelay_ms.mean", "sent_pkts"].map(|key| number(&record, flow, key));
-            let loss = 100.0 * loss;
-            writeln!(text, "{cca:14} {mbps:6.2} Mbps  {loss:6.3} % lost  {qdelay:5.1} ms queueing  {sent:6} sent")
-                .unwrap();
-        }
-        writeln!(text, "  digest {}", record["quic"]["digest"].as_str().unwrap()).unwrap();
-    }
-    text
-}
 
 #[test]
 fn golden_runs_of_quinn() {
