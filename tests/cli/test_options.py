@@ -268,6 +268,10 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--seeds": Effect("audit vegas --only ideal --seeds {} --out {tmp}/out", "2", "4",
                           "fairweir.cli.audit.run_audit", keyword("seeds")),
     },
+    "conform": {
+        "--seeds": Effect("conform cubic --to reno --quick --seeds {} --out {tmp}/out", "3", "6",
+                          "fairweir.conform.runner.play_all", count),
+    },
     "guard run": {
         "--rate": Effect("guard run -i lo --policy cap --rate {}", "10Mbps", "20Mbps", "os.execv",
                          word_after("--rate")),
@@ -341,6 +345,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 OTHERS = {
     "agree": "--ccas --scenarios --quick --out --workers --json",
     "audit": "CCAS --quick --deep --only --out --against --baseline --save-baseline --save-known --workers --json",
+    "conform": "CCAS --to --table --kernel --quick --scenarios --out --workers --json",
     "contract derive": "CCAS --set --seeds --seed --ecn --oracle --plot --out --workers --json",
     "contract design": "REQUIREMENTS --scenario --json",
     "contract open-loop": "CCAS --set --plot --out --workers --json",

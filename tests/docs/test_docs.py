@@ -53,7 +53,7 @@ SHORTER = {
     "--only finite-flows --seeds 2": r"^fairweir audit",
 }
 #: Commands whose exit code 1 is a verdict.
-JUDGES = {"audit", "starve", "verify", "guard"}
+JUDGES = {"audit", "conform", "starve", "verify", "guard"}
 #: The first line of a block that a reader is to save.
 FILE = re.compile(r"# ([\w-]+\.(?:py|toml))\n")
 #: Maximum number of fairweir commands that are not run.

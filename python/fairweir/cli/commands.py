@@ -14,6 +14,7 @@ COMMANDS = {
     "run": "fairweir.cli.run:run",
     "sweep": "fairweir.cli.sweep:sweep",
     "agree": "fairweir.cli.agree:agree",
+    "conform": "fairweir.cli.conform:conform",
     "verify": "fairweir.cli.verify:verify",
     "prove": "fairweir.cli.prove:prove",
     "synth": "fairweir.cli.synth:synth",

@@ -5,6 +5,7 @@ A kernel run needs the whole machine, so it never runs at the same time as simul
 
 from __future__ import annotations
 
+import math
 import platform
 import random
 from collections.abc import Callable, Iterable
@@ -38,6 +39,7 @@ class Task:
     scenario : Scenario, with its seed
     world : "sim", "kernel" or "quic"
     interval : str, time with unit; sampling interval of throughputs over time, which are recorded only if it is given
+    columns : names of further columns of the flows' series, which the summary's document has as ``columns``
     picture : Path of the file for a figure of the run
     """
 
@@ -45,6 +47,7 @@ class Task:
     world: World = "sim"
     interval: str | None = None
     picture: Path | None = None
+    columns: tuple[str, ...] = ()
 
     @cached_property
     def key(self) -> str:
@@ -52,7 +55,7 @@ class Task:
         parts = [fingerprint(self.scenario, self.world), self.world]
         if self.world == "kernel":
             parts.append(platform.release())
-        return "-".join([*parts, self.interval] if self.interval else parts)
+        return "-".join([*parts, self.interval, *self.columns] if self.interval else parts)
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,10 @@ def play(task: Task) -> Summary:
 
         save_run_plot(record, task.picture)
     summary = record.summary.without_scenario()
-    return Summary({**summary.document, "over_time": _over_time(record)}) if task.interval else summary
+    if not task.interval:
+        return summary
+    further = {"columns": _columns(record, task.columns)} if task.columns else {}
+    return Summary({**summary.document, "over_time": _over_time(record), **further})
 
 
 #: A separate name, so that tests can replace kernel runs.
@@ -104,6 +110,18 @@ def _over_time(record: Run) -> dict[str, Any]:
         "t_s": t_s[flow == 0].tolist(),
         "throughput_mbps": [throughput[flow == i].round(4).tolist() for i in range(number)],
         "lost_pkts": [lost[flow == i].tolist() for i in range(number)],
+    }
+
+
+def _columns(record: Run, names: tuple[str, ...]) -> dict[str, list[list[float | None]]]:
+    """Return columns of the series, one list per flow; missing numbers, which are NaN in the series, are None."""
+    table = record.flows
+    flow, number = table["flow"], len(record.summary.flows)
+    return {
+        name: [
+            [None if math.isnan(value) else value for value in table[name][flow == i].tolist()] for i in range(number)
+        ]
+        for name in names
     }
 
 

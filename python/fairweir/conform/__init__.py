@@ -1,0 +1,1 @@
+"""Conformance of a controller to a reference: throughput-delay envelopes, compared with the reference's own spread."""
