@@ -32,7 +32,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Guard an interface until interrupted; when the process ends, even if killed, all changes are undone
+    /// Guard an interface until interrupted; when the process ends, even if killed, no window is rewritten
     Run(RunArguments),
     /// Show the flows that the guard of an interface measures, and their limits
     Status {

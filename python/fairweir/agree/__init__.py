@@ -1,1 +1,1 @@
-"""Compare the simulator with the kernel: a matrix of controllers and scenarios, run in both worlds."""
+"""Compare the simulator with the Linux kernel: run CCAs in a set of scenarios in both, and compare the results."""

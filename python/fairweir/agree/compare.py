@@ -1,10 +1,13 @@
-"""Compare one cell of the matrix: the same scenario in both worlds, flow by flow.
+"""Compare one scenario with one CCA between the two worlds, flow by flow.
 
-A flow's throughput agrees if the worlds differ by at most 10 % of a scale. The scale is the larger of the flow's fair
-share (the simulator's total divided by the number of flows) and its throughput in the simulator. A flow's mean RTT
-agrees if the worlds differ by at most 10 % or 2 ms, whichever is larger. A larger difference also counts as agreement,
-and is marked, if another seed of the simulator could cause it: if the kernel's value is within the 95 % prediction
-interval of a further simulated run.
+A world is an implementation that runs scenarios: the simulator, or Linux TCP in the kernel. A cell is one CCA in one
+scenario; the cells of all CCAs and scenarios make a matrix.
+
+A flow's throughput agrees if the worlds differ by at most 10 % of a scale. The scale is the larger of two values: the
+flow's fair share (the simulator's total throughput divided by the number of flows) and the flow's throughput in the
+simulator. A flow's mean RTT agrees if the worlds differ by at most 10 % or 2 ms, whichever is larger. A larger
+difference also counts as agreement if the kernel's value is within the 95 % prediction interval of a further simulated
+run, because another seed could then cause the difference. Such an agreement is marked.
 """
 
 from __future__ import annotations
@@ -20,14 +23,15 @@ from fairweir.judging.interval import student_t
 from fairweir.judging.outcome import Outcome
 from fairweir.judging.summary import Summary
 
-#: Maximum difference between the worlds, as a fraction of a throughput's scale or of an RTT.
+#: Maximum difference that counts as agreement, as a fraction of a throughput's scale or of an RTT.
 TOLERANCE = 0.10
-#: Difference of mean RTTs that is always allowed, ms: the effect of timers and of the emulator's lateness.
+#: Difference of mean RTTs that is always allowed, ms. Timers and the lateness of the kernel world's link emulator cause
+#: differences of this size.
 RTT_SLACK_MS = 2.0
 
 
 class Standing(StrEnum):
-    """Result of a cell's comparison."""
+    """The result of comparing the worlds in one cell."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
@@ -36,7 +40,7 @@ class Standing(StrEnum):
 
     @property
     def verdict(self) -> Outcome:
-        """Outcome of the claim that both worlds agree."""
+        """The outcome of the claim that both worlds agree."""
         return {"agrees": Outcome.HOLDS, "differs": Outcome.FAILS, "not judged": Outcome.UNKNOWN}.get(
             self.value, Outcome.INFO
         )
@@ -47,13 +51,14 @@ class Comparison(BaseModel):
 
     Attributes
     ----------
-    flow : str, id
+    flow : str, id of the flow
     quantity : "throughput_mbps" or "rtt_ms"
-    sim, kernel : float; means over the runs of each world
-    lo, hi : float; 95 % prediction interval of a further simulation
+    sim, kernel : float; mean over the runs in the simulator, and over the runs in the kernel
+    lo, hi : float; 95 % prediction interval of a further run in the simulator
     allowed : float; maximum difference that counts as agreement
-    off : float; (kernel - sim) divided by the scale of the tolerance
-    by : reason of the agreement: "tolerance", or "seeds" (within the spread over seeds); empty if the worlds differ
+    off : float; (kernel - sim) divided by the scale
+    by : why the values count as equal: "tolerance" (the difference is allowed) or "seeds" (the kernel's value is in the
+        prediction interval); empty if they differ
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -75,16 +80,17 @@ class Comparison(BaseModel):
 
 
 class Cell(BaseModel):
-    """One controller in one scenario.
+    """One CCA in one scenario.
 
     Attributes
     ----------
     cca, scenario : str
     standing : Standing
-    why : str; the largest difference, or the reason why the cell is not judged
-    known : str; the known reason for a difference, else empty
-    comparisons : list of Comparison; two per flow, empty if nothing was compared
-    release_p99_us : float, us; the 99th percentile of the emulator's lateness, maximum over the kernel's runs
+    why : str; the largest difference in words, or the reason why the cell is not judged
+    known : str; the known reason for a difference; empty if there is none
+    comparisons : list of Comparison, two per flow; empty if nothing was compared
+    release_p99_us : float, us; the lateness of the emulator's packets: the 99th percentile in a run, and the maximum
+        over the kernel's runs
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -99,25 +105,25 @@ class Cell(BaseModel):
 
     @property
     def worst(self) -> Comparison | None:
-        """The comparison with the largest difference; comparisons that disagree come first."""
+        """The comparison with the largest difference; comparisons in which the worlds disagree take precedence."""
         return max(self.comparisons, key=lambda c: (not c.agrees, abs(c.off)), default=None)
 
     @property
     def only_by_seeds(self) -> bool:
-        """Whether the cell agrees, and the spread over seeds explains at least one difference."""
+        """Whether the worlds agree, but for at least one value only because of the spread over seeds."""
         return self.standing is Standing.AGREES and any(c.by == "seeds" for c in self.comparisons)
 
 
 def compare(cca: str, scenario: str, sims: Sequence[Summary], kernels: Sequence[Summary]) -> Cell:
-    """Judge one cell.
+    """Compare the runs of one cell.
 
     Parameters
     ----------
-    sims, kernels : summaries of the runs in each world, at least one each, with the same flows
+    sims, kernels : summaries of the runs in the simulator and in the kernel, at least one each, with the same flows
 
     Returns
     -------
-    Cell ; ``not judged`` if a run on the kernel is not judged
+    Cell, which is ``not judged`` if the emulator was too late in any run in the kernel
     """
     emulators = [kernel.emulator for kernel in kernels if kernel.emulator is not None]
     late = max((emulator.release_error_us.p99 for emulator in emulators), default=None)
@@ -134,7 +140,7 @@ def compare(cca: str, scenario: str, sims: Sequence[Summary], kernels: Sequence[
 
 
 def describe(comparison: Comparison) -> str:
-    """Return a comparison in words, with the difference."""
+    """Return a sentence with both values and their difference."""
     unit, noun = ("Mbit/s", "throughput") if comparison.quantity == "throughput_mbps" else ("ms", "mean RTT")
     return (
         f"{comparison.flow}: {noun} {comparison.kernel:.3g} {unit} on the kernel, {comparison.sim:.3g} simulated"
@@ -201,9 +207,9 @@ def _judge(
 
 
 def prediction_half_width(samples: Sequence[float], further: int) -> float:
-    """Return half the width of the 95 % prediction interval (Student's t) of the mean of `further` further runs.
+    """Return half the width of the 95 % prediction interval (Student's t) of the mean over `further` more runs.
 
-    It is zero for a single sample, which has no spread.
+    If there is a single sample, which has no spread, return 0.
     """
     n = len(samples)
     if n < 2:

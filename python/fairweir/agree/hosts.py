@@ -1,8 +1,8 @@
-"""Simulate receiving hosts that stall occasionally, as real hosts do.
+"""Simulate receiving hosts that stall occasionally (pause the processing of packets), as real hosts do.
 
-Without stalls, a queue in the simulator can stand permanently, and flows that start late never measure the rtprop. A
-stall drains such queues, so that late flows measure the rtprop (Vegas, FRCC). Stalls also break the synchronization by
-which one flow can lock out others.
+Without stalls, a queue in the simulator can stand permanently, and flows that start late never observe the propagation
+delay (rtprop). A stall drains such a queue, so that late flows of Vegas and FRCC measure the rtprop. Stalls also break
+a synchronization by which one flow can lock out other flows.
 """
 
 from __future__ import annotations
@@ -13,25 +13,27 @@ from fairweir.errors import ConfigError
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
-#: Length of the stalls; the maximum lateness of the emulator's packets in a typical run is 2 to 5 ms.
+#: Length of a stall. It is chosen like the delays of a real host: in a typical run in the kernel, packets are at most 2
+#: to 5 ms late.
 STALL = "2ms"
-#: Time between stalls.
+#: Time between the starts of two stalls.
 PERIOD = Duration.from_s(1)
-#: Duration of each edge of a stall, because a trajectory of delays is linear between its points.
+#: Time in which the delay of a stall rises, because delays are interpolated linearly between points in time.
 EDGE = Duration.from_us(10)
-#: Maximum length of a stall: with the latest start, it still ends within its period.
+#: Maximum length of a stall, with which a stall that starts late still ends within its period.
 MAX_STALL = Duration.from_ms(400)
 
 _US = Duration.from_us(1)
 
 
 def stall(scenario: Scenario, seed: int, length: str = STALL) -> Scenario:
-    """Return the scenario with receiving hosts that hold the data of all flows for up to `length` once per second.
+    """Return a copy of the scenario in which receiving hosts hold the data of all flows for up to `length`, once per
+    second.
 
     Parameters
     ----------
     seed : int; determines the time of the stall within the second
-    length : time with unit, at most 400 ms; with zero, the hosts do not stall
+    length : time with unit, at most 400 ms; if it is zero, the hosts do not stall
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Differences between the worlds with a known reason, read from a file and shown with the cells that differ."""
+"""Read the known reasons for differences between the simulator and the kernel from a file.
+
+A cell is one CCA in one scenario, which both run. If the results differ, the known reason is shown with the cell.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from fairweir.agree.compare import Cell, Standing
 from fairweir.documents.toml import read_document
 from fairweir.documents.validation_errors import explain
 
-#: Path of the file in a directory of scenarios.
+#: Path of the file, relative to a directory of scenarios.
 FILE = Path("known") / "differences.toml"
 
 
 class Difference(BaseModel):
-    """The reason why a controller differs in a scenario; ``*`` in either name matches any text."""
+    """The known reason why a CCA differs in a scenario; ``*`` in either name matches any text."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -33,7 +36,7 @@ class _File(BaseModel):
 
 
 def load(directory: Path) -> list[Difference]:
-    """Read the known differences of a directory of scenarios; return an empty list if the file does not exist.
+    """Return the known reasons that a directory of scenarios contains; the list is empty if the file does not exist.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def load(directory: Path) -> list[Difference]:
 
 
 def annotate(cells: Iterable[Cell], known: Sequence[Difference]) -> None:
-    """Set the known reason, if there is one, of each cell that differs."""
+    """Set the attribute `known` of each cell that differs and has a known reason."""
     for cell in cells:
         if cell.standing is Standing.DIFFERS:
             matching = (d.why for d in known if fnmatchcase(cell.cca, d.cca) and fnmatchcase(cell.scenario, d.scenario))

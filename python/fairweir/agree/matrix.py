@@ -1,4 +1,8 @@
-"""The matrix: controllers and scenarios, run and compared."""
+"""Run each CCA in each scenario in the simulator and in the Linux kernel, and compare the results.
+
+A cell is one CCA in one scenario; the matrix has a cell for each pair. A cell is judged unless the kernel's link
+emulator was too late for the result to count.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_star
 from fairweir.scenario.model import Scenario
 
 CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
-#: Controller -> parameters with which it equals the kernel's controller, where the defaults differ intentionally.
+#: CCA -> the parameters with which the simulator's CCA equals the kernel's, for CCAs whose defaults differ on purpose.
 AS_IN_KERNEL: dict[str, dict[str, str | bool]] = {
     "bbr": {"name": "bbr", "send_quanta": True},
     "cubic": {"name": "cubic", "hystart": "linux"},
@@ -26,18 +30,18 @@ AS_IN_KERNEL: dict[str, dict[str, str | bool]] = {
 #: Minimum fraction of the judged cells that must agree.
 BOUND = 0.80
 SEEDS, QUICK_SEEDS = 5, 3
-#: A quick matrix runs every fourth scenario.
+#: A quick comparison runs every fourth scenario.
 QUICK_STRIDE = 4
 
 
 class Agreement(BaseModel):
-    """A whole matrix.
+    """The result for all CCAs and scenarios.
 
     Attributes
     ----------
-    cells : list of Cell, scenario by scenario, in the order of `scenarios` and `ccas`
-    share : float; agreeing cells divided by judged cells, None if none was judged
-    holds : bool; whether the share is at least the bound
+    cells : list of Cell, in the order of `scenarios`, and for each scenario in the order of `ccas`
+    share : float; number of agreeing cells divided by the number of judged cells, None if no cell was judged
+    holds : bool; whether the share is at least :data:`BOUND`
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -54,31 +58,31 @@ class Agreement(BaseModel):
 
     @property
     def judged(self) -> list[Cell]:
-        """The judged cells."""
+        """The cells that were judged."""
         return [cell for cell in self.cells if cell.standing in (Standing.AGREES, Standing.DIFFERS)]
 
     @property
     def share(self) -> float | None:
-        """Agreeing cells divided by judged cells; None if no cell was judged."""
+        """The number of agreeing cells divided by the number of judged cells; None if no cell was judged."""
         judged = self.judged
         return sum(cell.standing is Standing.AGREES for cell in judged) / len(judged) if judged else None
 
     @property
     def holds(self) -> bool:
-        """Whether the share is at least the bound."""
+        """Whether the share of agreeing cells is at least :data:`BOUND`."""
         return self.share is not None and self.share >= self.bound
 
     @words_for_enums
     def count(self, standing: Standing) -> int:
-        """Return the number of cells with this standing."""
+        """Return the number of cells with the result `standing`."""
         return sum(cell.standing is standing for cell in self.cells)
 
     def cell(self, cca: str, scenario: str) -> Cell:
-        """Return the cell of a controller in a scenario."""
+        """Return the cell of a CCA and a scenario."""
         return next(c for c in self.cells if (c.cca, c.scenario) == (cca, scenario))
 
     def document(self) -> dict[str, Any]:
-        """Return the output of ``--json``."""
+        """Return the document that ``fairweir agree --json`` prints."""
         counts = {standing.value.replace(" ", "_"): self.count(standing) for standing in Standing}
         return {**self.model_dump(mode="json"), "share": self.share, "holds": self.holds, "counts": counts}
 
@@ -110,15 +114,15 @@ def agree(
     workers: int | None = None,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> Agreement:
-    """Run each controller in each scenario in both worlds, and compare the results.
+    """Run each CCA in each scenario in the simulator and in the kernel, and compare the results.
 
     Parameters
     ----------
-    scenarios : scenarios whose controllers are replaced by each of `ccas`
-    seeds : seeds of the simulator's runs
+    scenarios : scenarios; the CCA of all their flows is replaced by each of `ccas`
+    seeds : seeds of the simulator's runs of each cell
     kernel_runs : int; runs of each cell on the kernel
-    host_stall : time with unit; simulated hosts stall for this time once per second
-    known : reasons for differences, reported with them
+    host_stall : time with unit, for which simulated receiving hosts stall once per second (:mod:`fairweir.agree.hosts`)
+    known : known reasons for differences, which are stored with the cells that differ
     archive : store of finished runs, which are reused
     workers : int, number of processes for simulations
 

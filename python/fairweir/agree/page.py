@@ -1,4 +1,7 @@
-"""``agreement.html``: the matrix as a page, in the style of the audit's report."""
+"""Write ``agreement.html``, which compares runs in the simulator and in the Linux kernel.
+
+The page has a matrix with one cell per CCA and scenario, in the style of the audit's report.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,18 @@ QUANTITIES: dict[Literal["throughput_mbps", "rtt_ms"], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class View:
-    """The presentation of a cell on the page."""
+    """The texts of a cell on the page."""
 
     cell: Cell
 
     @property
     def anchor(self) -> str:
-        """HTML id of the cell's details."""
+        """HTML id of the section with the cell's details."""
         return slug("cell", self.cell.cca, self.cell.scenario)
 
     @property
     def word(self) -> Word:
-        """The cell's verdict as a word, which determines the color."""
+        """The cell's verdict as one word, which also determines the color."""
         return Word(self.cell.standing.verdict)
 
     @property
@@ -52,17 +55,17 @@ class View:
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """The comparisons as rows of a table."""
+        """The comparisons of the cell as rows of a table."""
         return [_row(comparison) for comparison in self.cell.comparisons]
 
 
 def write_page(agreement: Agreement, path: Path) -> Path:
-    """Write the page; the file is replaced completely or not at all."""
+    """Write the page to `path`, completely or not at all."""
     return write_text(path, render(agreement))
 
 
 def render(agreement: Agreement) -> str:
-    """Return the page as HTML; the same agreement gives the same bytes."""
+    """Return the page as HTML. The same agreement always gives the same bytes."""
     return render_page(
         "agreement.html.j2",
         package="fairweir.agree",
@@ -97,7 +100,7 @@ def _row(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _figure(agreement: Agreement, quantity: Literal["throughput_mbps", "rtt_ms"]) -> Figure:
-    """Draw each flow as a point: x is the simulator's value, y the kernel's; on the diagonal they are equal."""
+    """Return a figure with a point for each flow: x is the value in the simulator, y the value in the kernel."""
     title, hover = QUANTITIES[quantity]
     data: list[dict[str, Any]] = []
     everything: list[float] = []

@@ -1,4 +1,7 @@
-"""Print the matrix on the terminal."""
+"""Print the comparison of simulator and kernel on the terminal.
+
+A cell is one CCA in one scenario; the table has a row or column for each.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
     from fairweir.agree.matrix import Agreement
 
-#: Text and style of a cell.
+#: The text and the style of a cell, by the result of its comparison.
 MARKS: Final = {
     Standing.AGREES: ("✓", "green"),
     Standing.DIFFERS: ("✗", "red"),
@@ -24,7 +27,7 @@ MARKS: Final = {
 
 
 def show(agreement: Agreement, console: Console) -> None:
-    """Print the matrix, the largest difference of each cell that differs, and the share of cells that agree."""
+    """Print the table, the largest difference in each cell that differs, and the fraction of cells that agree."""
     matrix = Table("scenario", *agreement.ccas, box=None, header_style="bold")
     for scenario in agreement.scenarios:
         matrix.add_row(scenario, *(_mark(agreement.cell(cca, scenario)) for cca in agreement.ccas))
@@ -46,7 +49,7 @@ def show(agreement: Agreement, console: Console) -> None:
 
 
 def closing(agreement: Agreement) -> str:
-    """Return the outcome as one line."""
+    """Return the overall result as one line of text."""
     judged, agreeing = len(agreement.judged), agreement.count(Standing.AGREES)
     rest = f"; {late} not judged" if (late := agreement.count(Standing.NOT_JUDGED)) else ""
     rest += f"; {missing} not run" if (missing := agreement.count(Standing.NOT_PLAYED)) else ""

@@ -1,1 +1,3 @@
-"""Congestion controllers: the base class for Python, names and parameters, rules, generated kernel C, skeletons."""
+"""Define and find congestion control algorithms (CCAs): Python classes, rules, generated kernel C, plug-ins,
+skeletons.
+"""

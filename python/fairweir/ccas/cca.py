@@ -1,4 +1,4 @@
-"""The base class of congestion controllers written in Python."""
+"""The base class of CCAs (congestion control algorithms) written in Python."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from fairweir.errors import CcaError
 
 
 class Cca:
-    """A congestion control algorithm on one connection.
+    """A CCA, of which there is one object per connection.
 
-    Subclass it, set ``cwnd_bytes`` (and ``pacing_rate_mbps`` if it paces) in the handlers, and name the class in a
-    scenario: ``cca = "mine.py:MyCca"``. Parameters of the scenario arrive as keyword arguments of ``__init__``.
+    Derive a class, set ``cwnd_bytes`` (and ``pacing_rate_mbps`` if the CCA paces) in the handlers, and name the class
+    in a scenario: ``cca = "mine.py:MyCca"``. The parameters in the scenario are passed as keyword arguments to
+    ``__init__``.
 
     Parameters
     ----------
-    start : Start; ``mss_bytes``, ``initial_cwnd_bytes``, ``oracle_rtprop_ms`` (None unless granted), ``seed``
+    start : Start, with ``mss_bytes``, ``initial_cwnd_bytes``, ``oracle_rtprop_ms`` (the true propagation delay if the
+        scenario grants it, else None) and ``seed``
 
     Attributes
     ----------
-    cwnd_bytes : float or int, bytes; maximum inflight. One packet is always allowed.
-    pacing_rate_mbps : float or None, Mbit/s; the rate at which packets are sent. With None, cwnd alone limits the
-        sender. 1 Mbit/s for 1 ms is 125 bytes.
-    mss_bytes : int, bytes; the size that a packet has in `cwnd_bytes`
-    rng : random.Random, seeded by the scenario; with other sources of randomness, runs are not reproducible
-    own_recovery : class attribute; if True, ``cwnd_bytes`` is the window in recovery, too. If False, proportional rate
-        reduction (RFC 6937) sets it.
+    cwnd_bytes : float or int, bytes; maximum inflight. One packet may always be in flight
+    pacing_rate_mbps : float or None, Mbit/s; the rate at which packets are sent. If it is None, only cwnd limits the
+        sender. 1 Mbit/s for 1 ms is 125 bytes
+    mss_bytes : int, bytes; the size with which a packet counts in `cwnd_bytes`
+    rng : random.Random, seeded by the scenario. If a CCA uses another source of randomness, runs are not reproducible
+    own_recovery : class attribute; if True, ``cwnd_bytes`` is the window during loss recovery, too. If False,
+        proportional rate reduction (RFC 6937) sets the window during recovery
 
     Notes
     -----
-    The event objects are reused. Copy the numbers that are needed later; do not store the object.
+    The objects passed to handlers are reused for later events. Copy the numbers that are needed later; do not store the
+    object.
     """
 
     own_recovery: bool = False
@@ -47,28 +50,34 @@ class Cca:
         self.rng = random.Random(start.seed)  # noqa: S311
 
     def on_ack(self, ack: _core.Ack) -> None:
-        """Handle an ACK, including an ACK that acknowledges no new data but causes packets to be declared lost."""
+        """Handle an ACK. The ACK may acknowledge no new data, but cause packets to be declared lost."""
         raise NotImplementedError(f"{type(self).__name__} needs a method on_ack(self, ack)")
 
     def on_loss(self, loss: _core.Loss) -> None:
-        """Handle the start of a loss episode: once per recovery, per timeout, and per round with ECN marks."""
+        """Handle the start of a loss episode, which occurs once per recovery, once per timeout, and once per round with
+        ECN marks.
+        """
         raise NotImplementedError(f"{type(self).__name__} needs a method on_loss(self, loss)")
 
     def on_recovered(self, ack: _core.Ack) -> None:
-        """Handle the end of a loss episode: all data that were sent before its start are acknowledged."""
+        """Handle the end of a loss episode, when all data that were sent before its start are acknowledged."""
 
     def on_send(self, sent: _core.Sent) -> None:
-        """Handle a sent packet; called only if a subclass overrides it."""
+        """Handle a sent packet. This handler is called only if a subclass overrides it."""
 
     def on_packet_lost(self, lost: _core.LostPacket) -> None:
-        """Handle the loss of one packet; called for each lost packet, but only if a subclass overrides it."""
+        """Handle the loss of one packet. This handler is called for each lost packet, but only if a subclass overrides
+        it.
+        """
 
     def on_packet_acked(self, acked: _core.AckedPacket) -> None:
-        """Handle the delivery of one packet; called for each packet before `on_ack`, if a subclass overrides it."""
+        """Handle the delivery of one packet. This handler is called before `on_ack`, but only if a subclass overrides
+        it.
+        """
 
     @property
     def cwnd(self) -> NoReturn:
-        """Raise an error: names without a unit are rejected, because an assignment to them would have no effect."""
+        """Raise an error, because an assignment to this name, which lacks a unit, would have no effect."""
         raise AttributeError("a controller has `cwnd_bytes`, in bytes; there is no `cwnd`")
 
     @cwnd.setter

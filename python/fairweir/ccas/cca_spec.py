@@ -1,4 +1,4 @@
-"""The forms in which users specify a congestion controller: a name, a name with parameters, a table, or a class."""
+"""Convert between the forms in which users specify a CCA: a name, a name with parameters, a table, or a class."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _HINT: Final = "write a name, `cubic{beta=0.5}`, a table with `name`, or a class
 
 
 def table_of(cca: object) -> dict[str, Any]:
-    """Return `cca` as a table, as scenarios contain it: ``name`` and the parameters.
+    """Return `cca` as a table, in the form that scenarios contain: ``name`` and the parameters.
 
     Parameters
     ----------
-    cca : str, mapping or class; a class that other processes cannot import gets a generated name
+    cca : str, mapping or class. If other processes cannot import a class, the class gets a generated name
         (:mod:`fairweir.ccas.class_objects`)
 
     Raises
@@ -45,7 +45,7 @@ def table_of(cca: object) -> dict[str, Any]:
 
 
 def as_written(cca: object) -> str | dict[str, Any]:
-    """Return `cca` in the form used in scenario documents: a string unchanged, anything else as a table.
+    """Return `cca` in the form for scenario documents: a string is returned unchanged, and anything else as a table.
 
     Raises
     ------
@@ -55,12 +55,12 @@ def as_written(cca: object) -> str | dict[str, Any]:
 
 
 def require(cca: object, *, base: Path | None = None) -> None:
-    """Raise a CcaError or ConfigError unless `cca` is a controller that can run; its parameters are not checked."""
+    """Raise a CcaError or ConfigError unless `cca` is a CCA that can run. Its parameters are not checked."""
     check(table_of(cca)["name"], base=base)
 
 
 def text_of(cca: object) -> str:
-    """Return `cca` as one string, the key of its results: ``cubic``, ``cubic{beta=0.5}``, ``mine.py:Mine``.
+    """Return `cca` as one string, under which its results are stored: ``cubic``, ``cubic{beta=0.5}``, ``mine.py:Mine``.
 
     Raises
     ------
@@ -78,7 +78,9 @@ def text_of(cca: object) -> str:
 
 
 def name_part(text: str) -> tuple[str, str]:
-    """Split ``cubic{beta=0.5}`` into name and parameters, as written; the name of ``{name="cubic"}`` is empty."""
+    """Split ``cubic{beta=0.5}`` into the name and the text of the parameters. For ``{name="cubic"}`` the name is
+    empty.
+    """
     name, brace, rest = text.partition("{")
     return (name, brace + rest) if brace and text.rstrip().endswith("}") else (text, "")
 

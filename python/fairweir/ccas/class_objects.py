@@ -1,9 +1,9 @@
-"""Controllers given as class objects: their names, and how they are sent to other processes.
+"""Name CCAs that are given as Python classes, and send the classes to other processes.
 
-The name of a class that every process can import has its module (``package.module:Mine``) or its file
+If every process can import a class, the class is named after its module (``package.module:Mine``) or its file
 (``mine.py:Mine``). Other processes cannot import a class that is defined in a notebook, a script or a function. Such a
-class gets a numbered name (``__main__:Mine#1``) that refers to this object only, and it is sent to workers as code
-(cloudpickle).
+class gets a numbered name (``__main__:Mine#1``), which refers only to this class object, and the code of the class is
+sent to worker processes (cloudpickle).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from fairweir.errors import CcaError
 
 _HINT = "define the class in a file and give its path and name: `mine.py:Mine`"
 
-#: Name -> class, for the classes of this process.
+#: Name -> class, for the classes that were named in this process.
 _known: dict[str, type[Any]] = {}
-#: Name -> class received from another process: pickled code, or the reason why it could not be pickled.
+#: Name -> class received from another process, as pickled code; or the reason why the class could not be pickled.
 _received: dict[str, bytes | str] = {}
 
-#: What is sent to another process: name -> pickled code, or the reason why the class cannot be pickled.
+#: The data sent to another process: name -> pickled code of the class, or the reason why the class cannot be pickled.
 Parcel = dict[str, bytes | str]
 
 
 def name_of(cls: type[Any]) -> str:
-    """Return the name with which scenarios refer to the class `cls`.
+    """Return the name by which scenarios refer to the class `cls`.
 
     Raises
     ------
@@ -48,7 +48,9 @@ def name_of(cls: type[Any]) -> str:
 
 
 def offer(name: str) -> None:
-    """Register the class that a string such as ``__main__:Mine`` names, so that workers have it; ignore other names."""
+    """If `name` names a class in ``__main__``, such as ``__main__:Mine``, register the class so that workers receive
+    it.
+    """
     where, _, attribute = name.rpartition(":")
     if where == "__main__" and "#" not in attribute:
         found = _attribute(sys.modules["__main__"], attribute)
@@ -57,7 +59,7 @@ def offer(name: str) -> None:
 
 
 def find(name: str) -> type[Any] | None:
-    """Return the class object called `name`; None if there is none.
+    """Return the class called `name`, or None if no class with this name is registered or was received.
 
     Raises
     ------
@@ -79,27 +81,30 @@ def find(name: str) -> type[Any] | None:
 
 
 def parcel() -> Parcel:
-    """Return all classes that other processes cannot import, as the argument for :func:`receive` in those processes."""
+    """Return all classes that other processes cannot import, in the form that :func:`receive` accepts there."""
     return {**_received, **{name: _pickled(cls) for name, cls in _known.items()}}
 
 
 def receive(sent: Parcel) -> None:
-    """Register classes that :func:`parcel` returned in another process."""
+    """Register the classes that :func:`parcel` returned in another process."""
     _received.update(sent)
 
 
 def digest(name: str) -> str | None:
-    """Return a hash of the code of a class that is sent as code; None if `name` is not such a class."""
+    """Return a hash of the code of the class `name`, or None if `name` is not a class that is sent as code."""
     cls = find(name)
     if cls is None:
         return None
     code = _pickled(cls)
-    # A class that cannot be pickled has no reproducible hash; with its id, its stored runs are never reused.
+    # The code of a class that cannot be pickled has no reproducible hash. Its id is used instead, so that stored runs
+    # of the class are never reused.
     return hashlib.sha256(code).hexdigest() if isinstance(code, bytes) else f"{code} {id(cls)}"
 
 
 def _importable_name(cls: type[Any]) -> str | None:
-    """Return a name that refers to `cls` in all processes, with its file or its module; None if there is none."""
+    """Return a name of `cls`, with its file or module, that has the same meaning in all processes; None if there is
+    none.
+    """
     module = sys.modules.get(cls.__module__)
     if module is None or cls.__module__ == "__main__" or _attribute(module, cls.__qualname__) is not cls:
         return None
@@ -109,7 +114,7 @@ def _importable_name(cls: type[Any]) -> str | None:
 
 
 def _is_on_path(module: str) -> bool:
-    """Return whether an interpreter with the same path would find `module` if it were not loaded."""
+    """Return whether a new interpreter with the same search path could import `module`."""
     path: list[str] | None = None
     parts = module.split(".")
     for i in range(len(parts)):
@@ -121,7 +126,9 @@ def _is_on_path(module: str) -> bool:
 
 
 def _attribute(module: object, dotted: str) -> object:
-    """Return ``Outer.Inner`` of a module; None if there is no such attribute."""
+    """Return the attribute with a dotted name, such as ``Outer.Inner``, of a module; None if there is no such
+    attribute.
+    """
     try:
         found: object = attrgetter(dotted)(module)
     except AttributeError:

@@ -1,9 +1,15 @@
-"""Controller files, read for proofs: a decision tree over beliefs, and a shield that checks its actions.
+"""Read controller files, so that properties of the controllers can be proved.
+
+A controller chooses, in each step (a fixed interval of time), which encoded batches of video to send and at which rate.
+It knows a belief set: all pairs of link rate C (packets per step) and buffer B that are consistent with its
+observations, with a queue q for each pair. A controller file has a decision tree, whose nodes compare features of the
+belief set with thresholds and whose leaves are actions, and a shield: rules that are applied to the action of a leaf. A
+form is a linear form, such as ``3 M - Q``.
 
 ``crates/game`` reads and runs the same files. This reader rejects all files that ``crates/game`` rejects. It also
-rejects comparisons of constants, numbers above :data:`MAX_NUMBER` and rates below :data:`MIN_RATE`, for which proofs
-do not cover the rounding errors of the program. Numbers are converted to fractions that equal the file's doubles
-exactly, so that a proof is about the thresholds that the program uses.
+rejects comparisons of constants, numbers above :data:`MAX_NUMBER` and rates below :data:`MIN_RATE`, because the proofs
+do not cover the program's rounding errors for them. Numbers are converted to fractions that equal the file's
+floating-point numbers exactly, so that a proof is about the thresholds that the program uses.
 """
 
 from __future__ import annotations
@@ -25,9 +31,10 @@ from fairweir.errors import ConfigError
 from fairweir.units import Duration
 
 FORMAT: Final = "fairweir-tree-1"
-#: Variables of a leaf's linear forms: min C, max q and the safe rate of the belief set, and one packet.
+#: Variables of the forms in leaves: M, the smallest C of the belief set; Q, its largest q; R0, its safe rate; and one
+#: packet.
 FORM_NAMES: Final = ("M", "Q", "R0", "packet")
-#: Feature of a belief set or of the waiting data -> its meaning. Amounts of data are in units of M = min C.
+#: Name of a feature -> its meaning. Amounts of data are in units of M, the smallest C of the belief set.
 FEATURES: Final[Mapping[str, str]] = {
     "converged": "1 while max C is held below the model's cap, else 0",
     "q": "Q: max queue at the next point",
@@ -52,19 +59,20 @@ FEATURES: Final[Mapping[str, str]] = {
     "room_newest": "3 - q - newest",
     "room_sum": "3 - q - sum",
 }
-#: Number of points that a controller stores (the published artifact stores 7 samples, which are 6 steps).
+#: Number of observations that a controller stores. (The published artifact stores 7 samples, which are 6 steps.)
 POINTS: Final = 6
-#: Limits of the input. A tree has a few kB; a coefficient is a small multiple of M.
+#: Limits of the input: a tree has a few kB, and a coefficient is a small multiple of M.
 MAX_BYTES: Final = 1 << 22
 MAX_NODES: Final = 10_000
 MAX_NUMBER: Final = 1e6
-#: Packets per step. Rounding errors of bounds are in packets; proofs allow for them as fractions of M.
+#: Minimum link rate, packets per step. Rounding errors of bounds are constant in packets, and proofs allow for them as
+#: fractions of M.
 MIN_RATE: Final = 1
 _NEEDED: Final = ("format", "name", "kind", "query", "query_sha256", "version", "step", "points", "model", "nodes")
-#: Key of the hash that binds the proofs to their controller.
+#: Key of a hash over the controller and its proofs, which shows whether the proofs belong to the controller.
 PROOFS_HASH: Final = "proofs_sha256"
 _KEYS: Final = frozenset({*_NEEDED, "encoder", "probe_period", "shield", "proofs", PROOFS_HASH})
-#: Keys that do not change what a controller does; the hash excludes them.
+#: Keys that do not change the actions of a controller; the hash excludes them.
 _LABELS: Final = frozenset({"name", "version", PROOFS_HASH})
 _CHANGED: Final = "the controller or its proofs were changed after it was proved"
 _PROVE: Final = "prove it again (`fairweir verify FILE --write`), or remove `proofs`, so that the file makes no claims"
@@ -76,14 +84,14 @@ _T = TypeVar("_T")
 
 
 class Kind(StrEnum):
-    """Kinds of decisions of a controller."""
+    """The kinds of controllers: those for video, and those that decide only on a rate."""
 
     VIDEO = "video"
     RATE = "rate"
 
 
 class Send(StrEnum):
-    """The waiting batches that a leaf sends."""
+    """The choices of a leaf: which of the encoded batches that wait are sent."""
 
     NONE = "none"
     NEWEST = "newest"
@@ -93,7 +101,7 @@ class Send(StrEnum):
 
 
 class Instead(StrEnum):
-    """Action of a guard of the shield if its comparison is false."""
+    """The action that a guard, which is a rule of the shield, takes if its comparison is false."""
 
     HOLD = "hold"
     SKIP = "skip"
@@ -103,7 +111,7 @@ class Instead(StrEnum):
 
 @dataclass(frozen=True)
 class LinkRange:
-    """Ranges of the links' rates, packets per step, and buffers, packets."""
+    """The range of link rates (`c`, packets per step) and of buffers (`b`, packets)."""
 
     c: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
     b: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
@@ -111,13 +119,13 @@ class LinkRange:
 
 @dataclass(frozen=True)
 class Leaf:
-    """An action: the batches to send, the sending rate, and the amount to encode.
+    """A leaf of the tree, which is an action: the batches to send, the sending rate, and the amount of data to encode.
 
     Attributes
     ----------
     send : Send
-    rate, encode : linear forms over :data:`FORM_NAMES`; an empty form is 0
-    name : str, description
+    rate, encode : forms over :data:`FORM_NAMES`; an empty form is 0
+    name : str, description of the action
     """
 
     send: Send
@@ -128,7 +136,9 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Split:
-    """A comparison: the next node is `then` if the form over features is at most `at_most`, else `other`."""
+    """An inner node of the tree: if the form `feature` is at most `at_most`, the next node is `then`, and otherwise
+    `other`.
+    """
 
     feature: Form
     at_most: Fraction
@@ -138,7 +148,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Guard:
-    """A rule of the shield: unless ``subject <= at``, do `instead`."""
+    """A rule of the shield: unless ``subject <= at``, the action is replaced by `instead`."""
 
     subject: str
     at: Form
@@ -147,37 +157,39 @@ class Guard:
 
 @dataclass(frozen=True)
 class Cap:
-    """A rule of the shield: the rate is at most the form `at`; if the message does not fit, nothing is sent."""
+    """A rule of the shield: the rate is limited to the form `at`; if the data to send do not fit, nothing is sent."""
 
     at: Form
 
 
 @dataclass(frozen=True)
 class Condition:
-    """The result of one comparison on the path to a leaf: the form is at most the threshold, or above it."""
+    """The result of a comparison on the path to a leaf: the form is at most the threshold (`is_within`), or above
+    it.
+    """
 
     feature: Form
     at_most: Fraction
     is_within: bool
 
     def __str__(self) -> str:
-        """Return the condition in words."""
+        """Return the condition as a formula."""
         return f"{form_text(self.feature)} {'<=' if self.is_within else '>'} {float(self.at_most):g}"
 
 
 @dataclass(frozen=True)
 class Controller:
-    """A controller file.
+    """The content of a controller file.
 
     Attributes
     ----------
     name : str
     kind : Kind
-    links : LinkRange, the links for which the controller is designed
+    links : LinkRange, the range of links for which the controller is designed
     points : int, number of observations that the controller stores
-    nodes : nodes of the tree; the first is the root
-    shield : rules in the order of their application
-    source : str, the file
+    nodes : nodes of the tree; the first node is the root
+    shield : rules of the shield, in the order in which they are applied
+    source : str, path of the file
     """
 
     name: str
@@ -191,7 +203,7 @@ class Controller:
 
     @cached_property
     def leaves(self) -> tuple[tuple[int, Leaf, tuple[Condition, ...]], ...]:
-        """The leaves: index of the node, action, and the conditions on the path to the leaf."""
+        """For each leaf: its index among the nodes, the action, and the conditions on the path from the root."""
         found: list[tuple[int, Leaf, tuple[Condition, ...]]] = []
         waiting: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
         while waiting:
@@ -220,7 +232,7 @@ class Controller:
 
         Parameters
         ----------
-        is_to_prove : accept proofs of another controller, because they are not used
+        is_to_prove : accept a file whose proofs belong to another controller, because the proofs will be replaced
 
         Raises
         ------
@@ -233,20 +245,20 @@ class Controller:
 
 
 def with_proofs(document: Mapping[str, Any], proofs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the document with its proofs and the hash that binds them to it."""
+    """Return the document with the given proofs, and with the hash that shows that they belong to the document."""
     proved = {**document, "proofs": proofs}
     return {**proved, PROOFS_HASH: _hash(proved)}
 
 
 def has_own_proofs(document: Mapping[str, Any]) -> bool:
-    """Return whether the proofs in a document, if any, belong to exactly this controller."""
+    """Return whether a document has no proofs, or proofs that belong to exactly this controller."""
     return not document.get("proofs") or document.get(PROOFS_HASH) == _hash(document)
 
 
 def require_own_proofs(document: Any, source: str) -> None:
     """Raise a ConfigError if a document has proofs of another controller.
 
-    Other errors in the document are left to its reader.
+    Other errors in the document are not reported here, but when the document is read.
     """
     if isinstance(document, dict) and not has_own_proofs(document):
         shown = _shown(document.get(PROOFS_HASH, "missing"))
@@ -254,13 +266,15 @@ def require_own_proofs(document: Any, source: str) -> None:
 
 
 def _hash(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the keys that define a controller; it ignores their order and the spelling of numbers."""
+    """Return the SHA-256 of the keys that define a controller. The order of keys and the spelling of numbers do not
+    matter.
+    """
     found = {key: _plain(value) for key, value in document.items() if key not in _LABELS}
     return hashlib.sha256(json.dumps(found, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in which equal numbers, such as 1 and 1.0, are written alike."""
+    """Return a value in which equal numbers, such as 1 and 1.0, have the same type."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -269,7 +283,7 @@ def _plain(value: Any) -> Any:
 
 
 def read(path: str | Path) -> bytes:
-    """Return a file's bytes.
+    """Return the bytes of a controller file.
 
     Raises
     ------
@@ -289,11 +303,11 @@ def read(path: str | Path) -> bytes:
 
 
 def parse_json(text: str | bytes, source: str) -> Any:
-    """Parse JSON; numbers must be finite, and an object must not contain a key twice.
+    """Parse JSON. Numbers must be finite, and an object must not contain a key twice.
 
     Raises
     ------
-    ConfigError : the text does not satisfy this
+    ConfigError : the text is not JSON, contains a number that is not finite, or contains a key twice
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -320,7 +334,7 @@ def parse_json(text: str | bytes, source: str) -> Any:
 
 
 def form_text(form: Form) -> str:
-    """Return a form as a formula: ``3 M - Q``; 0 if it is empty."""
+    """Return a form as text, such as ``3 M - Q``; an empty form is 0."""
     text = ""
     for name, factor in form.items():
         size = "" if abs(factor) == 1 else f"{float(abs(factor)):g} "
@@ -330,7 +344,7 @@ def form_text(form: Form) -> str:
 
 
 class _Reader:
-    """Validates a document; each error contains the file, the key and the value."""
+    """Validates a document. Each error contains the file, the key and the value."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -349,7 +363,8 @@ class _Reader:
     def number(self, value: Any, key: str) -> Fraction:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.fail(f"must be a number: `{_shown(value)}`", key)
-        # The value is not converted first: an integer of a thousand digits does not fit a double.
+        # The value is compared before it is converted, because an integer of a thousand digits does not fit into a
+        # double.
         if not (isinstance(value, int) or math.isfinite(value)) or abs(value) > MAX_NUMBER:
             self.fail(f"must be a number between -{MAX_NUMBER:g} and {MAX_NUMBER:g}: `{_shown(value)}`", key)
         return Fraction(value)
@@ -489,7 +504,7 @@ class _Reader:
         return Guard(found[1], at, instead)
 
     def form_of(self, text: str, key: str) -> Form:
-        """Parse a form, such as ``3 M - Q``."""
+        """Parse the text of a form, such as ``3 M - Q``."""
         sums: dict[str, Fraction] = {}
         at = 0
         while at < len(text):

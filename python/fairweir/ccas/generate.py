@@ -1,10 +1,17 @@
-"""Generate kernel C from a rule: the decision, and a complete controller that contains it.
+"""Generate kernel C from a rule: the function that decides the rate, and a complete CCA for Linux that contains it.
 
-The decision uses exact integer arithmetic. Sums over a common denominator are compared before any division, and the
-result is the rule's rate, rounded down to a byte per second. The inputs are integers: C_L, C_U, C_L_lambda and alpha
-in bytes/s, qdel_L and R in us, q_U and MSS in bytes. Data divided by R are rounded down first.
+A rule is a CCA as data: conditions and rates that are linear forms (sums with rational coefficients) of beliefs. A
+belief is a bound that the sender computes from what it observed. Symbols: C_L and C_U, lower and upper bound on the
+link rate; C_L_lambda, another lower bound on the link rate; qdel_L, lower bound on the queueing delay; q_U, upper bound
+on the bytes queued; R, propagation delay; MSS, packet size; alpha, MSS / R.
 
-bpf/beliefs.h (CCAC) and bpf/probes.h (CBR-delay) compute the beliefs; bpf/rule.h has the arithmetic.
+The function uses exact integer arithmetic: sums are multiplied by a common denominator and compared before any
+division. The result is the rule's rate, rounded down to a byte per second. The inputs are integers: C_L, C_U,
+C_L_lambda and alpha in bytes/s, qdel_L and R in us, q_U and MSS in bytes. If an amount of data is divided by R, the
+quotient is rounded down first.
+
+bpf/beliefs.h computes the beliefs on a CCAC link, bpf/probes.h those on a CBR-delay link (docs/formal/models.md);
+bpf/rule.h has the arithmetic.
 """
 
 from __future__ import annotations
@@ -24,9 +31,10 @@ from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 
-#: Maximum sum of a form's integer coefficients: in bpf/rule.h, quantities are below 2^48 and sums below 2^63.
+#: Maximum sum of the integer coefficients of a linear form. In bpf/rule.h, quantities are below 2^48 and sums below
+#: 2^63.
 MAX_WEIGHT: Final = 1 << 15
-#: Maximum line length of C, where a tab counts as 8 columns.
+#: Maximum line length of the generated C, where a tab counts as 8 columns.
 WIDTH: Final = 120
 
 
@@ -52,7 +60,8 @@ def controller(rule: Rule) -> str:
 
 
 def write_controller(rule: Rule) -> Path:
-    """Write the rule's C to the user's cache, in a directory named after a hash of the content, and return the path.
+    """Write the rule's kernel C to the user's cache, in a directory named after a hash of the content, and return its
+    path.
 
     Raises
     ------
@@ -65,7 +74,7 @@ def write_controller(rule: Rule) -> Path:
     if file.is_file():
         return file
     try:
-        # Other processes may write the same file concurrently; it is written completely or not at all.
+        # Other processes may write the same file at the same time, so it is written completely or not at all.
         write_text(file, text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -75,11 +84,11 @@ def write_controller(rule: Rule) -> Path:
 
 
 def decision(rule: Rule) -> str:
-    """Return the C function ``NAME_rate``, which returns the rule's sending rate, bytes/s.
+    """Return the text of the C function ``NAME_rate``, which returns the rule's sending rate in bytes/s.
 
     Raises
     ------
-    ConfigError : coefficients that are too large for 64-bit arithmetic
+    ConfigError : the coefficients are too large for 64-bit arithmetic
     """
     kernel = _kernel(rule)
     atoms = kernel.atoms
@@ -104,7 +113,7 @@ def decision(rule: Rule) -> str:
 
 
 def decision_header(rule: Rule) -> str:
-    """Return the decision as a header, for CCAs that use this rule in one of their phases."""
+    """Return the function as a C header, for CCAs that use this rule in one of their phases."""
     guard = f"FAIRWEIR_{rule.name.upper()}_RATE_H"
     return (
         "/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */\n"
@@ -142,7 +151,7 @@ def _rate(rule: Rule, form: LinearForm, atoms: Mapping[tuple[str, int], tuple[st
 
 
 def _whole(rule: Rule, form: LinearForm) -> tuple[list[tuple[Atom, int]], int]:
-    """Return the form multiplied by its common denominator, and the denominator.
+    """Return the form, multiplied by its common denominator so that its coefficients are integers, and the denominator.
 
     Raises
     ------
@@ -163,7 +172,7 @@ def _sum(terms: Sequence[tuple[Atom, int]], atoms: Mapping[tuple[str, int], tupl
     if not terms:
         return "0"
     text = ""
-    # Positive terms come first, so that the sum does not begin with a minus sign.
+    # Positive terms come first, so that the C expression does not begin with a minus sign.
     for atom, factor in sorted(terms, key=lambda term: term[1] < 0):
         name = atoms[atom][0]
         size = name if abs(factor) == 1 else f"{abs(factor)} * {name}"
@@ -173,7 +182,7 @@ def _sum(terms: Sequence[tuple[Atom, int]], atoms: Mapping[tuple[str, int], tupl
 
 
 def _header(rule: Rule) -> str:
-    """Return the lines of the file's header comment: summary, rule and description."""
+    """Return the lines of the comment at the top of the file: summary, rule and description."""
     lines = [*textwrap.wrap(f"{rule.name}: {rule.summary or 'a rule over beliefs'}", WIDTH - 3), ""]
     for branch in rule.branches:
         word = "if" if branch is rule.branches[0] else "else if"
@@ -190,7 +199,7 @@ def _header(rule: Rule) -> str:
 
 
 def _wrapped(line: str, indent: str) -> list[str]:
-    """Split a line of C at each `&&` if it is longer than :data:`WIDTH`."""
+    """Return a line of C as several lines, split at each `&&`, if it is longer than :data:`WIDTH`."""
     if len(line.expandtabs(8)) <= WIDTH:
         return [line]
     first, *rest = line.split(" && ")

@@ -1,6 +1,7 @@
-"""Linear forms over beliefs, as in rule files: ``2 C_L - 1/2 alpha``, ``C_L_lambda - q_U/R``.
+"""Parse and evaluate linear forms, as in rule files: ``2 C_L - 1/2 alpha``, ``C_L_lambda - q_U/R``.
 
-Notation of the thesis (chapter 4):
+A rule is a CCA as data; a linear form is a sum, with rational coefficients, of these quantities (thesis chapter 4). The
+bounds among them are beliefs: a sender computes them from what it observed.
 
 ========== ============================== ==========
 name       symbol                         unit
@@ -33,7 +34,7 @@ _WORD = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<
 
 
 class FormError(ValueError):
-    """A form that cannot be parsed; `hint` states what to write instead."""
+    """A linear form that cannot be parsed; `hint` is a text that the user should write instead."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -41,19 +42,19 @@ class FormError(ValueError):
 
 
 class Atom(NamedTuple):
-    """A quantity multiplied by a power of R; R itself has an empty name and the power 1."""
+    """A quantity multiplied by a power of R. For R itself, the name is empty and the power is 1."""
 
     name: str
     r_power: int
 
     @property
     def dimension(self) -> tuple[int, int]:
-        """Powers of data and time."""
+        """The unit of the atom: its power of data and its power of time."""
         data, time = QUANTITIES[self.name].value if self.name else (0, 0)
         return data, time + self.r_power
 
     def __str__(self) -> str:
-        """Return the atom as files contain it."""
+        """Return the atom as rule files contain it, such as ``q_U/R``."""
         if self == Atom("alpha", 1):
             return "MSS"
         if not self.name:
@@ -63,35 +64,35 @@ class Atom(NamedTuple):
 
 @dataclass(frozen=True)
 class LinearForm:
-    """A sum of atoms with nonzero rational coefficients; without terms it is 0.
+    """A sum of atoms with rational coefficients that are not 0; a sum without terms is 0.
 
     Attributes
     ----------
-    terms : tuple of (Atom, Fraction), in the order in which they were written
+    terms : tuple of (Atom, Fraction), in the order in which they were written; the fraction is the coefficient
     """
 
     terms: tuple[tuple[Atom, Fraction], ...]
 
     @property
     def unit(self) -> Unit | None:
-        """The common unit of all terms; None for 0, which has every unit."""
+        """The common unit of all terms; None for the form 0, which is valid with every unit."""
         return Unit(self.terms[0][0].dimension) if self.terms else None
 
     @property
     def names(self) -> frozenset[str]:
-        """Quantities in the form, except R."""
+        """The names of the quantities in the form, without R."""
         return frozenset(atom.name for atom, _ in self.terms if atom.name)
 
     def value(self, quantities: Mapping[str, Fraction]) -> Fraction:
-        """Return the exact value; `quantities` contains R and each name in the form."""
+        """Return the exact value of the form; `quantities` maps R and each name in the form to a value."""
         return sum((factor * atom_value(atom, quantities) for atom, factor in self.terms), Fraction(0))
 
     def __sub__(self, other: LinearForm) -> LinearForm:
-        """Return the difference."""
+        """Return the difference of two forms."""
         return _collect([*self.terms, *((atom, -factor) for atom, factor in other.terms)])
 
     def __str__(self) -> str:
-        """Return the form as files contain it."""
+        """Return the form as rule files contain it."""
         if not self.terms:
             return "0"
         parts = []
@@ -109,7 +110,7 @@ def atom_value(atom: Atom, quantities: Mapping[str, Fraction]) -> Fraction:
 
 
 def parse_form(text: str) -> LinearForm:
-    """Parse a form.
+    """Parse the text of a linear form.
 
     Raises
     ------
@@ -154,7 +155,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _term(words: list[str], sign: int, text: str) -> tuple[Atom, Fraction]:
-    """Parse ``[number] name [* R | / R | / number]``; a term that is 0 may be only the number."""
+    """Parse one term, ``[number] name [* R | / R | / number]``; for the term 0, the number alone is sufficient."""
     factor, names, r_power, divides = Fraction(sign), [], 0, False
     for i, word in enumerate(words):
         if word in {"*", "/"}:

@@ -1,4 +1,4 @@
-"""Write runnable skeletons of controllers."""
+"""Write skeletons of CCAs that can be run immediately."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 
-#: Maximum length of a name in the kernel: TCP_CA_NAME_MAX without the terminating zero.
+#: Maximum length of a CCA's name in Linux: TCP_CA_NAME_MAX without the terminating zero.
 MAX_KERNEL_NAME = 15
 
 
 @dataclass(frozen=True)
 class Skeleton:
-    """The files that were written, and the commands to run next.
+    """The result of writing a skeleton: the files, and the commands to run next.
 
     Attributes
     ----------
-    files : list of Path
-    commands : list of str
+    files : list of Path; the files that were written
+    commands : list of str; shell commands
     """
 
     files: list[Path]
@@ -31,13 +31,13 @@ class Skeleton:
 
 
 def write_cca(name: str, directory: Path, *, is_c: bool = False) -> Skeleton:
-    """Write the skeleton of a congestion controller and a scenario that runs it.
+    """Write the skeleton of a CCA, and a scenario that runs the CCA.
 
     Parameters
     ----------
     name : str; lower-case words joined by underscores
     directory : Path of an existing directory
-    is_c : write kernel C instead of Python
+    is_c : whether the CCA is written in kernel C instead of Python
 
     Raises
     ------
@@ -74,9 +74,9 @@ def fill(template: str, words: Mapping[str, str], room: str = "ccas") -> str:
 
     Parameters
     ----------
-    template : str, name of a file in the package's folder `skeletons`
-    words : placeholder -> text
-    room : str, the package that has the skeleton
+    template : str, name of a file in a folder `skeletons`
+    words : placeholder -> the text that replaces it
+    room : str, the subpackage of fairweir that contains the folder
     """
     text = shipped.skeleton(template, room)
     for placeholder, word in words.items():

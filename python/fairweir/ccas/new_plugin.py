@@ -1,7 +1,7 @@
 """``fairweir new plugin`` writes the folder of a new plug-in.
 
-A plug-in is a shared library with a CCA, written in C, C++, Rust or Go. The folder has a skeleton of the source, a
-Makefile that builds the library, and a scenario that runs it. The sources are filled in from templates.
+A plug-in is a shared library with a CCA, written in C, C++, Rust or Go. The folder contains a skeleton of the source, a
+Makefile that builds the library, and a scenario that runs the CCA. The source and the Makefile are made from templates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CRATE: Final = shipped.folder("rules").parent / "crates" / "plugin"
 
 
 class Language(StrEnum):
-    """Languages that have a skeleton."""
+    """The languages for which there is a skeleton."""
 
     C = "c"
     CPP = "c++"
@@ -36,7 +36,7 @@ class Language(StrEnum):
 
 @dataclass(frozen=True)
 class _Recipe:
-    """The files of a plug-in, and the command that builds it.
+    """The files of a plug-in in one language, and the command that builds it.
 
     Attributes
     ----------
@@ -82,7 +82,8 @@ def write_plugin(name: str, directory: Path, language: Language) -> Skeleton:
 
     Raises
     ------
-    ConfigError : a bad name, a folder that exists already, or a Rust plug-in without fairweir's sources
+    ConfigError : the name is invalid, the folder exists already, or the plug-in is in Rust and fairweir's sources are
+        missing
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
         hint = "lower case, digits and underscores, such as `my_cc`; at most 32"

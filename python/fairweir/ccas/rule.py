@@ -1,8 +1,10 @@
-"""Rules: congestion control algorithms as data, which compute a rate from beliefs (thesis listing 4.1).
+"""Rules: congestion control algorithms as data, which compute a sending rate from beliefs (thesis listing 4.1).
 
-The first branch whose conditions all hold determines the rate, which is at least alpha = MSS/R (line 7 of the
-listing). A rule is evaluated exactly (:meth:`Rule.decide`), encoded for the solvers (``formal.encode``), and converted
-to kernel C (:mod:`fairweir.ccas.generate`). docs/formal/rules.md describes the files.
+A belief is a bound on a network parameter that a sender computes from what it observed, such as C_L, a lower bound on
+the link rate. A rule has branches, each with conditions and a rate; both are linear forms of beliefs. The first branch
+whose conditions all hold determines the rate. The rate is at least alpha = MSS/R, where R is the propagation delay
+(line 7 of the listing). A rule is evaluated exactly (:meth:`Rule.decide`), encoded for solvers (``formal.encode``), and
+converted to kernel C (:mod:`fairweir.ccas.generate`). docs/formal/rules.md describes the files.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from fairweir.documents.toml import parse_document, read_document
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 
-#: Syntax of a CCA's name in the kernel; TCP_CA_NAME_MAX without the terminating zero is 15.
+#: Syntax of a CCA's name in Linux, where TCP_CA_NAME_MAX permits 15 characters.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
 _COMPARISON = re.compile(r">=|<=|>|<")
 #: Folder of the shipped rules.
@@ -34,23 +36,23 @@ RULES: Final = shipped.folder("rules")
 
 
 class Comparison(Enum):
-    """Comparison of a condition's difference with 0."""
+    """How a condition compares its difference (larger minus smaller side) with 0."""
 
     ABOVE = ">"
     AT_LEAST = ">="
 
     def holds(self, difference: Fraction) -> bool:
-        """Return whether the difference, left minus right, satisfies the condition."""
+        """Return whether a condition with this comparison holds for `difference`."""
         return difference > 0 if self is Comparison.ABOVE else difference >= 0
 
 
 @dataclass(frozen=True)
 class Condition:
-    """``larger > smaller`` or ``larger >= smaller``; files may also contain ``<`` and ``<=``.
+    """A condition ``larger > smaller`` or ``larger >= smaller``; in files, ``<`` and ``<=`` are also permitted.
 
     Attributes
     ----------
-    text : str, as in the file
+    text : str, the condition as written in the file
     difference : LinearForm, larger - smaller
     """
 
@@ -59,13 +61,13 @@ class Condition:
     comparison: Comparison
 
     def holds(self, quantities: Mapping[str, Fraction]) -> bool:
-        """Return whether the condition holds for exact values of the quantities."""
+        """Return whether the condition holds for the given values of the quantities."""
         return self.comparison.holds(self.difference.value(quantities))
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A rate and the conditions under which it applies."""
+    """A rate, and the conditions under which the rule sends at this rate."""
 
     conditions: tuple[Condition, ...]
     rate: LinearForm
@@ -92,17 +94,17 @@ class _RuleTable(BaseModel):
 
 @dataclass(frozen=True)
 class Rule:
-    """A validated rule file.
+    """The content of a rule file, after validation.
 
     Attributes
     ----------
-    name : str, at most 15 characters: the kernel's limit
-    beliefs : BeliefFamily
-    branches : tuple of Branch; all except the last have conditions
-    summary : str, one line
-    description : str, part of the header comment of generated C
-    source : str, the publication
-    jitter : float, in units of R; the jitter D for which the beliefs are computed
+    name : str, at most 15 characters, which is the limit in Linux
+    beliefs : BeliefFamily, the beliefs that the rule may read
+    branches : tuple of Branch; every branch except the last has conditions
+    summary : str, a description in one line
+    description : str, further text for the comment at the top of generated C
+    source : str, the publication that describes the rule
+    jitter : float; the maximum jitter D that the beliefs assume, in units of R
     """
 
     name: str
@@ -136,11 +138,11 @@ class Rule:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], *, source_name: str | None = None) -> Self:
-        """Validate a parsed TOML document.
+        """Create a rule from a parsed TOML document.
 
         Raises
         ------
-        ConfigError : not a rule
+        ConfigError : the document is not a rule
         """
         try:
             table = _RuleTable.model_validate(document)
@@ -185,7 +187,7 @@ class Rule:
         return cls(table.name, family, tuple(branches), **words, jitter=table.jitter)
 
     def to_toml(self) -> str:
-        """Return the text of a rule file."""
+        """Return the rule as the text of a rule file."""
         import tomlkit
 
         document = tomlkit.document()
@@ -211,13 +213,13 @@ class Rule:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Beliefs that the rule reads, and alpha."""
+        """The names of the beliefs that the rule reads, and alpha if the rule reads it."""
         forms = [branch.rate for branch in self.branches]
         forms += [condition.difference for branch in self.branches for condition in branch.conditions]
         return frozenset[str]({"alpha"}).union(*(form.names for form in forms))
 
     def branch_of(self, beliefs: Mapping[str, Fraction]) -> int:
-        """Return the index of the branch that determines the rate; the argument is that of :meth:`decide`."""
+        """Return the index of the branch that determines the rate. The argument is that of :meth:`decide`."""
         quantities = {"R": Fraction(1), **beliefs}
         return next(
             i
@@ -230,22 +232,23 @@ class Rule:
 
         Parameters
         ----------
-        beliefs : values of the rule's names, of ``alpha`` (a rate, MSS/R), and of ``R`` unless it is 1
+        beliefs : name -> value, for the names in the rule, for ``alpha`` (a rate, MSS/R), and for ``R`` unless R is 1
 
         Returns
         -------
-        Fraction, data per time, at least alpha
+        Fraction, the rate in data per time, at least alpha
         """
         rate = self.branches[self.branch_of(beliefs)].rate
         return max(rate.value({"R": Fraction(1), **beliefs}), beliefs["alpha"])
 
 
 def find_rule(name: str) -> Path:
-    """Return the file of a rule, given a path that ends in ``.toml`` or a name that ``fairweir list rules`` shows.
+    """Return the path of a rule's file, given a path that ends in ``.toml`` or a name that ``fairweir list rules``
+    shows.
 
     Raises
     ------
-    ConfigError : no such rule
+    ConfigError : the rule does not exist
     """
     path = Path(name) if name.endswith(".toml") else shipped.by_name("rules").get(name)
     if path is not None and path.is_file():

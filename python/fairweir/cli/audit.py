@@ -75,7 +75,9 @@ def audit(
     ] = None,
     save_known_values: Annotated[
         Path | None,
-        typer.Option("--save-known", metavar="FILE", help="Write the values that profiles rank by (docs/verdicts.md)."),
+        typer.Option(
+            "--save-known", metavar="FILE", help="Write the metric values by which CCAs are ranked (docs/verdicts.md)."
+        ),
     ] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default one per core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a single JSON document on stdout.")] = False,

@@ -87,7 +87,7 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Limit the flows of a network device until interrupted. On exit, even if killed, all changes are undone."""
+    """Limit the flows of a network device until interrupted. After it ends, even if killed, no window is rewritten."""
     words = ["run", "--interface", interface]
     for option, value in (
         ("--policy", policy),

@@ -54,7 +54,9 @@ def evaluate_command(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the published challenges with and without receiver-side policies, and judge the published claims.
+    """Run the challenges of the RateMon report (CMU-CS-24-129) with and without receiver-side policies.
+
+    The results are compared with the report's claims.
 
     Exit 0: every claim holds.
     Exit 1: a claim fails.

@@ -36,7 +36,7 @@ def examine_command(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the accuracy of a forest on runs that were not in its training set."""
+    """Measure the accuracy of a classifier (a forest) on runs that were not in its training set."""
     from fairweir.guard.examination import examine, questions, read
 
     document = read(forest)

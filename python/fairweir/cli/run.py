@@ -67,9 +67,7 @@ def run(
     ] = "own",
     record: Annotated[
         Path | None,
-        typer.Option(
-            help="Kernel world: record every call of BPF controllers here, and replay the calls in the native build."
-        ),
+        typer.Option(help="Kernel world: record every call of BPF controllers here, and replay them in user space."),
     ] = None,
     cost: Annotated[
         bool, typer.Option("--cost", help="Kernel world: measure the CPU cost of BPF controllers.")
@@ -79,7 +77,7 @@ def run(
     """Run one scenario and print the throughput, delay and losses of each flow.
 
     Exit 0: the run finished.
-    Exit 1: with --record, the native build makes different decisions.
+    Exit 1: with --record, a controller compiled for user space decides differently from the kernel.
     Exit 2: bad input, or the run failed.
     Exit 130: interrupted.
     """

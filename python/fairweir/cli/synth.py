@@ -63,7 +63,7 @@ def synth(
         bool,
         typer.Option(
             "--every-member",
-            help="Check every candidate of each class that has a solution, not only one of each class.",
+            help="Check each candidate of a class of equivalent candidates that has a solution, not only one.",
         ),
     ] = False,
     as_json: AsJson = False,

@@ -74,7 +74,7 @@ def verify(
     solver: Annotated[
         list[SolverName] | None,
         typer.Option(
-            help="Solver to use; default: both, and the first answer counts. Repeatable; the order is that given."
+            help="Solver to use; default: both, and the first answer counts. Repeatable; tried in the given order."
         ),
     ] = None,
     both: Annotated[

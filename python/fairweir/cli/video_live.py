@@ -31,9 +31,10 @@ def live(
     seed: VideoSeed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send video with a real encoder (x264) and decoder, and compare the session with a simulation from its table.
+    """Send video with a real encoder (x264) and decoder, and compare the session with a simulation.
 
-    The video is the content from which the encoder table was made. Needs the extra `video` (PyAV).
+    The simulation uses this encoder's table; the video is the content from which the table was made. Needs the extra
+    `video` (PyAV).
 
     Exit 0: no metric differs by more than 10 %.
     Exit 1: a metric differs by more than 10 %.

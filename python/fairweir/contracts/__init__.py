@@ -1,1 +1,3 @@
-"""Contracts: the rate of a flow as a function of a congestion statistic, measured, fitted and designed."""
+"""Measure, fit and design contracts: a contract is a flow's rate as a decreasing function of its delay, losses or
+marks.
+"""

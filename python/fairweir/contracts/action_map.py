@@ -1,7 +1,9 @@
-"""Contracts from action maps: functions that return a CCA's action for a rate and a statistic.
+"""Find the contract of a CCA that is given as an action map, as learned CCAs are.
 
-An action is positive if the CCA increases its rate, negative if it decreases it. The contract is the line on which it
-is zero (thesis section 5.2.1, figures 5.5 and 5.6, for a learned CCA).
+An action map is a function of a flow's rate and a statistic (the queueing delay or loss rate that the flow observes).
+It returns the CCA's action: positive if the CCA increases its rate, negative if the CCA decreases it. The contract,
+which is the rate as a function of the statistic, is the line on which the action is 0 (thesis section 5.2.1, figures
+5.5 and 5.6).
 """
 
 from __future__ import annotations
@@ -19,24 +21,28 @@ from fairweir.ccas.lookup import load_module
 from fairweir.errors import CcaError, describe_exception
 
 Action = Callable[[float, float], float]
-"""(rate in Mbps, statistic: ms of qdelay, or a loss rate) -> action; only its sign matters."""
+"""Function of the rate in Mbps and of the statistic (queueing delay in ms, or a loss rate). It returns the action, of
+which only the sign matters.
+"""
 
 SLOWEST_MBPS = 1e-3
 FASTEST_MBPS = 1e6
 RATES_PER_DECADE = 24
-"""Zero crossings closer together than this may be missed."""
+"""Number of rates at which the action is evaluated, per factor of ten. If two zeros of the action are closer together
+than two such rates, both may be missed.
+"""
 
 HeldStatistic = Literal["p50_qdelay_ms", "loss_rate"]
 
 
 @dataclass(frozen=True)
 class Held:
-    """The fixed statistic, and its values.
+    """The statistic that is held fixed, and the values at which it is held.
 
     Attributes
     ----------
-    statistic : a statistic of `contracts/points.py`
-    low, high : ms, or a loss rate; positive
+    statistic : name of the statistic, as in `contracts/points.py`
+    low, high : smallest and largest value, in ms or as a loss rate; positive
     count : number of values, evenly spaced on a logarithmic scale
     """
 
@@ -47,19 +53,21 @@ class Held:
 
     @property
     def values(self) -> list[float]:
-        """Points at which the CCA is evaluated."""
+        """The values of the statistic at which the CCA is evaluated."""
         return [float(value) for value in np.geomspace(self.low, self.high, self.count)]
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """The rates at which the action is zero, for a fixed value of the statistic.
+    """The rates at which the action is zero, for one value of the statistic.
 
     Attributes
     ----------
-    statistic : the fixed value, in ms or as a loss rate
-    rates_mbps : stable fixed points: the CCA increases its rate below, and decreases it above; may be empty
-    repelling_mbps : unstable fixed points: the CCA decreases its rate below, and increases it above
+    statistic : the value, in ms or as a loss rate
+    rates_mbps : stable fixed points: at a lower rate the CCA increases its rate, at a higher rate it decreases the
+        rate; may be empty
+    repelling_mbps : unstable fixed points: at a lower rate the CCA decreases its rate, at a higher rate it increases
+        the rate
     """
 
     statistic: float
@@ -68,11 +76,11 @@ class Crossing:
 
 
 def crossings(action: Action, held: Held) -> list[Crossing]:
-    """Return the rates at which a map is zero, for each value of the statistic.
+    """Return, for each value of the statistic, the rates at which the action is zero.
 
     Raises
     ------
-    CcaError : the map raises, or does not return a number
+    CcaError : the action map raises an exception, or does not return a number
     """
     return [_crossing(action, value) for value in held.values]
 
@@ -98,7 +106,8 @@ def _crossing(action: Action, statistic: float) -> Crossing:
     for i, j in pairwise(moves):
         if signs[i] == signs[j]:
             continue
-        # In a range of zeros the CCA does not change its rate; the middle of the range represents it.
+        # If the action is zero in a range of rates, the CCA does not change its rate there; the middle represents the
+        # range.
         if j > i + 1:
             rate = math.sqrt(grid[i + 1] * grid[j - 1])
         else:
@@ -108,7 +117,7 @@ def _crossing(action: Action, statistic: float) -> Crossing:
 
 
 def _bounded(value: float) -> float:
-    """Return the action, limited to a finite value for the search."""
+    """Return the action, limited to +-10^12, because the root search requires finite values."""
     return max(-1e12, min(value, 1e12))
 
 

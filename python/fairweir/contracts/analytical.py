@@ -1,8 +1,10 @@
-"""Contracts derived by algebra from a CCA's equilibrium condition (thesis section 5.2.1).
+"""Derive contracts by algebra from the equilibrium conditions of CCAs (thesis section 5.2.1).
 
-In equilibrium a CCA does not change its window or rate. cwnd = rate RTT and RTT = R + q are substituted, and the
-condition is solved for the rate. The costs of all contracts are computed on one domain, so that CCAs can be compared
-(thesis Table 6.2).
+A contract is the rate of a flow as a decreasing function of a statistic s (queueing delay q, loss rate or mark rate).
+In equilibrium a CCA does not change its window or rate. To obtain the contract, cwnd = rate RTT and RTT = R + q are
+substituted in the equilibrium condition, and the condition is solved for the rate; R is the round-trip propagation
+delay (rtprop). The costs of all contracts are computed on the same range of s, so that CCAs can be compared (thesis
+Table 6.2).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import sympy as sp
 from fairweir.contracts.costs import Corner, Curve, Fold, corner, generality, growth, robustness, unfairness
 
 RATE, S, RTPROP = sp.symbols("rate s R", positive=True)
-"""The rate, the statistic (qdelay q, loss rate or mark rate), and the propagation delay."""
+"""Symbols for the rate, the statistic (queueing delay, loss rate or mark rate), and the propagation delay."""
 A, B = sp.symbols("a b", positive=True)
 """Symbols for the constants of a CCA."""
 RTT = RTPROP + S
@@ -25,19 +27,19 @@ WINDOW = RATE * RTT
 
 @dataclass(frozen=True)
 class Condition:
-    """The equilibrium condition of a CCA.
+    """An equilibrium condition, with the CCAs to which it applies.
 
     Attributes
     ----------
-    ccas : names of the CCAs
+    ccas : names of these CCAs
     statistic : name of the statistic in words
-    rests : expression that is 0 in equilibrium, in :data:`RATE`, :data:`S`, :data:`RTPROP` and constants
-    fold : how the statistic accumulates over hops
-    source : source of the condition
-    from_rtprop : minimum queueing delay, in rtprops, at which the condition applies
-    least : minimum value of the statistic with a full link, in ms, if above the setting's
-    starves : reason why a flow over several hops gets no throughput; empty if it gets some
-    note : a remark; may be empty
+    rests : expression that is 0 in equilibrium; it contains :data:`RATE`, :data:`S`, :data:`RTPROP` and constants
+    fold : how the statistics of several hops combine to what a flow observes
+    source : publication that states the condition
+    from_rtprop : minimum queueing delay at which the condition applies, in multiples of the propagation delay
+    least : minimum of the statistic on a full link, in ms; used if it is above `Setting.s_min`
+    starves : reason why a flow over several hops gets no throughput; empty if the flow gets some
+    note : remark for the reader of the table; may be empty
     """
 
     ccas: tuple[str, ...]
@@ -57,7 +59,9 @@ class Condition:
         return sp.simplify(rate)
 
     def curve(self, s_min: float, s_max: float, rtprop: float, **constants: float) -> Curve:
-        """Return the contract as a numeric function, for flows with the same `rtprop`."""
+        """Return the contract as a numeric function on [s_min, s_max], for flows whose propagation delay is `rtprop`,
+        in ms.
+        """
         values = {RTPROP: rtprop, A: constants.get("a", 1.0), B: constants.get("b", 1.0)}
         f = sp.lambdify(S, self.rate.subs(values), "math")
         return Curve(lambda s: float(f(s)), s_min, s_max)
@@ -138,7 +142,7 @@ CONDITIONS: tuple[Condition, ...] = (
 
 @dataclass(frozen=True)
 class Costs:
-    """A row of the table."""
+    """The costs of one contract: a row of the table that ``fairweir contract table`` prints."""
 
     condition: Condition
     robustness: float
@@ -150,16 +154,18 @@ class Costs:
 
 @dataclass(frozen=True)
 class Setting:
-    """The setting in which contracts are compared.
+    """The setting in which the costs of contracts are computed.
 
     Attributes
     ----------
-    s_min, s_max, noise : qdelays in ms; loss and mark rates in units of `per_ms`
-    rtprop : rtprop, in ms
-    intercept : statistic at which the rate is zero, divided by s_max, for curves with an intercept; exponentials have a
-        decay constant of s_max / 10
-    hops, flows : hops of the parking lot, and flows of the dumbbell
-    per_ms : loss or mark rate that is equivalent to 1 ms
+    s_min, s_max, noise : range of the statistic, and noise in the statistic, in ms; multiplied by `per_ms` for loss and
+        mark rates
+    rtprop : propagation delay, in ms
+    intercept : for contracts that reach 0: the statistic at which the rate is 0, divided by s_max. Exponential
+        contracts have a decay constant of s_max / 10
+    hops, flows : number of hops of the parking lot, on which fairness is computed; number of flows that share a link,
+        for the growth of the delay
+    per_ms : loss or mark rate that counts as 1 ms of delay
     """
 
     s_min: float = 0.5
@@ -173,7 +179,7 @@ class Setting:
 
 
 def costs(condition: Condition, setting: Setting) -> Costs:
-    """Return a row of the table: the four metrics on the setting's domain."""
+    """Return the four costs of a contract in the given setting."""
     scale = setting.per_ms if condition.fold is Fold.SURVIVAL else 1.0
     has_intercept = any(name in condition.ccas for name in ("ICC", "Astraea"))
     b = setting.s_max * (setting.intercept if has_intercept else 0.1)
@@ -192,8 +198,9 @@ def costs(condition: Condition, setting: Setting) -> Costs:
 
 
 def alpha_fair(alpha: float, hops: int) -> tuple[float, float]:
-    """Return the rates of the long and of a short flow on a parking lot of links of rate 1 (thesis Table 6.1).
+    """Return the rate of the long flow and of a short flow on a parking lot (thesis Table 6.1).
 
+    The parking lot is a chain of `hops` links of rate 1; the long flow crosses all links, a short flow crosses one.
     With r_short + r_long = 1, the sum of alpha-fair utilities is maximal for r_short / r_long = hops^(1/alpha).
     """
     ratio = hops ** (1.0 / alpha)

@@ -1,4 +1,8 @@
-"""Stores the runs of a derivation, so that an interrupted derivation resumes."""
+"""Store the simulator runs from which a contract is derived, so that an interrupted derivation resumes.
+
+A contract is a CCA's rate as a function of a congestion statistic, such as the queueing delay. A turning point is a
+moment at which a flow's window changes from growth to decline or back (`contracts/turning_points.py`).
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,12 @@ from fairweir.scenario.model import Scenario
 TRY_TIMEOUT_S = 30.0
 
 OnRun = Callable[[float, float], object]
-"""Called after each run with the number of finished runs of the batch and the batch's size."""
+"""Function that is called after each run, with the number of finished runs in the batch and the size of the batch."""
 
 
 @dataclass(frozen=True)
 class _Watched(Task):
-    """A run that is stored with its turning points, separately from runs without."""
+    """A run whose turning points are stored, under another key than the same run without turning points."""
 
     @cached_property
     def key(self) -> str:
@@ -34,16 +38,18 @@ class _Watched(Task):
 def cached(
     archive: Archive, *, workers: int | None = None, timeout_s: float = 60.0, on_run: OnRun | None = None
 ) -> Measure:
-    """Return a function that runs scenarios on all cores, with turning points, and stores finished runs in `archive`.
+    """Return a function that runs scenarios on all cores and measures turning points.
+
+    The function stores finished runs in `archive`, and does not repeat runs that are stored there.
 
     Parameters
     ----------
-    workers : number of processes; default: one per core
-    timeout_s : maximum wall time of a run, s
+    workers : number of processes; None: one per core
+    timeout_s : maximum wall time of one run, s
 
     Raises
     ------
-    ConfigError, CcaError : raised by the returned function: the CCA does not exist, or does not have a parameter
+    ConfigError, CcaError : raised by the returned function if the CCA does not exist or does not have a parameter
     """
     is_tried: list[bool] = []
 
@@ -74,7 +80,9 @@ def cached(
 
 
 def _try(scenario: ScenarioDict) -> None:
-    """Run the start of a scenario in a child process, because an error of its CCA would fail every run."""
+    """Run the first 10 ms of a scenario in a child process, so that an error of the CCA is reported before all runs
+    start.
+    """
     flows = [{key: value for key, value in flow.items() if key != "start"} for flow in scenario["flow"]]
     moment = {**scenario, "duration": "10ms", "warmup": "0s", "flow": flows}
     (outcome,) = map_jobs(play, [moment], workers=1, timeout_s=TRY_TIMEOUT_S)

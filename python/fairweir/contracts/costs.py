@@ -1,11 +1,14 @@
-"""Costs of a contract: the four metrics of a decreasing function on a closed interval.
+"""Compute the costs of a contract: robustness, unfairness, growth and generality.
 
-Notation: f the contract, s the statistic in [S_min, S_max], C_max = f(S_min), C_min = f(S_max), ds noise.
+A contract f is a decreasing function from a statistic s, such as the queueing delay, to a flow's rate. Its domain is
+the closed interval [S_min, S_max] of s. Symbols: C_max = f(S_min) and C_min = f(S_max), the largest and smallest rate;
+C, link rate; n, number of flows; ds, noise in s. A hop is a bottleneck link that a flow crosses.
 
 References
 ----------
-Thesis section 6.1 (equations 6.1.1 to 6.1.6) and appendix C.1. The appendix derives the bounds for whole steps of ds
-and whole hops. Here they include rounding, because a step function violates C.1.2 as printed.
+Thesis section 6.1 (equations 6.1.1 to 6.1.6) and appendix C.1, whose bounds relate the costs. The appendix derives the
+bounds for whole multiples of ds and whole numbers of hops. Here the bounds are rounded to whole multiples, because a
+contract that decreases in steps violates the bound of section C.1.2 as printed.
 """
 
 from __future__ import annotations
@@ -24,18 +27,18 @@ GRID_POINTS = 512
 
 
 class Fold(StrEnum):
-    """How a statistic accumulates over hops."""
+    """How the statistics of several hops combine to the statistic that a flow over these hops observes."""
 
     SUM = "sum"
-    """Delays."""
+    """The sum of the hops' statistics, for delays."""
     MAX = "max"
-    """The maximum delay of a hop, which the network must report."""
+    """The largest delay of any hop, which the network must report to the flow."""
     MIN = "min"
     SURVIVAL = "1-prod"
-    """Loss and mark rates: 1 - prod(1 - s)."""
+    """1 - prod(1 - s), for loss and mark rates."""
 
     def over(self, s: float, hops: int) -> float:
-        """Return the statistic observed by a flow that crosses `hops` hops, each with `s`."""
+        """Return the statistic that a flow over `hops` hops observes if the statistic of each hop is `s`."""
         match self:
             case Fold.SUM:
                 return hops * s
@@ -47,7 +50,7 @@ class Fold(StrEnum):
 
 @dataclass(frozen=True)
 class Curve:
-    """A contract on the interval in which it is used.
+    """A contract with its domain.
 
     Attributes
     ----------
@@ -61,16 +64,16 @@ class Curve:
 
     @property
     def c_max(self) -> float:
-        """Maximum rate."""
+        """The maximum rate, f(s_min)."""
         return self.f(self.s_min)
 
     @property
     def c_min(self) -> float:
-        """Minimum rate."""
+        """The minimum rate, f(s_max)."""
         return self.f(self.s_max)
 
     def statistic(self, rate: float) -> float:
-        """Invert f, for a rate in [c_min, c_max]."""
+        """Return the statistic at which the contract gives `rate`, limited to the domain."""
         if rate >= self.c_max:
             return self.s_min
         if rate <= self.c_min:
@@ -79,22 +82,30 @@ class Curve:
 
 
 class Corner(StrEnum):
-    """A corner of the trade-off space: no metric can improve without cost (thesis section 6.1, appendix C.1)."""
+    """A corner of the trade-off between the costs: no cost can fall unless another rises (thesis 6.1, appendix C.1)."""
 
     NOISE = "noise"
-    """An exponential: noise costs the same factor at every rate. It is the steepest curve for its robustness."""
+    """The contract is an exponential: noise changes the rate by the same factor at every rate. No steeper contract has
+    the same robustness.
+    """
     HOPS = "hops"
-    """A power: hops cost the same factor at every rate. It is the steepest curve for its unfairness."""
+    """The contract is a power of s: additional hops change the rate by the same factor at every rate. No steeper
+    contract has the same unfairness.
+    """
 
 
 EVEN = 1.02
-"""Factors that differ by less over the domain count as equal; loss rates add up only approximately over hops."""
+"""If a factor varies by less than this ratio over the domain, it counts as constant. The combination of loss rates over
+hops is only approximately a sum, so exact equality is not required.
+"""
 
 
 @words_for_enums
 def corner(curve: Curve, noise: float, hops: int, fold: Fold) -> Corner | None:
-    """Return the corner at which a contract is: there its factor is constant over the domain, and C.1's bounds are
-    equalities.
+    """Return the corner at which a contract lies; None if it lies at neither corner.
+
+    At a corner, the factor by which noise or hops change the rate is constant over the domain, and the bounds of
+    appendix C.1 hold with equality.
     """
     s_last = curve.s_max
     if _is_even(lambda s: curve.f(s) / curve.f(min(s + noise, s_last)), curve.s_min, s_last - noise):
@@ -114,13 +125,14 @@ def _is_even(of: Callable[[float], float], low: float, high: float) -> bool:
 
 
 def generality(curve: Curve) -> float:
-    """Return C_max / C_min: the range of fair shares."""
+    """Return C_max / C_min, the largest ratio of link rates per flow that the contract can represent."""
     return curve.c_max / curve.c_min
 
 
 def robustness(curve: Curve, noise: float) -> float:
-    """Return the maximum f(s) / f(s + noise) with both in the domain; infinite if the noise exceeds the domain's
-    width.
+    """Return the maximum of f(s) / f(s + noise), with s and s + noise in the domain.
+
+    If the noise is larger than the domain is wide, return infinity.
     """
     if curve.s_min + noise > curve.s_max:
         return math.inf
@@ -129,10 +141,11 @@ def robustness(curve: Curve, noise: float) -> float:
 
 @words_for_enums
 def unfairness(curve: Curve, hops: int, fold: Fold) -> float:
-    """Return the maximum throughput of a flow over one of `hops` hops, divided by that of a flow over all hops.
+    """Return the maximum ratio of two rates: that of a flow over one hop, and that of a flow over all `hops` hops.
 
-    The maximum over capacities is the maximum over s, since C = f(s) + f(fold(s)) decreases with s. Infinite if the
-    domain contains no such pair.
+    The maximum is over all link rates C; it is computed as a maximum over s, because C = f(s) + f(statistic over `hops`
+    hops) decreases with s. If no s in the domain has a statistic over `hops` hops that is in the domain, return
+    infinity.
     """
     if fold.over(curve.s_min, hops) > curve.s_max:
         return math.inf
@@ -141,7 +154,9 @@ def unfairness(curve: Curve, hops: int, fold: Fold) -> float:
 
 
 def _last_folded(curve: Curve, hops: int, fold: Fold) -> float:
-    """Return the maximum s whose statistic over `hops` hops is in the domain; s_min if there is none."""
+    """Return the largest s in the domain whose statistic over `hops` hops is also in the domain; s_min if there is
+    none.
+    """
     if fold.over(curve.s_min, hops) >= curve.s_max:
         return curve.s_min
     if fold.over(curve.s_max, hops) <= curve.s_max:
@@ -150,7 +165,10 @@ def _last_folded(curve: Curve, hops: int, fold: Fold) -> float:
 
 
 def growth(curve: Curve, flows: int | float) -> float:
-    """Return the maximum f^-1(C/n) / f^-1(C) with both in the domain; infinite if C_max / C_min is less than n."""
+    """Return the maximum of f^-1(C/n) / f^-1(C), the growth of the statistic from 1 to n = `flows` flows.
+
+    C and C/n are between C_min and C_max. If C_max / C_min is less than n, return infinity.
+    """
     if curve.c_min * flows > curve.c_max:
         return math.inf
     last = curve.statistic(curve.c_min * flows)
@@ -158,7 +176,9 @@ def growth(curve: Curve, flows: int | float) -> float:
 
 
 def _largest(of: Callable[[float], float], low: float, high: float) -> float:
-    """Return the maximum on [low, high]: the best point of a grid, refined between its neighbors."""
+    """Return the maximum of a function on [low, high]: the best point of a grid, refined between the neighboring
+    points.
+    """
     if high <= low:
         return of(low)
     grid = np.geomspace(low, high, GRID_POINTS)
@@ -171,11 +191,17 @@ def _largest(of: Callable[[float], float], low: float, high: float) -> float:
 
 
 def min_growth(curve: Curve, noise: float, error: float, flows: float) -> float:
-    """Return the bound of C.1.4 on growth, where `error` is the robustness for `noise`; whole steps of noise count."""
+    """Return the minimum growth that equation C.1.4 permits if the robustness for `noise` is `error`.
+
+    The number of noise steps is rounded down.
+    """
     steps = math.floor(math.log(flows) / math.log(error) + 1e-9)
     return 1.0 + steps * noise / curve.s_min
 
 
 def max_generality_by_noise(curve: Curve, noise: float, error: float) -> float:
-    """Return the bound of C.1.2 on C_max by C_min; steps of noise are rounded up."""
+    """Return the maximum of C_max / C_min that section C.1.2 permits if the robustness for `noise` is `error`.
+
+    The number of noise steps in the domain is rounded up.
+    """
     return float(error ** math.ceil((curve.s_max - curve.s_min) / noise - 1e-9))

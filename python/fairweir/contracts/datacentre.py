@@ -1,10 +1,14 @@
-"""Scenarios and fixed points in the data center of thesis section 6.5, which compares contracts with packet runs.
+"""Compare contracts with packet simulations in the data center of thesis section 6.5.
 
-Links have 100 Gbps, an rtprop of 12 us and unlimited buffers; packets have 4 KB; flows know their rtprop. Each contract
-passes through (S_min, C) = (1.2 us, 100 Gbps). A BDP is only 37 packets, so the effect of rounding to whole packets is
-visible. The effect is smaller with packets of a sixteenth of the size.
+A contract is the rate of a flow as a decreasing function f(s) of the queueing delay s. A fixed point is the state at
+which all flows send the rates of their contract and together fill the link.
 
-Times are in us and rates in Gbps, so a rate times a time is in thousands of bits.
+Links have 100 Gbps, a round-trip propagation delay (rtprop) of 12 us and unlimited buffers; packets have 4 KB; flows
+know their rtprop. Each contract gives a rate of C = 100 Gbps at a queueing delay of S_min = 1.2 us. The bandwidth-delay
+product is only 37 packets, so the rounding of windows to whole packets has a visible effect. The effect is smaller with
+packets of a sixteenth of the size.
+
+Times are in us and rates in Gbps, so the product of a rate and a time is in kilobits.
 """
 
 from __future__ import annotations
@@ -26,20 +30,20 @@ from fairweir.units import BYTES_PER_MBPS_MS, Duration, Rate
 CAPACITY = Rate.from_mbps(100_000)
 RTPROP_US = 12.0
 MIN_US = 1.2
-"""S_min."""
+"""S_min, the queueing delay at which a flow sends at the link rate, us."""
 PACKET = 4096
 """Bytes."""
 FINE_PACKET = 256
 """Bytes."""
 CAPACITY_GBPS = CAPACITY.mbps / Rate.from_mbps(1000).mbps
 KILOBITS = 1 / BYTES_PER_MBPS_MS
-"""Kilobits per byte. Mbps times ms, and Gbps times us, give kilobits, the unit of data in the closed forms."""
+"""Kilobits per byte. Mbps times ms and Gbps times us are kilobits, the unit of data in this file."""
 FABRIC_SPREAD_US = 200.0
-"""Flows start at random times within this interval, about 17 rtprops."""
+"""Flows start at random times within this interval, which is about 17 rtprops."""
 WARMUP_RTPROPS = 1000
 WARMUP_QDELAYS = 40
-"""The warm-up is this many rtprops plus this many queueing delays, and the measurement is equally long: Vegas changes
-its window by one packet per round, and long queues change slowly.
+"""The warm-up is this many queueing delays long, plus `WARMUP_RTPROPS` rtprops; the measured time is equally long.
+Vegas needs this time, because it changes its window by one packet per round and long queues change slowly.
 """
 
 Metric = Literal["robustness", "unfairness", "growth"]
@@ -48,20 +52,22 @@ PLACES: dict[Metric, tuple[float, ...]] = {
     "unfairness": (2, 3, 4, 6, 8),
     "growth": (2, 4, 8, 16, 32),
 }
-"""Values at which each metric is computed: noise in us, number of hops, number of flows."""
+"""The values at which each metric is computed: noise in us for robustness, number of hops for unfairness, number of
+flows for growth.
+"""
 
 
 @dataclass(frozen=True)
 class Follower:
-    """A CCA of the comparison, and its contract.
+    """A CCA of the comparison, with its contract.
 
     Attributes
     ----------
-    name : name in figures
-    cca : function from the packet size, in bytes, to the flow's ``cca``
-    f : function from the qdelay, in us, to the rate, in Gbps
-    slowed : factor by which times are multiplied and rates divided, for CCAs whose clock is too coarse; the run is the
-        same in packets and round trips
+    name : name of the CCA in figures
+    cca : function from the packet size in bytes to the ``cca`` key of a flow in the scenario
+    f : the contract: function from the queueing delay in us to the rate in Gbps
+    slowed : if the CCA's clock is too coarse, the factor by which all times are multiplied and all rates divided;
+        counted in packets and round trips, the run is unchanged
     """
 
     name: str
@@ -71,7 +77,10 @@ class Follower:
 
 
 def canonical(exponent: float, gain: float = 1.0) -> Follower:
-    """Return a CCA with the contract 1/s^exponent, the canonical dynamics (thesis section 6.4) and the given `gain`."""
+    """Return a CCA with the contract 1/s^exponent.
+
+    The CCA changes cwnd as in thesis section 6.4, "canonical dynamics"; `gain` is the applied fraction of each step.
+    """
     return Follower(
         f"1/s^{exponent:g}",
         lambda packet: {"name": "contract", "c0": "100Gbps", "s0": "1200ns", "exponent": exponent, "gain": gain},
@@ -80,7 +89,10 @@ def canonical(exponent: float, gain: float = 1.0) -> Follower:
 
 
 def vegas() -> Follower:
-    """Return Vegas with 4 packets of 4 KB in the queue. It measures time in us, so the run is slowed."""
+    """Return Vegas, which keeps 4 packets of 4 KB in the queue.
+
+    Its clock has a resolution of 1 us, which is too coarse for this network, so the run is slowed.
+    """
     held = 4 * PACKET
 
     def cca(packet: int) -> dict[str, Any]:
@@ -90,7 +102,10 @@ def vegas() -> Follower:
 
 
 def swift() -> Follower:
-    """Return Swift without clamps; its qdelay target A / sqrt(cwnd) is MIN_US if a single flow fills the link."""
+    """Return Swift with a target queueing delay of A / sqrt(cwnd), without the limits that Swift puts on the target.
+
+    The constant A is such that the target is MIN_US if a single flow fills the link.
+    """
     window = CAPACITY_GBPS * (RTPROP_US + MIN_US) / KILOBITS
     of_bytes = MIN_US * math.sqrt(window)
 
@@ -107,13 +122,13 @@ def swift() -> Follower:
 
 @dataclass(frozen=True)
 class Place:
-    """A point on a curve of a figure.
+    """A point of a figure: a metric, the value on the horizontal axis, and the flows that share a link there.
 
     Attributes
     ----------
-    metric : the curve's metric
-    at : noise in us, number of hops, or number of flows
-    crowds : groups of flows that share a link
+    metric : the metric on the vertical axis
+    at : noise in us, number of hops, or number of flows, depending on the metric
+    crowds : the groups of flows that share a link; flows of a group observe the same statistic
     """
 
     metric: Metric
@@ -121,24 +136,26 @@ class Place:
     crowds: tuple[FlowGroup, ...]
 
     def exact(self, follower: Follower) -> FixedPoint:
-        """Return the fixed point of the flows, without rounding to whole packets."""
+        """Return the fixed point of the flows, without the rounding of windows to whole packets."""
         return fixed_point(follower.f, self.crowds, CAPACITY_GBPS)
 
     def reading(self, follower: Follower) -> Callable[[FixedPoint], float]:
-        """Return the metric as a function of a fixed point: a ratio of rates, or qdelay divided by a single flow's."""
+        """Return a function that computes the metric from a fixed point: a ratio of rates, or for growth the queueing
+        delay divided by that of a single flow.
+        """
         if self.metric != "growth":
             return lambda at: at.ratio
         least = _alone(follower)
         return lambda at: at.s / least
 
     def band(self, follower: Follower, packet: int) -> tuple[float, float]:
-        """Return the minimum and maximum of the metric with packets of `packet` bytes."""
+        """Return the minimum and maximum of the metric if windows are whole numbers of packets of `packet` bytes."""
         data = packet * KILOBITS
         grain = Grain(data, RTPROP_US, data / CAPACITY_GBPS)
         return band(follower.f, self.crowds, CAPACITY_GBPS, grain, self.reading(follower))
 
     def measured(self, follower: Follower, summary: Summary) -> float:
-        """Return the metric of a run."""
+        """Return the metric that a run shows, computed from its summary."""
         first, *others = summary.flows
         if self.metric == "growth":
             qdelay_ms = fmean(sampled(flow.qdelay_ms.mean, flow.id) for flow in summary.flows)
@@ -146,13 +163,13 @@ class Place:
         return fmean(flow.throughput_mbps for flow in others) / first.throughput_mbps
 
     def scenario(self, follower: Follower, packet: int, seed: int) -> Scenario:
-        """Return the scenario of a run.
+        """Return the scenario whose run shows the metric at this point.
 
         Parameters
         ----------
         follower : Follower
         packet : int, packet size in bytes
-        seed : int, seed of the flows' start times
+        seed : int, seed of the flows' random start times
         """
         time = partial(_time, slowed=follower.slowed)
         warmup_us = WARMUP_RTPROPS * RTPROP_US + WARMUP_QDELAYS * self.exact(follower).s
@@ -182,7 +199,11 @@ class Place:
 
 
 def place(metric: Metric, at: float) -> Place:
-    """Return a point of a curve: two flows, one of them with noise; a parking lot; or n flows on a dumbbell."""
+    """Return the point of a figure at which the metric has the value `at` on its horizontal axis.
+
+    Robustness has two flows, one of which observes noise; unfairness has a parking lot, a chain of links with one long
+    flow and a short flow per link; growth has `at` equal flows on one link.
+    """
     match metric:
         case "robustness":
             return Place(metric, at, (FlowGroup(noise=at), FlowGroup()))
@@ -197,5 +218,5 @@ def _time(us: float, slowed: float = 1.0) -> str:
 
 
 def _alone(follower: Follower) -> float:
-    """Return the equilibrium qdelay of a single flow, us."""
+    """Return the queueing delay at which a single flow fills the link, us."""
     return fixed_point(follower.f, (FlowGroup(),), CAPACITY_GBPS).s

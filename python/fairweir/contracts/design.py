@@ -1,15 +1,19 @@
-"""Design a contract from requirements: its shape, constants and costs, or the reasons why no contract meets them.
+"""Design a contract that meets requirements, or state why no contract meets them.
 
-Two shapes are candidates, each optimal for one requirement: the exponential for robustness, the power law for fairness.
-Their constants follow from the requirements and the range of fair shares. If an error factor is required, the result is
-the contract with the smallest queue; if not, it is the most robust contract within the maximum queueing delay.
+A contract is the rate of a flow as a decreasing function of its queueing delay s. Two shapes are candidates, each of
+which is optimal for one requirement: the exponential C_0 e^(-s/S_0) for robustness to noise, and the power law C_max
+(S_min/s)^p for fairness. Their constants follow from the requirements and from the range of fair shares. If an error
+factor is required, the result is the contract with the smallest queue; if not, it is the most robust contract within
+the maximum queueing delay.
 
-Notation: as in :mod:`fairweir.contracts.costs`; p the exponent of the power law, 1/alpha of alpha-fairness.
+Symbols: S_min and S_max, smallest and largest queueing delay; C_max and C_min, the rates at S_min and S_max; ds, noise
+in s; range, C_max / C_min; p, exponent of the power law, which is 1/alpha of alpha-fairness.
+:mod:`fairweir.contracts.costs` defines the costs error (robustness), unfairness, growth and generality.
 
 References
 ----------
-Thesis section 6.2 (shape, scale) and appendix C.1 (bounds). Deviation: with a minimum queueing delay, the power law
-with the smallest p is not always the best, so p is searched in the range that fairness and growth allow.
+Thesis section 6.2 (shape, scale) and appendix C.1 (bounds). Deviation: if a minimum queueing delay is required, the
+smallest p is not always the best power law, so p is searched in the range that the required fairness and growth allow.
 """
 
 from __future__ import annotations
@@ -26,17 +30,17 @@ from fairweir.errors import ConfigError
 from fairweir.units import Duration, Rate
 
 MIN_EXPONENT, MAX_EXPONENT = 0.05, 20.0
-"""Range of the `contract` controller's exponent."""
+"""Range of the exponent that the `contract` controller accepts."""
 
 MAX_RATE_MBPS = 1e8
-"""Maximum rate in a scenario."""
+"""Maximum rate that a scenario accepts, Mbps."""
 
 SLACK = 1e-6
-"""Relative tolerance: a requirement may be met with equality."""
+"""Relative tolerance within which a cost that equals its limit meets the requirement."""
 
 
 class Shape(StrEnum):
-    """The two candidate shapes, by the names that the `contract` controller uses."""
+    """The two candidate shapes; the values are the names that the `contract` controller uses."""
 
     POWER = "power"
     EXPONENTIAL = "exponential"
@@ -44,19 +48,21 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True)
 class Requirements:
-    """Requirements on a contract.
+    """The requirements that a contract has to meet.
 
     Attributes
     ----------
-    noise_ms : noise in the queueing delay that flows observe, positive
-    slowest_mbps, fastest_mbps : range of fair shares, positive
-    hops : number of hops of the parking lot, at least 2
-    flows : number of flows of the dumbbell, at least 2
-    min_qdelay_ms : minimum queueing delay, which occurs at the largest share; it keeps the link busy
-    error : maximum ratio of rates that the noise may cause, above 1; None: unlimited
-    unfairness : maximum ratio of a short flow's rate to the long flow's, at least 1; None: unlimited
-    growth : maximum ratio of the queueing delay of `flows` flows to that of one flow, above 1; None: unlimited
-    max_qdelay_ms : maximum queueing delay, which occurs at the smallest share; None: unlimited (requires `error`)
+    noise_ms : noise in the queueing delay that flows observe, in ms; positive
+    slowest_mbps, fastest_mbps : smallest and largest fair share of a flow, in Mbps; positive
+    hops : number of links of the parking lot on which unfairness is computed, at least 2
+    flows : number of flows on the link on which growth is computed, at least 2
+    min_qdelay_ms : minimum queueing delay, at the largest fair share; with a queue, the link does not become idle
+    error : maximum ratio of two flows' rates that noise may cause, above 1; None: unlimited
+    unfairness : maximum ratio of the rate of a short flow (one link) to that of the long flow (all links), at least 1;
+        None: unlimited
+    growth : maximum ratio of the queueing delay with `flows` flows to the queueing delay with one flow, above 1; None:
+        unlimited
+    max_qdelay_ms : maximum queueing delay, at the smallest fair share; None: unlimited, which requires an `error`
     """
 
     noise_ms: float
@@ -71,7 +77,7 @@ class Requirements:
     max_qdelay_ms: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject invalid requirements, among them those that limit neither the error nor the queueing delay."""
+        """Reject invalid values, and requirements that limit neither the error nor the queueing delay."""
         if self.error is None and self.max_qdelay_ms is None:
             raise ConfigError(
                 "a design needs `error` or `max_qdelay`", hint="robustness costs queueing delay: set one of them"
@@ -79,12 +85,12 @@ class Requirements:
 
     @property
     def longest(self) -> float:
-        """The maximum queueing delay, ms; infinite if unlimited."""
+        """The maximum queueing delay, in ms; infinity if it is unlimited."""
         return math.inf if self.max_qdelay_ms is None else self.max_qdelay_ms
 
     @property
     def range(self) -> float:
-        """C_max divided by C_min."""
+        """The largest fair share divided by the smallest."""
         return self.fastest_mbps / self.slowest_mbps
 
 
@@ -95,9 +101,9 @@ class Design:
     Attributes
     ----------
     shape, c0_mbps, s0_ms, exponent : parameters of the `contract` controller; exponent 1 if the shape has none
-    min_qdelay_ms, max_qdelay_ms : queueing delay at the largest and at the smallest share
-    robustness, unfairness, growth, generality : costs, as defined in :mod:`fairweir.contracts.costs`
-    missed : the violated requirements, in words
+    min_qdelay_ms, max_qdelay_ms : queueing delay at the largest and at the smallest fair share, in ms
+    robustness, unfairness, growth, generality : the costs, which :mod:`fairweir.contracts.costs` defines
+    missed : a text for each requirement that the contract violates
     """
 
     shape: Shape
@@ -114,7 +120,7 @@ class Design:
 
     @property
     def flow_keys(self) -> dict[str, str | float]:
-        """Return the contract as a flow's ``cca`` in a scenario."""
+        """Return the value of a flow's ``cca`` key in a scenario, for flows that follow the contract."""
         keys: dict[str, str | float] = {
             "name": "contract",
             "function": self.shape.value,
@@ -125,7 +131,7 @@ class Design:
 
     @property
     def flow_line(self) -> str:
-        """Return the line for a scenario's ``[[flow]]`` table."""
+        """Return the line of TOML that makes a ``[[flow]]`` table of a scenario follow the contract."""
         pairs = (
             f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}"
             for key, value in self.flow_keys.items()
@@ -134,7 +140,10 @@ class Design:
 
 
 def impossible(requirements: Requirements) -> list[str]:
-    """Return the bounds of appendix C.1 that no contract on delays can meet; empty if the bounds allow a contract."""
+    """Return a text for each bound of appendix C.1 that excludes the requirements for all contracts on queueing delay.
+
+    If the bounds exclude nothing, the list is empty.
+    """
     return list(_violations(requirements))
 
 
@@ -173,10 +182,10 @@ def _violations(w: Requirements) -> Iterator[str]:
 
 
 def designs(requirements: Requirements) -> list[Design]:
-    """Return a contract of each shape, the better first.
+    """Return one contract of each shape, the better one first.
 
-    A contract that meets the requirements precedes one that does not. The second criterion is the maximum queueing
-    delay if an `error` is required, and otherwise the error.
+    A contract that meets the requirements comes before a contract that does not. Otherwise the order is by maximum
+    queueing delay if `requirements` has an `error`, and by error if not.
 
     Parameters
     ----------
@@ -189,7 +198,10 @@ def designs(requirements: Requirements) -> list[Design]:
 
 
 def _exponential(w: Requirements) -> Design:
-    """Design C_0 e^(-s/S_0): error = e^(ds/S_0), growth(n) = 1 + S_0 ln(n) / S_min, S_max = S_min + S_0 ln(range)."""
+    """Return the contract C_0 e^(-s/S_0) with its costs.
+
+    Its error is e^(ds/S_0), its growth for n flows is 1 + S_0 ln(n) / S_min, and S_max = S_min + S_0 ln(range).
+    """
     shortest_by_s0 = math.log(w.flows) / (w.growth - 1.0) if w.growth is not None else 0.0
     if w.error is not None:
         s0 = w.noise_ms / math.log(w.error)
@@ -201,9 +213,9 @@ def _exponential(w: Requirements) -> Design:
 
 
 def _power(w: Requirements) -> Design:
-    """Design C_max (S_min/s)^p.
+    """Return the contract C_max (S_min/s)^p with its costs.
 
-    error = (1 + ds/S_min)^p, unfairness = hops^p, growth = n^(1/p), S_max = S_min range^(1/p).
+    Its error is (1 + ds/S_min)^p, its unfairness hops^p, its growth for n flows n^(1/p), and S_max = S_min range^(1/p).
     """
     low = math.log(w.flows) / math.log(w.growth) if w.growth is not None else 0.0
     high = math.log(w.unfairness) / math.log(w.hops) if w.unfairness is not None else math.inf
@@ -218,7 +230,8 @@ def _power(w: Requirements) -> Design:
         longest = math.log(shortest(p)) + math.log(w.range) / p
         if w.error is not None:
             return longest
-        # The excess queue dominates the error. Both decrease in p until the queue is at its minimum.
+        # A queueing delay above the permitted maximum weighs more than the error. Both decrease in p until the queueing
+        # delay is at its minimum.
         return max(0.0, longest - math.log(w.longest)) * 1e3 + p * math.log1p(w.noise_ms / shortest(p))
 
     p = high
@@ -231,7 +244,7 @@ def _power(w: Requirements) -> Design:
 def _priced(
     w: Requirements, shape: Shape, c0_mbps: float, s0_ms: float, exponent: float, min_qdelay_ms: float
 ) -> Design:
-    """Return the contract with its costs on the range of fair shares, and the requirements that it violates."""
+    """Return the contract with its costs on the range of fair shares, and with the requirements that it violates."""
     if shape is Shape.POWER:
         longest = min_qdelay_ms * w.range ** (1 / exponent)
         curve = Curve(lambda s: c0_mbps * (s0_ms / s) ** exponent, min_qdelay_ms, longest)

@@ -1,4 +1,4 @@
-"""Draw contracts: each flow of each run is a point, the fit is a line."""
+"""Draw contracts, which are flows' rates as functions of a congestion statistic, such as the queueing delay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ DOT_MARKS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def contract_panels(results: Sequence[ContractResult]) -> Figure:
-    """Draw one panel for each result."""
+    """Return a figure with one panel per result: a point for each flow of each run, and a line for the fitted
+    contract.
+    """
     from matplotlib.figure import Figure
 
     columns = min(COLUMNS, len(results))

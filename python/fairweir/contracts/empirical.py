@@ -1,14 +1,18 @@
-"""The empirical contract: the function of a statistic by which a CCA's flows share a link, if there is one.
+"""Derive the contract of a CCA from simulator runs.
 
-Flows of one CCA run on dumbbells of several capacities, flow counts and rtprops. Shapes are fitted to (statistic,
-rate). The shape that generalizes best to an unseen capacity is reported, with its exponent and unusual properties. If
-flows with equal observations get different rates, no function describes the CCA, and there is no contract.
+A contract is a function from a statistic (queueing delay, loss rate or mark rate that a flow observes) to the flow's
+rate. The function determines how flows of the CCA share a link.
+
+Flows of one CCA run on dumbbells, where they share one bottleneck, with several link rates, numbers of flows and
+propagation delays (rtprops). Shapes of functions are fitted to the points (statistic, rate). The result is the shape
+with the smallest error at link rates left out of the fit, with its exponent and unusual properties. If flows with equal
+statistics get different rates, no function describes the CCA, and there is no contract.
 
 References
 ----------
-Thesis sections 5.2.1 (procedure, Table 5.1) and 6.1; deviations: a shape must generalise to unseen capacities and its
-parameters are penalized, where the thesis takes the smallest error; the output may be a window or a share of the link
-besides a rate.
+Thesis sections 5.2.1 (procedure, Table 5.1) and 6.1. Deviations: the thesis takes the shape with the smallest error;
+here a shape must also predict link rates left out of the fit, and each parameter is penalized. Besides a rate, the
+function's value may be a window or a share of the link.
 """
 
 from __future__ import annotations
@@ -32,11 +36,13 @@ from fairweir.scenario.dumbbell import Cca, cca_name
 Progress = Callable[[str], object]
 
 QUEUE_GROWTH = 2.0
-"""A CCA fills buffers if its queue grows by more than this factor when the buffer grows by a factor of five."""
+"""If a CCA's queueing delay grows by more than this factor when the buffer grows by a factor of five, the CCA counts as
+one that fills every buffer.
+"""
 
 
 class _Collector:
-    """Runs settings and collects the flows' observations."""
+    """Runs scenarios, and collects the observations and rate of each flow."""
 
     def __init__(self, cca: Cca, plan: Plan, measure: Measure, progress: Progress) -> None:
         self.cca, self.plan, self._measure, self._progress = cca, plan, measure, progress
@@ -44,7 +50,7 @@ class _Collector:
         self.faults: list[str] = []
 
     def play(self, what: str, settings: Iterable[Setting], seeds: Sequence[int]) -> list[ContractPoint]:
-        """Return the points of all flows of all successful runs, in the order of the settings and seeds."""
+        """Run each setting with each seed, and return one point per flow; failed runs have no points."""
         plan = self.plan
         jobs = [(s, seed) for s in settings for seed in seeds]
         order = sorted(range(len(jobs)), key=lambda i: -jobs[i][0].packets(plan.duration))
@@ -70,14 +76,16 @@ def derive(
 
     Parameters
     ----------
-    cca : name, path, or table with parameters, as scenarios have it
-    measure : runs scenarios; default the simulator on all cores, with turning points (`contracts/turning_points.py`)
-    plan : the runs to make; default by kind of CCA
-    on_progress : called before each batch
+    cca : name, path, or table with parameters, as in a scenario file
+    measure : function that runs scenarios; None: the simulator on all cores, with turning points of windows
+        (`contracts/turning_points.py`)
+    plan : the settings of the runs; None: those that suit the kind of CCA
+    on_progress : function that is called before each batch of runs
 
     Returns
     -------
-    ContractResult : ``outcome`` is "contract", "none" (no function describes it), or "failed" (runs fail)
+    ContractResult : its ``outcome`` is "contract", "none" (no function describes the CCA), or "failed" (more runs
+        failed than succeeded)
 
     Raises
     ------
@@ -121,10 +129,11 @@ def _derive(cca: Cca, plan: Plan, measure: Measure, progress: Progress) -> Contr
 
 
 def _pick_buffer(collector: _Collector, plan: Plan) -> str:
-    """Return the deep buffer if it limits the delay of few flows, and otherwise a shallow or an ample buffer.
+    """Return the size of the buffer for the fit, in scenario notation.
 
-    The shallow buffer is for CCAs that fill every buffer, the ample one for CCAs whose queue does not grow with the
-    buffer.
+    If few flows lose packets with the deep buffer, the result is the deep buffer. Otherwise the queueing delays with
+    the deep and with the ample buffer are compared: a CCA that fills every buffer gets the shallow buffer, and any
+    other CCA gets the ample buffer.
     """
     base = plan.rtprops[:1]
     deep = collector.play("deep buffers", plan.corners(base, plan.deep_buffer), plan.seeds[:1])

@@ -1,10 +1,13 @@
-"""Fit shapes of contracts to points (statistic, rate), and compare the fits.
+"""Fit contracts to measured points (statistic, rate), and compare the fits.
 
-A contract is a decreasing function of an aggregate statistic (thesis section 5.2). Residuals are those of the logarithm
-of the rate, so that slow and fast flows count equally. Every run has the same weight, for any number of flows.
+A contract is a flow's rate as a decreasing function of a statistic s, such as the mean queueing delay or the loss rate
+that the flow observes (thesis section 5.2). A shape, or family, is a formula with free parameters, such as the power
+law a s^c. Residuals are differences of the logarithm of the rate, so that slow and fast flows count equally. Each run
+has the same weight for any number of flows. AIC and BIC are the Akaike and Bayesian information criteria, which
+penalize parameters: lower is better.
 
-For all shapes except one, the logarithm of the rate is linear once a single parameter is fixed; that parameter is
-searched on a grid and then refined. No fit depends on a random start.
+For all shapes except the affine power, ln(rate) is linear in the other parameters once one parameter is fixed. That one
+parameter is searched on a grid and then refined. No fit depends on a random start.
 
 References
 ----------
@@ -26,17 +29,20 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 STRONG_EVIDENCE = 6.0
-"""Difference in BIC that counts as strong evidence (Kass and Raftery, 1995)."""
+"""A difference in BIC of at least this value counts as strong evidence (Kass and Raftery, 1995)."""
 
 RESOLVED = 0.01
-"""Resolution of a rate: runs of one minute do not resolve 1 %, so smaller errors reject no shape and no statistic."""
+"""Relative resolution of a rate. Runs of one minute do not resolve 1 %, so an error below 1 % does not count against a
+shape or a statistic.
+"""
 
 STEEPEST_AFFINE = -4.0
-"""Minimum exponent of an affine power. Below it the shape is close to an exponential; published exponents are -2 or
-above."""
+"""Minimum exponent of an affine power. With a lower exponent, the shape is close to an exponential; published exponents
+are -2 or above.
+"""
 
 SEARCH_POINTS = 48
-"""Number of grid points in the one-dimensional search, before refinement."""
+"""Number of grid points in a search for one parameter, before refinement."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +51,10 @@ class Points:
 
     Attributes
     ----------
-    statistic : positive, in the unit of the chosen statistic
-    rate : positive, in Mbps; or a quantity derived from the rate (share, window)
-    group : index of the point's run
-    capacity : link rate of the run's bottleneck, Mbps
+    statistic : value of the statistic, positive
+    rate : rate in Mbps, or a quantity derived from the rate (share of the link, window); positive
+    group : index of the run to which the point belongs
+    capacity : link rate of the bottleneck in the run, Mbps
     """
 
     statistic: Array
@@ -58,13 +64,13 @@ class Points:
 
     @property
     def weight(self) -> Array:
-        """The weight of each point: one divided by the number of points in its run."""
+        """The weight of each point: 1 divided by the number of points in the point's run."""
         _, inverse, counts = np.unique(self.group, return_inverse=True, return_counts=True)
         return np.asarray(1.0 / counts[inverse], dtype=np.float64)
 
     @property
     def runs(self) -> int:
-        """Number of runs of the points."""
+        """Number of runs to which the points belong."""
         return int(np.unique(self.group).size)
 
     def where(self, keep: NDArray[np.bool_]) -> Points:
@@ -74,15 +80,15 @@ class Points:
 
 @dataclass(frozen=True)
 class Family:
-    """A shape with named parameters.
+    """A shape: a formula with named parameters.
 
     Attributes
     ----------
-    name : name in results
+    name : name of the shape in results
     formula : formula in terms of the statistic ``s``
-    parameters : names of the parameters, in the order of a fit's values
-    predict : (parameters, s) -> rate; outside the shape's domain the rate may be non-positive or NaN
-    solve : (points, initial parameters or None) -> parameters; only the affine power uses the initial parameters
+    parameters : names of the parameters, in the order in which :class:`Fit` lists their values
+    predict : function (parameters, s) -> rate; if s is outside the shape's domain, the rate may be NaN, 0 or negative
+    solve : function (points, initial parameters or None) -> parameters; only the affine power uses initial parameters
     """
 
     name: str
@@ -93,7 +99,7 @@ class Family:
 
     @property
     def has_exponent(self) -> bool:
-        """Whether the shape is a power law, possibly shifted or affine."""
+        """Whether the shape is a power law, including shifted and affine power laws."""
         return "c" in self.parameters
 
 
@@ -104,13 +110,14 @@ class Fit:
     Attributes
     ----------
     family : Family
-    values : the parameters' values
+    values : values of the parameters, in the order of `family.parameters`
     mse : weighted mean squared error of ln(rate)
     r_squared : fraction of the variance of ln(rate) that the fit explains
-    between_r_squared : the same fraction for the means of runs: how well the statistic determines a run's fair share
-    aic, bic : information criteria, with the number of runs as the number of observations
-    capacity_rmse : root mean square error of ln(rate) at link rates left out of the fit, one at a time
-    spread : standard deviation of ln(rate)
+    between_r_squared : fraction of the variance of the runs' means of ln(rate) that the fit explains; it shows how well
+        the statistic determines the fair share in a run
+    aic, bic : information criteria; the number of observations is the number of runs
+    capacity_rmse : root mean square error of ln(rate) at a link rate that is left out of the fit, over all link rates
+    spread : standard deviation of ln(rate) of the measured points
     """
 
     family: Family
@@ -129,7 +136,9 @@ class Fit:
 
     @property
     def unexplained(self) -> float:
-        """`capacity_rmse` divided by `spread`, which makes outputs of large and small variation comparable."""
+        """`capacity_rmse` divided by `spread`: comparable between outputs that vary much and outputs that vary
+        little.
+        """
         return self.capacity_rmse / self.spread if self.spread > 0.0 else math.inf
 
     @property
@@ -139,7 +148,7 @@ class Fit:
 
 
 def _weighted_line(x: Array, y: Array, w: Array) -> tuple[float, float, float]:
-    """Return intercept, slope and squared error of the weighted least squares line."""
+    """Return the intercept and slope of the line of weighted least squares, and the squared error."""
     total = float(w.sum())
     mean_x, mean_y = float((w * x).sum()) / total, float((w * y).sum()) / total
     dx, dy = x - mean_x, y - mean_y
@@ -150,7 +159,9 @@ def _weighted_line(x: Array, y: Array, w: Array) -> tuple[float, float, float]:
 
 
 def _best_on(grid: Array, error: Callable[[float], float]) -> float:
-    """Return the argument with the smallest error: the best of `grid`, refined between its neighbors."""
+    """Return the argument at which `error` is smallest: the best of `grid`, refined between the neighboring grid
+    points.
+    """
     errors = [error(float(g)) for g in grid]
     best = int(np.argmin(errors))
     lo, hi = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)])
@@ -179,14 +190,16 @@ def _solve_shifted(points: Points, near: Sequence[float] | None = None) -> tuple
 
 
 def _scale_to(shape: Array, points: Points) -> tuple[float, float]:
-    """Return the factor that fits a fixed `shape` to the rates, and the remaining squared error."""
+    """Return the factor by which the values `shape` fit the rates best, and the remaining squared error."""
     w, difference = points.weight, np.log(points.rate) - np.log(shape)
     mean = float((w * difference).sum() / w.sum())
     return float(np.exp(mean)), float((w * (difference - mean) ** 2).sum())
 
 
 def _solve_intercept(shape_of: Callable[[Array, float], Array], points: Points) -> tuple[float, ...]:
-    """Return a and b of ``a shape(s, b)``, whose rate is zero at ``s = b``; b is above the largest statistic."""
+    """Return a and b of the fit ``a shape_of(s, b)``, whose rate is 0 at ``s = b``; b is above the largest
+    statistic.
+    """
     largest = float(points.statistic.max())
     beyond = np.geomspace(1e-3, 1e3, SEARCH_POINTS)
     excess = _best_on(beyond, lambda e: _scale_to(shape_of(points.statistic, largest * (1.0 + e)), points)[1])
@@ -196,7 +209,7 @@ def _solve_intercept(shape_of: Callable[[Array, float], Array], points: Points) 
 
 def _solve_exponential(points: Points, near: Sequence[float] | None = None) -> tuple[float, ...]:
     intercept, slope, _ = _weighted_line(points.statistic, np.log(points.rate), points.weight)
-    # If the rates do not decrease there is no decay length; a very large finite number represents this case.
+    # If the rates do not decrease, the best decay length is infinite; a very large number represents infinity.
     decay = -1.0 / slope if slope < 0.0 else 1e9 * float(points.statistic.max())
     return float(np.exp(intercept)), decay
 
@@ -210,7 +223,7 @@ def _solve_affine(points: Points, near: Sequence[float] | None = None) -> tuple[
     scale, smallest_rate = float(np.exp(np.log(s).mean())), float(points.rate.min())
     floor = 1e-3 * smallest_rate  # predictions may be negative, and have no logarithm
 
-    # The search is over scaled parameters: ln a, b / scale, c, d / smallest rate.
+    # The search uses scaled parameters: ln a, b / scale, c, and d / smallest rate.
     def unpack(q: Array) -> tuple[float, float, float, float]:
         return float(np.exp(q[0])), float(q[1]) * scale, float(q[2]), float(q[3]) * smallest_rate
 
@@ -260,19 +273,21 @@ LOGARITHMIC = Family(
     lambda points, near: _solve_intercept(lambda s, b: np.asarray(np.log(b / s)), points),
 )
 FAMILIES: tuple[Family, ...] = (POWER, EXPONENTIAL, LINEAR, LOGARITHMIC, SHIFTED_POWER, AFFINE_POWER)
-"""All families, from the simplest to the richest; of equally good fits the earlier family is chosen."""
+"""All shapes, from the smallest to the largest number of parameters. Of equally good fits, the first in this order is
+chosen.
+"""
 
 
 def log_errors(family: Family, values: Sequence[float], points: Points, span: tuple[float, float]) -> Array:
-    """Return ln(predicted / measured) at each point.
+    """Return ln(predicted rate / measured rate) at each point.
 
     Parameters
     ----------
-    span : smallest and largest measured rate. The range of a contract is a closed interval (thesis section 5.2.2), so
-        predictions are clipped to it; this includes those beyond an intercept and before an asymptote
+    span : smallest and largest measured rate. A contract takes values in a closed interval (thesis section 5.2.2), so
+        predictions outside the span are replaced by the nearer end of the span
     """
     predicted = family.predict(values, points.statistic)
-    # Only the shifted power can be undefined: to the left of its asymptote.
+    # Only the shifted power can be undefined: at a statistic below its asymptote.
     bounded = np.clip(np.nan_to_num(predicted, nan=span[1], posinf=span[1]), *span)
     return np.asarray(np.log(bounded) - np.log(points.rate), dtype=np.float64)
 
@@ -287,10 +302,11 @@ def _mse(family: Family, values: Sequence[float], points: Points) -> float:
 
 
 def _capacity_rmse(family: Family, values: Sequence[float], points: Points) -> float:
-    """Return the root mean square error of ln(rate) at each link rate, predicted by a fit to the other link rates.
+    """Fit the family to all link rates but one, and return the root mean square error of ln(rate) at the omitted link
+    rate.
 
-    The error shows whether the shape generalizes to an unseen link, and so exposes overfitting by families with many
-    parameters. If all points have the same link rate, the result is the error of the fit itself.
+    Each link rate is left out once. The error shows whether the shape predicts an unseen link, which a family with too
+    many parameters does not. If all points have the same link rate, the result is the error of a fit to all points.
     """
     squared, total = 0.0, 0.0
     capacities = np.unique(points.capacity)
@@ -308,12 +324,12 @@ def _capacity_rmse(family: Family, values: Sequence[float], points: Points) -> f
 
 
 def fit(family: Family, points: Points) -> Fit:
-    """Return the least squares fit of `family` to ln(rate).
+    """Return the fit of `family` with the least squared error of ln(rate).
 
     Parameters
     ----------
     family : Family
-    points : at least three, with positive statistics and rates
+    points : at least three points, with positive statistics and rates
     """
     values = family.solve(points, None)
     error, n, k = _mse(family, values, points), points.runs, len(family.parameters)
@@ -323,8 +339,8 @@ def fit(family: Family, points: Points) -> Fit:
     run_means = np.bincount(run, y) / np.bincount(run)
     run_errors = np.bincount(run, log_errors(family, values, points, _span(points))) / np.bincount(run)
     between = float(run_means.var())
-    # Errors below the resolution do not justify a parameter; without this limit a perfect fit would have a criterion
-    # of minus infinity.
+    # An error below the resolution does not justify a further parameter. Without this limit, the criteria of a perfect
+    # fit would be minus infinity.
     log_likelihood = n * float(np.log(max(error, RESOLVED**2)))
     return Fit(
         family=family,
@@ -340,16 +356,17 @@ def fit(family: Family, points: Points) -> Fit:
 
 
 def choose(fits: Sequence[Fit]) -> Fit:
-    """Return the fit to report.
+    """Return the fit that is reported as the contract.
 
-    Fits whose error at unseen link rates is within 10 % of the smallest count as equally good. Of these, the simplest
-    family is chosen whose BIC is not clearly worse, so that every parameter must be justified. The thesis takes the
-    smallest mean squared error, which always prefers the richest family.
+    If the error of a fit at omitted link rates is within 10 % of the smallest such error, the fit counts as equally
+    good. Of the equally good fits, the simplest family is chosen whose BIC is not clearly higher, so that each
+    parameter must be justified. The thesis takes the smallest mean squared error, which always prefers the family with
+    the most parameters.
 
     Parameters
     ----------
-    fits : fits of the same points, from the simplest family to the richest; fits at the edge of their search range are
-        excluded
+    fits : fits to the same points, ordered by number of parameters; a fit whose parameter is at the edge of its search
+        range is ignored
     """
     fits = [f for f in fits if f.family is not AFFINE_POWER or f.parameters["c"] > 0.999 * STEEPEST_AFFINE]
     best = min(f.capacity_rmse for f in fits)
@@ -359,16 +376,16 @@ def choose(fits: Sequence[Fit]) -> Fit:
 
 
 def bootstrap(fitted: Fit, points: Points, *, resamples: int, seed: int) -> Array:
-    """Refit the family to resampled runs, and return the parameters, one row per resample.
+    """Fit the family to random resamples of the runs, and return the parameters of each fit, one row per resample.
 
-    Whole runs are resampled, because flows of one run share their queue and are not independent.
+    Whole runs are drawn instead of points, because flows of one run share a queue and are not independent.
 
     Parameters
     ----------
-    fitted : Fit
-    points : Points, those that were fitted
+    fitted : Fit, whose parameters are the initial parameters of each refit
+    points : Points, to which `fitted` was fitted
     resamples : int, number of refits
-    seed : int, seed of the resampling
+    seed : int, seed of the random draws
     """
     rng = np.random.default_rng(seed)
     members = [np.flatnonzero(points.group == g) for g in np.unique(points.group)]

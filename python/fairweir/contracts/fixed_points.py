@@ -1,7 +1,8 @@
-"""Fixed points of flows that follow a contract, and the maximum shift of a fixed point by rounding to whole packets.
+"""Compute the fixed points of flows that follow a contract, and how far rounding to whole packets can shift them.
 
-Notation: f the contract, s the statistic of a hop, C its capacity. A flow that observes s_i sends f(s_i), and the sum
-over the hop is C (thesis equations 6.1.2 to 6.1.4).
+A contract f is a decreasing function from a statistic s, such as the queueing delay, to a flow's rate. A hop is a link
+that flows share; it has a statistic s and a link rate C. A flow that observes s_i sends at the rate f(s_i). At a fixed
+point, the rates of all flows at a hop add up to C (thesis equations 6.1.2 to 6.1.4).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import product
 from scipy.optimize import brentq
 
 FARTHEST = 1e12
-"""Maximum statistic of a fixed point; the minimum is the inverse."""
+"""Largest statistic that a fixed point may have; the smallest is 1 / FARTHEST."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class FlowGroup:
     Attributes
     ----------
     flows : number of flows
-    hops : number of equal hops of a long flow, which observes the sum of their statistics
-    noise : amount added to the observation, in the unit of the statistic
+    hops : number of hops that each flow crosses; the hops are equal, and the flow observes the sum of their statistics
+    noise : amount added to what the flows observe, in the unit of the statistic
     """
 
     flows: int = 1
@@ -33,18 +34,18 @@ class FlowGroup:
     noise: float = 0.0
 
     def sees(self, s: float) -> float:
-        """Return the observation of these flows at a hop with `s`."""
+        """Return the statistic that these flows observe if the statistic of each hop is `s`."""
         return self.hops * s + self.noise
 
 
 @dataclass(frozen=True)
 class Grain:
-    """Granularity in packets.
+    """The sizes that determine the effect of rounding to whole packets.
 
     Attributes
     ----------
-    packet : size of a packet, in the unit of the rate times the unit of the statistic (a delay)
-    rtprop : rtprop, in the unit of the statistic
+    packet : size of a packet, in the unit of the rate times the unit of the statistic, which must be a delay
+    rtprop : round-trip propagation delay, in the unit of the statistic
     transmission : transmission time of a packet, in the unit of the statistic
     """
 
@@ -55,12 +56,12 @@ class Grain:
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """A fixed point.
+    """A state in which the flows' rates fill the hop.
 
     Attributes
     ----------
     s : statistic of the hop
-    rates : rate of one flow of each group
+    rates : for each group, the rate of one of its flows
     """
 
     s: float
@@ -68,7 +69,9 @@ class FixedPoint:
 
     @property
     def ratio(self) -> float:
-        """Rate of a flow of the last group divided by one of the first; infinite if the latter is zero."""
+        """The rate of a flow in the last group divided by the rate of a flow in the first group; infinity if the latter
+        is 0.
+        """
         return self.rates[-1] / self.rates[0] if self.rates[0] > 0.0 else math.inf
 
 
@@ -77,12 +80,12 @@ def fixed_point(f: Callable[[float], float], groups: Sequence[FlowGroup], capaci
 
     Parameters
     ----------
-    f : statistic -> rate; decreasing, from more than `capacity` to less
-    capacity : link rate of the hop, in the unit of the rate
+    f : the contract, a decreasing function from the statistic to the rate, with values above and below `capacity`
+    capacity : link rate of the hop, in the unit of `f`
 
     Raises
     ------
-    ValueError : there is no fixed point
+    ValueError : no statistic exists at which the rates add up to `capacity`
     """
     return _fixed_point([_unhindered(f, group) for group in groups], groups, capacity)
 
@@ -94,10 +97,11 @@ def band(
     grain: Grain,
     reading: Callable[[FixedPoint], float],
 ) -> tuple[float, float]:
-    """Return the minimum and maximum of `reading` over the fixed points that are possible with whole packets.
+    """Return the minimum and maximum of `reading` over all fixed points that are possible with whole packets.
 
-    Because packets and steps are whole, a flow has up to one packet more or less in flight than its contract requires.
-    Its observed delay may differ by the transmission time of one packet, depending on the phase of its packets.
+    Because the window is a whole number of packets, a flow may have up to one packet more or less in flight than its
+    contract requires. Because other packets may arrive just before or just after, the delay that a flow observes may
+    differ by the transmission time of one packet.
     """
     slips = list(product((-1.0, 0.0, 1.0), repeat=2))
     readings = []

@@ -1,4 +1,10 @@
-"""Unusual properties of a contract (thesis section 6.3): shifts, intercepts, asymptotes, clamps, biases."""
+"""Report unusual properties of a contract (thesis section 6.3).
+
+A contract is a flow's rate as a decreasing function of a congestion statistic, such as the queueing delay. The
+properties are: a shift (the statistic counts only above a value), an intercept (the rate is 0 at a finite value), an
+asymptote (the rate is unbounded at a positive value), a clamp (the buffer limits the delay), and a bias (flows with a
+different propagation delay, rtprop, get another rate at the same statistic).
+"""
 
 from __future__ import annotations
 
@@ -14,15 +20,18 @@ from fairweir.judging.metrics import exponent
 from fairweir.judging.outcome import Interval
 
 CLAMPED_FLOWS = 0.25
-"""Maximum fraction of flows that overflow the buffer. A larger fraction distorts a contract on delay, so that a deeper
-buffer is tried, or a flag is set."""
+"""If more than this fraction of flows overflow the buffer, the buffer distorts a contract on delay. A deeper buffer is
+then tried, or the contract is marked as clamped.
+"""
 
 RTPROP_BIAS = 0.25
-"""Minimum exponent of rtprop that is reported as a bias; with 0.25, doubling rtprop changes the rate by a fifth."""
+"""If rate is proportional to rtprop^x at the same statistic, x is reported as a bias if its absolute value exceeds this
+limit. With x = 0.25, doubling rtprop changes the rate by a fifth.
+"""
 
 
 def overflowing(points: Sequence[ContractPoint]) -> float:
-    """Return the fraction of flows whose loss rate is above 1e-4; the buffer limits their delay."""
+    """Return the fraction of flows whose loss rate is above 1e-4, which shows that the buffer limits their delay."""
     return sum(p.loss_rate > 1e-4 for p in points) / len(points) if points else 0.0
 
 
@@ -70,7 +79,10 @@ def flags_of(
 def _rtprop_bias(
     statistic: str, output: str, best: Fit, points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint]
 ) -> float | None:
-    """Return the exponent of rtprop in the contract's residuals; None if its domain has no points of other rtprops."""
+    """Return the exponent x of rtprop^x in the ratio of measured to predicted rates.
+
+    If no points with another rtprop are in the contract's domain, return None.
+    """
     if not elsewhere:
         return None
     pairs = []

@@ -1,4 +1,9 @@
-"""Derive a contract from flows' observations and rates, or the reason why there is none."""
+"""Derive a contract from measured points, or the reason why there is none.
+
+A contract is a decreasing function from a statistic (queueing delay, loss rate or mark rate that a flow observes) to an
+output (the flow's rate, window or share of the link). A point is what one flow observed in one run, with the flow's
+rate. The function determines how flows of a CCA share a link. The propagation delay is called rtprop.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +20,20 @@ from fairweir.contracts.unfairness import repeat_ratio, unexplained_unfair
 from fairweir.judging.outcome import Interval
 
 UNFAIR_RUNS = 1 / 3
-"""Maximum fraction of runs in which flows with equal observations may get different rates. A single such run is not a
-property of the CCA; but a CCA that does so in more than a third of the runs has no contract."""
+"""If flows with equal observations get different rates in more than this fraction of the runs, the CCA has no contract.
+In a smaller fraction of the runs, the difference is not a property of the CCA.
+"""
 
 MIN_R_SQUARED = 0.85
-"""Minimum R² of the runs' means. A statistic that explains less of ln(rate) does not determine the fair share: in
-the simulator, CCAs with a known contract reach 0.89 to 0.99, PCC Allegro and Vivace, which have none, 0.4 to 0.8.
+"""Minimum R² (explained fraction of the variance) of ln(rate), averaged per run. A statistic that explains less does
+not determine the fair share. In the simulator, CCAs with a known contract reach 0.89 to 0.99; PCC Allegro and Vivace,
+which have no contract, reach 0.4 to 0.8.
 """
 
 GAINS = {"window": 0.7, "share": 0.7, "turning_rate": 0.8}
-"""Another output is reported instead of the rate only if its unexplained part (`Fit.unexplained`) is at most this
-fraction of the rate's. The limit for turning points is higher because they are closer to thesis section 5.2.1.
+"""Outputs that may be reported instead of the rate, each with a limit: the error of its fit, relative to the spread of
+the output (`Fit.unexplained`), divided by that of the rate must be below the limit. The limit for the rate at turning
+points of the window is higher because the thesis also uses turning points (section 5.2.1).
 """
 
 RESAMPLES = 200
@@ -38,12 +46,12 @@ def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = 
 
     Parameters
     ----------
-    points : points of one rtprop
-    elsewhere : points of other rtprops, for the bias with respect to rtprop
+    points : points of runs with the same rtprop
+    elsewhere : points of runs with other rtprops, which show a bias with respect to rtprop
 
     Returns
     -------
-    dict : the fields of a `ContractResult` that follow from the points
+    dict : those fields of a `ContractResult` that follow from the points
     """
     rates = [p.rate_mbps for p in points]
     found: dict[str, object] = {
@@ -113,7 +121,9 @@ def _all_fits(points: Sequence[ContractPoint]) -> dict[tuple[str, str], list[Fit
 
 
 def _choose_output(fits: dict[tuple[str, str], list[Fit]]) -> tuple[str, str, Fit]:
-    """Return the statistic, output and fit to report; the output is the rate, unless another predicts far better."""
+    """Return the statistic, output and fit to report. The output is the rate unless another output is predicted far
+    better.
+    """
     best: tuple[str, str, Fit] | None = None
     for output in OUTPUTS:
         of_output = [(s, output, choose(fs)) for (s, o), fs in fits.items() if o == output]
@@ -129,7 +139,7 @@ def _choose_output(fits: dict[tuple[str, str], list[Fit]]) -> tuple[str, str, Fi
 
 
 def as_candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
-    """Return a fit as an entry of the result."""
+    """Return a fit in the form in which results list it."""
     return Candidate(
         statistic=statistic,
         output=output,
@@ -146,7 +156,9 @@ def as_candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
 
 
 def intervals_of(fitted: Fit, refits: np.ndarray) -> dict[str, Interval]:
-    """Return 95 % percentile intervals of the parameters."""
+    """Return a 95 % interval for each parameter: percentiles over `refits`, the parameters of fits to resampled
+    runs.
+    """
     low, high = np.percentile(refits, [2.5, 97.5], axis=0)
     return {
         name: Interval(value=value, lo=min(float(lo), value), hi=max(float(hi), value))

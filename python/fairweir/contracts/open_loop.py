@@ -1,9 +1,10 @@
-"""Contracts in open loop: a single flow on an underused link observes a prescribed statistic and converges to a rate.
+"""Derive a contract in open loop: a single flow observes a prescribed congestion statistic and converges to a rate.
 
-The flow's delay or loss rate is constant, for any rate that it sends. The rate of a CCA with a contract f converges to
-f(s), both from below and from above. The rate of a CCA that responds to another signal diverges, falls to zero, or
-depends on the initial rate. There is no queue and no other flow. Closed-loop runs (`contracts/empirical.py`) show the
-rates that flows get; open-loop runs show the rates that flows choose.
+A contract f is a flow's rate as a decreasing function of a statistic s, the queueing delay or the loss rate. The link
+is never full, and the flow's delay or loss rate is constant at any rate that the flow sends. The rate of a CCA with a
+contract converges to f(s), both from below and from above. The rate of a CCA that responds to another signal grows
+without bound, falls to zero, or depends on the initial rate. Closed-loop runs (`contracts/empirical.py`) show the rates
+that competing flows get; open-loop runs show the rate that a flow chooses.
 """
 
 from __future__ import annotations
@@ -30,29 +31,33 @@ from fairweir.scenario.model import Scenario
 from fairweir.units import Duration, Rate
 
 PARTS = 8
-"""Number of equal parts of a run. The flow's rate should be constant over the last two; their mean is the result."""
+"""Number of equal parts into which a run is divided. The flow's throughput should be the same in the last two parts;
+the mean of both is the result.
+"""
 
 STILL = 1.25
-"""Maximum factor between the rates of the last two parts for which the rate counts as constant. It exceeds 1 because
-AIMD cycles and losses are random."""
+"""If the rates of the last two parts differ by at most this factor, the rate counts as constant. The factor exceeds 1
+because AIMD cycles and losses are random.
+"""
 
 SAME = 1.5
-"""Maximum factor between the fixed points reached from below and from above. If they differ by more, they are the ends
-of a range in which the CCA does not change its rate; their geometric mean represents the range.
+"""Maximum factor between the rates reached from below and from above at which they count as one fixed point. If they
+differ by more, the CCA does not change its rate anywhere between them; their geometric mean represents the range.
 """
 
 NEAR_LINK = 0.9
-"""A flow with a larger fraction of the link diverged."""
+"""If the flow's rate exceeds this fraction of the link rate, the rate counts as growing without bound."""
 
 CLAMPED = 1.1
-"""If windows differ by less than this factor over all values, the window does not depend on the value: it is at its
-minimum or maximum."""
+"""If the windows at all values of the statistic differ by less than this factor, the window counts as fixed at its
+minimum or maximum.
+"""
 
 MIN_POINTS = 5
-"""Minimum number of points for a fit."""
+"""Minimum number of values with a fixed point for a fit."""
 
 RESAMPLES = 40
-"""Number of bootstrap resamples; few suffice, because the points scatter little."""
+"""Number of bootstrap resamples. Few suffice, because the points are close to the fitted curve."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +66,11 @@ class Bench:
 
     Attributes
     ----------
-    link : link rate, above the rates of all contracts
-    rtprop : propagation delay, known to the flow
-    duration : length of a run with a fixed delay; in the first half the delay is twice or half the value
-    loss_duration : length of a run with a fixed loss rate, in which cycles are long
-    seeds : seeds of the runs for each value
+    link : link rate, above the rate of any contract that is to be measured
+    rtprop : round-trip propagation delay, which the flow knows
+    duration : length of a run with a prescribed delay s; in the first half of the run the delay is 2 s or s / 2
+    loss_duration : length of a run with a prescribed loss rate; it is longer because cycles of the window are longer
+    seeds : seeds with which each value of the statistic is run
     """
 
     link: Rate = Rate.from_mbps(1000)
@@ -75,7 +80,9 @@ class Bench:
     seeds: tuple[int, ...] = (1,)
 
     def scenarios(self, cca: Cca, held: Held, value: float) -> list[Scenario]:
-        """Return the two runs per seed for one value; for a delay, the rate starts below and above the fixed point."""
+        """Return two runs per seed for one value of the statistic. For a delay, one run approaches the fixed point from
+        below and the other from above.
+        """
         if held.statistic == "loss_rate":
             loss = {"loss": f"{100.0 * value:.5f}%"}
             return [self._scenario(cca, self.loss_duration, loss, 2 * seed + i) for seed in self.seeds for i in (0, 1)]
@@ -107,13 +114,13 @@ def _steps(first: Duration, until: str, then: Duration) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Settled:
-    """Results of the runs for one value.
+    """The result of all runs with one value of the statistic.
 
     Attributes
     ----------
     value : the fixed value of the statistic
-    rates_mbps : the rate at the end of each run
-    why_not : why the rates are not an equilibrium; empty if they are
+    rates_mbps : for each run, the rate at its end
+    why_not : reason why the rates are not an equilibrium; empty if they are one
     """
 
     value: float
@@ -127,12 +134,12 @@ class Settled:
 
 
 def settled(value: float, ends: Sequence[Sequence[float]], link: Rate) -> Settled:
-    """Judge the runs for one value.
+    """Judge whether all runs with one value of the statistic converged to the same rate.
 
     Parameters
     ----------
     value : the fixed value of the statistic
-    ends : for each run, the throughputs of its last two parts, Mbps
+    ends : for each run, the throughputs in its last two parts, Mbps
     link : link rate
     """
     rates = tuple(fmean(parts) for parts in ends)
@@ -156,7 +163,8 @@ def held_contract(
     workers: int | None = None,
     on_run: Callable[[float, float], object] | None = None,
 ) -> ContractResult:
-    """Derive a contract from the rates to which a CCA converges with the statistic `held` fixed.
+    """Derive a contract from the rates to which a CCA converges at each value of `held`, a statistic with a range of
+    values.
 
     Raises
     ------
@@ -191,7 +199,7 @@ def _part(scenario: Scenario) -> str:
 
 
 def of_map(name: str, held: Held, found: Sequence[Crossing]) -> ContractResult:
-    """Derive a contract from the zero crossings of an action map."""
+    """Derive a contract from the rates at which an action map (the CCA as a function of rate and statistic) is zero."""
     rests = [_rest_of(crossing) for crossing in found]
     return of_rests(name, held, rests, Bench())
 
@@ -206,7 +214,10 @@ def _rest_of(crossing: Crossing) -> Settled:
 
 
 def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> ContractResult:
-    """Fit the fixed points, one per value. There is no contract if they are too few or do not decrease."""
+    """Fit a contract to the rates, one per value of the statistic.
+
+    If too few values have a fixed point, or if the rate does not decrease, the result states that there is no contract.
+    """
     good = [rest for rest in rests if not rest.why_not]
     flags = _flags(held, rests)
     result = ContractResult(cca=name, outcome="none", reason="", oracle=True, flags=flags, runs=len(rests))
@@ -248,7 +259,7 @@ def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> C
 
 
 def _flags(held: Held, rests: Sequence[Settled]) -> list[str]:
-    """Return the values without a fixed point, grouped by reason."""
+    """Return a text for each reason why values of the statistic have no fixed point, with these values."""
     reasons: dict[str, list[float]] = {}
     for rest in rests:
         if rest.why_not:

@@ -1,4 +1,8 @@
-"""The runs from which an empirical contract is derived."""
+"""Choose the simulator runs from which a CCA's contract is derived.
+
+A contract is a flow's rate as a function of a congestion statistic. The fit of this function needs runs that differ in
+link rate and number of flows. The round-trip propagation delay is called rtprop.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,18 @@ from fairweir.units import Duration, Rate
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of the runs.
+    """The values that the settings of the runs combine.
 
     Attributes
     ----------
-    capacities, flows : link rates and numbers of flows; all combinations run at the first rtprop
-    rtprops : the first is that of the fit; the others, at fewer settings, show a bias with respect to rtprop
-    deep_buffer, ample_buffer, shallow_buffer : buffers in scenario notation. The ample buffer is for CCAs that
-        occasionally overflow the deep buffer, the shallow buffer for CCAs that fill any buffer. The thesis uses one BDP
-        for Cubic and four for other CCAs
-    duration, warmup : duration and warm-up of each run
-    seeds : seeds of each setting
+    capacities, flows : link rates and numbers of flows, which are all combined at the first rtprop
+    rtprops : the runs for the fit have the first rtprop; fewer runs have the others, and show whether the rate depends
+        on rtprop
+    deep_buffer, ample_buffer, shallow_buffer : buffer sizes in scenario notation. The deep buffer is the default, the
+        ample buffer is for CCAs that occasionally overflow the deep buffer, and the shallow buffer is for CCAs that
+        fill any buffer. The thesis uses one BDP for Cubic and four for other CCAs
+    duration, warmup : duration of each run, and the part of it before the measurement
+    seeds : seeds with which each setting is run
     ecn : whether the bottleneck marks packets
     oracle : whether the flows know their rtprop from the start
     """
@@ -40,11 +45,13 @@ class Plan:
     oracle: bool = False
 
     def settings(self, buffer: str) -> list[Setting]:
-        """Return the settings of the runs for the fit."""
+        """Return the settings of the runs to which the contract is fitted."""
         return [self._setting(c, self.rtprops[0], n, buffer) for c in self.capacities for n in self.flows]
 
     def corners(self, rtprops: Sequence[Duration], buffer: str) -> list[Setting]:
-        """Return settings with the first, middle and last link rate and number of flows, at each of `rtprops`."""
+        """Return settings with the first, middle and last of the link rates and of the numbers of flows, at each of
+        `rtprops`.
+        """
         capacities, flows = self.capacities, self.flows
         picked_capacities = sorted({capacities[0], capacities[len(capacities) // 2], capacities[-1]})
         picked_flows = sorted({flows[0], flows[len(flows) // 2], flows[-1]})
@@ -61,9 +68,11 @@ PYTHON_PLAN = Plan(
     duration=Duration.from_s(40),
     warmup=Duration.from_s(15),
 )
-"""Plan for CCAs that are Python classes, which are slow: a plan calls them about a million times, once per ACK."""
+"""Plan for CCAs that are Python classes. These are slow, because each ACK calls a Python method: about a million calls
+in this plan.
+"""
 
 
 def plan_for(cca: Cca) -> Plan:
-    """Return the plan for a CCA: a small one for Python classes, the default for others."""
+    """Return the plan for a CCA: `PYTHON_PLAN` if the CCA is a Python class, and otherwise the default plan."""
     return PYTHON_PLAN if ":" in cca_name(cca) else Plan()

@@ -1,4 +1,8 @@
-"""The scenario of a run from which a contract is derived, and each flow's observations in it."""
+"""Define the scenarios from which a contract is derived, and read the flows' observations from their runs.
+
+A contract is a function from a statistic, which a flow observes, to an output, such as the flow's rate. A turning point
+is a moment at which a flow's window changes from growth to decline or back.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +31,8 @@ STATISTICS: dict[str, str] = {
     "mark_rate": "",
     "turning_qdelay_ms": "ms",
 }
-"""Aggregate statistics and their units: a flow's observations of congestion (thesis section 5.2.1, ECN, and for
-limit cycles the delay at which windows turn).
+"""The statistics and their units. They are the observations of congestion of thesis section 5.2.1, the mark rate (ECN),
+and the queueing delay at the turning points of a window with a limit cycle.
 """
 
 OUTPUTS: dict[str, str] = {
@@ -37,30 +41,31 @@ OUTPUTS: dict[str, str] = {
     "share": "of capacity",
     "turning_rate": "Mbps",
 }
-"""Outputs of a contract and their units: a rate; a window, which is a rate with an RTT bias (thesis section 5.2.2); a
-fraction of the link, as in FRCC (thesis section 6.6); or the rate at the turning points of a window. Of equally good
-outputs the earlier is chosen.
+"""The outputs of a contract and their units: a rate; a window, which is a rate with an RTT bias (thesis section 5.2.2);
+a fraction of the link, as for FRCC (thesis section 6.6); or the rate at the turning points of a window. Of equally good
+outputs, the first in this order is chosen.
 """
 
 TURNING = ("turning_qdelay_ms", "turning_rate")
-"""The statistic and the output of turning points; each is meaningful only with the other."""
+"""The statistic and the output that are read at turning points. Each is meaningful only together with the other."""
 
 PAIRS: tuple[tuple[str, str], ...] = (
     *((s, o) for s in STATISTICS for o in OUTPUTS if s != TURNING[0] and o != TURNING[1]),
     TURNING,
 )
-"""Statistics with the outputs that are fitted to them."""
+"""The pairs of a statistic and an output to which contracts are fitted."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A dumbbell of identical flows.
+    """A scenario in which identical flows share one bottleneck link.
 
     Attributes
     ----------
-    capacity, rtprop, flows, buffer : link rate, rtprop, number of flows, and buffer in scenario notation
+    capacity, rtprop, flows, buffer : link rate, round-trip propagation delay, number of flows, and buffer in scenario
+        notation
     ecn : whether the bottleneck marks packets
-    oracle : whether the flows know their rtprop
+    oracle : whether the flows know the propagation delay
     """
 
     capacity: Rate
@@ -71,7 +76,9 @@ class Setting:
     oracle: bool = False
 
     def scenario(self, cca: Cca, duration: Duration, warmup: Duration, seed: int) -> ScenarioDict:
-        """Return the scenario of one run; the flows' start times are random, from the seed, within two seconds."""
+        """Return the scenario of one run. The flows start at random times in the first two seconds, which depend on
+        `seed`.
+        """
         tables = flows("", [self.rtprop] * self.flows, seed)
         for table in tables:
             table["cca"] = as_written(cca)
@@ -79,7 +86,7 @@ class Setting:
                 table["oracle_rtprop"] = True
         link: dict[str, Any] = {}
         if self.ecn:
-            # A fifth of a BDP: far from both an empty queue and a full buffer.
+            # A threshold of a fifth of a BDP is far from an empty queue and from a full buffer.
             link["aqm"] = {"kind": "ecn-threshold", "threshold": "0.2bdp"}
             for table in tables:
                 table["ecn"] = True
@@ -96,12 +103,12 @@ class Setting:
         )
 
     def packets(self, duration: Duration) -> int:
-        """Return the cost of a run as its number of packets."""
+        """Return the number of packets that the link carries in a run, which measures the cost of the simulation."""
         return packets(self.capacity, duration)
 
 
 class ContractPoint(BaseModel):
-    """One flow of one run: its observations and its rate."""
+    """The observations and the rate of one flow in one run."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -112,29 +119,31 @@ class ContractPoint(BaseModel):
     seed: int
     rate_mbps: float
     window_pkts: float
-    """Rate times mean RTT, in packets of 1500 bytes."""
+    """The rate times the mean RTT, in packets of 1500 bytes."""
     share: float
-    """Rate divided by capacity."""
+    """The rate divided by the link rate."""
     p50_qdelay_ms: float
     mean_qdelay_ms: float
     loss_rate: float
     mark_rate: float
     turning_qdelay_ms: float = 0.0
     turning_rate_mbps: float = 0.0
-    """Rate at turning points (`contracts/turning_points.py`); 0 if the window has too few, or was not measured."""
+    """The rate at turning points (`contracts/turning_points.py`); 0 if the window has too few, or if they were not
+    measured.
+    """
 
     def statistic(self, name: str) -> float:
-        """Return the statistic of this name in `STATISTICS`."""
+        """Return the value of the statistic `name`, one of `STATISTICS`."""
         return float(getattr(self, name))
 
     def output(self, name: str) -> float:
-        """Return the output of this name in `OUTPUTS`."""
+        """Return the value of the output `name`, one of `OUTPUTS`."""
         of = {"rate": self.rate_mbps, "window": self.window_pkts, "share": self.share}
         return {**of, "turning_rate": self.turning_rate_mbps}[name]
 
 
 def read(setting: Setting, seed: int, run: int, summary: Summary) -> list[ContractPoint]:
-    """Return a point for each flow of a run's summary that has RTT samples."""
+    """Return, from the summary of a run, a point for each flow that measured an RTT."""
     return [
         ContractPoint(
             run=run,
@@ -152,7 +161,7 @@ def read(setting: Setting, seed: int, run: int, summary: Summary) -> list[Contra
             **{f"turning_{name}": value for name, value in (flow.extra.get("turning") or {}).items()},
         )
         for flow in summary.flows
-        # A flow without an RTT sample has neither a window nor a statistic.
+        # A flow without an RTT sample has no window and no queueing delay.
         if flow.rtt_ms.mean is not None
     ]
 
@@ -160,18 +169,18 @@ def read(setting: Setting, seed: int, run: int, summary: Summary) -> list[Contra
 def points_of(
     measured: Sequence[ContractPoint], statistic: str, output: str, *, min_spread: float = 1.2
 ) -> Points | None:
-    """Return the points of one statistic and output, in the form that fits use.
+    """Return the values of one statistic and one output in the form that :mod:`fairweir.contracts.fit` requires.
 
     Parameters
     ----------
-    measured : points of all statistics and outputs
+    measured : points with all statistics and outputs
     statistic, output : names in `STATISTICS` and `OUTPUTS`
-    min_spread : minimum ratio of the statistic's 95th to its 5th percentile; with a smaller ratio the statistic does
-        not distinguish rates
+    min_spread : minimum ratio of the 95th to the 5th percentile of the statistic. If the ratio is smaller, the
+        statistic does not distinguish rates
 
     Returns
     -------
-    Points : without flows whose statistic or rate is zero; None if these are more than a fifth of the flows, or if the
+    Points, without flows whose statistic or output is 0; None if more than a fifth of the flows are left out, or if the
         statistic varies too little
     """
     use = [p for p in measured if p.statistic(statistic) > 0.0 and p.output(output) > 0.0]

@@ -1,4 +1,9 @@
-"""Result of deriving a contract."""
+"""The result of deriving a contract from runs.
+
+A contract is a function from a statistic (queueing delay, loss rate or mark rate that a flow observes) to an output
+(its rate, window or share of the link). It is fitted to points, one per flow and run. A family is a shape of functions
+with free parameters, such as power laws.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ class _Model(BaseModel):
 
 
 class Candidate(_Model):
-    """A fitted shape with its errors."""
+    """A family fitted to the points, with the errors of the fit."""
 
     statistic: str
     output: str
@@ -35,15 +40,17 @@ class Candidate(_Model):
     """Mean squared error of ln(rate)."""
     r_squared: float
     between_r_squared: float
-    """R² of the runs' means: how well the statistic determines a run's fair share."""
+    """R² (explained fraction of the variance) of the means of runs: how well the statistic determines the fair
+    share.
+    """
     aic: float
     bic: float
     capacity_rmse: float
-    """Root mean square error of ln(rate) at capacities left out of the fit."""
+    """Root mean square error of ln(rate) at link rates left out of the fit."""
 
 
 class RtpropFit(_Model):
-    """The chosen shape fitted at one rtprop alone."""
+    """The chosen family, fitted only to the points with one propagation delay (rtprop)."""
 
     rtprop_ms: float
     parameters: dict[str, float]
@@ -51,45 +58,50 @@ class RtpropFit(_Model):
 
 
 class ContractResult(_Model):
-    """A contract or the reason why there is none; ``model_dump(mode="json")`` is its entry in ``results.json``."""
+    """A contract, or the reason why there is none; ``model_dump(mode="json")`` returns its entry in
+    ``results.json``.
+    """
 
     cca: str
     outcome: Literal["contract", "none", "failed"]
     reason: str
-    """Reason why there is no contract or runs failed; otherwise the quality of the fit."""
+    """If there is a contract, the quality of the fit; otherwise the reason why there is none, or why runs failed."""
     best: Candidate | None = None
-    """The contract; if there is no contract, the best fit."""
+    """The fit that is the contract; if there is no contract, the best fit."""
     smallest_error: Candidate | None = None
-    """The choice by the thesis's rule, the minimum mean squared error of the rate."""
+    """The fit that the thesis would choose: the one with the smallest mean squared error of the rate."""
     exponent: Interval | None = None
-    """Exponent of the shape if it is a power law; otherwise exponent of the plain power law fitted to the same points.
-    The interval is a 95 % bootstrap interval over runs.
+    """The exponent of `best` if its family has an exponent, and otherwise `power_exponent`. The interval is a 95 %
+    bootstrap interval over runs.
     """
     power_exponent: Interval | None = None
-    """Exponent of the plain power law fitted to the same points, for any shape; comparable between CCAs, and with the
-    thesis's Table 5.1."""
+    """The exponent of the plain power law that is fitted to the same points, for any family of `best`. It can be
+    compared between CCAs, and with the thesis's Table 5.1.
+    """
     exponent_of: str = ""
-    """The family whose exponent `exponent` is."""
+    """Name of the family to which `exponent` belongs."""
     intervals: dict[str, Interval] = Field(default_factory=dict)
-    """95 % bootstrap intervals of the best fit's parameters."""
+    """95 % bootstrap intervals of the parameters of `best`."""
     domain: tuple[float, float] | None = None
     """Smallest and largest observed value of the statistic."""
     rates_mbps: tuple[float, float] | None = None
-    """Smallest and largest rate of a flow."""
+    """Smallest and largest rate of any flow."""
     flags: list[str] = Field(default_factory=list)
     candidates: list[Candidate] = Field(default_factory=list)
     rtprops: list[RtpropFit] = Field(default_factory=list)
     points: list[ContractPoint] = Field(default_factory=list)
-    """For the figure: the points of the fit, one per flow."""
+    """The points of the fit, one per flow and run, for figures."""
     curve: list[tuple[float, float]] = Field(default_factory=list)
-    """For the figure: (statistic, output) along the best fit over its domain."""
+    """Pairs (statistic, output) on the curve of `best`, for figures."""
     buffer: str = ""
     oracle: bool = False
-    """Whether the flows knew their rtprop."""
+    """Whether the flows knew their propagation delay."""
     unfair_runs: float = 0.0
     """Fraction of runs in which flows with equal observations get different rates."""
     repeat_ratio: float | None = None
-    """Median over settings of the largest ratio between one flow's shares in two runs of the same setting."""
+    """A setting is run with several seeds; for each setting, the largest ratio between one flow's shares of the link in
+    two of these runs. The value is the median over settings.
+    """
     runs: int = 0
     packets: int = 0
     faults: list[str] = Field(default_factory=list)
@@ -101,22 +113,24 @@ class ContractResult(_Model):
 
     @property
     def verdict(self) -> Outcome:
-        """The verdict on the claim that flows with equal observations get equal rates; it fails if runs fail."""
+        """Whether flows with equal observations get equal rates: `holds` if there is a contract, and otherwise `fails`,
+        also if runs failed.
+        """
         return Outcome.HOLDS if self.has_contract else Outcome.FAILS
 
     @property
     def statistic_unit(self) -> str:
-        """Unit of the best fit's statistic."""
+        """Unit of the statistic of `best`."""
         return STATISTICS[self.best.statistic] if self.best else ""
 
     @property
     def output_unit(self) -> str:
-        """Unit of the best fit's output."""
+        """Unit of the output of `best`."""
         return OUTPUTS[self.best.output] if self.best else ""
 
     @property
     def text(self) -> str:
-        """The contract in one line, without constant factors, as in the thesis's Table 5.1."""
+        """The contract as one line of text, without its constant factor, as in the thesis's Table 5.1."""
         if self.best is None or not self.has_contract:
             return f"no contract: {self.reason}" if self.outcome == "none" else f"no answer: {self.reason}"
         s, p = STATISTIC_WORDS[self.best.statistic], self.best.parameters
@@ -128,7 +142,7 @@ class ContractResult(_Model):
             "exponential": "exp(-{s} / {b:.4g})",
             "logarithmic": "ln({b:.4g} / {s})",
         }[self.best.family]
-        # Without the factor a, the additive constant is in units of a.
+        # The text omits the factor a, so the additive constant d is divided by a.
         offset = p.get("d", 0.0) / p["a"]
         words = {
             "s": s,

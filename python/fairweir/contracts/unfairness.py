@@ -1,4 +1,8 @@
-"""Finds unfair runs that the contract does not explain; flows that observe more congestion may get a lower rate."""
+"""Find runs with unfair rates that the CCA's contract does not explain.
+
+A contract is a flow's rate as a decreasing function of what the flow observes, such as the queueing delay. A flow that
+observes more congestion may therefore get a lower rate; such a difference is not counted.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,17 @@ from fairweir.judging.metrics import jain, max_min_ratio
 
 UNFAIR_RATIO = 3.0
 UNFAIR_JAIN = 0.8
-"""A run is unfair if it exceeds either limit. Vegas has a contract, but queues two to four packets per flow, so rates
-of its flows may differ by a factor of 2.5 (Jain's index 0.84) with whole packets (docs/derivations.md)."""
+"""A run counts as unfair if the ratio of its largest to its smallest rate exceeds `UNFAIR_RATIO`, or if Jain's index is
+below `UNFAIR_JAIN`. Vegas has a contract, but queues two to four packets per flow. Because packets are whole, the rates
+of its flows may therefore differ by a factor of 2.5, with a Jain's index of 0.84 (docs/derivations.md).
+"""
 
 
 def unexplained_unfair(points: Sequence[ContractPoint], contract: tuple[str, str, Fit] | None) -> float:
-    """Fraction of the runs that are unfair, and remain so when each flow is compared with the contract's rate for it.
+    """Return the fraction of runs that are unfair and whose unfairness the contract does not explain.
 
-    By its contract a flow that observes more congestion gets less. A run is unfair if flows' rates differ from the
-    contract's by different factors.
+    For the second condition, each rate is divided by the contract's rate for what the flow observed; the quotients must
+    be unfair as well. If `contract` is None, the rates alone decide.
     """
     runs: dict[int, list[ContractPoint]] = {}
     for point in points:
@@ -34,7 +40,10 @@ def unexplained_unfair(points: Sequence[ContractPoint], contract: tuple[str, str
 
 
 def _by_contract(point: ContractPoint, contract: tuple[str, str, Fit] | None) -> float:
-    """Return the flow's output divided by the contract's; the flow's rate if the contract is undefined there."""
+    """Return the flow's output (such as its rate) divided by the contract's output at the same statistic.
+
+    If the contract is undefined at this statistic, return the flow's rate.
+    """
     if contract is None:
         return point.rate_mbps
     statistic, output, fitted = contract
@@ -49,8 +58,10 @@ def _is_unfair(rates: Sequence[float]) -> bool:
 
 
 def repeat_ratio(points: Sequence[ContractPoint]) -> float | None:
-    """Return the median over settings of the largest ratio of one flow's shares in runs that differ only in their
-    seed.
+    """Return how much one flow's share of the link differs between runs that differ only in their seed.
+
+    For each setting, the largest ratio of one flow's shares in two runs is taken; the result is the median over
+    settings.
     """
     shares: dict[tuple[float, float, int], dict[int, list[float]]] = {}
     for p in points:

@@ -1,1 +1,1 @@
-"""Documents and files: reading and writing TOML, validation errors, quantities with units, shipped files, stores."""
+"""Read, write and validate documents and files: TOML, quantities with units, shipped files, and stores of results."""

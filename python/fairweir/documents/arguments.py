@@ -1,4 +1,4 @@
-"""Validate arguments of public functions on entry, before long work that uses them."""
+"""Validate the arguments of public functions when they are called, before long work begins."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MANY = ("Sequence[", "Iterable[", "list[", "tuple[")
 
 
 def member(kind: type[E], value: Any, name: str) -> E:
-    """Return the member of `kind` that `value` is or whose text `value` is.
+    """Return a member of the enum `kind`, given the member itself or its text.
 
     Raises
     ------
-    ConfigError : the value is invalid; the error names the argument and the nearest member
+    ConfigError : the value is neither; the error names the argument and the most similar member
     """
     try:
         return kind(value)
@@ -35,7 +35,7 @@ def member(kind: type[E], value: Any, name: str) -> E:
 
 
 def one_of(known: Iterable[str], value: object, name: str) -> None:
-    """Raise a ConfigError that names the argument unless `value` is in `known`."""
+    """Raise a ConfigError, which names the argument, unless `value` is in `known`."""
     words = list(known)
     if value not in words:
         raise ConfigError(f"{name} cannot be `{value}`", hint=did_you_mean(str(value), words))
@@ -79,14 +79,15 @@ def text_with_unit(value: object, name: str, example: str) -> str:
 
 
 def words_for_enums(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate `function` so that its StrEnum parameters, and sequences of them, accept the texts of members.
+    """Decorate `function` so that callers may pass the text of an enum's member instead of the member.
 
-    A StrEnum member equals its text, but the text is another object without ``value`` and methods. An unconverted text
-    would therefore fail late, when part of the work is done.
+    This applies to all parameters that are annotated with a StrEnum or a sequence of a StrEnum. A member equals its
+    text, but the text has no attribute ``value`` and no methods. Without the conversion, a text would therefore fail
+    late, after part of the work.
 
     Raises
     ------
-    ConfigError : the decorated function raises it if an argument is neither a member nor a member's text
+    ConfigError : raised by the decorated function if an argument is neither a member nor a member's text
     """
     kinds: dict[str, tuple[type[StrEnum], bool]] | None = None
     names = list(inspect.signature(function).parameters)
@@ -119,7 +120,9 @@ def _members(kind: type[StrEnum], value: Any, name: str, *, is_many: bool) -> An
 
 
 def enum_parameters(function: Callable[..., Any]) -> dict[str, tuple[type[StrEnum], bool]]:
-    """Return the parameters of `function` that are annotated with a StrEnum: the enum, and whether it is a sequence."""
+    """Return the parameters of `function` that are annotated with a StrEnum: name -> the enum, and whether it is a
+    sequence.
+    """
     space: Mapping[str, Any] = inspect.unwrap(function).__globals__
     found = {}
     for name, annotation in function.__annotations__.items():

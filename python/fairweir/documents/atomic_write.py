@@ -1,8 +1,9 @@
 """Write a file completely or not at all, even in a folder that other users can write to.
 
-Another user may own the folder or may have created symbolic links in it. The content is written to a draft, whose name
-cannot be guessed and which is never opened if it exists. The complete draft is renamed to the file's name in one step.
-A symbolic link with that name is replaced; its target is not modified.
+Another user may own the folder, or may have created symbolic links in it. Therefore the content is first written to a
+draft: a new file whose name cannot be guessed, and which is not used if it exists already. The complete draft is then
+renamed to the file's name in one step. If a symbolic link has that name, the link is replaced; its target is not
+modified.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from fairweir.errors import ConfigError
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text as UTF-8; return `path`."""
+    """Write a text as UTF-8, completely or not at all, and return `path`."""
     return write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> Path:
-    """Write bytes; return `path`."""
+    """Write bytes, completely or not at all, and return `path`."""
     with draft(path) as file:
         file.write(content)
     return path
@@ -33,7 +34,8 @@ def write_bytes(path: Path, content: bytes) -> Path:
 
 @contextmanager
 def draft(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file that is renamed to `path` when the block ends, or deleted if the block raises an exception.
+    """Yield a new file. When the block ends, the file is renamed to `path`; if the block raises an exception, it is
+    deleted.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ def draft(path: Path) -> Iterator[BinaryIO]:
 
     Raises
     ------
-    ConfigError : `path` is a device, a pipe or a socket, or a link to one; a file must not replace it
+    ConfigError : `path` is a device, a pipe or a socket, or a link to one of these, which must not be replaced
     """
     _require_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,14 +56,16 @@ def draft(path: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):  # such as of a file system that has become read-only
             unfinished.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename in {None, str(unfinished)}:
-            # The user knows the file's name, not the draft's.
+            # The error shows the file's name instead of the draft's name, which the user does not know.
             error.filename, error.filename2 = str(path), None
         raise
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a file, which is created if it does not exist.  If the file does not end with a newline, because
-    a crash interrupted the last write, a newline is added first, so that only the incomplete line is lost.
+    """Append a line to a file, which is created if it does not exist.
+
+    If the file does not end with a newline, a crash interrupted the last write. A newline is then added first, so that
+    only the incomplete line is lost.
 
     Parameters
     ----------

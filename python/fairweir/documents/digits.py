@@ -1,10 +1,10 @@
-"""Numbers in sentences and tables: few digits, and no exponent unless necessary."""
+"""Print numbers for sentences and tables, with few digits, and with an exponent only if necessary."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Numbers below `SMALL` and from `LARGE` on are written with a power of ten.
+#: Numbers below `SMALL`, or at least `LARGE`, are printed with a power of ten.
 SMALL: Final = 1e-6
 LARGE: Final = 1e15
 SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -13,12 +13,12 @@ SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸�
 def plain(value: float, digits: int = 6) -> str:
     """Return a number with `digits` significant digits: ``5.6``, ``1,000,000``, ``0.00002``, ``3·10²⁰``.
 
-    The result equals that of the format ``g`` if the latter has no exponent. Texts that programs parse must use ``g``
-    instead, because they cannot parse the commas.
+    If the format ``g`` prints no exponent, the result has the same digits, with commas between thousands. Texts that
+    programs parse must use ``g``, because programs cannot parse the commas.
 
     Parameters
     ----------
-    value : float; infinities and NaN print as ``g`` does
+    value : float; infinity and NaN are printed as the format ``g`` prints them
     digits : int, number of significant digits
     """
     text = f"{value:.{digits}g}"

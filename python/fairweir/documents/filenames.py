@@ -6,10 +6,10 @@ import re
 
 
 def slug(name: str) -> str:
-    """Return `name`, without directories, as part of a file name.
+    """Return the part of a file name that stands for the CCA or file `name`.
 
-    Names of files have a suffix. A name with a slash and without one is a controller of a QUIC stack: ``quinn/cubic``
-    becomes ``quinn-cubic``.
+    A name with a suffix is a path, of which the directories are removed. A name with a slash and without a suffix is a
+    CCA of a QUIC stack: ``quinn/cubic`` becomes ``quinn-cubic``.
     """
     path = name.replace("\\", "/")
     base = path.rsplit("/", 1)[-1]

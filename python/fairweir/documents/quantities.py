@@ -1,8 +1,8 @@
-"""Quantities in scenario files, as pydantic types: strings with a unit, validated when the file is read.
+"""Define the types of quantities in scenario files: strings with a unit, which pydantic validates.
 
-The value of a field of type :data:`Time` is a string such as ``"40ms"``; :func:`fairweir._core.parse_time` converts it
-to ns. The bounds in this module reject values that no network has, so that a wrong unit is reported before a long
-simulation.
+A field of type :data:`Time` contains a string such as ``"40ms"``, which :func:`fairweir._core.parse_time` converts to
+ns. The limits in this module reject values that do not occur in any network, so that a wrong unit is reported before a
+long simulation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fairweir.units import NS_PER_S
 MAX_TIME_NS = 30 * 24 * 3600 * NS_PER_S
 #: Maximum round-trip propagation delay: one hour.
 MAX_RTPROP_NS = 3600 * NS_PER_S
-#: Bytes/s; 1 kbit/s and 100 Tbit/s.
+#: Minimum and maximum rate, bytes/s: 1 kbit/s and 100 Tbit/s.
 MIN_RATE, MAX_RATE = 125, 12_500_000_000_000
 #: Maximum size of an IP packet, bytes.
 MAX_PACKET_BYTES = 65_535
@@ -30,21 +30,21 @@ PARTS_PER_BILLION = 1_000_000_000
 
 
 def invalid(problem: str, value: Any = None, hint: str = "", key: str = "") -> PydanticCustomError:
-    """Return the error that a pydantic validator raises.
+    """Return the exception for a pydantic validator to raise.
 
     Parameters
     ----------
-    problem : str; the message, in which the key in words replaces ``{noun}``
-    value : the invalid value, shown in backquotes after the problem; None shows no value
-    hint : str, what to write instead
-    key : str, dotted; the key of the invalid value, if it is not the validated key
+    problem : str, the message; ``{noun}`` in the message is replaced by the key in words
+    value : the invalid value, which the message shows at its end; None: no value is shown
+    hint : str, a text that the user should write instead
+    key : str, the dotted key of the invalid value, if it differs from the key that is validated
     """
     context = {"problem": problem, "shown": "" if value is None else show(value), "hint": hint, "key": key}
     return PydanticCustomError("fairweir", "{problem}", context)
 
 
 def show(value: Any) -> str:
-    """Return a value as written in TOML, truncated to 60 characters."""
+    """Return a value as TOML text, truncated to 60 characters."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = value if isinstance(value, str) else repr(value)
@@ -113,7 +113,7 @@ Rate = Annotated[
         _quantity(_core.parse_rate, "96Mbps", _between(MIN_RATE, MAX_RATE, "1kbps", "100Tbps", _RATE_HINT))
     ),
 ]
-#: A rate that may be zero, for outages in rate steps.
+#: A rate that may be zero, because the link's rate can be zero for a time.
 StepRate = Annotated[
     str, BeforeValidator(_quantity(_core.parse_rate, "96Mbps", _between(0, MAX_RATE, "0bps", "100Tbps", _RATE_HINT)))
 ]
@@ -126,17 +126,17 @@ PacketSize = Annotated[
 Data = Annotated[
     str, BeforeValidator(_quantity(_core.parse_bytes, "1MB", _between(1, 1 << 60, "1B", "1EiB", 'write "10MB"')))
 ]
-#: An amount of data, a multiple of the BDP or of the packet size, or "infinite".
+#: An amount of data in bytes, as a multiple of the BDP or of the packet size, or "infinite".
 Size = Annotated[str, BeforeValidator(_quantity(_core.parse_size, "1bdp", _positive_size))]
 FiniteSize = Annotated[str, BeforeValidator(_quantity(_core.parse_size, "10pkts", _finite_size))]
 
 
 def parse_fraction(text: str) -> int:
-    """Parse a percentage such as "2%"; return parts per billion.
+    """Parse a percentage such as "2%", and return the number of parts per billion.
 
     Raises
     ------
-    ConfigError : not a percentage between 0 and 100
+    ConfigError : the text is not a percentage between 0 and 100
     """
     number, percent, rest = text.strip().partition("%")
     whole, _, decimals = number.partition(".")
@@ -153,7 +153,7 @@ Fraction = Annotated[str, BeforeValidator(_quantity(parse_fraction, "2%"))]
 
 
 def as_pair(value: Any) -> Any:
-    """Convert a list of two elements to a pair, because TOML has no pairs."""
+    """Convert a list of two elements to a tuple, because TOML has no tuples."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         raise invalid("{noun} must be pairs", value, 'write ["10s", ...]')
     return tuple(value)

@@ -1,13 +1,15 @@
-"""Store answers on disk, and verify stored answers when they are read.
+"""Store the answers of solvers on disk, and verify stored answers when they are read.
 
-A file may have been edited or damaged, or may come from another user. An answer with a certificate is verified by the
-checkers, and an answer with a trace by the exact evaluator. Any other answer needs a valid seal: a keyed hash over the
-answer and the question, with a key that only this user's installation has. A valid seal shows that this installation
-found the answer and that the file has not changed since. It is not a proof, so an answer that is verified only by its
-seal is reported as "not re-checked". All other answers are rejected, and the question is solved again.
+A question is a formula given to a solver. The stored file may have been edited or damaged, or may come from another
+user. A certificate is a proof that small independent programs, the checkers, can verify; a trace is a counterexample
+that is computed again in exact fractions. An answer with neither needs a valid seal: a keyed hash of the answer and the
+question, with a key that only this user's installation has. A valid seal shows that this installation found the answer
+and that the file has not changed since. A seal is not a proof, so an answer that only a seal verifies is reported as
+"not re-checked". All other answers are rejected, and their questions are solved again.
 
-The key is created at its first use: ``$XDG_STATE_HOME/fairweir/seal.key`` (default ``~/.local/state``), readable only
-by its owner. If it cannot be created, nothing is sealed, and answers without a certificate or trace are rejected.
+The key is created at its first use, in ``$XDG_STATE_HOME/fairweir/seal.key`` (default ``~/.local/state``), readable
+only by its owner. If the key cannot be created, nothing is sealed, and answers without a certificate or trace are
+rejected.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from typing import Any, Final
 from fairweir.documents.atomic_write import write_text
 
 _KEY_BYTES: Final = 32
-#: Maximum size of a file that is read. A trace or an answer has a few kB; FRCC's cells have a few MB.
+#: Maximum size of a file that is read, bytes. A trace or an answer has a few kB; a file of the FRCC proofs has a few
+#: MB.
 LARGEST_BYTES: Final = 1 << 28
 
 
@@ -34,7 +37,7 @@ class NotBelievedError(Exception):
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with a seal; without a key, return it without one."""
+    """Return a copy of a document with a seal; if there is no key, the copy has no seal."""
     body = {name: value for name, value in document.items() if name != "seal"}
     key = _key(is_wanted=True)
     return body if key is None else {**body, "seal": _hash(key, body)}
@@ -50,12 +53,12 @@ def is_sealed(document: Mapping[str, Any]) -> bool:
 
 
 def write(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a sealed document completely or not at all."""
+    """Seal a document and write it to a file, completely or not at all."""
     write_text(path, json.dumps(sealed(document), indent=1) + "\n")
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a document without checking its seal.
+    """Return a document from a file. The seal is not checked; :func:`is_sealed` checks it.
 
     Raises
     ------
@@ -71,7 +74,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """Read a text file.
+    """Return the content of a text file.
 
     Raises
     ------
@@ -80,7 +83,7 @@ def read_text(path: Path) -> str:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
             raise NotBelievedError(f"{path} is missing, too large, or not a file")
-        # Line ends are not converted, because a checker that reads the file sees the bytes on disk.
+        # Line ends are not converted, because a checker that reads the same file would otherwise see other bytes.
         return path.read_bytes().decode("utf-8")
     except OSError as error:
         raise NotBelievedError(f"{path} cannot be read: {error.strerror}") from None
@@ -94,7 +97,7 @@ def _hash(key: bytes, body: Mapping[str, Any]) -> str:
 
 
 def _key(*, is_wanted: bool) -> bytes | None:
-    """Return this user's key, or None; if `is_wanted`, create a key that does not exist."""
+    """Return this user's key, or None if there is none. If `is_wanted` is set, a missing key is created."""
     try:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         path = Path(state) / "fairweir" / "seal.key"
@@ -114,6 +117,6 @@ def _key(*, is_wanted: bool) -> bytes | None:
         is_own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
         key = path.read_bytes() if is_own else b""
     except (OSError, RuntimeError):
-        # No home directory, disk space or permission.
+        # There is no home directory, no disk space, or no permission.
         return None
     return key if len(key) == _KEY_BYTES else None

@@ -1,8 +1,11 @@
-"""The files shipped with fairweir: scenarios, rules, queries, policies, controllers, encoders and templates, by name.
+"""Find the files that are shipped with fairweir by name: scenarios, rules, queries, policies, controllers, encoders and
+templates.
 
-They are package data: a wheel contains them in ``fairweir/data``. In the repository, ``python/fairweir/data`` contains
-links to the top-level folders ``scenarios/``, ``rules/``, ``queries/``, ``policies/``, ``controllers/``,
-``encoders/`` and ``include/``, so that there is only one copy of each.
+A rule is a CCA as data, a query is the input of a search for CCAs, a policy is the configuration of the receiver's
+guard, a controller is a decision tree, and an encoder is a table of frame sizes. The files are package data: a wheel
+contains them in ``fairweir/data``. In the repository, ``python/fairweir/data`` contains links to the top-level folders
+``scenarios/``, ``rules/``, ``queries/``, ``policies/``, ``controllers/``, ``encoders/`` and ``include/``, so that there
+is only one copy of each file.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-#: A text with one of these prefixes is always a path, never a name.
+#: If a text has one of these prefixes, it is always a path and never the name of a shipped file.
 _PATH_PREFIXES: Final = ("./", "../", "/", "~")
 
 
@@ -23,8 +26,8 @@ class Kind:
 
     Attributes
     ----------
-    noun : str, the singular, as messages use it
-    folder : str, below ``fairweir/data``
+    noun : str, the singular noun for messages
+    folder : str, the folder, relative to ``fairweir/data``
     patterns : glob patterns of the files; a file's name is its path below `folder` without the suffix
     """
 
@@ -33,9 +36,9 @@ class Kind:
     patterns: tuple[str, ...]
 
 
-#: Argument of ``fairweir list`` -> kind. Experiments are scenarios with published outcomes (docs/reproduce.md).
+#: Argument of ``fairweir list`` -> kind. Experiments are scenarios with published results (docs/reproduce.md).
 KINDS: Final = {
-    "scenarios": Kind("scenario", "scenarios", ("*.toml", "agree/*.toml", "guard/*.toml")),
+    "scenarios": Kind("scenario", "scenarios", ("*.toml", "agree/*.toml", "conform/*.toml", "guard/*.toml")),
     "video": Kind("video scenario", "scenarios/video", ("*.toml",)),
     "experiments": Kind("published experiment", "scenarios/published", ("*.toml",)),
     "rules": Kind("rule", "rules", ("*.toml",)),
@@ -50,38 +53,40 @@ KINDS: Final = {
 
 @cache
 def folder(kind: str) -> Path:
-    """Return the folder of a kind; in the repository, the top-level folder."""
+    """Return the folder of a kind of files; in the repository, this is the top-level folder."""
     return _package("data", *KINDS[kind].folder.split("/")).resolve()
 
 
 def skeleton(name: str, room: str = "ccas") -> str:
-    """Return the text of a template for ``fairweir new`` or generated C; words between at signs are placeholders.
+    """Return the text of a template for ``fairweir new`` or for generated C. Words between at signs are placeholders.
 
     Parameters
     ----------
-    name : str, name of the file
-    room : str, the package that contains the folder `skeletons`
+    name : str, name of the template's file
+    room : str, the subpackage of fairweir whose folder `skeletons` contains the template
     """
     return _package(*room.split("/"), "skeletons", name).read_text(encoding="utf-8")
 
 
 def header(name: str) -> str:
-    """Return the text of a C header of the plug-in interface, by its file name."""
+    """Return the text of a C header of the interface for plug-ins, given its file name."""
     return _package("data", "include", name).read_text(encoding="utf-8")
 
 
 @cache
 def by_name(kind: str) -> dict[str, Path]:
-    """Return the files of a kind by name, sorted by name within each folder."""
+    """Return the files of a kind: name -> path, sorted by name within each folder."""
     root = folder(kind)
     found = [file for pattern in KINDS[kind].patterns for file in sorted(root.glob(pattern))]
     return {file.relative_to(root).with_suffix("").as_posix(): file for file in found}
 
 
 def find(kind: str, text: str | Path) -> Path:
-    """Return the file that `text` refers to: the file at that path if it exists, else the shipped file with that name.
+    """Return the file that `text` refers to: the file at that path if it exists, or else the shipped file with that
+    name.
 
-    Any other text is returned as a path, so that opening it reports the missing file. ``./x`` is always a path.
+    If there is neither, `text` is returned as a path, so that opening it reports the missing file. ``./x`` is always a
+    path.
     """
     path = Path(text)
     if _is_file(path) or str(text).startswith(_PATH_PREFIXES):
@@ -90,7 +95,7 @@ def find(kind: str, text: str | Path) -> Path:
 
 
 def hidden(kind: str, text: str | Path) -> Path | None:
-    """Return the shipped file called `text` if a file at the path `text` hides it; otherwise None."""
+    """Return the shipped file called `text` if a file at the path `text` takes precedence over it; otherwise None."""
     named = by_name(kind).get(str(text))
     return named if named is not None and _is_file(Path(text)) else None
 
@@ -103,5 +108,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _package(*parts: str) -> Path:
-    """Return a path in the package, which is never in an archive because it contains a compiled module."""
+    """Return a path in the installed package. The package is never in an archive, because it contains a compiled
+    module.
+    """
     return Path(str(files("fairweir").joinpath(*parts)))

@@ -1,8 +1,8 @@
-"""Store finished work on disk, so that an interrupted command can resume.
+"""Store the results of finished work on disk, so that an interrupted command can resume.
 
-Each finished piece of work is one file, whose name is the fingerprint of all inputs. A file is written completely or
-not at all. A damaged or incomplete file counts as missing: the work is repeated and the file replaced. Files with other
-names are not modified. Answers that are evidence are also sealed, and verified when they are read
+Each result is one file, whose name is the fingerprint (a hash) of all inputs of the work. A file is written completely
+or not at all. A damaged or incomplete file counts as missing: the work is repeated, and the file is replaced. Files
+with other names are not modified. Results that are evidence are also sealed, and verified when they are read
 (:mod:`fairweir.documents.sealed`).
 """
 
@@ -21,7 +21,7 @@ from fairweir.documents.atomic_write import write_bytes
 
 T = TypeVar("T")
 
-#: Exceptions that decoders raise for damaged files.
+#: Exceptions that the function `decode` of a store raises for damaged files.
 _DAMAGED: Final = (
     ValueError,
     KeyError,
@@ -36,19 +36,19 @@ _DAMAGED: Final = (
 
 
 def fingerprint(*parts: Any) -> str:
-    """Return a fingerprint of the parts: the first 32 hexadecimal digits of the SHA-256 of their JSON."""
+    """Return the fingerprint of inputs: the first 32 hexadecimal digits of the SHA-256 of their JSON."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class Store(Generic[T]):
-    """A directory of results; without a directory, nothing is stored.
+    """A directory of results. If `directory` is None, nothing is stored.
 
     Attributes
     ----------
     directory : Path or None; created when the first result is stored
-    encode, decode : functions that convert a result to a file's content and back; `decode` raises ValueError, KeyError
-        or TypeError unless the content is a complete result
+    encode, decode : functions that convert a result to the content of a file, and back; `decode` raises ValueError,
+        KeyError or TypeError if the content is not a complete result
     suffix : str, suffix of the files' names
     """
 
@@ -79,5 +79,5 @@ class Store(Generic[T]):
 
 
 def to_json(document: Any) -> bytes:
-    """Encode a JSON document."""
+    """Return a document as bytes of JSON."""
     return json.dumps(document).encode()

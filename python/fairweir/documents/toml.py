@@ -1,4 +1,4 @@
-"""Read and write documents such as scenarios, rules and queries: TOML files of limited size and depth."""
+"""Read and write TOML files of limited size and depth, such as scenarios, rules (CCAs as data) and queries."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from fairweir.documents import shipped
 from fairweir.documents.suggestions import nearest
 from fairweir.errors import ConfigError
 
-#: Maximum size of a file, bytes; a hundred thousand flows with one table each fit.
+#: Maximum size of a file, bytes. A file with a table for each of a hundred thousand flows is smaller.
 MAX_FILE_BYTES = 4 << 20
 
-#: Maximum nesting depth of tables and lists; scenarios and queries need six.
+#: Maximum nesting depth of tables and lists. Scenarios and queries need a depth of six.
 MAX_NESTING = 32
 
-#: A dotted key with more than 256 parts; the parser's time is quadratic in the number of parts.
+#: Matches a dotted key with more than 256 parts, because the parser's time is quadratic in the number of parts.
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){256}""", re.ASCII)
 
 
 def read_document(path: Path, *, noun: str = "scenario", hint: str | None = None) -> dict[str, Any]:
-    """Read a TOML file.
+    """Read a TOML file, and return its content.
 
     Parameters
     ----------
     path : Path
-    noun : str, name of the document's kind in errors
-    hint : str, hint of the error if the file does not exist; default the file with the nearest name
+    noun : str, the kind of document, for error messages
+    hint : str, the hint of the error if the file does not exist; None: the file with the most similar name
 
     Raises
     ------
@@ -50,7 +50,7 @@ def read_document(path: Path, *, noun: str = "scenario", hint: str | None = None
 
 
 def _file_meant(path: Path, noun: str) -> str | None:
-    """Return a hint that names the file with the nearest name."""
+    """Return a hint with the name of the file that the user probably meant."""
     files = {found.name: str(found) for found in path.parent.glob("*.toml")} if path.parent.is_dir() else {}
     near = nearest(path.name, files)
     if near is not None:
@@ -58,13 +58,13 @@ def _file_meant(path: Path, noun: str) -> str | None:
     kind = next((kind for kind, one in shipped.KINDS.items() if one.noun == noun), None)
     if kind is None:
         return None
-    # Outside the repository, `scenarios/NAME.toml` refers to the shipped scenario.
+    # If the working directory is not the repository, `scenarios/NAME.toml` still refers to the shipped scenario.
     near = nearest(path.name.removesuffix(".toml"), shipped.by_name(kind))
     return f"did you mean the shipped `{near}`?" if near else f"`fairweir list {kind}` lists them"
 
 
 def parse_document(text: str, source: str | None) -> dict[str, Any]:
-    """Parse TOML text.
+    """Parse TOML text, and return its content.
 
     Raises
     ------
@@ -101,7 +101,9 @@ def _too_deep(source: str | None) -> ConfigError:
 
 
 def dump_document(document: Mapping[str, Any]) -> str:
-    """Return TOML text in the usual layout of scenarios: ``[link.NAME]``, ``[[flow]]``, and inner tables in braces."""
+    """Return a document as TOML text in the layout of scenarios: ``[link.NAME]``, ``[[flow]]``, and inner tables in
+    braces.
+    """
     import tomlkit
 
     def inline(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Convert pydantic's errors to errors with message, value, file, key and hint."""
+"""Convert pydantic's validation errors to errors that state the message, value, file, key and a hint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairweir.documents.quantities import show
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 
-#: Type of pydantic's error -> the kind of TOML value that is required.
+#: Type of a pydantic error -> the kind of TOML value that is required.
 _KINDS = {
     "model_type": "a table",
     "model_attributes_type": "a table",
@@ -32,13 +32,13 @@ _KINDS = {
 
 
 def explain(error: ValidationError, model: type[BaseModel], raw: Any, source: str | None) -> ConfigError:
-    """Return the first of pydantic's errors as a ConfigError; the others are in its attribute ``others``.
+    """Return the first error as a ConfigError, with the other errors in its attribute ``others``.
 
     Parameters
     ----------
     error : ValidationError
-    model : the model that `raw` was validated against
-    raw : the document; its keys determine which parts of pydantic's locations the user wrote
+    model : the pydantic model against which `raw` was validated
+    raw : the document; a part of pydantic's location that is not among the document's keys was not written by the user
     source : str, the file's name
     """
     errors = error.errors(include_url=False)
@@ -88,13 +88,13 @@ def _problem(error: ErrorDetails, model: type[BaseModel], raw: Any, source: str 
 
 
 def noun_of(path: Sequence[str | int]) -> str:
-    """Return a key in words: "link rate" for ``("link", "bottleneck", "rate")``."""
+    """Return a key in words, such as "link rate" for ``("link", "bottleneck", "rate")``."""
     words = [str(part) for i, part in enumerate(path) if isinstance(part, str) and not (i == 1 and path[0] == "link")]
     return " ".join(words[-2:]) if words else "scenario"
 
 
 def _user_path(loc: Sequence[str | int], raw: Any, *, names_absent: bool) -> list[str | int]:
-    """Remove the parts that pydantic adds to a location: union tags, and the index of a single table."""
+    """Return a location without the parts that pydantic adds: tags of unions, and the index of a single table."""
     path: list[str | int] = []
     here: Any = raw
     for i, part in enumerate(loc):
@@ -123,7 +123,9 @@ def _example(loc: Sequence[str | int], model: type[BaseModel]) -> str | None:
 
 
 def _example_table(loc: Sequence[str | int], model: type[BaseModel]) -> str | None:
-    """Return a hint with an example table for `loc`: its kind, if there are several kinds, and its required keys."""
+    """Return a hint with an example of the table at `loc`: its kind, if there are several kinds, and its required
+    keys.
+    """
     end = max((i for i, part in enumerate(loc) if isinstance(part, str)), default=0)
     key = str(loc[end])
     owner = _model_at(loc[:end], model)
@@ -138,7 +140,9 @@ def _example_table(loc: Sequence[str | int], model: type[BaseModel]) -> str | No
 
 
 def _model_at(loc: Sequence[str | int], model: type[BaseModel]) -> type[BaseModel] | None:
-    """Return the model at a location of names, indices and union tags; None if there is none."""
+    """Return the pydantic model at a location, which consists of names, indices and tags of unions; None if there is
+    none.
+    """
     here: list[type[BaseModel]] = [model]
     for part in loc:
         step: list[type[BaseModel]] = []

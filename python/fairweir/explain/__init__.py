@@ -1,4 +1,6 @@
-"""Explain a capture: the paths of its flows, what limited each flow over time, figures and a report."""
+"""Explain a packet capture: the path of each flow, the conditions that limited the flow over time, figures and a
+report.
+"""
 
 from fairweir.callable import make_callable
 

@@ -1,4 +1,4 @@
-"""``fairweir.explain``: explain a capture, and draw figures and a report of it."""
+"""``fairweir.explain``: find out from a packet capture what limited its flows, and write figures and a report."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fairweir.explain.verdict import verdict
 
 @dataclass(frozen=True)
 class Explanation:
-    """Explanation of a capture's flows.
+    """The result of explaining the flows of a capture.
 
     Attributes
     ----------
     capture : Path
-    document : dict; what ``fairweir explain --json`` prints (:func:`fairweir.explain.read.explain_file`)
+    document : dict; the output of ``fairweir explain --json`` (:func:`fairweir.explain.read.explain_file`)
     """
 
     capture: Path
@@ -28,25 +28,27 @@ class Explanation:
 
     @property
     def flows(self) -> list[dict[str, Any]]:
-        """The flows that are large enough to be reported; the first delivered the most bytes."""
+        """The flows that are large enough to be reported individually, starting with the flow that delivered the most
+        bytes.
+        """
         return split_small(self.document["flows"])[0]
 
     @property
     def verdicts(self) -> list[str]:
-        """One sentence per flow: what limited it."""
+        """One sentence per flow, which states what limited the flow."""
         return [verdict(facts, self.document) for facts in self.flows]
 
     @property
     def remarks(self) -> list[str]:
-        """The parts of the capture that were left out, and other restrictions."""
+        """Sentences about parts of the capture that were left out, and about other restrictions of the result."""
         return list(remarks(self.document))
 
     def report(self, path: str | Path) -> Path:
-        """Write a page with tables, findings and figures.
+        """Write an HTML page with tables, findings and figures.
 
         Parameters
         ----------
-        path : str or Path of the HTML file
+        path : str or Path of the file to write
 
         Raises
         ------
@@ -57,7 +59,7 @@ class Explanation:
         return write_page(self.document, self.flows, self.capture, Path(path))
 
     def plot(self, directory: str | Path) -> list[Path]:
-        """Draw each flow over time.
+        """Draw a figure over time for each flow, as PNG files.
 
         Parameters
         ----------
@@ -75,17 +77,17 @@ class Explanation:
         return [Path(save_flow_plot(flow_view(facts), folder)) for facts in self.flows]
 
     def __str__(self) -> str:
-        """Return one line per flow."""
+        """Return the verdicts, one line per flow."""
         return "\n".join(f"flow {facts['flow']}: {text}" for facts, text in zip(self.flows, self.verdicts, strict=True))
 
 
 def explain(capture: str | Path, *, on_progress: Callable[[int], object] | None = None) -> Explanation:
-    """Explain the flows of a capture: what limited each flow, and what the capture shows about its path.
+    """Find out what limited each flow of a capture, and what the capture shows about each flow's path.
 
     Parameters
     ----------
     capture : str or Path of a pcap or pcapng file of TCP, or of a qlog
-    on_progress : called with the number of frames read
+    on_progress : function that is called with the number of frames read so far
 
     Returns
     -------

@@ -1,4 +1,9 @@
-"""A flow over time as an interactive figure of the report."""
+"""Draw a flow over time as an interactive figure for the report of ``fairweir explain``.
+
+The report shows bounds on the path that are consistent with the flow's packets: a believed range of the link rate C and
+of the propagation delay, and C_L and C_U, the lower and upper bound on C that were known at a time. A limit is the
+condition that kept the flow from sending more, such as a full congestion window; a stay is a period with one limit.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +20,19 @@ if TYPE_CHECKING:
 
     from fairweir.explain.view import Band, FlowView
 
-#: Vertical extents of the panels; the last is the band of limits.
+#: Vertical extent of each panel, as fractions of the figure; the last panel is the strip that shows the limits.
 DOMAINS: Final = ([0.73, 1.0], [0.42, 0.69], [0.11, 0.38], [0.0, 0.05])
-#: Upper end of an axis, as a multiple of the largest value drawn.
+#: Upper end of a vertical axis, as a multiple of the largest value drawn.
 HEADROOM: Final = 1.25
-#: Maximum number of stays drawn, because more make a page slow; the shortest are left out.
+#: Maximum number of stays that are drawn, because more make a page slow. If there are more, the shortest are omitted.
 MAX_STAYS: Final = 2000
-#: Style of the vertical lines at changes of the flow's available rate.
+#: Style of the vertical lines at times when the rate available to the flow changed.
 CHANGED: Final = {"color": "#888888", "width": 1, "dash": "dash"}
 BELIEVED: Final = style.colour(2)
 MEASURED: Final = style.colour(0)
 SO_FAR: Final = style.colour(4)
 RECEIVER: Final = LIMITS["receiver-window"].colour
-#: The legend. A color has the same meaning in all panels; the panels' axes name the quantities.
+#: Entries of the legend: name, color and line style. A color has the same meaning in all panels.
 KEYS: Final = (
     ("measured", MEASURED, "solid"),
     ("believed possible", BELIEVED, "dash"),
@@ -37,7 +42,7 @@ KEYS: Final = (
 
 
 def flow_figure(view: FlowView) -> Figure:
-    """Draw rate, RTT and inflight over a common time axis, and below them the limits of the flow."""
+    """Return a figure with rate, RTT and inflight over a common time axis, and a strip below with the flow's limits."""
     data = [
         *(_key(name, colour, dash) for name, colour, dash in KEYS),
         *_band(view, view.believed_rate_mbps, "y", "C believed, CBR-delay"),
@@ -86,7 +91,7 @@ def flow_figure(view: FlowView) -> Figure:
 
 
 def _key(name: str, colour: str, dash: str) -> dict[str, Any]:
-    """Return an entry of the legend, without data."""
+    """Return a legend entry that belongs to no data."""
     line = {"color": colour, "width": 1.4, "dash": dash}
     return {"type": "scatter", "mode": "lines", "name": name, "x": [None], "y": [None], "line": line}
 
@@ -120,7 +125,7 @@ def _level(view: FlowView, value: float, axis: str, name: str) -> dict[str, Any]
 
 
 def _band(view: FlowView, band: Band | None, axis: str, name: str) -> list[dict[str, Any]]:
-    """Draw both edges of a band and the area between them; without an upper edge, draw only the lower edge."""
+    """Return lines for both edges of a range and the area between them; without an upper edge, only the lower edge."""
     if band is None:
         return []
     if band.hi is None:
@@ -130,7 +135,7 @@ def _band(view: FlowView, band: Band | None, axis: str, name: str) -> list[dict[
 
 
 def _so_far(view: FlowView) -> list[dict[str, Any]]:
-    """Draw C_L and C_U over time."""
+    """Return lines for C_L and C_U over time, the bounds on the link rate that were known at each time."""
     believed = view.shrinking
     return [
         _line(view, values, "y", name, SO_FAR, "Mbps")
@@ -175,7 +180,7 @@ def _largest(values: Iterable[float]) -> float:
 
 
 def top_of(values: Iterable[float], band: Band | None) -> float:
-    """Return an axis limit that shows all values and the band, unless the band is far above them."""
+    """Return an upper end of the axis that shows all values, and also the range unless it is far above the values."""
     largest = _largest(values)
     believed = 0.0 if band is None else band.hi or band.lo
     return HEADROOM * max(largest, min(believed, 2 * largest))

@@ -1,4 +1,10 @@
-"""Findings about a flow: sentences with Wireshark's frame numbers."""
+"""Describe in sentences what a capture shows about a flow, with Wireshark's frame numbers.
+
+A limit is the condition that kept a flow from sending more, such as a full congestion window. A model (ideal link,
+CBR-delay path or CCAC path; docs/formal/models.md) relates packets sent to packets delivered; observations contradict a
+model if no values of its parameters explain them. `facts` is one flow's entry in the document of `explain_file`, `link`
+the entry of a bottleneck, and `document` the whole.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +14,10 @@ from typing import Any, Final
 from fairweir.explain.limits import LIMITS, longest, shares
 from fairweir.explain.words import KB, MBPS, MS, S, about, nearly
 
-#: Minimum fraction of the time for which a limit must have held to be reported.
+#: A limit is reported if it held for at least this fraction of the time.
 MIN_SHARE: Final = 0.01
-#: Maximum number of changes that are reported individually; more are summarized in one sentence.
+#: Maximum number of changes of the available rate that are reported individually; if there are more, one sentence
+#: summarizes them.
 MAX_CHANGES: Final = 4
 PLACES: Final = {
     "sender": "at the sender",
@@ -20,7 +27,7 @@ PLACES: Final = {
     "unknown": "unknown, no handshake was captured: treated as at the sender; a queue before the capture point counts "
     "as propagation",
 }
-"""Value of `fairweir_beliefs::View` -> where the capture was taken."""
+"""Value of `fairweir_beliefs::View` -> a text that states where on the path the capture was taken."""
 
 MODELS: Final = {"ideal": "ideal link", "cbr-delay": "CBR-delay path", "ccac": "CCAC path"}
 """Value of `fairweir_beliefs::Model` -> name of the model."""
@@ -33,7 +40,7 @@ class Finding:
     Attributes
     ----------
     text : str
-    frames : (first, last) frame of the capture that shows it; None if it applies to the whole flow
+    frames : (first, last) frame of the capture that shows the finding; None if the finding applies to the whole flow
     """
 
     text: str
@@ -41,14 +48,14 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """The frames in words; empty if there are none."""
+        """The frame numbers as text; empty if there are none."""
         return "" if self.frames is None else f"frames {self.frames[0]} to {self.frames[1]}"
 
 
 def findings(facts: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
-    """Return the findings on a flow of `explain_file`'s document; the flow's limits come first.
+    """Return the findings on a flow, those on its limits first.
 
-    Findings on a bottleneck are reported with the flow that delivered the most bytes through it.
+    Findings on a bottleneck are reported only with the flow that delivered the most bytes through the bottleneck.
     """
     link = link_of(facts, document)
     reported = _limits(facts)
@@ -102,7 +109,9 @@ def _limits(facts: dict[str, Any]) -> list[Finding]:
 
 
 def _use(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
-    """Return the fraction of a link's rate, if the rate is known, that the flow used, and the share of other flows."""
+    """Return which fraction of the link's rate the flow used, and which fraction other flows used, if the rate is
+    known.
+    """
     if len(link["rates"]) != 1 or link["rates"][0]["rate_bytes_per_s"]["hi"] is None:
         return []
     whole = link["rates"][0]["rate_bytes_per_s"]
@@ -128,7 +137,9 @@ def _flows(numbers: list[int]) -> str:
 
 
 def is_within(verdict: dict[str, Any], spread_ns: int) -> bool:
-    """Return whether a model needs at most as much jitter as the propagation delays are uncertain, `spread_ns`."""
+    """Return whether the jitter that a model needs is at most `spread_ns`, the uncertainty of the propagation
+    delays.
+    """
     least = verdict["jitter_min_ns"]
     return least is not None and 0 < least <= spread_ns
 
@@ -162,7 +173,7 @@ def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]
 
 
 def _changes(facts: dict[str, Any], link: dict[str, Any]) -> list[Finding]:
-    """Return when the flows' available rate changed, and whether the link caused the change."""
+    """Return the times at which the rate available to the flows changed, and whether the link caused the change."""
     of_link = [change for change in link["changes"] if change["cause"] == "link"]
     others = [change for change in link["changes"] if change["cause"] != "link"]
     reported = [_change(facts, link, change) for change in of_link]

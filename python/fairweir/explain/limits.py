@@ -1,4 +1,8 @@
-"""The limits of a flow (`fairweir_beliefs::Limit`) in words, and their shares of the time."""
+"""The limits of a flow in words, and the fraction of time for which each limit held.
+
+A limit (`fairweir_beliefs::Limit`) is the condition that kept a flow from sending more, such as a full congestion
+window.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,13 @@ from fairweir.show import style
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit in words.
+    """The words and the color for a limit.
 
     Attributes
     ----------
-    name : str, for tables and legends
-    says : str, completes a sentence that begins with "the flow"
-    colour : str, in figures; equals the color of a curve only if both have the same meaning
+    name : str, name in tables and legends
+    says : str, the rest of a sentence that begins with "the flow"
+    colour : str, color in figures; it equals the color of a curve only if the limit and the curve have the same meaning
     """
 
     name: str
@@ -24,7 +28,7 @@ class Limit:
     colour: str
 
 
-#: Value of `fairweir_beliefs::Limit` -> its words, in the order of legends.
+#: Value of `fairweir_beliefs::Limit` -> words and color, in the order of legends.
 LIMITS: Final = {
     "window": Limit("cwnd", "waited for ACKs: its congestion window was full", style.colour(0)),
     "pacing": Limit("pacing", "was paced by its sender's own clock", style.colour(5)),
@@ -36,7 +40,7 @@ LIMITS: Final = {
 
 
 def shares(periods: list[dict[str, Any]]) -> dict[str, float]:
-    """Return each limit's share of the total time of all periods, largest first."""
+    """Return, for each limit, the fraction of the total time of all periods; the largest fraction comes first."""
     spent: dict[str, int] = {}
     for period in periods:
         spent[period["limit"]] = spent.get(period["limit"], 0) + period["to_ns"] - period["from_ns"]

@@ -1,4 +1,4 @@
-"""A capture's report: one HTML file, usable without network access, in the style of the audit's report."""
+"""Write the report of a capture: one HTML file in the style of the audit's report, usable without network access."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from fairweir.show.figure import Figure
 
-#: Maximum number of flows with a figure of about 100 kB; the flows that delivered the most have figures.
+#: Maximum number of flows with a figure, because a figure has about 100 kB. The flows that delivered the most bytes get
+#: figures.
 MAX_FIGURES = 40
 
 
 @dataclass(frozen=True)
 class Section:
-    """A flow on the page."""
+    """The part of the page about one flow."""
 
     number: int
     ends: str
@@ -42,12 +43,12 @@ class Section:
 
 
 def write_page(document: dict[str, Any], reported: list[dict[str, Any]], capture: Path, path: Path) -> Path:
-    """Write the page of `explain_file`'s document and the flows `reported` individually, completely or not at all."""
+    """Write the page for a document of `explain_file`, completely or not at all. The flows `reported` get sections."""
     return write_text(path, render(document, reported, capture.name))
 
 
 def render(document: dict[str, Any], reported: list[dict[str, Any]], name: str) -> str:
-    """Return the page as HTML; the same document gives the same bytes."""
+    """Return the page as HTML. The same document always gives the same bytes."""
     drawn = {facts["flow"] for facts in reported[:MAX_FIGURES]}
     sections = [
         Section(

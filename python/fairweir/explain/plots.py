@@ -1,4 +1,4 @@
-"""Figure of a flow over time as a file, for ``fairweir explain --plot DIR``."""
+"""Write a figure of a flow over time to a file, for ``fairweir explain --plot DIR``."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ PANEL_HEIGHTS = (4, 4, 4, 0.5)
 
 
 def save_flow_plot(view: FlowView, directory: Path) -> Path:
-    """Write ``flow-N.png`` to `directory`, which must exist; the same flow gives the same bytes."""
+    """Write ``flow-N.png`` to `directory`, which must exist. The same flow always gives the same bytes."""
     return save_figure(flow_figure(view), directory / f"flow-{view.number}.png")
 
 
 def flow_figure(view: FlowView) -> Figure:
-    """Rate, RTT and inflight over a common time axis, and the limits of the flow below."""
+    """Return a figure with rate, RTT and inflight over a common time axis, and below them the conditions that limited
+    the flow.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZE_INCHES, layout="constrained")

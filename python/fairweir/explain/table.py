@@ -1,4 +1,4 @@
-"""A flow's results as rows of a table, and the counts of data that were left out."""
+"""Format the results on a flow as rows of a table, and the counts of data that were left out as sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any, Final
 from fairweir.explain.findings import MODELS, PLACES, duration_s, is_within, limited_by, link_of, rate_mbps
 from fairweir.explain.words import KB, MBPS, MS, about, grade, size, span
 
-#: Flows with fewer packets, or a smaller fraction of the largest flow's bytes, are summarized in one line.
+#: If a flow has fewer packets, or less than the fraction `SMALL_SHARE` of the largest flow's bytes, it counts as small;
+#: one line summarizes all small flows.
 SMALL_PACKETS: Final = 50
 SMALL_SHARE: Final = 0.001
 #: Maximum number of small flows whose endpoints are named.
@@ -15,7 +16,9 @@ MAX_NAMED: Final = 3
 
 
 def split_small(flows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the flows to report individually, and the flows that are small compared with the first, the largest."""
+    """Return the flows to report individually, and the flows that are small compared with the first, which is the
+    largest.
+    """
     if not flows:
         return [], []
     least = SMALL_SHARE * flows[0]["delivered_bytes"]
@@ -35,7 +38,9 @@ def small_flows(small: list[dict[str, Any]]) -> str:
 
 
 def rows(facts: dict[str, Any], document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a flow's table: its measurements, its limits, its path, and last the models' parameters."""
+    """Return the rows for a flow: measurements, limits (conditions that kept the flow from sending more), path, and the
+    parameters of network models.
+    """
     link, lost = link_of(facts, document), facts["lost_packets"]
     table = [
         ("captured", PLACES[facts["view"]]),
@@ -62,14 +67,16 @@ def rows(facts: dict[str, Any], document: dict[str, Any]) -> list[tuple[str, str
     belief = facts["cbr_delay"]
     if belief is not None and link["token_bucket"] is None and is_stated(belief, link):
         buffer = belief["buffer_bytes"]
-        # A lower bound below one packet is not informative.
+        # A lower bound on the buffer below one packet is not informative.
         if buffer["hi"] is not None or buffer["lo"] * KB >= 1:
             table.append(("buffer", span(buffer, KB, "kB")))
     return [*table, *_symbols(facts, link)]
 
 
 def is_stated(belief: dict[str, Any], link: dict[str, Any]) -> bool:
-    """Return whether the link's rate is that of the CBR-delay model; if not, some evidence contradicts the model."""
+    """Return whether the link's rate is reported as the CBR-delay model's; if not, some evidence contradicts that
+    model.
+    """
     return [part["rate_bytes_per_s"] for part in link["rates"]] == [belief["rate_bytes_per_s"]]
 
 
@@ -81,7 +88,7 @@ def _rates(link: dict[str, Any]) -> str:
 
 
 def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the rows with the models' parameters (docs/explain-beliefs.md)."""
+    """Return the rows with the parameters of network models (docs/explain-beliefs.md)."""
     belief, bounds = facts["cbr_delay"], facts["ccac"]
     if not link["is_queue_ahead"]:
         return []
@@ -109,7 +116,7 @@ def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str
 
 
 def remarks(document: dict[str, Any]) -> list[str]:
-    """Return the parts of the capture that were left out, one sentence each."""
+    """Return one sentence for each part of the capture that was left out."""
     counts, said, left_out = document["capture"], [], document["left_out"]
     if counts["is_truncated"]:
         said.append("the capture ends within a packet: only earlier packets are explained")

@@ -1,4 +1,4 @@
-"""Summarize in one sentence what limited a flow."""
+"""State in one sentence what limited a flow: its path, its sender, its receiver or its application."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from fairweir.explain.findings import link_of, rate_mbps
 from fairweir.explain.limits import shares
 from fairweir.explain.words import KB, MBPS, MS, S, about, grade, nearly
 
-#: Minimum fraction of the time for which a condition must hold to be the limit.
+#: A condition is reported as the limit if it held for at least this fraction of the time.
 MOST_OF_IT: Final = 0.5
-#: Minimum standing queue worth reporting, ms.
+#: Minimum queueing delay that is reported as a standing queue, ms.
 STANDING_MS: Final = 1.0
-#: Minimum utilization of a link at which it is the limit.
+#: If the utilization of a link is at least this fraction, the link is reported as the limit.
 FILLS: Final = 0.7
 
 REFUSED: Final = {
@@ -24,7 +24,7 @@ REFUSED: Final = {
 
 
 def verdict(facts: dict[str, Any], document: dict[str, Any]) -> str:
-    """Return what limited a flow of `explain_file`'s document, as a sentence without a full stop."""
+    """Return a sentence, without its full stop, that states what limited a flow of the document of `explain_file`."""
     link = link_of(facts, document)
     by_limit = shares(facts["limits"])
     top = next((word for word, share in by_limit.items() if share >= MOST_OF_IT), None)
@@ -45,7 +45,7 @@ def verdict(facts: dict[str, Any], document: dict[str, Any]) -> str:
 
 
 def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any]) -> str:
-    """Return the verdict if the path's rate is known and utilized, else an empty text."""
+    """Return the verdict if the link's rate is known and utilized; otherwise return an empty text."""
     bucket = link["token_bucket"]
     if bucket is not None and bucket["excess"] == "lost":
         return (
@@ -71,7 +71,7 @@ def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, An
 
 
 def _by_sender(facts: dict[str, Any], link: dict[str, Any], top: str | None, got: str) -> str:
-    """Return the verdict that follows from the sender's most frequent limit."""
+    """Return the verdict that follows from `top`, the condition that limited the sender for most of the time."""
     queue = _queue(facts)
     if top == "recovery":
         return f"Limited by losses: {facts['lost_packets'] / facts['packets']:.2%} of the packets, at {got}"
@@ -79,7 +79,7 @@ def _by_sender(facts: dict[str, Any], link: dict[str, Any], top: str | None, got
         return f"Paced by its sender, at {got}"
     if link["changes"]:
         return f"Limited by a path whose rate for {_them(link)} changed{_shared(link)}{queue}"
-    # A standing queue shows a bottleneck: the window fills the queue and is not the limit.
+    # If there is a standing queue, the path is the limit: a larger window would only lengthen the queue.
     stands = facts["queue"] is not None and facts["queue"]["median_ns"] * MS >= STANDING_MS
     if top == "window" and stands:
         return f"Its congestion window is full, at {got}{queue}; the bottleneck's rate is not known"

@@ -1,4 +1,9 @@
-"""A flow over time in the units of figures, for figures on pages and in files."""
+"""Convert a flow's time series to the units of figures, for pages and image files.
+
+A belief is a range of a path's parameter (link rate C, propagation delay) that is consistent with the observed packets.
+A limit is the condition that kept the flow from sending more, such as a full congestion window. n is the number of
+entries of a series.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +17,13 @@ from fairweir.explain.words import KB, MBPS, MS, S
 
 Column = NDArray[np.float64]
 
-#: Number of intervals of a flow over which the rate is averaged.
+#: Number of intervals into which a flow is divided; its rate is averaged over each interval.
 RATES: Final = 100
 
 
 @dataclass(frozen=True)
 class Band:
-    """A range of beliefs; `hi` is None if unbounded."""
+    """A believed range of a parameter; `hi` is None if the range has no upper end."""
 
     lo: float
     hi: float | None
@@ -26,7 +31,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Stay:
-    """A period with one limit; times are s since the flow's first packet."""
+    """A period in which one limit held. Times are in s since the flow's first packet."""
 
     limit: str
     from_s: float
@@ -37,12 +42,13 @@ class Stay:
 
 @dataclass(frozen=True)
 class Shrinking:
-    """The CCAC model's bounds on C over time; each is valid until the next.
+    """The bounds on C in the CCAC model (docs/formal/models.md), which become tighter over time; an entry is valid
+    until the next.
 
     Attributes
     ----------
-    t_s : n, ascending, s since the flow's first packet
-    min_mbps, max_mbps : n; NaN means that there is no bound yet
+    t_s : n times, ascending, s since the flow's first packet
+    min_mbps, max_mbps : n lower and upper bounds; NaN means that there is no bound yet
     """
 
     t_s: Column
@@ -52,19 +58,20 @@ class Shrinking:
 
 @dataclass(frozen=True)
 class FlowView:
-    """A flow over time.
+    """The time series of a flow, in bins of equal length. NaN means that a bin has no data.
 
     Attributes
     ----------
-    t_s : n; centers of the bins, s since the flow's first packet
-    rate_mbps : n; rate of IP packets acknowledged in a bin. In all columns, NaN means no data.
-    rtt_min_ms, rtt_max_ms : n
-    inflight_kb : n; maximum in a bin
+    t_s : n times, the centers of the bins, s since the flow's first packet
+    rate_mbps : n rates of acknowledged IP packets
+    rtt_min_ms, rtt_max_ms : n; minimum and maximum RTT in a bin
+    inflight_kb : n; maximum inflight in a bin
     window_kb : n; minimum free window that the receiver advertised in a bin
-    believed_rate_mbps, believed_rtprop_ms : Band; None if no path explains the flow
-    shrinking : Shrinking
-    changes_s : list of float; times of changes of the available rate, due to the link or to other traffic
-    stays : list of Stay, in order
+    believed_rate_mbps, believed_rtprop_ms : Band; None if no parameters of the path explain the flow
+    shrinking : Shrinking, the bounds on C over time
+    changes_s : list of float; times at which the rate available to the flow changed, because of the link or of other
+        traffic
+    stays : list of Stay, in order of time
     """
 
     number: int
@@ -88,14 +95,14 @@ class FlowView:
 
     @property
     def bdp_kb(self) -> float | None:
-        """Minimum believed BDP, the inflight that fills the path without a queue."""
+        """The smallest believed BDP: the inflight that fills the path without a queue."""
         if self.believed_rate_mbps is None or self.believed_rtprop_ms is None:
             return None
         return self.believed_rate_mbps.lo * self.believed_rtprop_ms.lo / 8
 
 
 def flow_view(facts: dict[str, Any], max_points: int = 600) -> FlowView:
-    """Return a flow of `explain_file`'s document over time, in at most `max_points` bins."""
+    """Return the time series of one flow in the document of `explain_file`, in at most `max_points` bins."""
     series = facts["series"]
     bins = len(series["delivered_bytes"])
     joined = max(1, -(-bins // max_points))
@@ -138,14 +145,16 @@ def _numbers(values: list[int | None]) -> Column:
 
 
 def _rate(delivered: Column, width_s: float, starts: NDArray[np.int64]) -> Column:
-    """Return the mean rate (Mbit/s) around each start, over enough bins to average out single packets."""
+    """Return the mean rate (Mbit/s) around each start. The mean is over enough bins that single packets do not
+    matter.
+    """
     around = max(1, len(delivered) // RATES)
     smooth = np.convolve(np.nan_to_num(delivered), np.ones(around) / around, mode="same")
     return np.asarray(smooth[starts] * MBPS / width_s, dtype=np.float64)
 
 
 def _shrinking(moments: list[dict[str, Any]], origin: int, end_s: float) -> Shrinking:
-    """Return the beliefs at each change, and the final beliefs at the end of the flow."""
+    """Return the bounds on C at each change, and the final bounds at the end of the flow."""
     t_s = [(moment["time_ns"] - origin) * S for moment in moments]
     least = _numbers([moment["min_bytes_per_s"] for moment in moments]) * MBPS
     most = _numbers([moment["max_bytes_per_s"] for moment in moments]) * MBPS

@@ -1,4 +1,7 @@
-"""Ranges in words, with known digits only, and rounded outward so that the printed range contains the true range."""
+"""Print ranges and amounts in words.
+
+Only digits that are known are printed. A range is rounded outward, so that the printed range contains the true range.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,15 @@ from typing import Any, Final
 
 from fairweir.units import BYTES_PER_KB, BYTES_PER_S_PER_MBPS, NS_PER_MS, NS_PER_S
 
-#: Maximum number of significant digits.
+#: Maximum number of significant digits of an end of a range.
 MAX_DIGITS: Final = 4
-#: Number of significant digits of a single bound.
+#: Number of significant digits if a range has only one end.
 BOUND_DIGITS: Final = 3
 #: Maximum number of decimals; with the units used here, a resolution of 1 us, 1 kbit/s or 1 byte.
 MAX_DECIMALS: Final = 3
-#: A range is rounded to steps of at most a third of its width.
+#: The ends of a range are rounded to steps of at most a third of the range's width.
 STEPS: Final = 3
-#: Factors for the core's numbers: bytes per second to Mbit/s, ns to s and ms, bytes to kB.
+#: Factors that convert bytes per second to Mbit/s, ns to s and ms, and bytes to kB.
 MBPS: Final = 1 / BYTES_PER_S_PER_MBPS
 S: Final = 1 / NS_PER_S
 MS: Final = 1 / NS_PER_MS
@@ -27,12 +30,12 @@ GRADES: Final = ((5.0, "A+"), (30.0, "A"), (60.0, "B"), (200.0, "C"), (400.0, "D
 
 
 def grade(added_ms: float) -> str:
-    """Return the bufferbloat grade for a latency (ms) that load adds."""
+    """Return the bufferbloat grade for the latency (ms) that a link adds under load."""
     return next((name for below, name in GRADES if added_ms < below), "F")
 
 
 def span(ends: dict[str, Any], scale: float, unit: str) -> str:
-    """Return a range in words: ``19.79 to 19.84 Mbit/s``, ``at least 19.8 Mbit/s``, ``at most 40.2 ms``.
+    """Return a range as text: ``19.79 to 19.84 Mbit/s``, ``at least 19.8 Mbit/s``, ``at most 40.2 ms``.
 
     Parameters
     ----------
@@ -63,7 +66,9 @@ def about(value: float, digits: int = 3) -> str:
 
 
 def nearly(ends: dict[str, Any], scale: float) -> str:
-    """Return the middle of a range, or its lower end if it has no upper end, with as many digits as are known."""
+    """Return the middle of a range with as many digits as are known; if the range has no upper end, return its lower
+    end.
+    """
     lo, hi = (ends["lo"] or 0.0) * scale, ends["hi"]
     if hi is None:
         return down(lo, _decimals(lo, BOUND_DIGITS))

@@ -1,1 +1,1 @@
-"""Weighted AIMD as delay-differential equations: fixed points, limit cycles and their stability (WCC paper)."""
+"""Weighted AIMD flows as delay-differential equations: fixed points, limit cycles and their stability (WCC paper)."""

@@ -1,4 +1,12 @@
-"""Long-run behavior of the fluid: fixed point or limit cycle, and throughputs (WCC paper, section III.C)."""
+"""Compute the long-run behavior of the fluid model: a fixed point or a limit cycle, and throughputs.
+
+Symbols: C, the link rate; R*, the RTT when the buffer is full (the unit of time); wbar, the packets in flight when the
+buffer is full; q, the state of the queue (0: the buffer is full, above 0: arriving packets are lost); W_i, flow i's
+window. :mod:`fairweir.fluid.model` has the equations. Source: WCC paper, section III.C.
+
+A *return* is the part of a solution from one upward crossing of q = 0 to a later one. A crossing is *forgetful* if no
+packet was lost within the last R* before the crossing, so that only the windows at the crossing affect the future.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +20,29 @@ from scipy.integrate import quad_vec
 from fairweir.fluid.model import Fluid, Vector
 from fairweir.fluid.orbit import Crossing, NoOrbitError, Orbit, Past, integrate
 
-#: Relative difference below which the windows at two returns count as equal.
+#: If the windows at two crossings differ by less than this, relatively, they count as equal.
 _SAME: Final = 1e-9
+#: Maximum number of returns before the search for a limit cycle fails.
 _RETURNS: Final = 200
-#: A return takes between 0.2 wbar and 0.35 wbar (R*). The search ends after 50 R* plus 5 R* per packet of wbar.
+#: A return takes between 0.2 wbar and 0.35 wbar, in R*. Its integration ends after 50 R* plus 5 R* per packet of wbar.
 _TIMEOUT: Final = 50.0
 _TIMEOUT_A_PACKET: Final = 5.0
-#: Maximum number of upward crossings per period in a cycle that is not forgetful.
+#: Maximum number of upward crossings per period in a cycle whose crossings are not forgetful.
 _MAX_RISES: Final = 6
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """A limit cycle, from one upward crossing of q = 0 to the next.
+    """One period of a limit cycle. The period starts and ends at an upward crossing of q = 0.
 
     Attributes
     ----------
-    orbit : Orbit, over one period
+    orbit : Orbit, the solution over one period
     period : float, in R*
-    downward : float, the last time at which q falls below 0, in R*
-    rises : int, number of times that q rises above 0 in a period
-    is_forgetful : bool, no packet was lost for one delay before the cycle begins, so that its initial windows alone
-        determine the cycle
+    downward : float, the last time in the period at which q falls below 0, in R*
+    rises : int, number of times in a period at which q rises above 0
+    is_forgetful : bool, whether no packet was lost within the last R* before the cycle begins, so that the cycle's
+        initial windows alone determine the cycle
     """
 
     orbit: Orbit
@@ -44,16 +53,17 @@ class Cycle:
 
     @property
     def start(self) -> Vector:
-        """The state at time 0: windows, and q = 0."""
+        """The state at time 0: the windows in packets, followed by q = 0."""
         return self.orbit.at(0.0)
 
 
 def limit_cycle(fluid: Fluid) -> Cycle:
-    """Iterate over the upward crossings of q = 0 until the windows at a crossing equal those at the one before.
+    """Integrate from upward crossing to upward crossing of q = 0 until the windows at two successive crossings are
+    equal.
 
     Raises
     ------
-    NoOrbitError : the windows converge to a fixed point, or they do not repeat
+    NoOrbitError : the windows converge to a fixed point, or the windows do not repeat
     """
     if fluid.has_fixed_point:
         raise NoOrbitError(f"windows are constant at wbar = {fluid.wbar:g}: it is at most {fluid.threshold:g}")
@@ -72,7 +82,8 @@ def limit_cycle(fluid: Fluid) -> Cycle:
 
 
 def _short_cycle(fluid: Fluid, windows: Vector) -> Cycle:
-    """Find a cycle in which losses occur within one delay before every upward crossing, as for wbar near the threshold.
+    """Find a cycle in which packets are lost within one R* before every upward crossing. For wbar near the threshold,
+    cycles have this property.
 
     Raises
     ------
@@ -96,7 +107,7 @@ def _short_cycle(fluid: Fluid, windows: Vector) -> Cycle:
 
 
 def _repeats_after(orbit: Orbit, rises: Sequence[float]) -> int | None:
-    """Return the number of upward crossings after which the windows repeat; None if they do not repeat yet."""
+    """Return the number of upward crossings after which the windows repeat, or None if they do not repeat yet."""
     last = orbit.at(rises[-1])[:-1]
     for count in range(1, min(_MAX_RISES, len(rises) - 1) + 1):
         if np.max(np.abs(orbit.at(rises[-1 - count])[:-1] / last - 1)) < _SAME:
@@ -109,11 +120,12 @@ def _timeout(fluid: Fluid) -> float:
 
 
 def next_return(fluid: Fluid, windows: Vector) -> Orbit:
-    """Integrate from one forgetful upward crossing of q = 0 to the next.
+    """Integrate from one forgetful upward crossing of q = 0 to the next forgetful one.
 
-    An upward crossing is forgetful if no packet was lost for one delay before it. The past then has no effect, and
-    `windows` alone determine the solution. The return map therefore acts on n windows, although the equations have a
-    delay. Between two forgetful crossings q may cross 0 upwards at other times.
+    An upward crossing is forgetful if no packet was lost within the last R* before the crossing. The past then has no
+    effect, and `windows` alone determine the solution. Therefore the map from one crossing to the next has only n
+    arguments, the n flows' windows, although the equations have a delay. Between two forgetful crossings, q may also
+    cross 0 upwards at other times.
 
     Parameters
     ----------
@@ -121,7 +133,7 @@ def next_return(fluid: Fluid, windows: Vector) -> Orbit:
 
     Raises
     ------
-    NoOrbitError : there is no further forgetful crossing
+    NoOrbitError : no forgetful crossing follows
     """
     orbit = integrate(fluid, np.append(windows, 0.0), until=_timeout(fluid), stops_forgetful=True)
     if orbit.end >= _timeout(fluid) - 1e-6:
@@ -130,7 +142,7 @@ def next_return(fluid: Fluid, windows: Vector) -> Orbit:
 
 
 def throughputs(orbit: Orbit, end: float) -> Vector:
-    """Return each flow's throughput divided by C: the mean of W_i/(wbar (1 + q)) over [0, end]."""
+    """Return each flow's throughput divided by C: the mean of W_i/(wbar (1 + q)) over times from 0 to `end` (in R*)."""
 
     def rate(t: float) -> Vector:
         state = orbit.at(t)

@@ -1,4 +1,8 @@
-"""Draw throughput ratios over wbar, in the fluid model and with packets."""
+"""Draw the throughput ratios of weighted flows as a function of wbar, in the fluid model and in runs with packets.
+
+Symbol: wbar = C d + K, the number of packets in flight when the buffer is full (C, link rate; d, propagation delay; K,
+buffer).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,10 @@ _MARKERS = "osD^v*"
 
 
 def ratios_over_wbar(link: Link, rows: Sequence[Analysis], packet_runs: Sequence[PacketRuns]) -> Figure:
-    """Draw each flow's throughput divided by the last one's: lines for the fluid, points with intervals for packets."""
+    """Draw each flow's throughput divided by the last flow's: lines for the fluid, points with intervals for packets.
+
+    Both are functions of wbar.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 4.8), layout="constrained")
@@ -30,7 +37,7 @@ def ratios_over_wbar(link: Link, rows: Sequence[Analysis], packet_runs: Sequence
 
 
 def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], packet_runs: Sequence[PacketRuns]) -> None:
-    """Draw the same on existing axes."""
+    """Draw the diagram of :func:`ratios_over_wbar` on existing axes."""
     wbars = [row.wbar for row in rows]
     settings = list(dict.fromkeys((row.world, row.noise) for row in packet_runs))
     for i, weight in enumerate(link.weights[:-1]):
@@ -61,7 +68,7 @@ def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], packet_runs: S
 
 
 def _highest(rows: Sequence[Analysis], packet_runs: Sequence[PacketRuns]) -> float:
-    """Return the largest ratio; intervals wider than a factor of two, as of runs with few packets, are ignored."""
+    """Return the largest ratio to draw; intervals wider than a factor of two (runs with few packets) are ignored."""
     known = [each.hi for row in packet_runs for each in row.ratios if each.hi < 2 * each.lo]
     return max([*known, *(share / row.shares[-1] for row in rows for share in row.shares)])
 

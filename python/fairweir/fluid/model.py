@@ -1,16 +1,18 @@
 """The fluid model of weighted AIMD flows on one link (WCC paper, equations 3 and 4).
 
-Units: time in R* = d + K/C, the RTT with a full buffer K; windows in packets. The queue is q = (queue - K)/(C R*), so
-that q = 0 is a full buffer. Every packet that arrives at a full buffer is lost; its sender learns of the loss one R*
-later:
+Symbols: C, link rate; d, round-trip propagation delay; K, buffer in packets; R* = d + K/C, the RTT when the buffer is
+full; W_i, flow i's window in packets; A_i, its increase per RTT in packets; B_i, the fraction of the window by which a
+loss reduces it; wbar = C d + K, the number of packets in flight when the buffer is full; psi = K/(C d), the buffer
+divided by the BDP.
+
+The unit of time is R*. The queue enters as q = (queue - K)/(C R*), so q = 0 is a full buffer, and 1 + q is the RTT
+divided by R*. While q > 0, every packet that arrives is lost; its sender learns of the loss one R* later:
 
     W_i'(t) = A_i/(1 + q(t)) - B_i W_i(t) W_i(t-1)/(1 + q(t-1)) [q(t-1) > 0]
     q'(t)   = (sum of W_i(t))/(wbar (1 + q(t))) - 1,     q >= -psi/(1 + psi)
 
-wbar = C d + K is the number of packets in flight with a full buffer, psi = K/(C d) the buffer divided by the BDP, and
-1 + q the RTT divided by R*.
-
-Source: WCC paper section III.B; docs/ccas/waimd.md has the schemes.
+The bracket is 1 if its condition is true, otherwise 0. Source: WCC paper, section III.B; docs/ccas/waimd.md describes
+the schemes.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ class Scheme:
     ----------
     increase : function from a weight to A, the increase of cwnd per RTT, packets
     decrease : function from a weight to B, the fraction of cwnd by which a loss reduces it
-    min_weight : float, exclusive lower bound on weights; at this weight a loss would reduce cwnd to 0
+    min_weight : float; weights must be larger. At exactly this weight a loss would reduce cwnd to 0
     """
 
     increase: Callable[[float], float]
@@ -44,7 +46,7 @@ class Scheme:
     min_weight: float = 0.0
 
 
-#: The schemes by the controllers' names; wcc_ai is equation (3), wcc_md equation (4).
+#: The schemes by the names of their controllers; wcc_ai is equation (3), wcc_md is equation (4).
 SCHEMES: Final = {
     "wcc_ai": Scheme(lambda weight: weight, lambda _: 0.5),
     "wcc_md": Scheme(lambda _: 1.0, lambda weight: 0.5 / weight, 0.5),
@@ -55,13 +57,13 @@ SCHEMES: Final = {
 
 @dataclass(frozen=True)
 class Fluid:
-    """Flows of one scheme on one link.
+    """The fluid model of flows of one scheme on one link.
 
     Attributes
     ----------
     increase, decrease : array of one number per flow, A_i and B_i
     wbar : float, packets
-    psi : float, buffer / BDP; inf is a link without propagation delay, on which the queue never empties
+    psi : float, buffer / BDP; inf stands for a link without propagation delay, on which the queue never empties
     """
 
     increase: Vector
@@ -71,7 +73,7 @@ class Fluid:
 
     @property
     def floor(self) -> float:
-        """The value of q for an empty queue."""
+        """The value of q at which the queue is empty."""
         return -1.0 if math.isinf(self.psi) else -self.psi / (1 + self.psi)
 
     @property
@@ -86,16 +88,16 @@ class Fluid:
 
     @property
     def has_fixed_point(self) -> bool:
-        """Whether the windows have a fixed point, which requires q >= 0 there, as packets must be lost."""
+        """Whether the windows have a fixed point. At a fixed point packets must be lost, so q must be at least 0."""
         return self.wbar <= self.threshold
 
     @property
     def fixed_point(self) -> Vector:
-        """The fixed point: windows, then q."""
+        """The state at the fixed point: the windows in packets, followed by q."""
         return np.append(self.resting_windows, self.threshold / self.wbar - 1)
 
     def slope(self, state: Vector, past: Vector | None) -> Vector:
-        """Return the right-hand side.
+        """Return the derivative of the state with respect to time: the right-hand sides of the module's equations.
 
         Parameters
         ----------
@@ -111,7 +113,7 @@ class Fluid:
         return slope
 
     def jacobian(self, state: Vector, past: Vector | None) -> Vector:
-        """Return the derivative of :meth:`slope` with respect to `state`, for a given past."""
+        """Return the Jacobian matrix of :meth:`slope` with respect to `state`; `past` is held constant."""
         windows, rtt = state[:-1], 1 + state[-1]
         size = len(state)
         matrix = np.zeros((size, size))
@@ -124,7 +126,7 @@ class Fluid:
 
 
 def weighted(scheme: str, weights: Sequence[float], wbar: float, psi: float = math.inf) -> Fluid:
-    """Return the model of flows with these weights.
+    """Return the fluid model of flows with the given weights.
 
     Parameters
     ----------

@@ -1,8 +1,12 @@
-"""Integration of the fluid model: steps of at most the delay, split where the right-hand side is discontinuous.
+"""Integrate the fluid model in steps of at most one R*. Steps end where the right-hand side is discontinuous.
 
-Senders learn of losses from one delay after q crosses 0 upwards until one delay after it crosses 0 downwards. The
-integration therefore locates every crossing, and ends a step where its delayed effects arrive. Within a step the
-right-hand side is smooth, so an adaptive Runge-Kutta method (DOP853) has its full order.
+Symbols: R*, the RTT when the buffer is full, is the unit of time; q, the state of the queue, is above 0 while packets
+are lost; W_i is flow i's window in packets. :mod:`fairweir.fluid.model` has the equations and their right-hand side.
+
+A sender learns of a loss one R* after the loss. The losses that a sender learns of therefore begin one R* after q
+crosses 0 upwards, and end one R* after q crosses 0 downwards. The integration locates every crossing, and ends a step
+where a crossing takes effect. Within a step the right-hand side is smooth, so an adaptive Runge-Kutta method (DOP853)
+has its full order.
 """
 
 from __future__ import annotations
@@ -18,13 +22,13 @@ from scipy.integrate import solve_ivp
 
 from fairweir.fluid.model import Fluid, Vector
 
-#: Relative and absolute tolerance of the integration; windows are in packets.
+#: Relative and absolute tolerance of the integration.
 _RTOL: Final = 1e-10
 _ATOL: Final = 1e-12
-#: A jump in one derivative causes a jump in the next derivative one delay later. Steps end at this many of them; later
-#: ones are negligible.
+#: A jump in a derivative causes a jump in the next higher derivative one R* later. Steps end at the first three such
+#: jumps after a crossing; the jumps after those are negligible.
 _ECHOES: Final = 3
-#: Times that differ by less than this count as equal, R*.
+#: Times that differ by less than this, in R*, count as equal.
 _INSTANT: Final = 1e-9
 
 
@@ -34,7 +38,7 @@ class NoOrbitError(ArithmeticError):
 
 @dataclass(frozen=True)
 class Crossing:
-    """A time at which q crosses 0: losses begin (upward) or end (downward). Senders learn of it one delay later.
+    """A time at which q crosses 0. Losses begin at an upward crossing, and end at a downward crossing.
 
     Attributes
     ----------
@@ -48,11 +52,11 @@ class Crossing:
 
 @dataclass
 class Past:
-    """The state before time 0.
+    """The state before time 0; times are in R*.
 
     Attributes
     ----------
-    at : function from t in [-1, 0] to windows and q; None if no packet was lost then, so that the past has no effect
+    at : function from a time in [-1, 0] to windows and q; None if no packet was lost then, so that no value is needed
     crossings : list of Crossing within [-1, 0], in order
     was_full : bool, whether q > 0 at time -1
     """
@@ -64,7 +68,16 @@ class Past:
 
 @dataclass
 class Orbit:
-    """A solution from time 0 on."""
+    """A solution from time 0 on.
+
+    Attributes
+    ----------
+    fluid : Fluid, the model
+    past : Past, the state before time 0
+    starts, pieces : for each step, its start in R*, and the function from a time in the step to windows and q
+    crossings : list of Crossing, including those of the past
+    end, state : the time, in R*, up to which the solution is known, and the state at that time
+    """
 
     fluid: Fluid
     past: Past
@@ -75,7 +88,7 @@ class Orbit:
     state: Vector = None
 
     def at(self, t: float) -> Vector:
-        """Return windows and q at a time in [-1, end]."""
+        """Return windows and q at a time between -1 and `end`, in R*."""
         if t < 0 or not self.starts:
             if self.past.at is None:
                 raise NoOrbitError(f"the history has no value at t = {t:g}")
@@ -83,16 +96,16 @@ class Orbit:
         return self.pieces[bisect_right(self.starts, t) - 1](t)
 
     def is_losing(self, t: float) -> bool:
-        """Return whether senders learn of losses just after `t`: whether q was above 0 one delay ago."""
+        """Return whether senders learn of losses just after `t`, that is, whether q was above 0 one R* before."""
         last = [crossing for crossing in self.crossings if crossing.t <= t - 1 + _INSTANT]
         return last[-1].is_upward if last else self.past.was_full
 
     def past_of(self, t: float) -> Vector | None:
-        """Return the past for the right-hand side at `t`: the state one delay ago; None if no packet was lost then."""
+        """Return the state one R* before `t`, or None if no packet was lost then."""
         return self.at(t - 1) if self.is_losing(t) else None
 
     def slope(self, t: float) -> Vector:
-        """Return the right-hand side at `t`; where it jumps, its value just after `t`."""
+        """Return the derivative of the state at `t`; if the derivative jumps at `t`, the value after the jump."""
         slope = self.fluid.slope(self.at(t), self.past_of(t))
         if self.at(t)[-1] <= self.fluid.floor + _ATOL:
             slope[-1] = max(slope[-1], 0.0)
@@ -107,14 +120,14 @@ def integrate(
     Parameters
     ----------
     fluid : Fluid
-    state : array, windows and q at time 0; q may jump there
+    state : array, windows and q at time 0; q need not continue the past
     past : Past; default: no packet was lost before time 0
     until : float, end time in R*
-    stops_forgetful : bool, stop at the first upward crossing before which no packet was lost for one delay
+    stops_forgetful : bool, whether to stop at the first upward crossing without a loss within the last R* before it
 
     Raises
     ------
-    NoOrbitError : the solver fails
+    NoOrbitError : the differential equations' solver fails
     """
     past = past or Past()
     orbit = Orbit(fluid, past, crossings=list(past.crossings), state=np.array(state, float))
@@ -132,17 +145,17 @@ def integrate(
 
 
 def is_forgetful(orbit: Orbit, last: Crossing) -> bool:
-    """Return whether the past has no effect at a crossing: it is upward, and no packet was lost for one delay."""
+    """Return whether the crossing `last` is upward, and no packet was lost within the last R* before it."""
     earlier = [crossing.t for crossing in orbit.crossings if crossing.t < last.t]
     return last.is_upward and (not earlier or last.t - earlier[-1] > 1.0)
 
 
 def _step(orbit: Orbit, until: float, is_empty: bool) -> tuple[bool, Crossing | None]:
-    """Integrate to the next jump.
+    """Integrate until the next time at which a derivative jumps.
 
     Returns
     -------
-    (bool, Crossing) : whether the queue is empty at the end, and the crossing at which the step ended, if any
+    (bool, Crossing) : whether the queue is empty at the end of the step, and the last crossing in the step, if any
     """
     fluid, start = orbit.fluid, orbit.end
     echoes = (crossing.t + k for crossing in orbit.crossings for k in range(1, 1 + _ECHOES))
@@ -150,7 +163,7 @@ def _step(orbit: Orbit, until: float, is_empty: bool) -> tuple[bool, Crossing | 
     is_losing = orbit.is_losing(start)
 
     def slope(t: float, state: Vector) -> Vector:
-        # The time of the solver's last stage may exceed the known solution's end by a rounding error.
+        # A rounding error may make t - 1 exceed the end of the known solution.
         found = fluid.slope(state, orbit.at(min(t - 1, start)) if is_losing else None)
         if is_empty:
             found[-1] = 0.0

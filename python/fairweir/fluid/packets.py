@@ -1,12 +1,13 @@
-"""The fluid model's link with packets: the same scheme, weights, wbar and psi, run in the simulator or on the kernel.
+"""Run the fluid model's flows with packets: same scheme, weights, wbar and psi, in the simulator or on the kernel.
 
-The fluid model has two parameters of the link, wbar = C d + K and psi = K/(C d). Together with the link rate
-(:data:`RATE`) they determine the scenario; the transmission time of a packet is part of d.
+Symbols: C, link rate; d, round-trip propagation delay; K, buffer; wbar = C d + K, the packets in flight when the buffer
+is full; psi = K/(C d), the buffer divided by the BDP; R* = d + K/C, the RTT when the buffer is full. wbar, psi and the
+link rate (:data:`RATE`) determine the scenario. The transmission time of a packet is part of d.
 
-Packets differ from the fluid in two ways that determine the throughput ratio. An overflow drops about one packet of
-each flow, where the fluid loses all packets of one RTT. And with timing noise of a few packet times, an overflow drops
-packets of only some flows, so that flows have a common loss rate instead of synchronized losses (docs/ccas/waimd.md).
-Noise is therefore a parameter: ACKs are delayed at random by up to this many packet times.
+Packets differ from the fluid in two ways that change the throughput ratio. First, an overflow drops about one packet of
+each flow, while the fluid loses all packets of one RTT. Second, with timing noise of a few packet times, an overflow
+drops packets of only some flows, so that flows have a common loss rate instead of synchronized losses
+(docs/ccas/waimd.md). Noise is therefore a parameter: the maximum random delay of ACKs, in packet times.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from fairweir.units import Rate
 #: Link rate: 2000 packets of 1500 bytes per second, so that the kernel's timing noise is far below a packet time.
 RATE: Final = Rate.from_mbps(24)
 _SENDING: Final = PACKET / RATE
-#: Minimum length of a run in R*, and its length in R* per packet of wbar; the period of wcc_ai is about wbar/6 R*.
+#: Minimum duration of a run in R*, and its duration in R* per packet of wbar. The period of wcc_ai is about wbar/6 R*.
 _MIN_RTTS: Final = 1000
 _RTTS_A_PACKET: Final = 10
-#: Warm-up, as a fraction of a run; it is not measured.
+#: Warm-up, as a fraction of the run's duration; the warm-up is not measured.
 _WARMUP: Final = 0.2
 
 
@@ -44,7 +45,7 @@ class Link:
 
     Attributes
     ----------
-    scheme : str, a name in :data:`fairweir.fluid.model.SCHEMES`, and a controller's name
+    scheme : str, a name in :data:`fairweir.fluid.model.SCHEMES`; the controller has the same name
     weights : list of float, one per flow
     psi : float, buffer / BDP
     """
@@ -55,16 +56,16 @@ class Link:
 
 
 class PacketRuns(BaseModel):
-    """Packet runs at one wbar.
+    """Results of the runs with packets at one wbar, in one world, with one noise.
 
     Attributes
     ----------
     wbar : float, packets
     world : "sim" or "kernel"
-    noise : float, maximum random delay of ACKs in packet times; kernel runs have timing noise in addition
+    noise : float, maximum random delay of ACKs in packet times; the kernel adds its own timing noise
     ratios : list of Interval, each flow's throughput divided by the last flow's; empty if no run succeeded
     utilization : float, mean utilization of the link over runs
-    trouble : str, why a run failed or is not judged
+    trouble : str, why a run failed, or why its machine was too slow for the run to count; empty if all runs count
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -78,7 +79,7 @@ class PacketRuns(BaseModel):
 
 
 def scenario(link: Link, wbar: float, noise: float) -> Scenario:
-    """Return the scenario with the fluid model's parameters.
+    """Return the scenario in which packets have the fluid model's parameters.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def scenario(link: Link, wbar: float, noise: float) -> Scenario:
     ConfigError : the link would have no propagation delay, or a buffer of less than one packet
     """
     buffer = max(1, round(wbar * link.psi / (1 + link.psi))) if math.isfinite(link.psi) else math.inf
-    # One packet of C d is in transmission; the transmission time is not part of a scenario's rtprop.
+    # One packet of C d is in transmission, and a scenario's rtprop does not include the transmission time.
     rtprop_pkts = wbar - buffer - 1
     if rtprop_pkts <= 0:
         raise ConfigError(
@@ -125,21 +126,21 @@ def run_packets(
     workers: int | None = None,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> list[PacketRuns]:
-    """Run the packet scenarios for each wbar.
+    """Run the scenarios of all combinations of wbar, world and noise.
 
     Parameters
     ----------
     link : Link
     wbars : in packets
     noises : for each world to run, the noises, in packet times
-    runs : for each world, the number of runs per setting; flows' start times vary by up to 100 ms
+    runs : for each world, the number of runs per combination; flows' start times vary by up to 100 ms between runs
     archive : archive of runs; finished runs are reused
     workers : number of processes; None: the default
     on_done : called after each run
 
     Raises
     ------
-    ConfigError : a setting cannot be run with packets (:func:`scenario`)
+    ConfigError : :func:`scenario` cannot represent a combination with packets
     KernelError : the kernel world is not available
     """
     settings = [(wbar, world, noise) for wbar in wbars for world, several in noises.items() for noise in several]
@@ -171,7 +172,7 @@ def _beside(wbar: float, world: TcpWorld, noise: float, outcomes: Sequence[TaskR
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """Return the mean of the quotients over runs with its 95 % interval; of a single run, only its value."""
+    """Return the mean of ours / theirs over runs, with its 95 % interval. For a single run the interval has width 0."""
     factors = [_quotient(a, b) for a, b in zip(ours, theirs, strict=True)]
     if len(factors) == 1:
         return Interval(value=factors[0], lo=factors[0], hi=factors[0])

@@ -1,4 +1,8 @@
-"""Analyze one setting of the fluid model: long-run behavior, throughputs and stability."""
+"""Analyze the fluid model for one set of parameters: long-run behavior, throughputs and stability.
+
+Symbols: C, link rate; R*, the RTT when the buffer is full; wbar, the packets in flight when the buffer is full; q, the
+state of the queue, above 0 while packets are lost. :mod:`fairweir.fluid.model` has the equations.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +16,17 @@ from fairweir.fluid.stability import published_matrix, rest_multiplier, return_d
 
 
 class Analysis(BaseModel):
-    """Behavior of the fluid at one wbar.
+    """Long-run behavior of the fluid model at one wbar.
 
     Attributes
     ----------
     wbar, threshold : float, packets; the windows have a fixed point if wbar is at most the threshold
-    shares : list of float, throughput divided by C, one per flow
+    shares : list of float, each flow's throughput divided by C
     period : float, in R*; None at a fixed point
-    rises : int, number of times that q rises above 0 in a period
-    multiplier : float, factor by which a perturbation changes per period (at a fixed point: per R*); below 1 if stable
-    published_radius : float, spectral radius of the published matrix Z; None at a fixed point
+    rises : int, number of times in a period at which q rises above 0; 0 at a fixed point
+    multiplier : float, factor by which a perturbation changes per period (at a fixed point: per R*); below 1 if the
+        long-run behavior is stable
+    published_radius : float, spectral radius of the matrix Z in the WCC paper's theorem 1; None at a fixed point
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -45,7 +50,7 @@ class Analysis(BaseModel):
 
 
 def analyse(fluid: Fluid) -> Analysis:
-    """Find the fixed point or limit cycle, and its multiplier."""
+    """Find the fixed point or the limit cycle, and compute its throughputs and multiplier."""
     if fluid.has_fixed_point:
         shares = fluid.resting_windows / fluid.threshold
         period = radius = None
@@ -69,7 +74,9 @@ def analyse(fluid: Fluid) -> Analysis:
 
 
 def limits(scheme: str, weights: Sequence[float]) -> tuple[float, float]:
-    """Return the published throughput ratios of the first to the last flow: at the threshold, and for infinite wbar."""
+    """Return the ratios of the first flow's throughput to the last flow's that the WCC paper states: at the threshold,
+    and for wbar towards infinity.
+    """
     fluid = weighted(scheme, weights, 1.0)
     windows, increase = fluid.resting_windows, fluid.increase
     return float(windows[0] / windows[-1]), float(increase[0] / increase[-1])

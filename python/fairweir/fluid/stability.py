@@ -1,10 +1,16 @@
-"""Stability of the limit cycle: the published matrix, and exact multipliers (WCC paper, theorem 1).
+"""Compute the stability of the fluid model's limit cycle: the published matrix, and exact multipliers.
 
-A multiplier is the factor by which a perturbation changes in one period. The published matrix treats delayed windows as
-constants, and replaces the time-ordered product of the Jacobians by the exponential of their integral, although the
-Jacobians do not commute. Neither approximation is needed: the windows at an upward crossing of q = 0 determine those at
-the next (:func:`fairweir.fluid.cycle.next_return`), so the multipliers are the eigenvalues of an n x n matrix.
-:func:`history_multipliers` computes them by another method, from perturbations of the history over one delay.
+Symbols: R*, the RTT when the buffer is full (the unit of time); q, the state of the queue, 0 when the buffer is full;
+n, the number of flows; F, the right-hand side of the equations in :mod:`fairweir.fluid.model`; J_F, its Jacobian
+matrix; I, the identity matrix; c, the row vector that selects q from a state. A *multiplier* is the factor by which a
+perturbation changes in one period.
+
+The matrix published in the WCC paper (theorem 1) treats delayed windows as constants. It also replaces the time-ordered
+product of the Jacobians by the exponential of their integral, although the Jacobians do not commute. Neither
+approximation is needed. The n windows at an upward crossing of q = 0 determine the windows at the next such crossing
+(:func:`fairweir.fluid.cycle.next_return` computes this *return map*), so the multipliers are the eigenvalues of the n x
+n derivative of the return map. :func:`history_multipliers` computes the multipliers by another method: it perturbs the
+solution over an interval of one R*.
 """
 
 from __future__ import annotations
@@ -21,10 +27,10 @@ from fairweir.fluid.cycle import Cycle, next_return
 from fairweir.fluid.model import Fluid, Vector
 from fairweir.fluid.orbit import Crossing, NoOrbitError, Past, integrate
 
-#: Size of perturbations: of windows, relative; of a history, in the unit of the perturbed component.
+#: Size of the perturbations: relative for windows; for a history, in the unit of the perturbed component.
 _NUDGE: Final = 1e-4
 _HISTORY_NUDGE: Final = 1e-5
-#: Minimum distance from the cycle, packets. At smaller distances the error of the cycle's initial state dominates.
+#: Minimum distance of a solution from the cycle, packets. At smaller distances the cycle's numerical error dominates.
 _VISIBLE: Final = 1e-6
 
 
@@ -34,7 +40,7 @@ def spectral_radius(matrix: Vector) -> float:
 
 
 def published_matrix(cycle: Cycle) -> Vector:
-    """Return the published matrix Z = (I - F c/(c F)) exp(integral of J_F), at the downward crossing."""
+    """Return the published matrix Z = (I - F c/(c F)) exp(integral of J_F over a period), at the downward crossing."""
     orbit, fluid = cycle.orbit, cycle.orbit.fluid
 
     def jacobian(t: float) -> Vector:
@@ -49,7 +55,7 @@ def published_matrix(cycle: Cycle) -> Vector:
 
 
 def return_matrix(cycle: Cycle) -> Vector:
-    """Return the derivative of the return map at upward crossings of q = 0, by central differences."""
+    """Return the n x n derivative of the return map at the cycle's upward crossing of q = 0, by central differences."""
     windows = cycle.start[:-1]
     columns = []
     for i, window in enumerate(windows):
@@ -61,10 +67,10 @@ def return_matrix(cycle: Cycle) -> Vector:
 
 
 def history_multipliers(cycle: Cycle, nodes: int = 10) -> Vector:
-    """Return the largest multipliers of perturbations of the history over one delay.
+    """Return the largest multipliers of perturbations of the solution over an interval of one R* (a *history*).
 
-    The history over [1, 2] after the upward crossing is smooth. It is perturbed by polynomials through `nodes`
-    Chebyshev points, and evaluated one period later.
+    The history from 1 R* to 2 R* after the upward crossing is smooth. It is perturbed by polynomials through `nodes`
+    Chebyshev points. The solution that follows is evaluated one period later.
 
     Parameters
     ----------
@@ -73,7 +79,7 @@ def history_multipliers(cycle: Cycle, nodes: int = 10) -> Vector:
 
     Returns
     -------
-    array, absolute values: the trivial multiplier (of a perturbation along the cycle), then the others, descending
+    array, absolute values: first the multiplier of a perturbation along the cycle (1), then the others, descending
     """
     orbit, fluid = cycle.orbit, cycle.orbit.fluid
     size = len(cycle.start)
@@ -111,7 +117,9 @@ def history_multipliers(cycle: Cycle, nodes: int = 10) -> Vector:
 
 
 def decay(cycle: Cycle, returns: int = 3, nudge: float = 0.01) -> float:
-    """Return the factor by which a perturbation of the first window changes per return, on average over `returns`."""
+    """Return the factor by which a perturbation of the first window changes per return, as a geometric mean over
+    `returns` returns. `nudge` is the perturbation's relative size.
+    """
     windows = cycle.start[:-1].copy()
     rest = windows.copy()
     windows[0] *= 1 + nudge
@@ -122,11 +130,12 @@ def decay(cycle: Cycle, returns: int = 3, nudge: float = 0.01) -> float:
 
 
 def return_decay(cycle: Cycle, returns: int = 24, nudge: float = 1e-3) -> float:
-    """Return the factor by which a perturbation changes per period, for a cycle that is not forgetful.
+    """Return the factor by which a perturbation changes per period, if packets are lost shortly before the cycle
+    begins.
 
     The first window is perturbed at time 0. At the start of each later period the windows are compared with those of
-    the cycle, until the difference is below :data:`_VISIBLE`. The factor is the mean over the later half of these
-    periods, in which only the most slowly decaying perturbation remains.
+    the cycle, until the difference is below :data:`_VISIBLE`. The factor is the geometric mean over the later half of
+    the compared periods. In these periods only the most slowly decaying part of the perturbation remains.
     """
     fluid, start = cycle.orbit.fluid, cycle.start
     state = start.copy()
@@ -142,9 +151,11 @@ def return_decay(cycle: Cycle, returns: int = 24, nudge: float = 1e-3) -> float:
 
 
 def rest_multiplier(fluid: Fluid, nodes: int = 16) -> float:
-    """Return the factor by which a perturbation of the fixed point changes in one R*: exp of the rightmost root.
+    """Return the factor by which a perturbation of the fixed point changes in one R*.
 
-    The roots are those of the linear equation x' = A x(t) + B x(t-1), by Chebyshev collocation over the delay.
+    The factor is exp of the real part of the rightmost characteristic root of the linearized equation
+    x' = A x(t) + B x(t-1), where x is the perturbation, and A and B are the Jacobians for the present and the delayed
+    state. The roots are computed by Chebyshev collocation over the delay, with `nodes` intervals.
     """
     rest = fluid.fixed_point
     size = len(rest)

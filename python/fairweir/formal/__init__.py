@@ -1,15 +1,20 @@
-"""Network models as linear arithmetic: questions to solvers, exact traces, and proofs.
+"""Network models in linear arithmetic: questions to solvers, exact traces, and proofs.
 
-Packages, each importing only those above it:
+A trace is the behavior of a network and its flows at a series of sample points. A question is whether a network model
+allows a trace that violates a claim. A belief is a bound on the network that a flow infers from what it observes. A
+rule is a congestion control algorithm (CCA) whose rate is a function of beliefs. The synthesis invariant is the
+condition that each trace of a candidate rule must satisfy.
 
-encoding : a question's variables and constraints, traces, properties, rules, the synthesis invariant
-exact : models, beliefs, senders and the invariant by definition, in exact fractions; checks traces, draws random ones
+Packages, each of which imports only packages above it:
+
+encoding : questions as variables and constraints; traces, properties, rules and the synthesis invariant
+exact : models, beliefs, senders and the invariant in exact fractions; checks traces and draws random traces
 models, beliefs : network models and families of beliefs for solvers, one file each
-hand_encoded : CCAs that are not rules, for solvers and by definition
+hand_encoded : CCAs that are not rules, for solvers and in exact fractions
 solving, certificates : solvers and their answers; proofs that a checker without dependencies accepts
-claims : what a trace is claimed to satisfy, and how the command line writes it
-replay : traces in packets, in the simulator
+claims : claims about traces, and their syntax on the command line
+replay : replays of traces as packets in the simulator
 verdicts : from a CCA, a model and a claim to a verdict with its evidence (``fairweir verify``)
 lemmas : suites of lemmas that together imply a result (``fairweir prove``)
-frcc : the lemmas of FRCC; `main` has those of its main update
+frcc : the lemmas of the CCA FRCC; `frcc.main` has the lemmas of FRCC's main update
 """

@@ -1,8 +1,15 @@
-"""A leaf's shielded action as constraints.
+"""The action of a leaf after the shield, as constraints for a solver.
 
-Each rule of the shield has unknowns of its own, so the text for solvers and checkers follows the controller file line
-by line. A comparison whose sides differ by less than the tolerance may have either result, so a proof also holds for
-comparisons in doubles.
+A leaf of the decision tree determines an *action*: what the sender sends in the next step, and the size of the next
+frames. The *shield* is a list of rules, each of which may limit or replace the action. Each rule has its own unknowns
+in the constraints, so the solvers' text has the same order as the controller file. M is the minimum link rate of the
+sender's belief set, and the unit of all amounts; R0 is the largest rate at which no link of this set loses packets.
+
+A *batch* is the output of the encoder in one step; a *step* is the time between two *points* at which the sender
+decides.
+
+If the sides of a comparison differ by less than a tolerance, the constraints allow either result. A proof therefore
+also holds for a controller that compares doubles.
 """
 
 from __future__ import annotations
@@ -22,13 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Action:
-    """Packets that reach the queue between the next point and the point after it, in M.
+    """Packets that reach the queue between the next point and the point after it, in units of M.
 
     Attributes
     ----------
-    message : packets of frames; the rest of `rate` are repair packets
+    message : packets of frames; the other packets of `rate` are repair packets
     rate : all packets
-    encode : target size of the frames that are encoded during the step
+    encode : target size of the frames that the encoder produces during the step
     """
 
     message: z3.ArithRef
@@ -37,22 +44,22 @@ class Action:
 
     @classmethod
     def named(cls, name: str) -> Action:
-        """Return an unknown action."""
+        """Return an action of unknowns."""
         import z3
 
         return cls(z3.Real(f"message{name}"), z3.Real(f"rate{name}"), z3.Real(f"encode{name}"))
 
 
 def width(state: State, form: Form, tolerance: Fraction) -> z3.ArithRef:
-    """Return the tolerance of a comparison of a form: `tolerance` times the sum of the coefficients' absolute
-    values.
+    """Return the tolerance of a comparison of `form`: `tolerance` times the sum of the coefficients' absolute values,
+    but at least `tolerance`.
     """
     factors = sum((abs(factor) for factor in form.values()), Fraction(0))
     return number(tolerance * max(Fraction(1), factors)) * state.m
 
 
 def on_path(state: State, path: Sequence[Condition], tolerance: Fraction) -> list[z3.BoolRef]:
-    """Return the constraints under which a tree reaches a leaf."""
+    """Return the constraints under which the conditions on `path` lead to a leaf."""
     held = []
     for one in path:
         value, limit = state.compared(one.feature), number(one.at_most) * state.m
@@ -65,7 +72,7 @@ def on_path(state: State, path: Sequence[Condition], tolerance: Fraction) -> lis
 
 
 def decided(state: State, leaf: Leaf, action: Action) -> list[z3.BoolRef]:
-    """Return the constraints of a leaf's action, before the shield."""
+    """Return the constraints that `action` is the leaf's action before the shield."""
     import z3
 
     f = state.features
@@ -74,13 +81,13 @@ def decided(state: State, leaf: Leaf, action: Action) -> list[z3.BoolRef]:
     rate = state.value(leaf.rate)
     if leaf.send is Send.NONE:
         return [*held, action.message == 0, is_maximum(action.rate, rate, z3.RealVal(0))]
-    # If no batch waits, the size is 0 (State.waits), and the action is a rate without a message.
+    # If no batch waits, the size is 0 (State.waits), so the action has a rate and no message.
     held.append(action.message == sizes[leaf.send])
     if leaf.send is not Send.EACH:
         return [*held, is_maximum(action.rate, rate, action.message)]
     wanted, most = z3.Real(f"{action.rate}_wanted"), z3.Real(f"{action.rate}_max")
     capped = [is_maximum(most, f["r0"], action.message), *is_minimum_of(action.rate, wanted, most)]
-    # If no batch waits, there is no FEC frame to protect, and R0 does not limit the rate.
+    # If no batch waits, no frame needs to arrive without repair packets, and R0 does not limit the rate.
     caps = z3.If(f["waiting"] == 0, action.rate == wanted, z3.And(*capped))
     return [*held, is_maximum(wanted, rate, action.message), caps]
 
@@ -88,12 +95,12 @@ def decided(state: State, leaf: Leaf, action: Action) -> list[z3.BoolRef]:
 def shielded(
     state: State, controller: Controller, leaf: Leaf, name: str, tolerance: Fraction
 ) -> tuple[Action, list[z3.BoolRef]]:
-    """Return a leaf's shielded action, with its constraints.
+    """Return the leaf's action after the shield, and the constraints that determine it.
 
     Parameters
     ----------
     name : str, prefix of the unknowns' names
-    tolerance : Fraction, tolerance of comparisons in M, for each unit of the coefficients
+    tolerance : Fraction, tolerance of comparisons in units of M; :func:`width` multiplies it
     """
     action = Action.named(f"{name}_0")
     held = decided(state, leaf, action)
@@ -105,7 +112,7 @@ def shielded(
 
 
 def _ruled(state: State, rule: Guard | Cap, before: Action, after: Action, tolerance: Fraction) -> z3.BoolRef:
-    """Return the constraint of one rule of the shield."""
+    """Return the constraint that `after` is the action `before` after one rule of the shield."""
     import z3
 
     zero = z3.RealVal(0)

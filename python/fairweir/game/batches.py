@@ -1,8 +1,9 @@
-"""The batches that wait at each decision of an unrolled run, for every encoder in the controller's range.
+"""The batches that wait at each decision of a controller's run, as constraints for a solver.
 
-Amounts are in packets. The decision at t sends some of the waiting batches, and sets the target size of the next batch.
-That batch is encoded until t + 1 and waits from t + 2 on. Its size is the target times any factor in the encoder's
-range.
+A *batch* is the output of the encoder in one step. A decision at time t (in steps) sends some of the waiting batches
+(together, the *message*), and sets the target size of the next batch. The next batch is encoded until t + 1, and waits
+from t + 2 on. Its size is the target times any factor in the range that the controller file has for the encoder.
+Amounts are in packets. M is the minimum link rate of the sender's belief set.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ from fairweir.game.model import number
 if TYPE_CHECKING:
     import z3
 
-#: Maximum number of decisions of a run in which no waiting batch can be dropped (`stale_steps` of 3).
+#: Maximum number of decisions of a run. A batch is dropped if it waits longer than `stale_steps` of 3; in so few
+#: decisions no batch waits that long.
 MAX_FRAME_STEPS: Final = 5
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """The batches that wait at a decision, oldest first; entries from `count` on are unused."""
+    """The sizes of the batches that wait at a decision, oldest first; only the first `count` sizes are used."""
 
     count: z3.ArithRef
     sizes: Sequence[z3.ArithRef]
 
     @classmethod
     def at(cls, now: int) -> Waiting:
-        """Return the unknowns of a decision: the first batch waits at decision 2."""
+        """Return the unknowns of decision number `now`. No batch waits before decision 2."""
         import z3
 
         return cls(z3.Real(f"waiting_{now}"), [z3.Real(f"batch_{now}_{i}") for i in range(max(0, now - 1))])
@@ -42,9 +44,10 @@ class Waiting:
     def features(
         self, m: z3.ArithRef, encoding: z3.ArithRef, now: int
     ) -> tuple[dict[str, z3.ArithRef], list[z3.BoolRef]]:
-        """Return the features of waiting batches, and their constraints.
+        """Return the features of waiting batches by which a tree decides, and constraints on them.
 
-        Counts and ages are multiplied by M, as thresholds are. Ages and packets in flight are unconstrained.
+        Counts and ages are multiplied by M, because the thresholds of the tree are. Ages and FEC frames in flight are
+        only required to be at least 0.
         """
         import z3
 
@@ -62,11 +65,11 @@ class Waiting:
 
 
 def encoder(controller: Controller) -> tuple[Fraction, Fraction]:
-    """Return the range of a batch's size divided by its target.
+    """Return the minimum and maximum of a batch's size divided by its target size.
 
     Raises
     ------
-    ConfigError : the file has no positive range there
+    ConfigError : `encoder` in the controller file is not a positive range
     """
     found = controller.document.get("encoder", [1, 1])
     is_pair = isinstance(found, list) and len(found) == 2 and all(isinstance(one, int | float) for one in found)
@@ -78,13 +81,14 @@ def encoder(controller: Controller) -> tuple[Fraction, Fraction]:
 def follow(
     controller: Controller, now: int, before: Waiting, after: Waiting, act: Action, encoding: z3.ArithRef
 ) -> list[z3.BoolRef]:
-    """Return the transition of waiting batches from one decision to the next.
+    """Return the constraints on the waiting batches of one decision and of the next decision.
 
-    Only the message's size determines which batches were sent, so any choice of the same size is admitted.
+    Only the size of the message determines which batches were sent. Any batches of the right size are therefore
+    allowed.
 
     Parameters
     ----------
-    encoding : target size of the batch that is encoded during the step; 0 if there is none
+    encoding : target size of the batch that is encoded during the step; 0 if none is encoded
     """
     import z3
 

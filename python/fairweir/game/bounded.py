@@ -1,11 +1,19 @@
-"""Bounded model checking: unroll a controller and the link over several steps, to prove that it finds the link rate.
+"""Bounded model checking of controllers: prove that a controller finds the link rate within several steps.
 
-Rate, buffer and jitter of the link are arbitrary. At each step the tree decides from the features of its belief set.
-Minima and maxima over belief sets are not linear, so the encoding constrains the features only by facts that hold for
-the exact features (`_facts`): they admit the true link, and they are at least as tight as the bounds that single
-observations imply. A proof for all features that satisfy these facts is a proof for the exact features. If there is no
-proof, the facts may be too weak: the solver's rates and jitter are then simulated with exact bounds, and the claim is
-refuted only if this run violates it.
+A controller is a decision tree. In each step it decides how many packets to send; controllers for video also decide
+which *frames* (the encoder's output) to send.
+
+Symbols: C and B, the link's rate and buffer; the *belief set*, the set of all links that can explain the sender's
+observations; M and max C, the minimum and maximum of C over the belief set; Q, the maximum of the queue; R0, the
+minimum of C + B - queue; A, N, I, S, the cumulative packets sent, accepted by the queue, served and delivered
+(``model.py``).
+
+The solver chooses rate, buffer and jitter of the link. At each step the tree decides by the *features* M,
+Q, R0, max C and min (C + B). Minima and maxima over belief sets are not linear, so the constraints do not define the
+features exactly. They state facts (`_facts`) that hold for the exact features: the true link is in the belief set, and
+the bounds are at least as tight as those that single observations imply. A proof for all features that satisfy these
+facts is a proof for the exact features. If there is no proof, the facts may be too weak. The link and the jitter of the
+solver's counterexample are then simulated with exact bounds, and the claim is refuted only if this run violates it.
 """
 
 from __future__ import annotations
@@ -34,11 +42,11 @@ from fairweir.game.windows import RunningLink
 if TYPE_CHECKING:
     import z3
 
-#: Maximum number of steps; each additional step triples the solvers' time.
+#: Maximum number of steps. Each additional step triples the solvers' time.
 MAX_STEPS: Final = 12
 MAX_GROWTH: Final = 1000
 _TEXT: Final = re.compile(r"\s*progress@(\d{1,3})\s*>=\s*(\d{1,6}(?:\.\d{1,6}|/[1-9]\d{0,5})?)\s*")
-#: C counts as found when M is at least this fraction of it.
+#: The link rate C counts as found when M is at least this fraction of C.
 FOUND: Final = Fraction(95, 100)
 NOT_PLAYED: Final = (
     "facts about belief sets do not suffice: simulated with exact bounds, the solver's run does not break the claim"
@@ -47,12 +55,13 @@ NOT_PLAYED: Final = (
 
 @dataclass(frozen=True)
 class Progress:
-    """A claim: `steps` steps after an idle link, M has grown by a factor, or M >= 0.95 C, or max C is known.
+    """A claim about a run on an initially idle link: after `steps` steps, M has grown by a factor, or M >= 0.95 C, or
+    max C is known.
 
     Attributes
     ----------
-    steps : int, observations after the first decision
-    growth : Fraction, factor by which M grows
+    steps : int, number of steps after the first decision
+    growth : Fraction, the factor by which M must have grown
     """
 
     steps: int
@@ -60,12 +69,12 @@ class Progress:
 
     @property
     def text(self) -> str:
-        """Return the claim in the command line's syntax."""
+        """The claim in the syntax of the command line."""
         return f"progress@{self.steps}>={self.growth}"
 
     @property
     def meaning(self) -> str:
-        """Return the claim in words."""
+        """The claim in words."""
         return f"{self.steps} steps from idle M >= {float(self.growth):g} M(0), or M >= 0.95 C, or max C is found"
 
     @classmethod
@@ -93,15 +102,15 @@ FIRST_STEPS: Final = Progress(4, Fraction(11, 10))
 
 @dataclass(frozen=True)
 class Run:
-    """A controller's run on an initially idle link, with exact bounds.
+    """A simulated run of a controller on an initially idle link, with exact bounds of the belief sets.
 
     Attributes
     ----------
-    c, b : rate and buffer of the link
-    hastes : for each point, the fraction of the served but undelivered packets that are delivered
-    min_c, max_c : bounds of the belief set at each decision and at the end
-    rates : the rates that the controller decided
-    factors : for each step, the ratio of a batch's size to its target; empty if the controller has no frames
+    c, b : rate and buffer of the link, in packets per step and packets
+    hastes : for each step, the fraction of the packets served in this step that are also delivered in this step
+    min_c, max_c : minimum and maximum of C over the belief set, at each decision and at the end
+    rates : the rates that the controller decided, in packets per step
+    factors : for each step, a batch's size divided by its target size; empty if the controller sends no frames
     """
 
     c: Fraction
@@ -113,16 +122,16 @@ class Run:
     factors: tuple[Fraction, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the run as a JSON document with exact numbers."""
+        """Return the run as a JSON document, with exact numbers as text."""
         series = ("hastes", "min_c", "max_c", "rates", "factors")
         return {"c": str(self.c), "b": str(self.b), **{key: [str(one) for one in getattr(self, key)] for key in series}}
 
     def breaks(self, claim: Progress, cap: Fraction) -> bool:
-        """Return whether this run violates a claim.
+        """Return whether this run violates the claim.
 
         Parameters
         ----------
-        cap : Fraction, the maximum C of the model
+        cap : Fraction, the model's maximum of C; max C counts as known if it is below
         """
         last = self.min_c[claim.steps]
         is_found = any(known < cap for known in self.max_c[: claim.steps + 1])
@@ -131,12 +140,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of checking a claim.
+    """The verdict on a claim.
 
     Attributes
     ----------
-    run : Run, the counterexample of a refutation
-    reason : str, why the result is unknown
+    run : Run, the counterexample if the claim is refuted
+    reason : str, why the verdict is unknown or vacuous
     """
 
     claim: Progress
@@ -157,7 +166,9 @@ class Checked:
 
 @dataclass(frozen=True)
 class _Unrolled:
-    """Terms of an unrolled run: the link's curves at each point, and the state at each decision."""
+    """The unknowns of a run: the link, its cumulative packets A, N, I and S at each point, and each decision's features
+    and rate.
+    """
 
     link: Point
     sent: Sequence[z3.ArithRef]
@@ -175,12 +186,13 @@ def check(
     budget: Budget | None = None,
     solvers: Sequence[SolverName] = ALL_SOLVERS,
 ) -> Checked:
-    """Check that a controller makes progress from an idle link, for every link of its model and every encoder.
+    """Check a claim about a controller on an initially idle link, for every link of its model and every size
+    that the encoder may give to a batch (its output in one step).
 
     Raises
     ------
-    ConfigError : the controller's encoder range is invalid
-    SolverError : a solver is missing, does not understand, or two contradict each other
+    ConfigError : the range of the encoder in the controller file is invalid
+    SolverError : a solver is missing, does not understand the question, or two solvers contradict each other
     """
     budget = budget or Budget(60.0)
     if controller.kind is Kind.VIDEO and claim.steps > MAX_FRAME_STEPS:
@@ -211,13 +223,14 @@ def play(
     steps: int | None = None,
     factors: Sequence[Fraction] = (),
 ) -> Run | None:
-    """Run a controller on an initially idle link with exact bounds; None if no link explains its observations.
+    """Simulate a controller on an initially idle link, with exact bounds; None if no link explains its observations.
 
     Parameters
     ----------
     c, b : rate and buffer of the link, in packets per step and packets
-    hastes : jitter at each point, as for :meth:`RunningLink.step`
-    factors : for each step, the ratio of the size to the target of the batch encoded in that step; default 1
+    hastes : jitter in each step, as for :meth:`RunningLink.step`
+    steps : number of steps; default: the number of `hastes`
+    factors : for each step, the size divided by the target size of the batch encoded in that step; default 1
     """
     link, arriving, links = RunningLink(c, b), Fraction(0), controller.links
     waiting, ages, encoding = tuple[Fraction, ...](), tuple[int, ...](), Fraction(0)
@@ -225,7 +238,7 @@ def play(
     steps = len(hastes) if steps is None else steps
     for haste in (*hastes[:steps], None):
         window = link.window(controller.points, arriving)
-        # A controller holds min B (docs/formal/game.md, "Objective") for longer than any run here.
+        # A controller holds the minimum of B (docs/formal/game.md, "Objective") for longer than any run here.
         known = bounds(window, links)
         if known is None:
             return None
@@ -250,7 +263,7 @@ def play(
 
 
 def _factors(values: Mapping[str, Fraction], claim: Progress) -> list[Fraction]:
-    """Return the ratio of size to target of each batch of a solver's run; empty for a controller without frames."""
+    """Return the size of each batch divided by its target size in a solver's run; empty if no frames are sent."""
     found = []
     for t in range(claim.steps):
         size, target = values.get(f"encoded_{t}"), values.get(f"target_{t - 1}")
@@ -261,7 +274,7 @@ def _factors(values: Mapping[str, Fraction], claim: Progress) -> list[Fraction]:
 
 
 def _hastes(values: Mapping[str, Fraction], steps: int) -> list[Fraction]:
-    """Return the fraction of served packets that a solver's run delivers at each point."""
+    """Return, for each step of a solver's run, the fraction of the packets served in it that are delivered in it."""
     hastes = []
     for t in range(1, steps + 1):
         # Nothing has been served or delivered at point 0.
@@ -272,7 +285,7 @@ def _hastes(values: Mapping[str, Fraction], steps: int) -> list[Fraction]:
 
 
 def unrolled(controller: Controller, steps: int) -> tuple[_Unrolled, list[z3.BoolRef]]:
-    """Return the terms and the constraints of a run on an initially idle link. Amounts are in packets."""
+    """Return the unknowns of a run on an initially idle link, and the constraints on them. Amounts are in packets."""
     import z3
 
     zero: z3.ArithRef = z3.RealVal(0)
@@ -280,7 +293,7 @@ def unrolled(controller: Controller, steps: int) -> tuple[_Unrolled, list[z3.Boo
     c, b = z3.Real("C"), z3.Real("B")
     accepted, served = ([zero, *(z3.Real(f"{letter}_{t}") for t in range(1, last + 1))] for letter in "NI")
     delivered = [zero, *(z3.Real(f"S_{t}") for t in range(1, steps + 1))]
-    # Packets of the decision at t reach the queue between t + 1 and t + 2.
+    # Packets that are sent by the decision at t reach the queue between t + 1 and t + 2.
     rates = [z3.Real(f"r_{t}") for t in range(steps)]
     sent = [zero, zero, *itertools.accumulate(rates)][: last + 1]
     links = controller.links
@@ -320,10 +333,11 @@ def _negated(controller: Controller, claim: Progress, run: _Unrolled) -> list[z3
 
 
 def _facts(controller: Controller, run: _Unrolled, now: int) -> tuple[dict[str, z3.ArithRef], list[z3.BoolRef]]:
-    """Return the unknown features at a decision, in packets, and constraints that the exact features satisfy.
+    """Return unknowns for the features at a decision, in packets, and constraints that the exact features satisfy.
 
-    Each constraint is a property of all links of the belief set (lower bounds of M, R0 and C + B, upper bounds of Q),
-    or of the true link, which is in the set; and some link of the set attains each feature.
+    A constraint follows from a property of every link of the belief set (lower bounds of M, R0 and C + B, upper bounds
+    of Q), from the fact that the true link is in the set, or from the fact that some link of the set attains the
+    feature.
     """
     import z3
 
@@ -342,7 +356,7 @@ def _facts(controller: Controller, run: _Unrolled, now: int) -> tuple[dict[str, 
         f["R0"] >= f["c_plus_b"] - f["Q"] - slack, f["R0"] <= f["c_plus_b"] + slack,
         f["max_c"] >= run.link.c - slack, f["max_c"] <= number(links.c[1]) + slack,
     ]  # fmt: skip
-    # Points before the run are idle: nothing sent, nothing delivered, their losses known.
+    # Before the run the link is idle: nothing is sent or delivered, and there are no losses.
     idle = max(0, controller.points - 1 - now)
     s, n = run.delivered, run.accepted
     window = range(first - idle, now + 1)
@@ -353,21 +367,21 @@ def _facts(controller: Controller, run: _Unrolled, now: int) -> tuple[dict[str, 
     for u, t in itertools.combinations(window, 2):
         if t <= 0:
             continue
-        # I[t] >= S[t], I[u-1] <= S[u], and the link serves C a step at most; I[u] <= N[u].
+        # These bounds follow from I[t] >= S[t], I[u-1] <= S[u], I[u] <= N[u], and at most C packets served per step.
         held.append(f["M"] * (t - u + 1) >= at(s, t) - at(s, u) - slack * (t - u + 1))
         held.append(f["M"] * (t - u) >= at(s, t) - at(n, u) - slack * (t - u))
     for u in range(max(first, 0), now + 1):
-        # Packets that were delivered, and not lost: N[u] <= I[u-1] + C + B, with I[u-1] <= S[u].
+        # If the losses at u are known, N[u] <= I[u-1] + C + B and I[u-1] <= S[u] give a lower bound of C + B.
         is_seen = s[now] >= n[u]
         held.append(z3.Implies(is_seen, f["c_plus_b"] >= n[u] - s[u] - slack))
-        # I[now+1] >= S[j] + C (now + 1 - j) unless the queue empties. Accepted packets are sent and not known to
-        # be lost.
+        # If the queue does not empty, I[now+1] >= S[j] + C (now + 1 - j). At most the packets sent minus the known
+        # losses have been accepted. The difference bounds the queue.
         lost = run.sent[u] - n[u]
         for j in (now, now - 1):
             if j < 0:
                 continue
             after = [run.sent[now + 1] - lost - at(s, j) - f["M"] * (now + 1 - j)]
-            # If the queue was empty at a later point i, only packets that arrived after i wait.
+            # If the queue was empty at a later point i, only packets that arrived after i can wait.
             after += [run.sent[now + 1] - run.sent[i] - f["M"] * (now + 1 - i) for i in range(j + 1, now + 1)]
             held.append(z3.Implies(is_seen, z3.Or(f["Q"] <= slack, *(f["Q"] <= one + slack for one in after))))
     held += _witnesses(controller, run, now, f)
@@ -382,7 +396,9 @@ def _facts(controller: Controller, run: _Unrolled, now: int) -> tuple[dict[str, 
 
 
 def _before_any_answer(controller: Controller, arriving: z3.ArithRef, f: Mapping[str, z3.ArithRef]) -> list[z3.BoolRef]:
-    """Return the exact features before the first acknowledgment returns, when every link of the model is possible."""
+    """Return constraints that define the features before the first acknowledgment, when every link of the model is
+    possible.
+    """
     import z3
 
     slack, zero = number(TOLERANCE), z3.RealVal(0)
@@ -394,14 +410,16 @@ def _before_any_answer(controller: Controller, arriving: z3.ArithRef, f: Mapping
         "c_plus_b": c + b,
         "max_c": number(controller.links.c[1]),
         "Q": z3.If(waits <= most, waits, most),
-        # The slowest link with the smallest buffer determines R0: C + B - q, and C if its buffer is full.
+        # The link with the smallest C and B determines R0: C + B - queue, which is C if the buffer is full.
         "R0": z3.If(waits <= b, c + b - waits, c),
     }
     return [z3.And(f[name] <= value + slack, f[name] >= value - slack) for name, value in exact.items()]
 
 
 def _witnesses(controller: Controller, run: _Unrolled, now: int, f: Mapping[str, z3.ArithRef]) -> list[z3.BoolRef]:
-    """Return the constraints by which links that explain the window attain M, Q, R0, max C and min C + B."""
+    """Return the constraints that some link of the belief set attains M, some link attains Q, and so on for R0, max C
+    and min (C + B).
+    """
     slack = number(TOLERANCE)
     held = []
     for name in ("M", "Q", "R0", "c_plus_b", "max_c"):
@@ -414,7 +432,7 @@ def _witnesses(controller: Controller, run: _Unrolled, now: int, f: Mapping[str,
 
 
 def _explaining(controller: Controller, run: _Unrolled, now: int, name: str) -> tuple[Latent, list[z3.BoolRef]]:
-    """Return the unknowns of a link that explains the observations at a decision, with its constraints."""
+    """Return the unknowns of a link, and the constraints by which it explains the observations at a decision."""
     import z3
 
     first = max(0, now - controller.points + 1)
@@ -441,10 +459,12 @@ def _explaining(controller: Controller, run: _Unrolled, now: int, name: str) -> 
 
 
 def _decision(controller: Controller, features: Mapping[str, z3.ArithRef], now: int, act: Action) -> list[z3.BoolRef]:
-    """Return the constraint that the tree decides an action, in packets: a disjunction over its leaves."""
+    """Return the constraint that the tree decides the action `act`: the conditions on the path to some leaf hold, and
+    `act` is the action of this leaf.
+    """
     import z3
 
-    # Amounts are in packets: thresholds are multiplied by M, which keeps the constraints linear.
+    # Amounts are in packets, so thresholds are multiplied by M. This keeps the constraints linear.
     state = State(features["M"], _in_packets(features), Point.named(""), {})
     ways = []
     for index, leaf, path in controller.leaves:
@@ -455,7 +475,7 @@ def _decision(controller: Controller, features: Mapping[str, z3.ArithRef], now: 
 
 
 def _in_packets(features: Mapping[str, z3.ArithRef]) -> dict[str, z3.ArithRef]:
-    """Return the features that a tree reads, in packets, while the controller has not found max C."""
+    """Return the features by which a tree decides, in packets, for a controller that has not found max C yet."""
     import z3
 
     none: z3.ArithRef = z3.RealVal(0)

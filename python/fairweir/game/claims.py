@@ -1,14 +1,19 @@
-"""Claims about a controller's steps, as data.
+"""Claims about one step of a controller, as data.
 
-Each claim is about the true link, which may be any link of the belief set: its rate C, its buffer B, and its queue q at
-the next point. A step sends `rate` packets, of which `message` are frames and the rest repair packets. They reach the
-queue between the next point and the point after it:
+A controller observes the link and decides at *points* in time, one propagation delay apart; a *step* is the time
+between two points. Controllers of kind *rate* decide how many packets to send. Controllers of kind *video* also decide
+which *frames*, the output of an encoder, to send.
+
+A claim is about the true link, which may be any link that explains the sender's observations (any link of the *belief
+set*). The link has a rate C, a buffer B, and a queue q at the next point. M is the minimum of C over the belief set. In
+a step the controller sends `rate` packets; `message` of them are packets of frames, the others are repair packets. They
+reach the queue between the next point and the point after it:
 
     loss = max(0, q + rate - (C + B))             packets dropped
     queue = max(0, min(q + rate, C + B) - C)      packets waiting afterwards
 
-If packet sizes and bursts contradict this model, the belief set contains links that may lose a packet early. Up to one
-packet more is then lost.
+If real packet sizes and bursts contradict this model, the belief set contains links that may lose a packet although the
+buffer is not full. On such a link up to one packet more is lost.
 """
 
 from __future__ import annotations
@@ -30,21 +35,21 @@ from fairweir.game.state import Point
 if TYPE_CHECKING:
     import z3
 
-#: Tolerance of a proved bound, in M; larger than the sum of the tolerances of comparisons in doubles.
+#: Tolerance of a proved bound, in units of M. It is larger than the sum of the tolerances of comparisons in doubles.
 SLACK: Final = Fraction(1, 10_000)
 _TEXT: Final = re.compile(r"\s*([a-z-]+)\s*(?:<=\s*(\d+(?:\.\d+)?(?:/\d+)?)\s*)?")
 
 
 @dataclass(frozen=True)
 class Step:
-    """Quantities of one step on the true link, in M."""
+    """Quantities of one step on the true link, in units of M."""
 
     link: Point
     action: Action
 
     @property
     def loss(self) -> z3.ArithRef:
-        """Return the number of packets lost; a number of at most 0 means that none are."""
+        """Amount that is lost; no packet is lost if it is at most 0."""
         return self.action.rate - self.link.room
 
 
@@ -54,11 +59,11 @@ class Sort:
 
     Attributes
     ----------
-    bound : Fraction, default bound in M; None: claims of this kind have no bound
-    meaning : str
-    formula : function from a step and a bound to the condition
-    kinds : kinds of controllers to which it applies
-    is_time : bool, whether the bound is a number of steps
+    bound : Fraction, default bound in units of M; None if claims of this kind have no bound
+    meaning : str, the claim in words
+    formula : function from a step and a bound to the condition that must hold
+    kinds : kinds of controllers about which the claim can be made
+    is_time : bool, whether the bound is a number of steps instead of a multiple of M
     """
 
     bound: Fraction | None
@@ -71,7 +76,7 @@ class Sort:
 def _queue(step: Step, bound: z3.ArithRef) -> z3.BoolRef:
     import z3
 
-    # max(0, min(q + rate, C + B) - C) <= max(bound, q - C), with bound >= 0
+    # This is max(0, min(q + rate, C + B) - C) <= max(bound, q - C), for bound >= 0.
     held = [step.link.q + step.action.rate - step.link.c <= bound, step.link.b <= bound, step.action.rate <= 0]
     return z3.Or(*held)
 
@@ -86,8 +91,8 @@ def _decodable(step: Step, bound: z3.ArithRef) -> z3.BoolRef:
 def _latency(step: Step, bound: z3.ArithRef) -> z3.BoolRef:
     import z3
 
-    # Packets have arrived two points after the decision. A queue of j C at that point is served j steps later, and
-    # delivered one step after that (game.lemmas, "drained").
+    # Packets are in the queue two points after the decision. If a queue of j C waits at that point, it is served within
+    # j steps and delivered one step after that (game.lemmas, "drained").
     drained = (bound - ARRIVED - 1) * step.link.c
     waits = step.link.q + step.action.rate - step.link.c
     return z3.Or(step.action.message <= number(SLACK), waits <= drained, step.link.b <= drained)
@@ -131,12 +136,12 @@ SORTS: Final = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim with its bound.
+    """A claim of one kind, with a bound.
 
     Attributes
     ----------
-    name : str, of :data:`SORTS`
-    bound : Fraction, M
+    name : str, a key of :data:`SORTS`
+    bound : Fraction, in units of M, or in steps
     """
 
     name: str
@@ -144,18 +149,16 @@ class Claim:
 
     @property
     def text(self) -> str:
-        """Return the claim in the command line's syntax."""
+        """The claim in the syntax of the command line."""
         is_plain = SORTS[self.name].bound is None or (self.name == "decodable" and not self.bound)
         return self.name if is_plain else f"{self.name}<={self.bound}"
 
     def in_packets(self, m: Fraction) -> Claim:
-        """Return the claim for a step whose amounts are in packets, if M is `m` packets."""
+        """Return the claim for a step whose amounts are in packets, if M is `m` packets per step."""
         return self if SORTS[self.name].is_time else Claim(self.name, self.bound * m)
 
     def over(self, step: Step, slack: Fraction) -> z3.BoolRef:
-        """Return the claim's formula with its bound relaxed by `slack`, in M: a violation exceeds the bound by more
-        than that.
-        """
+        """Return the claim's formula, with a bound that is larger by `slack` (in units of M)."""
         return SORTS[self.name].formula(step, number(self.bound + slack))
 
 
@@ -195,7 +198,7 @@ def parse_claim(text: str, kind: Kind) -> Claim:
 
 @words_for_enums
 def default_claims(kind: Kind) -> Sequence[Claim]:
-    """Return the default claims."""
+    """Return the claims that are checked by default for a controller of this kind."""
     texts = {
         Kind.VIDEO: ("decodable", "carries-message", "queue<=2", "queue<=3", "latency<=5", "encode<=3/2"),
         Kind.RATE: ("queue<=2", "queue<=3", "loss<=1"),

@@ -1,8 +1,9 @@
-"""Closed-loop runs of policies on random links.
+"""Closed-loop runs of decision trees, and of the search that the trees imitate, on random links.
 
-Agreement with the search is weak evidence for a tree: a tree that agrees in 97 % of situations may idle in all
-situations in which actions tie. Trees are therefore compared with the search in closed loop, on links that were not
-used for training.
+The *search* looks several steps ahead for the action that is best on the worst link that explains the observations. A
+*session* is one closed-loop run. Agreement with the search is weak evidence for a tree: a tree that agrees in 97 % of
+decisions may send nothing in all decisions in which several actions are equally good. Trees are therefore compared
+with the search in closed loop, on links that were not used for training.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from fairweir.judging.interval import Scale, interval
 
 @dataclass(frozen=True)
 class Score:
-    """A policy's results on each of several sessions.
+    """The results of a policy (a tree or the search) in several sessions.
 
     Attributes
     ----------
-    goodput : (sessions,), message packets received in time (rate controllers: packets delivered), divided by the number
-        of packets that the link could carry
-    frames : (sessions,), batches received in time per step; 0 for rate controllers
-    queue : (sessions,), mean queue, in steps of the link's capacity
-    lost : (sessions,), packets lost
+    goodput : (sessions,), packets of batches received in time (rate controllers: packets delivered), divided by the
+        number of packets that the link could carry
+    frames : (sessions,), batches (outputs of the encoder in one step) received in time, per step; 0 for rate
+        controllers
+    queue : (sessions,), mean queue divided by the packets that the link serves in a step
+    lost : (sessions,), number of packets lost
     """
 
     goodput: Floats
@@ -42,7 +44,7 @@ class Score:
     lost: Floats
 
     def document(self) -> dict[str, Any]:
-        """Return means with 95 % confidence intervals."""
+        """Return the mean over sessions of each result, with its 95 % confidence interval."""
         return {
             name: {"mean": found.value, "lo": found.lo, "hi": found.hi}
             for name in ("goodput", "frames", "queue", "lost")
@@ -51,12 +53,12 @@ class Score:
 
 
 def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: int, progress: Progress) -> Score:
-    """Run every session with a policy.
+    """Run every session with a policy, and return the results.
 
     Parameters
     ----------
     played : the sessions, as JSON
-    policy : a controller; None: the search
+    policy : a controller; None: the search decides
     workers : int, number of threads
     """
 
@@ -78,7 +80,9 @@ def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: i
 
 
 def leaf_visits(query: GameQuery, played: Sequence[str], document: dict[str, Any]) -> dict[int, int]:
-    """Return how often a controller reaches each of its leaves in the sessions, by the index of the leaf's node."""
+    """Return how often a controller reaches each of its leaves in the sessions. Keys are the indices of the leaves'
+    nodes.
+    """
     policy = _core.GameController(controller_text(document))
     found: Counter[int] = Counter()
     for session in played:
@@ -89,12 +93,12 @@ def leaf_visits(query: GameQuery, played: Sequence[str], document: dict[str, Any
 
 @dataclass(frozen=True)
 class Comparison:
-    """A tree compared with the search on the same sessions.
+    """Results of a tree compared with the search's results in the same sessions.
 
     Attributes
     ----------
-    goodput, frames : the tree's mean divided by the search's
-    queue : the tree's mean queue minus the search's, in steps
+    goodput, frames : the tree's mean over sessions divided by the search's
+    queue : the tree's mean queue minus the search's, in steps of the link's service
     """
 
     goodput: float
@@ -103,12 +107,12 @@ class Comparison:
 
     @property
     def merit(self) -> float:
-        """Return the merit of a tree: the smaller ratio, limited to 1.02, minus a price for a longer queue."""
+        """Merit of the tree: the smaller of the ratios, at most 1.02, minus a price for a longer queue."""
         return min(self.goodput, self.frames, 1.02) - 0.05 * max(self.queue, 0.0)
 
 
 def compare(tree: Score, search: Score) -> Comparison:
-    """Compare a tree's scores with the search's."""
+    """Compare the results of a tree with the results of the search."""
 
     def ratio(of: Floats, by: Floats) -> float:
         return float(of.mean() / by.mean()) if by.mean() > 0 else 1.0

@@ -1,8 +1,12 @@
-"""Fits small, cost-sensitive decision trees with short thresholds to labeled situations.
+"""Fit small decision trees to labeled situations.
 
-A tree is a regression of the costs of all templates (scikit-learn; thesis section 4.5 fits trees to the search's
-decisions instead). A leaf takes the template with the minimum mean cost. Situations in which a wrong decision is costly
-therefore determine the template; situations in which templates tie do not.
+A *situation* is the input of a sender's decision, described by numbers, the *features*. Its label is the value that a
+search computes for each *template*, that is, for each possible action. A value has one component per component of the
+query's *objective*, the most important first. The *cost* of a template in a situation says how much worse it is than
+the best template. A tree is a regression of the costs of all templates (scikit-learn; the trees in thesis section 4.5
+are fitted to the search's decisions instead). Each leaf has the template with the minimum mean cost. Situations in
+which a wrong decision is costly therefore determine the template; situations in which all templates are equally good do
+not.
 """
 
 from __future__ import annotations
@@ -19,28 +23,30 @@ from fairweir.game.sampling import COMPONENTS, Floats, Labelled
 
 Choices = npt.NDArray[np.intp]
 
-#: Numbers of digits tried for a threshold; the smallest that separates the same situations is used.
+#: Numbers of significant digits that are tried for a threshold. The smallest that separates the situations in the same
+#: way is used.
 DIGITS: Final = range(1, 17)
 
 
 @dataclass(frozen=True)
 class Regrets:
-    """How much worse each template is than the best, in each situation.
+    """How much worse each template is than the best template, in each situation.
 
     Attributes
     ----------
-    order : (n, templates), int; index of the first component of the value in which the template is worse than the best;
-        COMPONENTS if there is none
-    costs : (n, templates), between 0 (the best template) and 1
+    order : (n, templates), int; index of the first component of the objective in which the template is worse than the
+        best; COMPONENTS if it is as good in all components
+    costs : (n, templates), cost between 0 (the best template) and 1
     """
 
     order: npt.NDArray[np.intp]
     costs: Floats
 
     def is_free(self, choices: Choices, last: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        """Return, for each situation, whether the choice has no regret: it is worse at most in the last component.
+        """Return, for each situation, whether the chosen template has no regret: it is worse than the best template at
+        most in the last component of the objective.
 
-        The last component of an objective only orders templates that are otherwise equally good.
+        The last component of an objective only decides between templates that are otherwise equally good.
 
         Parameters
         ----------
@@ -51,14 +57,14 @@ class Regrets:
 
 
 def regrets(found: Labelled, trees: Trees) -> Regrets:
-    """Return the regret of each template in each situation.
+    """Return how much worse each template is than the best, in each situation.
 
-    A template's cost depends on the first component in which it is worse than the best. It is `trees.decay` to the
-    power of the component's index, times the difference in units of the 90th percentile of the differences in that
-    component.
+    A template's cost depends on the first component of the objective in which it is worse than the best. Let `size` be
+    the difference in this component, divided by the 90th percentile of such differences, and at most 1. The cost is
+    `trees.decay` to the power of the component's index, times (base + (1 - base) * size), with base = `trees.base`.
     """
     count, templates, _ = found.values.shape
-    # lexsort sorts by its last key first; of equal templates, the first in the list is the plainest.
+    # lexsort sorts by its last key first. Of several equally good templates, the first in the list becomes the best.
     places = np.broadcast_to(np.arange(templates), (count, templates))
     keys = np.stack([places, *(found.values[:, :, c] for c in reversed(range(COMPONENTS)))])
     best = np.lexsort(keys)[:, 0]
@@ -76,7 +82,9 @@ def regrets(found: Labelled, trees: Trees) -> Regrets:
 
 
 def last_components(query: GameQuery, found: Labelled) -> npt.NDArray[np.intp]:
-    """Return, for each situation, the index of the last component of the objective that applies to it."""
+    """Return, for each situation, the index of the objective's last component. The objective differs before and after
+    the controller has found a maximum link rate.
+    """
     searching, converged = (len(query.core.components(phase)) - 1 for phase in (False, True))
     return np.where(found.is_converged, converged, searching).astype(np.intp)
 
@@ -89,7 +97,7 @@ class Node:
     ----------
     feature : int, index of the feature; -1 for a leaf
     at_most : float, the threshold
-    then, other : int, indices of the nodes for values up to the threshold, and above it
+    then, other : int, index of the next node if the feature is at most the threshold, and if it is above
     template : int, index of the template; -1 for a split
     count : int, number of situations that reach the node
     """
@@ -103,23 +111,25 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it is a leaf."""
+        """Whether the node is a leaf."""
         return self.feature < 0
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A list of nodes: the root first, children after their parents."""
+    """A decision tree as a list of nodes: the root first, children after their parents."""
 
     nodes: tuple[Node, ...]
 
     @property
     def leaves(self) -> int:
-        """The number of leaves."""
+        """Number of leaves."""
         return sum(node.is_leaf for node in self.nodes)
 
     def places(self, features: Floats) -> Choices:
-        """Return the index of the leaf for each row of features, computed in doubles, as controllers do."""
+        """Return the index of the leaf that each row of features reaches. Comparisons are in doubles, as in
+        controllers.
+        """
         place = np.zeros(len(features), np.intp)
         for index, node in enumerate(self.nodes):
             if not node.is_leaf:
@@ -128,22 +138,23 @@ class Tree:
         return place
 
     def choices(self, features: Floats) -> Choices:
-        """Return the template for each row of features."""
+        """Return the index of the template that the tree takes for each row of features."""
         return np.array([node.template for node in self.nodes], np.intp)[self.places(features)]
 
 
 def fit(found: Labelled, regret: Regrets, *, leaves: int, min_samples: int, preference: float) -> Tree:
-    """Fit a tree.
+    """Fit a tree to labeled situations.
 
     Parameters
     ----------
     leaves : maximum number of leaves
     min_samples : minimum number of situations in a leaf
-    preference : additional cost of a template per place in the list, so that ties go to the plainest template
+    preference : additional cost of a template, times its place in the list divided by the number of templates; the
+        first of several equally good templates is therefore taken
 
     Returns
     -------
-    Tree, without splits whose two leaves have the same template, and with short thresholds
+    Tree, with short thresholds, and without splits whose two leaves have the same template
     """
     from sklearn.tree import DecisionTreeRegressor
 
@@ -155,7 +166,7 @@ def fit(found: Labelled, regret: Regrets, *, leaves: int, min_samples: int, pref
 
 
 def _grown(model: Any, templates: int) -> Tree:
-    """Return a fitted scikit-learn model as a tree; scikit-learn also numbers children after their parents."""
+    """Return a fitted scikit-learn model as a tree. scikit-learn, too, numbers children after their parents."""
     tree = model.tree_
     best = tree.value.reshape(-1, templates).argmin(axis=1)
     nodes = [
@@ -175,7 +186,7 @@ def _grown(model: Any, templates: int) -> Tree:
 
 
 def _merged(tree: Tree) -> Tree:
-    """Return the tree without splits whose two branches take the same template."""
+    """Return the tree in which each split is replaced by a leaf if both of its branches have the same template."""
     same: dict[int, int] = {}  # a split that became a leaf -> its template
 
     def template(index: int) -> int:
@@ -203,7 +214,7 @@ def _merged(tree: Tree) -> Tree:
 
 
 def _short(tree: Tree, features: Floats) -> Tree:
-    """Return the tree with the shortest thresholds that separate the situations in the same way."""
+    """Return the tree with the shortest decimal thresholds that separate the situations in the same way."""
     places = [np.arange(0)] * len(tree.nodes)
     places[0] = np.arange(len(features))
     nodes = list(tree.nodes)
@@ -222,7 +233,7 @@ def _short(tree: Tree, features: Floats) -> Tree:
 
 
 def _shortest(threshold: float, below: float, above: float) -> float:
-    """Return the shortest decimal number in [below, above), near `threshold`."""
+    """Return the shortest decimal number that is at least `below` and less than `above`, near `threshold`."""
     for digits in DIGITS:
         short = float(f"{threshold:.{digits}g}")
         if below <= short < above:
@@ -231,7 +242,7 @@ def _shortest(threshold: float, below: float, above: float) -> float:
 
 
 def candidates(query: GameQuery, found: Labelled, regret: Regrets) -> Iterator[tuple[str, Tree]]:
-    """Yield each tree that the query's table ``[tree]`` requests, with its name."""
+    """Fit each combination of options in the query's table ``[tree]``, and yield the trees with their names."""
     trees = query.trees
     for preference in trees.preferences:
         for leaves in trees.leaves:

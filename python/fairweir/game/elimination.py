@@ -1,9 +1,11 @@
-"""Belief sets by quantifier elimination: the published method (thesis section 4.5, insight 1), for few points.
+"""Compute belief sets by quantifier elimination, the published method (thesis section 4.5, insight 1), for few points.
 
-A link rate C explains a window if some B, I and losses that are not yet visible satisfy the model (thesis equation
-4.5.3). z3's tactic ``qe2`` eliminates these unknowns and leaves a formula over C and the observations. The formula
-grows exponentially with the number of points. `crates/game` therefore computes bounds by other means; this module
-compares the two methods.
+A *window* is what a sender observed at its latest *points* in time: packets sent, delivered and lost. The *belief set*
+is the set of all links that can explain the window. A link rate C explains the window if there are a buffer B,
+cumulative packets served I, and not yet visible losses that satisfy the model (thesis equation 4.5.3). z3's tactic
+``qe2`` eliminates these unknowns: the result, the *projection*, is a formula over C and the observations. The size of
+the formula grows exponentially with the number of points. `crates/game` therefore computes the bounds of belief sets in
+another way, and this module compares the results.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from fairweir.game.windows import random_windows
 if TYPE_CHECKING:
     import z3
 
-#: Time limit of an elimination, ms.
+#: Time limit of one elimination, ms.
 TIMEOUT_MS: Final = 60_000
 LINKS: Final = LinkRange()
 POINTS: Final = (2, 3, 4)
@@ -31,12 +33,12 @@ WINDOWS: Final = 12
 
 @dataclass(frozen=True)
 class Projection:
-    """The link rates that explain a window, as a formula.
+    """The formula for the link rates that explain a window.
 
     Attributes
     ----------
-    points : int, number of points of the window; the losses of all of them are visible
-    model_terms, terms : int, distinct subterms of the model, and of the formula without the quantified unknowns
+    points : int, number of points of the window; the losses at all points are visible
+    model_terms, terms : int, number of distinct subterms of the model, and of the formula after elimination
     """
 
     points: int
@@ -47,7 +49,7 @@ class Projection:
     terms: int
 
     def holds(self, window: Window, c: Fraction) -> bool:
-        """Return whether, by the formula, a link rate explains a window of observations."""
+        """Return whether the formula states that the link rate `c` explains the window."""
         import z3
 
         terms = Terms.of(window)
@@ -62,7 +64,7 @@ class Projection:
 
 
 def project(points: int, links: LinkRange = LINKS) -> Projection:
-    """Eliminate all unknowns except C and the observations from the model of a window whose losses are all visible.
+    """Eliminate all unknowns except C from the model. In the model's window, the losses at all points are visible.
 
     Raises
     ------
@@ -94,14 +96,16 @@ def count_terms(formula: z3.ExprRef) -> int:
 
 
 def visible_windows(count: int, points: int, seed: int = 0) -> list[Window]:
-    """Return windows of random links whose losses are all visible; half of them have losses, if there are enough."""
+    """Return `count` windows of random links, with visible losses at all points. If possible, half of the windows have
+    losses.
+    """
     known = [window for window in islice(random_windows(seed, LINKS, points), 60 * count) if window.visible == points]
     lossy = [window for window in known if window.lost[-1] > window.lost[0]][: count // 2]
     return [*lossy, *known[: count - len(lossy)]]
 
 
 def disagreements(projection: Projection, windows: Sequence[Window]) -> int:
-    """Return the number of windows in which the formula and the exact bounds differ, at or beyond either bound on C."""
+    """Return the number of windows in which formula and exact bounds disagree about the minimum or maximum of C."""
     hair, count = Fraction(1, 1000), 0
     for window in windows:
         known = bounds(window, LINKS)

@@ -1,4 +1,12 @@
-"""A controller's decision and a link's step in exact fractions, to check solvers' results."""
+"""Compute a controller's decision and a link's step in exact fractions, to check the results of solvers.
+
+A *step* is the time between two *points*, at which the sender observes the link and decides. A *window* is what the
+sender observed at its latest points; its *belief set* is the set of all links that can explain the window. M is the
+minimum rate over the belief set. A *batch* is the output of the encoder in one step. N is the cumulative number of
+packets that the queue accepted, I the cumulative number of packets that the link served. A controller is a decision
+tree over *features*, numbers computed from the belief set and the batches. Its *shield* is a list of rules, each of
+which may limit the action of a leaf.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +25,18 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True)
 class Situation:
-    """The input of a decision: a window's belief set, the waiting batches, and held bounds, in packets and steps.
+    """The input of a decision: the bounds of a belief set, the waiting batches, and the maximum of C that is kept.
 
     Attributes
     ----------
-    bounds : Bounds
-    window : Window
-    waiting : sizes of the encoded batches, oldest first
-    converged : whether a max C is held
-    max_c : the held max C, or else the belief set's
-    encoding : target size of the batch that is being encoded
-    oldest_age, group_age, groups : the features of the same names
+    bounds : Bounds of the belief set, in packets and packets per step
+    window : Window, in packets
+    waiting : sizes of the encoded batches, oldest first, in packets
+    converged : whether the controller keeps an earlier maximum of C over a belief set
+    max_c : the kept maximum of C if there is one, otherwise the belief set's maximum, in packets per step
+    encoding : target size of the batch that is being encoded, in packets
+    oldest_age, group_age : age of the oldest waiting batch and of the oldest FEC frame in flight, in steps
+    groups : number of FEC frames in flight
     """
 
     bounds: Bounds
@@ -41,7 +50,7 @@ class Situation:
     groups: Fraction = _ZERO
 
     def features(self) -> dict[str, Fraction]:
-        """Return the features, with amounts in M."""
+        """Return the features by which a tree decides; amounts are in units of M."""
         bounds, window, m = self.bounds, self.window, self.bounds.c[0]
         known = window.lost[window.visible - 1] if window.visible else window.lost_before
         amounts = {
@@ -71,7 +80,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Act:
-    """Decision of a step: packets sent, the batches among them, and the target of the next batch."""
+    """The decision for one step: size of the batches sent, packets sent, and the target size of the next batch."""
 
     message: Fraction
     rate: Fraction
@@ -80,7 +89,7 @@ class Act:
 
 
 def decide(controller: Controller, situation: Situation) -> tuple[int, Act]:
-    """Return the index of the leaf that a controller reaches, and the leaf's action after the shield."""
+    """Return the index of the leaf that the controller reaches, and the leaf's action after the shield."""
     features = situation.features()
     index = 0
     while not isinstance(node := controller.nodes[index], Leaf):
@@ -112,7 +121,7 @@ def decide(controller: Controller, situation: Situation) -> tuple[int, Act]:
 
 
 def left(waiting: tuple[Fraction, ...], send: Send) -> tuple[Fraction, ...]:
-    """Return the sizes of the batches that still wait after `send`, oldest first."""
+    """Return the sizes of the batches that still wait after the choice `send`, oldest first."""
     if send is Send.NONE:
         return waiting
     return waiting[1:] if send is Send.OLDEST else ()
@@ -128,12 +137,12 @@ def _sum(form: Form, values: Mapping[str, Fraction]) -> Fraction:
 
 @dataclass(frozen=True)
 class Link:
-    """A link of a belief set: rate, buffer, and state at the window's first point, in packets.
+    """A link of a belief set, and its state at the window's first point, in packets.
 
     Attributes
     ----------
     c, b : rate and buffer
-    accepted, served : N[0] and I[0]
+    accepted, served : N and I at the first point
     """
 
     c: Fraction
@@ -144,14 +153,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Played:
-    """A window and the step after it on one link, in packets.
+    """The course of N and I on one link over a window and the step after the window, in packets.
 
     Attributes
     ----------
-    accepted, served : N and I at the window's points and at the two points after it
-    loss : packets lost in the step
-    queue : queue at the next point, before the step's packets arrive
-    queue_after : queue after the step's packets have arrived
+    accepted, served : N and I at the window's points and at the two points after them
+    loss : number of packets lost in the step after the window
+    queue : queue at the next point, before the packets of that step arrive
+    queue_after : queue after the packets of that step have arrived
     """
 
     accepted: tuple[Fraction, ...]
@@ -162,7 +171,7 @@ class Played:
 
 
 def play(window: Window, link: Link, rate: Fraction) -> Played:
-    """Play a window and a step at `rate` on a link.
+    """Simulate a link over a window, and over the step after the window with `rate` packets.
 
     Raises
     ------
@@ -186,7 +195,7 @@ def play(window: Window, link: Link, rate: Fraction) -> Played:
 def _unexplained(
     window: Window, link: Link, accepted: Sequence[Fraction], served: Sequence[Fraction], lost: Sequence[Fraction]
 ) -> str:
-    """Return an observation of a window that a link does not explain; empty if it explains all of them."""
+    """Return the first observation of the window that the link does not explain; empty if the link explains all."""
     first, last = window.delivered[0], window.delivered[-1]
     known = [window.lost_before, *window.lost[: window.visible]]
     if any(
@@ -208,7 +217,7 @@ def _unexplained(
 
 
 def excess(claim: Claim, act: Act, link: Link, played: Played, m: Fraction) -> Fraction:
-    """Return the number of packets by which a step violates a claim; at most 0 if the claim holds."""
+    """Return the number of packets by which a step violates the claim; at most 0 if the claim holds."""
     bound = claim.bound * m
     if claim.name == "decodable":
         return max(played.loss - (act.rate - act.message), act.message - act.rate) - bound

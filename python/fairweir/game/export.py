@@ -1,4 +1,4 @@
-"""Writes a distilled tree as a controller file (docs/formal/game.md, "Controller files")."""
+"""Write a fitted decision tree as a controller file (docs/formal/game.md, "Controller files")."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from fairweir.game.sampling import feature_names
 #: Defaults of optional query keys, as in ``crates/game``.
 _DEFAULTS: Final[dict[str, Any]] = {"step": "50ms", "points": 6, "encoder": [1.0, 1.0], "probe_period": 200}
 
-#: Features that are equal if no batch waits, and the name that is written for rate controllers.
+#: For controllers that send no frames: features that are equal because no batch waits, and the feature that replaces
+#: each of them.
 _WITHOUT_BATCHES: Final = {"spare_newest": "r0", "spare_sum": "r0", "room_newest": "room", "room_sum": "room"}
 
 
 def controller_document(query: GameQuery, tree: Tree, name: str | None = None) -> dict[str, Any]:
-    """Return the controller that decides by `tree` and applies the query's shield.
+    """Return the controller file's contents: the tree, the query's *shield* (rules that limit each action), and the
+    model.
 
     Parameters
     ----------
-    name : str, name of the controller; default: the query's name
+    name : str, name of the controller; default: the name of the query
     """
     game = json.loads(query.core.to_json())
     leaves = json.loads(query.core.leaves())
@@ -52,5 +54,5 @@ def controller_document(query: GameQuery, tree: Tree, name: str | None = None) -
 
 
 def controller_text(document: dict[str, Any]) -> str:
-    """Return the text of the controller file."""
+    """Return the controller file's contents as text."""
     return json.dumps(document, indent=1) + "\n"

@@ -1,9 +1,10 @@
-"""A store of labeled situations.
+"""Store labeled situations, so that an interrupted synthesis can resume.
 
-A unit of work is the labeled situations of one session, or a batch of labeled random situations. Each unit is stored
-when it is finished. Its key is the SHA-256 of all that it depends on: the game, the horizon, the session, the tree that
-plays the session, and the compiled module. An interrupted synthesis resumes at the unit where it stopped. A synthesis
-with more sessions or other trees computes only the new units.
+A *situation* is the input of a decision; its *label* is the value that a search over several steps (the *horizon*)
+computes for each possible action. A *session* is a run of a sender on a random link. The unit of storage is the labeled
+situations of one session, or of one group of random situations. Each unit is stored when it is finished, under the
+SHA-256 of all that it depends on: the query, the horizon, the session, the tree that plays the session, and the
+compiled module. A synthesis with more sessions or with other trees computes only the units that are missing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from fairweir.game.parallel import Progress, in_order
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Labelled, label, sessions, visited
 
-#: Folder of the stored units, in the synthesis's output directory.
+#: Directory of the stored units, within the synthesis's output directory.
 FOLDER: Final = "labels"
 #: Number of random situations per unit.
 _UNIT: Final = 100
@@ -31,7 +32,7 @@ _UNIT: Final = 100
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of a query, read from the store or computed by search.
+    """Labeled situations for a query, read from the store, or else computed by search.
 
     Attributes
     ----------
@@ -44,13 +45,13 @@ class Labels:
     workers: int
 
     def of_sessions(self, count: int, seed: int, noise: float, tree: Tree | None, progress: Progress) -> Labelled:
-        """Return labeled situations of random sessions.
+        """Return the labeled situations of random sessions.
 
         Parameters
         ----------
         count : int, number of sessions
-        noise : fraction of random actions
-        tree : the tree whose actions are played; None: the search's
+        noise : fraction of the actions that are random
+        tree : the tree that decides in the sessions; None: the search decides
         """
         every = self.query.sampling.every
         policy, nodes = None, None
@@ -70,11 +71,11 @@ class Labels:
         return Labelled.join([self._none, *in_order(unit, played, workers=self.workers, progress=progress)])
 
     def of_boxes(self, count: int, seed: int, progress: Progress) -> Labelled:
-        """Return `count` labeled situations, drawn at random from the model's whole state space."""
+        """Return `count` labeled situations, drawn at random from all states that the model allows."""
         states = _core.game_random_states(self.query.core, count, seed)
 
         def unit(start: int) -> Labelled:
-            # A unit's situations do not depend on `count`, so the key need not contain it.
+            # The situations of a unit do not depend on `count`, so the key of the unit need not contain it.
             few = states[start : start + _UNIT]
             return self._kept(["boxes", seed, start, len(few)], lambda: few)
 
@@ -86,7 +87,7 @@ class Labels:
         return label(self.query, [])
 
     def _kept(self, what: list[Any], situations: Callable[[], Sequence[_core.GameState]]) -> Labelled:
-        """Return the stored labels of a unit, or compute and store them."""
+        """Return the stored labels of a unit. If the store does not have them, compute and store them."""
         name = fingerprint(_build(), self.query.core.to_json(), self.query.sampling.depth, *what)
         found = self.store.get(name)
         if found is None:
@@ -97,5 +98,5 @@ class Labels:
 
 @cache
 def _build() -> str:
-    """Return the SHA-256 of the compiled module, because another build may compute other labels."""
+    """Return the SHA-256 of the compiled module: another build may compute other labels."""
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()

@@ -1,8 +1,13 @@
-"""Properties of the model that the proofs of controllers use, proved from the model's equations.
+"""Prove properties of the link model that the proofs of controllers use.
 
-Claims about leaves (:mod:`fairweir.game.claims`) concern one step on a link of the belief set. Their proofs use that
-the queue is at most the buffer, and the formulas for a step's loss and queue. Further lemmas show that a bound on the
-queue bounds the latency, and that the recursion in all encodings equals the published min-plus model.
+Symbols: C and B, the link's rate and buffer; q, its queue; A, N, I, S, the cumulative packets sent, accepted by the
+queue, served and delivered; M, the minimum of C over all links that explain the sender's observations; R0, the minimum
+of C + B - q. :mod:`fairweir.game.model` has the equations.
+
+Claims about a leaf of a controller's decision tree (:mod:`fairweir.game.claims`) concern one step on one link. Their
+proofs use two lemmas: the queue is at most the buffer, and formulas give the loss and the queue of a step. Two further
+lemmas state that a bound on the queue bounds the latency, and that the model's equations are equivalent to the
+published min-plus model.
 """
 
 from __future__ import annotations
@@ -24,13 +29,13 @@ from fairweir.game.state import Point
 if TYPE_CHECKING:
     import z3
 
-#: Number of steps over which the recursion is compared with the min-plus definition.
+#: Number of steps over which the model's equations are compared with the min-plus model.
 UNROLLED: Final = 4
 
 
 @dataclass(frozen=True)
 class Lemma:
-    """A lemma: its name, its statement, and the question."""
+    """A lemma: its name, its statement in words, and a function that returns the question for the solvers."""
 
     name: str
     statement: str
@@ -39,11 +44,11 @@ class Lemma:
 
 @dataclass(frozen=True)
 class Proved:
-    """The result of a lemma.
+    """The solvers' answer to a lemma.
 
     Attributes
     ----------
-    certificate : Certificate, if one was requested and found
+    certificate : Certificate of the proof, if it was requested and found
     uncertified : str, why there is no certificate although one was requested
     """
 
@@ -53,7 +58,7 @@ class Proved:
     uncertified: str = ""
 
     def document(self) -> dict[str, object]:
-        """Return the lemma as a JSON document."""
+        """Return the lemma and the answer as a JSON document."""
         return {
             "lemma": self.lemma.name, "statement": self.lemma.statement, "status": self.answer.outcome.value,
             "cpu_s": round(self.answer.cpu_s, 4), "is_certified": self.certificate is not None,
@@ -63,11 +68,11 @@ class Proved:
 def prove_lemmas(
     budget: Budget | None = None, solvers: Sequence[SolverName] = ALL_SOLVERS, *, with_certificates: bool = False
 ) -> list[Proved]:
-    """Ask the solvers for every lemma.
+    """Ask the solvers to prove every lemma.
 
     Raises
     ------
-    SolverError : a solver is missing, does not understand, or two contradict each other
+    SolverError : a solver is missing, does not understand a question, or two solvers contradict each other
     """
     budget = budget or Budget(60.0)
     found = []
@@ -118,7 +123,7 @@ def _queue_within_buffer(visible: int) -> Question:
 
 
 def _running() -> tuple[z3.ArithRef, z3.ArithRef, z3.ArithRef, z3.ArithRef, list[z3.BoolRef]]:
-    """Return C, B, N and I of a link in any state, and the constraints on them."""
+    """Return C, B, N and I of a link in an arbitrary state, and the constraints on them."""
     import z3
 
     c, b, accepted, served = (z3.Real(name) for name in ("C", "B", "N_0", "I_0"))
@@ -149,7 +154,7 @@ def _drained(steps: int) -> Question:
         held += [arriving >= 0, *step(c, b, (accepted, served), (after, left), arriving)]
         accepted, served = after, left
     delivered = z3.Real("S")
-    # S[t+1] >= I[t]
+    # Packets served by t are delivered by t + 1: S[t+1] >= I[t].
     held.append(delivered >= served)
     return Question("drained", held, z3.And(served >= first, delivered >= first))
 

@@ -1,18 +1,20 @@
 """The constant-rate link with jitter and a finite buffer, as linear constraints for the solvers.
 
-The model (thesis section 4.5 on section 2.2's CBR-delay link) in steps of one propagation delay. The cumulative
-numbers of packets sent A, lost L and delivered S are observed; the rate C, the buffer B and the number of packets
-served I are not. N = A - L is the number of packets that the queue accepted:
+The time between two *points* is a *step* of one propagation delay. A *window* is what the sender observed at its latest
+points: the cumulative numbers of packets sent A, lost L, and delivered S. The sender does not know the rate C, the
+buffer B, or the cumulative number of packets served I. N = A - L is the number of packets that the queue accepted. The
+model (thesis section 4.5 on section 2.2's CBR-delay link) is:
 
-    N[t] = min(N[t-1] + A[t] - A[t-1], I[t-1] + C + B)      the overflow is lost
+    N[t] = min(N[t-1] + A[t] - A[t-1], I[t-1] + C + B)      packets beyond the buffer are lost
     I[t] = min(I[t-1] + C, N[t])                            a rate of C, unless the queue is empty
-    I[t-1] <= S[t] <= I[t]                                  jitter: at most one step later
+    I[t-1] <= S[t] <= I[t]                                  jitter: at most one step
 
-A loss becomes visible when all packets that were accepted up to its point are delivered: L[t] is known if and only if
-S >= N[t]. A[t] counts the packets that had reached the queue by point t, which were sent one propagation delay before
-S[t] was read.
+L[t] is *visible* to the sender if and only if S at the latest point is at least N[t], that is, all packets accepted by
+point t have been delivered. A[t] counts the packets that have reached the queue by point t; they were sent one
+propagation delay before S[t] was read.
 
-This module implements these equations independently of ``crates/game``, so their bounds for a window can be compared.
+The *belief set* of a window is the set of all links that can explain the window. This module implements the equations
+independently of ``crates/game``, so that the bounds that both compute for a belief set can be compared.
 """
 
 from __future__ import annotations
@@ -29,20 +31,20 @@ from fairweir.errors import SolverError
 if TYPE_CHECKING:
     import z3
 
-#: z3's resource limit (rlimit) for one bound; a window of six points needs a thousandth of it.
+#: Limit of z3's resources (rlimit) for the computation of one bound. A window of six points needs a thousandth of it.
 BOUND_STEPS: Final = 200_000_000
 
 
 @dataclass(frozen=True)
 class Window:
-    """Observations of a controller at its latest points, cumulative packets; oldest first.
+    """Observations of a sender at its latest points, oldest first, as cumulative packets.
 
     Attributes
     ----------
-    sent, delivered, lost : lists of equal lengths; only the first `visible` entries of `lost` are known
+    sent, delivered, lost : A, S and L at each point; only the first `visible` entries of `lost` are known
     visible : int, number of points whose losses are known
-    lost_before : losses that were known before the window
-    sent_next : packets that reach the queue by the next point
+    lost_before : number of losses that were known before the window
+    sent_next : A at the next point: packets that were sent and will have reached the queue by then
     """
 
     sent: tuple[Fraction, ...]
@@ -54,19 +56,19 @@ class Window:
 
     @classmethod
     def fresh(cls, points: int = POINTS) -> Window:
-        """Return the window of an idle link."""
+        """Return the window of a link over which nothing was sent."""
         zeros = (Fraction(0),) * points
         return cls(zeros, zeros, zeros, points, Fraction(0), Fraction(0))
 
     @property
     def points(self) -> int:
-        """Return the number of points."""
+        """Number of points."""
         return len(self.sent)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """A window as the solver's terms, constants or unknowns, with the attributes of :class:`Window`."""
+    """A window whose numbers are the solver's constants or unknowns; :class:`Window` explains the attributes."""
 
     sent: Sequence[z3.ArithRef]
     delivered: Sequence[z3.ArithRef]
@@ -77,7 +79,7 @@ class Terms:
 
     @classmethod
     def of(cls, window: Window) -> Terms:
-        """Return the terms of a concrete window."""
+        """Return the window with its numbers as constants."""
         return cls(
             [number(one) for one in window.sent],
             [number(one) for one in window.delivered],
@@ -89,8 +91,8 @@ class Terms:
 
     @classmethod
     def unknown(cls, points: int, visible: int, name: str = "") -> Terms:
-        """Return unknowns for any window with this number of points, of which the first `visible` have visible
-        losses.
+        """Return a window of unknowns with this number of points. The losses at the first `visible` points are visible;
+        `name` distinguishes the unknowns of several windows.
         """
         import z3
 
@@ -103,7 +105,7 @@ class Terms:
         )  # fmt: skip
 
     def orderly(self) -> list[z3.BoolRef]:
-        """Return the constraints on every window: counts never fall, and only sent packets are delivered."""
+        """Return the constraints on every window: counts never fall, and only sent packets are delivered or lost."""
         rising = [*zip(self.sent, [*self.sent[1:], self.sent_next], strict=True)]
         rising += itertools.pairwise(self.delivered)
         known = [self.lost_before, *self.lost[: self.visible]]
@@ -114,12 +116,12 @@ class Terms:
 
 @dataclass(frozen=True)
 class Path:
-    """A link's unknowns that explain a window.
+    """The unknowns of one link and its queue.
 
     Attributes
     ----------
     c, b : rate and buffer
-    accepted, served : N and I, at the window's points and the next point
+    accepted, served : N and I at the window's points and at the next point
     """
 
     c: z3.ArithRef
@@ -129,7 +131,7 @@ class Path:
 
     @classmethod
     def named(cls, name: str, points: int) -> Path:
-        """Return the unknowns of a path for this number of points and the next point."""
+        """Return the unknowns of a link for this number of points and the next point."""
         import z3
 
         return cls(
@@ -141,17 +143,17 @@ class Path:
 
     @property
     def queue(self) -> z3.ArithRef:
-        """Return the packets that wait at the next point."""
+        """Number of packets that wait at the next point."""
         return self.accepted[-1] - self.served[-1]
 
     @property
     def room(self) -> z3.ArithRef:
-        """Return the number of packets that can be sent next without a loss: C + B - q."""
+        """Number of packets that can be sent next without a loss: C + B minus the queue."""
         return self.c + self.b - self.queue
 
 
 def number(value: Fraction | int) -> z3.ArithRef:
-    """Return an exact number as a term."""
+    """Return an exact number as a constant of the solver."""
     import z3
 
     exact = Fraction(value)
@@ -172,13 +174,13 @@ def step(
     after: tuple[z3.ArithRef, z3.ArithRef],
     arriving: z3.ArithRef,
 ) -> list[z3.BoolRef]:
-    """Return the link's equations from one point to the next.
+    """Return the model's equations for N and I over one step.
 
     Parameters
     ----------
     path_c, path_b : the link's rate and buffer
-    before, after : (accepted, served) at both points
-    arriving : packets that reach the queue between the two points
+    before, after : pairs (N, I) at the first and at the second point
+    arriving : number of packets that reach the queue between the two points
     """
     room = before[1] + path_c + path_b
     return [
@@ -188,14 +190,14 @@ def step(
 
 
 def explains(path: Path, window: Terms, links: LinkRange, *, to_next: bool = True) -> list[z3.BoolRef]:
-    """Return the constraints by which a path explains a window, that is, is in its belief set (thesis equation 4.5.2).
+    """Return the constraints by which a link is in the belief set of a window (thesis equation 4.5.2).
 
-    The set is closed, so that minima and maxima over it exist: a loss at a point whose packets are all delivered may
-    count as not yet visible.
+    The constraints include equality, so that minima and maxima over the belief set exist: if S equals N[t], the loss at
+    t may also count as not yet visible.
 
     Parameters
     ----------
-    to_next : bool, extend the path to the next point; this constrains only the unknowns at that point
+    to_next : bool, whether to extend the link's N and I to the next point; this constrains only the unknowns there
     """
     points = len(window.sent)
     accepted, served = path.accepted, path.served
@@ -203,7 +205,7 @@ def explains(path: Path, window: Terms, links: LinkRange, *, to_next: bool = Tru
     held = [
         path.c >= number(links.c[0]), path.c <= number(links.c[1]),
         path.b >= number(links.b[0]), path.b <= number(links.b[1]),
-        # I[-1] <= S[0] and I[0] = min(I[-1] + C, N[0]), with I[-1] eliminated.
+        # This is I[-1] <= S[0] and I[0] = min(I[-1] + C, N[0]) after I[-1] has been eliminated.
         served[0] >= window.delivered[0], served[0] <= window.delivered[0] + path.c,
         served[0] <= accepted[0], accepted[0] <= served[0] + path.b,
     ]  # fmt: skip
@@ -230,13 +232,13 @@ def explains(path: Path, window: Terms, links: LinkRange, *, to_next: bool = Tru
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a belief set, in packets and packets per step.
+    """Minima and maxima over a belief set, in packets and packets per step.
 
     Attributes
     ----------
-    c, b : bounds of rate and buffer
-    q : bounds of the queue at the next point
-    safe_rate : the maximum rate at which no link of the set loses packets: the minimum of C + B - q
+    c, b : minimum and maximum of the rate and of the buffer
+    q : minimum and maximum of the queue at the next point
+    safe_rate : the maximum rate at which no link of the set loses packets: the minimum of C + B minus the queue
     min_c_plus_b : the minimum of C + B
     """
 
@@ -248,7 +250,7 @@ class Bounds:
 
 
 def bounds(window: Window, links: LinkRange | None = None) -> Bounds | None:
-    """Return the exact bounds of a window's belief set, by optimization over the model; None if no link explains it.
+    """Return the exact bounds of a window's belief set, computed by optimization; None if no link explains the window.
 
     Raises
     ------

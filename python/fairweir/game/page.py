@@ -1,4 +1,8 @@
-"""``report.html`` of a synthesis: the tree, its proofs, its comparison with the search, and its origin."""
+"""Write ``report.html`` of a synthesis: the decision tree, its proofs, its comparison with the search, and its origin.
+
+A *synthesis* fits decision trees of a sender to the decisions of a search in many *situations*, chooses a tree, and
+tries to prove claims about each leaf of the tree.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ WORDS: Final = {
     "unknown": Word(Standing.UNKNOWN),
     "vacuous": Word(Standing.UNKNOWN),
 }
-#: Descriptions of the sources of labels, by the beginning of the source's name.
+#: Descriptions of the sources of situations, by the first letters of the source's name.
 SOURCES: Final = {
     "search": "closed loops of the search with occasional random actions",
     "random": "random situations of the whole model",
@@ -44,7 +48,7 @@ SOURCES: Final = {
 
 @dataclass(frozen=True)
 class Score:
-    """A number at the top of the page."""
+    """A number at the top of the page, with a description and a verdict on it."""
 
     value: str
     words: str
@@ -53,7 +57,7 @@ class Score:
 
 @dataclass(frozen=True)
 class LeafRow:
-    """A leaf in the table: each claim with its outcome and the reason."""
+    """A row of the table of leaves: for each claim about a leaf, the verdict's symbol, outcome and reason."""
 
     node: int
     name: str
@@ -63,17 +67,17 @@ class LeafRow:
 
 
 def write_page(found: Synthesis, path: Path) -> Path:
-    """Write the page completely or not at all."""
+    """Write the page to a file. If the program is interrupted, there is no partial file."""
     write_text(path, render(found, path.parent))
     return path
 
 
 def render(found: Synthesis, directory: Path) -> str:
-    """Return the page as HTML; the same synthesis gives the same bytes.
+    """Return the page as HTML. The same synthesis always gives the same text.
 
     Parameters
     ----------
-    directory : Path of the controller's file, for the commands that the page shows
+    directory : Path of the directory of the controller's file, for the commands that the page shows
     """
     controller = Controller.parse(controller_text(found.document))
     rows = rows_of(controller, found.visits)
@@ -183,7 +187,7 @@ def _candidate(found: Synthesis, one: Any) -> tuple[str, ...]:
 
 
 def _figure(found: Synthesis) -> Figure:
-    """Draw zero regret and closed-loop results over the number of leaves, to show the gain of a larger tree."""
+    """Draw the results of all fitted trees over their numbers of leaves: agreement with the search, and goodput."""
     curves = [("zero regret", [one.free for one in found.candidates])]
     curves += [(f"{key} / search", [getattr(one.closed, key) for one in found.candidates]) for key in _ratios(found)]
     xs = [one.tree.leaves for one in found.candidates]

@@ -1,4 +1,7 @@
-"""Runs work in threads and returns results in order; searches release the interpreter lock, so threads suffice."""
+"""Run work in threads, and return results in order.
+
+The work is the search of the game, which releases Python's interpreter lock; threads therefore suffice.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,13 @@ def in_order(
 ) -> list[Result]:
     """Apply `work` to every item, and return the results in the order of the items.
 
-    After an exception or Ctrl-C (which the calling thread receives), running items finish and the others are canceled.
+    If the work raises an exception or the user presses Ctrl-C, running items finish, and items not started are
+    canceled.
 
     Parameters
     ----------
     workers : int, number of threads
-    progress : called with the number of finished items and the number of items
+    progress : called after each item, with the number of finished items and the number of all items
     """
     pool = ThreadPoolExecutor(workers)
     found: list[Result] = []

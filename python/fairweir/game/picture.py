@@ -1,7 +1,9 @@
-"""A decision tree as an SVG figure, with a row for each condition; a leaf's action, share and proofs are at its right.
+"""Draw a decision tree as an SVG figure: one row per condition, with a leaf's action, share and proofs at the right.
 
-Rows are indented by their depth. A line's thickness shows the share of decisions that pass along it. Colors follow the
-page's theme. Small screens show a second, narrow figure.
+Each leaf of the tree has an action of a sender, and claims that were proved or refuted. The *share* of a node is the
+fraction of all decisions that reach the node. A row's indent is its depth in the tree. The thickness of a line is the
+share of the node to which it leads. Colors follow the theme of the page. There is a second, narrow figure for small
+screens.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from fairweir.ccas.controller_file import Condition, Controller, Leaf, Split
 from fairweir.game.words import condition_text
 from fairweir.show.style import colour
 
-#: CSS pixels. A character's width is an upper estimate for the page's font of 13 px.
+#: Widths and lengths in CSS pixels. The widths of characters are upper estimates for the page's font of 13 px.
 _CHARACTER: Final = 7.2
 _BOLD: Final = 8.4
 _THICKEST: Final = 7.0
@@ -24,7 +26,7 @@ _BAR: Final = 110.0
 
 @dataclass(frozen=True)
 class Mark:
-    """The result of the claims about a leaf (``proved``, ``refuted``, ``unknown`` or ``vacuous``), with a text."""
+    """The outcome of the claims about a leaf (``proved``, ``refuted``, ``unknown`` or ``vacuous``), and its text."""
 
     outcome: str
     symbol: str
@@ -33,14 +35,14 @@ class Mark:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the figure.
+    """A row of the figure: one node of the tree.
 
     Attributes
     ----------
-    node, parent : int, indices of nodes; the root's parent is -1
+    node, parent : int, indices of this node and of its parent; the root's parent is -1
     text : the condition under which the parent leads to this node
     share : fraction of all decisions that reach the node
-    leaf : the leaf's action, or None
+    leaf : the leaf if the node is a leaf, otherwise None
     """
 
     node: int
@@ -52,11 +54,11 @@ class Row:
 
 
 def rows_of(controller: Controller, visits: Mapping[int, int]) -> list[Row]:
-    """Return the lines of a controller's figure, children after their parents.
+    """Return the rows of a controller's figure. Each node is after its parent.
 
     Parameters
     ----------
-    visits : how often each leaf was reached, by the index of its node
+    visits : number of decisions that reached each leaf, by the index of the leaf's node
     """
     passed = list(map(float, (visits.get(index, 0) for index in range(len(controller.nodes)))))
     for index, node in reversed(list(enumerate(controller.nodes))):
@@ -78,12 +80,12 @@ def rows_of(controller: Controller, visits: Mapping[int, int]) -> list[Row]:
 
 
 def tree_figure(rows: Sequence[Row], marks: Mapping[int, Mark], *, is_narrow: bool) -> str:
-    """Return the figure as an SVG element, its text escaped.
+    """Return the figure as an SVG element.
 
     Parameters
     ----------
     rows : as `rows_of` returns them
-    marks : results for each leaf, by the index of its node
+    marks : outcome of the claims about each leaf, by the index of the leaf's node
     is_narrow : whether to place actions below their conditions, for phone screens
     """
     names = list(dict.fromkeys(row.leaf.name for row in rows if row.leaf is not None))
@@ -99,13 +101,13 @@ def tree_figure(rows: Sequence[Row], marks: Mapping[int, Mark], *, is_narrow: bo
 
 @dataclass(frozen=True)
 class _Layout:
-    """Positions of the rows, in CSS pixels.
+    """Positions in the figure, in CSS pixels.
 
     Attributes
     ----------
     places : y of each node's row
-    indents : x of each node's elbow
-    columns : x of action, bar, share and mark; empty: these are below the condition
+    indents : x of the point at which the line to each node ends
+    columns : x of the columns for action, bar, share and outcome; empty if these are below the condition
     """
 
     places: Mapping[int, float]
@@ -159,7 +161,7 @@ class _Layout:
         return f'<path d="{path}" stroke-width="{wide:.1f}"/>'
 
     def texts(self, row: Row, names: Sequence[str], marks: Mapping[int, Mark]) -> list[str]:
-        """Return the text of a row."""
+        """Return the SVG texts of a row: condition, and for a leaf the action, share and outcome."""
         x, y = self.indents[row.node] + 10, self.places[row.node] + 4.5
         percent = escape(share_text(row.share))
         found = [f'<text x="{x:.1f}" y="{y:.1f}">{escape(row.text)}</text>']
@@ -184,7 +186,7 @@ class _Layout:
 
 
 def share_text(share: float) -> str:
-    """Return a share in per cent; zero is distinguished from rare events."""
+    """Return a share in percent. A share of exactly 0 differs in the text from a very small share."""
     return "0 %" if share == 0 else f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %"
 
 

@@ -1,11 +1,16 @@
-"""Proof of a controller, leaf by leaf: does each claim hold on every link of every belief set that reaches the leaf?
+"""Prove claims about a controller, leaf by leaf.
 
-A claim about a leaf is ``proved`` if its negation is unsatisfiable under three groups of constraints: the conditions on
-the path to the leaf, the properties of belief sets, and the shield. Comparisons have a tolerance for rounding of
-doubles. Two controls must also be satisfiable: some state reaches the leaf, and some other action violates the claim
-there. Otherwise the claim is ``vacuous``. A claim is ``refuted`` only if :mod:`fairweir.game.realise` finds a window of
-observations whose belief set reaches the leaf, and a link of that set on which the claim is violated. Otherwise it is
-``unknown``, and the verdict has the features that violate it.
+A *leaf* of the controller's decision tree has an action, which the *shield*, a list of rules, may limit. The *belief
+set* is the set of all links that can explain the sender's observations; M is the minimum of their rates. The tree
+decides by *features*, numbers computed from the belief set. A claim must hold on every link of every belief set whose
+features lead to the leaf.
+
+A claim about a leaf is ``proved`` if its negation contradicts the conditions on the path to the leaf, the properties of
+belief sets, and the rules of the shield. Comparisons have a tolerance for rounding of doubles. Two control questions
+must also be satisfiable: some features lead to the leaf, and some other action there violates the claim. If not, the
+claim is ``vacuous``. A claim is ``refuted`` only if :mod:`fairweir.game.realise` finds observations whose belief set
+leads to the leaf, and a link of this set on which the claim is violated. Otherwise the claim is ``unknown``, and the
+verdict has the features for which the solver found a violation.
 """
 
 from __future__ import annotations
@@ -29,8 +34,8 @@ from fairweir.game.state import TOLERANCE, State
 if TYPE_CHECKING:
     import z3
 
-#: Margins, in M, by which a refutation must violate the claim; they are tried in this order, so that the violation is
-#: visible in a replay.
+#: Amounts, in units of M, by which a refutation must violate the claim. They are tried in this order: the larger the
+#: violation, the more clearly a replay shows it.
 MARGINS: Final = (Fraction(1, 4), Fraction(1, 20), Fraction(1, 1000))
 NOT_REACHED: Final = "no state reaches this leaf: the conditions on its path contradict each other"
 EDGE: Final = "it can be broken only where a comparison is decided by rounding"
@@ -38,18 +43,18 @@ EDGE: Final = "it can be broken only where a comparison is decided by rounding"
 
 @dataclass(frozen=True)
 class LeafVerdict:
-    """The result of a claim about a leaf.
+    """The verdict on one claim about one leaf.
 
     Attributes
     ----------
     leaf : int, index of the leaf's node
     outcome : ProofOutcome
-    cpu_s : float, CPU seconds of all solvers; claims that were proved together share them
+    cpu_s : float, CPU seconds of all solvers; if claims are proved together, the time is divided among them
     solver : str, the solver that answered
     reason : str, why the claim is vacuous or unknown
-    features : features, in M, that violate the claim; empty if it holds
-    refutation : Refutation, in packets
-    certificate : Certificate, of a proof
+    features : features, in units of M, for which the claim is violated; empty if it is proved or vacuous
+    refutation : Refutation, in packets, if the claim is refuted
+    certificate : Certificate of the proof, if it was requested and found
     question : str, the question in SMT-LIB 2 that the certificate answers
     uncertified : str, why there is no certificate although one was requested
     """
@@ -89,7 +94,7 @@ class LeafVerdict:
 
 @dataclass(frozen=True)
 class Asked:
-    """A leaf of a controller, as questions.
+    """A leaf of a controller, with the questions about it for the solvers.
 
     Attributes
     ----------
@@ -104,25 +109,27 @@ class Asked:
 
     @cached_property
     def state(self) -> State:
-        """The unknown state in which the controller decides."""
+        """The input of the decision, as unknowns."""
         return State.unknown()
 
     @cached_property
     def facts(self) -> list[z3.BoolRef]:
-        """Constraints on every state."""
+        """The constraints that hold in every state."""
         return self.state.facts(self.controller)
 
     def reached(self, tolerance: Fraction = Fraction(0)) -> list[z3.BoolRef]:
-        """Return the assertions under which a state reaches this leaf."""
+        """Return the constraints under which the tree reaches this leaf."""
         return [*self.facts, *on_path(self.state, self.path, tolerance)]
 
     def acted(self, tolerance: Fraction = Fraction(0)) -> tuple[Step, list[z3.BoolRef]]:
-        """Return the step from such a state, and the assertions that it is the leaf's action after the shield."""
+        """Return a step in which the tree reaches this leaf, and the constraints that its action is the leaf's action
+        after the shield.
+        """
         action, held = shielded(self.state, self.controller, self.leaf, "", tolerance)
         return Step(self.state.truth, action), [*self.reached(tolerance), *held]
 
     def negated(self, claims: Iterable[Claim]) -> str:
-        """Return the SMT-LIB text that is satisfiable if one of the claims can be violated, with rounding of
+        """Return a question in SMT-LIB. It is satisfiable if one of the claims can be violated, given the rounding of
         doubles.
         """
         import z3
@@ -131,8 +138,8 @@ class Asked:
         return Prepared(held).script([z3.Or(*(z3.Not(claim.over(step, SLACK)) for claim in claims))])
 
     def control(self, claims: Iterable[Claim]) -> Prepared:
-        """Return the question whether a state reaches this leaf in which, for each claim, some action violates the
-        claim.
+        """Return the control question: does a state lead to this leaf in which, for each claim, some action violates
+        the claim?
         """
         import z3
 
@@ -150,9 +157,9 @@ class Prover:
 
     Attributes
     ----------
-    budget : Budget, of each solver for one question
-    with_certificates : bool, whether to find a certificate for each proof that both checkers accept
-    realiser : Realiser, finds windows for refutations; None: violated claims stay unknown
+    budget : Budget of each solver for one question
+    with_certificates : bool, whether to find a certificate for each proof; two independent checkers must accept it
+    realiser : Realiser, which searches for observations that refute claims; None: violated claims stay unknown
     """
 
     budget: Budget = field(default_factory=lambda: Budget(20.0))
@@ -163,11 +170,11 @@ class Prover:
     def prove(
         self, controller: Controller, claims: Sequence[Claim], on_leaf: Callable[[int], object] = lambda _: None
     ) -> list[LeafVerdict]:
-        """Judge every claim of every leaf.
+        """Return a verdict on every claim about every leaf.
 
         Raises
         ------
-        SolverError : a solver is missing, does not understand, or two contradict each other
+        SolverError : a solver is missing, does not understand a question, or two solvers contradict each other
         """
         found: list[LeafVerdict] = []
         for done, (index, leaf, path) in enumerate(controller.leaves):
@@ -194,7 +201,7 @@ class Prover:
         return [replace(proved, claim=claim) for claim in claims]
 
     def _alone(self, asked: Asked, claim: Claim) -> LeafVerdict:
-        """Judge a single claim, after the joint control of all claims was not satisfiable."""
+        """Return the verdict on one claim, if the control question for all claims together was not satisfiable."""
         control = self._ask(asked.control([claim]))
         if control.verdict is Satisfiable.UNSAT:
             return LeafVerdict(asked.index, claim, ProofOutcome.VACUOUS, control.cpu_s, control.solver, NO_SENDER)
@@ -213,7 +220,7 @@ class Prover:
         return self._broken(asked, replace(verdict, features=_features(asked, found)))
 
     def _broken(self, asked: Asked, verdict: LeafVerdict) -> LeafVerdict:
-        """Search for a window that refutes a claim."""
+        """Search for observations that refute a claim, and return the verdict."""
         step, held = asked.acted()
         prepared = Prepared(held)
         cpu_s, reason = verdict.cpu_s, EDGE
@@ -255,7 +262,7 @@ def _broken_by(claim: Claim, step: Step, margin: Fraction) -> z3.BoolRef:
 
 
 def _features(asked: Asked, found: Check) -> dict[str, Fraction]:
-    """Return the features of a counterexample, its link, and the packets sent, in M."""
+    """Return the features, the link and the action of the solver's counterexample, in units of M."""
     names = [*asked.state.features, "C", "B", "queue"]
     last = len(asked.controller.shield)
     names += [f"{what}_{last}" for what in ("message", "rate", "encode")]

@@ -1,7 +1,10 @@
-"""A query of the game: links, actions and objective for the search, and options for distilling its decisions to a tree.
+"""Queries of decision synthesis: the game, and the options for fitting a decision tree (docs/formal/game.md).
 
-``crates/game`` reads and checks the tables of the game itself; ``[sampling]`` and ``[tree]`` are read here
-(docs/formal/game.md; ``queries/game/``).
+The *game* is a model of the link, templates of a sender's actions, and an objective. A search of the game values each
+action in a *situation* (the input of a decision). A *session* is a run of a sender in closed loop on a random link. A
+decision has *regret* if the search values another action better in a component of the objective other than the last.
+
+``crates/game`` reads and checks the tables of the game. This module reads the tables ``[sampling]`` and ``[tree]``.
 """
 
 from __future__ import annotations
@@ -24,13 +27,13 @@ from fairweir.errors import ConfigError
 from fairweir.units import Duration
 
 _OURS: Final = ("sampling", "tree")
-#: A query with any of these top-level keys is a query of the game.
+#: If a file has one of these top-level keys, it is a query of decision synthesis.
 _MARKS: Final = frozenset({"kind", "actions", "objective", *_OURS})
 
 
 #: A query's name is also the name of a directory.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-#: Position in the JSON text that is passed to crates/game; it does not correspond to a position in the file.
+#: Position in the JSON text that is passed to crates/game; the user's file has no such position.
 _PLACE: Final = re.compile(r" at line \d+ column \d+$")
 _MISSING: Final = re.compile(r"missing field `(\w+)`")
 _HINT: Final = "docs/formal/game.md describes queries; queries/game has examples"
@@ -42,17 +45,18 @@ class _Table(BaseModel):
 
 
 class Sampling(_Table):
-    """Options for sampling the search's decisions.
+    """Options for sampling the search's decisions: the table ``[sampling]``.
 
     Attributes
     ----------
-    sessions : number of closed-loop runs of the search on random links, with occasional random actions
-    noise : fraction of random actions in these runs
-    boxes : number of situations drawn at random from the state space
-    rounds : rounds of dataset aggregation (DAgger): the current tree plays, and the search labels its situations
-    sessions_per_round : closed-loop runs of the tree in each round
-    every : one of this number of steps in a session is labeled
-    depth : horizon of the labels in steps; default the query's
+    sessions : number of sessions in which the search decides, with occasional random actions
+    noise : fraction of random actions in these sessions
+    boxes : number of situations drawn at random from all states that the model allows
+    rounds : number of rounds of dataset aggregation (DAgger): the current tree decides, and the search labels the
+        situations that occur
+    sessions_per_round : number of sessions in each round
+    every : only one of this number of steps in a session is labeled
+    depth : horizon of the labels in steps; default: the query's horizon
     seed : seed of sessions, situations and held-out situations
     """
 
@@ -66,30 +70,31 @@ class Sampling(_Table):
     seed: int = Field(1, ge=0, le=2**31, examples=["1"])
 
 
-#: A tree with more leaves would exceed a controller's maximum number of nodes.
+#: Maximum numbers of leaves. A tree with more leaves would exceed the maximum number of nodes of a controller.
 Leaves = Annotated[int, Field(ge=2, le=MAX_NODES // 2)]
-#: A wrong decision costs at most 1; with a higher price every situation takes the plainest action.
+#: Price of an action's place in the list of templates. The cost of a wrong decision is at most 1, so at a very high
+#: price every situation would take the first template.
 Price = Annotated[float, Field(ge=0.0, le=1000.0, allow_inf_nan=False)]
 
 
 class Trees(_Table):
-    """Options for fitting trees and choosing one.
+    """Options for fitting trees and for choosing one of them: the table ``[tree]``.
 
     Attributes
     ----------
     leaves : maximum numbers of leaves to try
     min_samples : minimum number of labeled situations in a leaf
-    preferences : prices per place in the list of templates, in units of the cost of a wrong decision; a higher price
-        resolves more ties in favor of the plainest action
-    decay : cost of a decision that is worse in one component, divided by that of one that is worse in the component
-        before
+    preferences : prices per place in the list of templates, relative to the cost of a wrong decision; with a higher
+        price, more ties between templates are resolved in favor of the template that is listed first
+    decay : cost of a decision that is worse in one component of the objective, divided by the cost of a decision that
+        is worse in the component before
     base : part of a wrong decision's cost that does not depend on how much worse the decision is
-    leaf_price : merit in closed loop that an additional leaf must gain
-    trials : number of closed-loop sessions by which the tree is chosen; none of them is used for training
-    tie : actions of a leaf tie if the fractions of its situations in which they have no regret differ by at most this;
-        closed loops decide between them. 0: ties are resolved by the labels
-    zero_regret : required fraction of held-out situations in which the tree's decision is as good as the search's;
-        among the trees that reach it, closed-loop runs decide
+    leaf_price : increase of the merit in closed loop that an additional leaf must cause
+    trials : number of sessions by which the tree is chosen; none of them is used for training
+    tie : two templates of a leaf tie if the fractions of the leaf's situations in which they have no regret differ by
+        at most this number; sessions decide between tied templates. 0: the labels decide
+    zero_regret : required fraction of held-out situations in which the tree's decision has no regret; among the trees
+        with at least this fraction, sessions decide
     """
 
     leaves: list[Leaves] = Field([12, 20, 30, 40], min_length=1, max_length=20, examples=["[12, 20, 30, 40]"])
@@ -104,7 +109,7 @@ class Trees(_Table):
 
 
 class _Tables(BaseModel):
-    """The tables that Python reads."""
+    """The tables of a query that this module reads."""
 
     model_config = ConfigDict(extra="forbid")
     sampling: Sampling = Sampling()
@@ -113,13 +118,13 @@ class _Tables(BaseModel):
 
 @dataclass(frozen=True)
 class GameQuery:
-    """A query: a game, and options for fitting a tree to the search's decisions.
+    """A query: a game, and options for fitting a decision tree to the search's decisions.
 
     Attributes
     ----------
     document : the contents of the file, with overrides
     source : path of the file
-    sampling, trees : the tables that Python reads
+    sampling, trees : the tables ``[sampling]`` and ``[tree]``
     """
 
     document: dict[str, Any]
@@ -164,34 +169,34 @@ class GameQuery:
 
     @property
     def name(self) -> str:
-        """The query's name."""
+        """Name of the query."""
         return self.core.name
 
     @property
     def kind(self) -> Kind:
-        """The kind of decisions of the controller."""
+        """Kind of the controller: it decides a rate, or also the frames of a video."""
         return Kind(self.document["kind"])
 
     @cached_property
     def core(self) -> _core.GameQuery:
-        """The game, for :mod:`fairweir._core`."""
+        """The game, in the form that :mod:`fairweir._core` uses."""
         game = {key: value for key, value in self.document.items() if key not in _OURS}
         return _core.GameQuery(json.dumps(game))
 
     @cached_property
     def labels(self) -> _core.GameQuery:
-        """The game with the horizon of labels."""
+        """The game with the horizon that is used for labels."""
         depth = self.sampling.depth
         return self.core if depth is None else self.core.with_depth(depth)
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 of the query's contents, as hexadecimal digits."""
+        """SHA-256 of the query's contents, as hexadecimal digits."""
         return hashlib.sha256(json.dumps(self.document, sort_keys=True).encode()).hexdigest()
 
     @property
     def step(self) -> Duration:
-        """The length of a step."""
+        """Duration of a step."""
         return Duration.parse(self.document.get("step", "50ms"))
 
 
@@ -206,7 +211,7 @@ def _such_as(key: str | None) -> str:
 
 
 def _of_game(error: ConfigError, source: str) -> ConfigError:
-    """Return an error of the game's parser with the file's name, and without its position in the JSON text."""
+    """Return an error of the game's parser with the file's name instead of the position in the JSON text."""
     message, key = _PLACE.sub("", error.message), error.key
     if key == "." and (missing := _MISSING.search(message)):
         message, key = f"{missing[1]} is missing", missing[1]
@@ -214,5 +219,5 @@ def _of_game(error: ConfigError, source: str) -> ConfigError:
 
 
 def is_game(document: dict[str, Any]) -> bool:
-    """Return whether a document is a query of the game, not a query for rules."""
+    """Return whether a document is a query of decision synthesis, not a query for rules."""
     return "template" not in document and not _MARKS.isdisjoint(document)

@@ -1,9 +1,13 @@
-"""Search for a window of observations, and a link of its belief set, that violate a claim.
+"""Search for observations, and a link that can explain them, that refute a claim about a leaf of a controller.
 
-The solver chooses one of the windows of random links (:mod:`fairweir.game.windows`), and the waiting batches. It then
-finds a link of that window's belief set on which the claim is violated. :mod:`fairweir.game.exact`, which shares no
-code with the encoding, checks the result in exact fractions: bounds, features, the path through the tree, the shield,
-and the link.
+A *step* is the time between two *points*, at which the sender observes the link and decides. A *window* is what the
+sender observed at its latest points. Its *belief set* is the set of all links that can explain the window; M is the
+minimum of their rates. A *batch* is the output of the encoder in one step.
+
+The solver chooses one window from the windows of random links (:mod:`fairweir.game.windows`), and the waiting batches.
+It then chooses a link of the window's belief set on which the claim is violated. :mod:`fairweir.game.exact`, which
+shares no code with the solver's constraints, checks the result in exact fractions: the bounds, the features, the path
+through the tree, the shield (the rules that limit an action), and the link.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     import z3
 
 FORMAT: Final = "fairweir-refutation-1"
-#: Maximum number of windows that are tried for a claim before it stays unknown.
+#: Maximum number of windows that are tried for a claim. If none of them refutes the claim, it stays unknown.
 TRIES: Final = 6
 _RATIONAL: Final = re.compile(r"-?\d{1,300}(/[1-9]\d{0,300})?")
 _STATE: Final = ("max_c", "encoding", "oldest_age", "group_age", "groups")
@@ -42,12 +46,15 @@ _STATE: Final = ("max_c", "encoding", "oldest_age", "group_age", "groups")
 
 @dataclass(frozen=True)
 class Refutation:
-    """A window, a state and a link that violate a claim about a leaf, in packets and steps.
+    """Observations, a state of the controller, and a link that together violate a claim about a leaf, in packets.
 
     Attributes
     ----------
     controller : Controller
     leaf : int, index of the leaf's node
+    situation : the window, its exact bounds, and the waiting batches
+    link : the link of the belief set on which the claim is violated
+    act, played : the controller's action, and the link's course over the window and the step
     """
 
     controller: Controller
@@ -60,11 +67,11 @@ class Refutation:
 
     @property
     def excess(self) -> Fraction:
-        """Return the number of packets by which the claim is violated."""
+        """Number of packets by which the claim is violated."""
         return excess(self.claim, self.act, self.link, self.played, self.situation.bounds.c[0])
 
     def document(self) -> dict[str, Any]:
-        """Return the refutation as a JSON document: all inputs of a replay, and the outcome."""
+        """Return the refutation as a JSON document, with all inputs of a replay and the result."""
         window, situation = self.situation.window, self.situation
         given = {
             "format": FORMAT, "controller": dict(self.controller.document), "claim": self.claim.text, "leaf": self.leaf,
@@ -86,7 +93,7 @@ class Refutation:
         return {**given, "shown": {name: float(value) for name, value in self.shown().items()}}
 
     def shown(self) -> dict[str, Fraction]:
-        """Return the belief set's bounds, the packets sent, and how many of them are lost and queued."""
+        """Return the numbers that explain the refutation: bounds, packets sent, lost and queued; in packets."""
         known = self.situation.bounds
         return {
             "min_c": known.c[0], "max_c": known.c[1], "max_q": known.q[1], "safe_rate": known.safe_rate,
@@ -97,11 +104,11 @@ class Refutation:
 
 
 def judge(controller: Controller, leaf: int, claim: Claim, situation: Situation, link: Link) -> Refutation:
-    """Run the decision and the link's step in exact fractions, and return the refutation.
+    """Compute the decision and the link's step in exact fractions, and return the refutation.
 
     Raises
     ------
-    InvariantError : the tree reaches another leaf, the link does not explain the window, or the claim holds there
+    InvariantError : the tree reaches another leaf, the link does not explain the window, or the claim is not violated
     """
     found, act = decide(controller, situation)
     if found != leaf:
@@ -115,13 +122,13 @@ def judge(controller: Controller, leaf: int, claim: Claim, situation: Situation,
 
 @dataclass(frozen=True)
 class Realiser:
-    """Finds windows for refutations.
+    """Searches for refutations among windows of random links.
 
     Attributes
     ----------
-    links, points : the controller's links and number of points
+    links, points : range of links in the controller's model, and number of points of a window
     size : int, number of windows to choose from
-    bounds_of : computes the bounds of many windows; a refutation's bounds are computed again by
+    bounds_of : function that computes the bounds of each window; for a refutation, the bounds are computed again by
         :mod:`fairweir.game.model`
     """
 
@@ -134,11 +141,13 @@ class Realiser:
 
     @cached_property
     def pool(self) -> list[Example]:
-        """The windows to choose from, created at first use."""
+        """The windows to choose from, with their bounds; they are created at first use."""
         return examples(self.size, self.links, self.points, self.seed, self.bounds_of)
 
     def find(self, controller: Controller, index: int, claim: Claim, margin: Fraction) -> Refutation | None:
-        """Return a refutation with a violation of at least `margin` (in M); None if no window has one."""
+        """Return a refutation that violates the claim by at least `margin` (in units of M), or None if none is
+        found.
+        """
         leaf, path = next((leaf, path) for node, leaf, path in controller.leaves if node == index)
         state = State.unknown()
         action, acted = shielded(state, controller, leaf, "", Fraction(0))
@@ -173,7 +182,7 @@ class Realiser:
         values: Mapping[str, Value],
         margin: Fraction,
     ) -> Refutation | None:
-        """Ask the solver for a link of the window's belief set that violates the claim, and judge it."""
+        """Ask the solver for a link of the belief set on which the claim is violated, and return the refutation."""
         exact = bounds(example.window, self.links)
         if exact is None:
             return None
@@ -195,7 +204,7 @@ class Realiser:
         try:
             return judge(controller, index, claim, situation, link)
         except InvariantError:
-            # The pool's bounds may be computed in doubles, and this window is at the boundary of the leaf's region.
+            # The search's bounds may be computed in doubles, and this window is at the boundary of the leaf's region.
             return None
 
     def _link(self, window: Window, act: Act, claim: Claim, m: Fraction, margin: Fraction) -> Link | None:
@@ -213,7 +222,7 @@ class Realiser:
 
 
 def _is(state: State, example: Example) -> list[z3.BoolRef]:
-    """Return the constraints by which a state's belief set is that of an example."""
+    """Return the constraints by which the features of a state are those of the window in `example`."""
     import z3
 
     found = Situation(example.bounds, example.window, max_c=example.bounds.c[1]).features()
@@ -226,7 +235,7 @@ def _is(state: State, example: Example) -> list[z3.BoolRef]:
 
 
 def _batches(values: Mapping[str, Fraction], m: Fraction) -> tuple[Fraction, ...]:
-    """Return sizes of waiting batches, in packets, with the newest, oldest and sum of the features."""
+    """Return sizes of waiting batches, in packets, whose newest, oldest and sum are the features in `values`."""
     count = int(values.get("waiting", Fraction(0)))
     newest, oldest, whole = (values.get(name, Fraction(0)) * m for name in ("newest", "oldest", "sum"))
     if count <= 1:
@@ -247,18 +256,18 @@ def _texts(numbers: Sequence[Fraction]) -> list[str]:
 
 
 def load(path: str | Path) -> Refutation:
-    """Read a refutation and replay it: bounds, tree, shield and link, exactly.
+    """Read a refutation from a file, and replay it exactly: bounds, tree, shield and link.
 
     Raises
     ------
     ConfigError : the file is not a refutation
-    InvariantError : the replay does not violate the claim
+    InvariantError : in the replay, the claim is not violated
     """
     return parse(parse_json(read(path), str(path)), str(path))
 
 
 def parse(raw: Any, source: str) -> Refutation:
-    """Replay a refutation's document; raise the errors of :func:`load`."""
+    """Replay a refutation's JSON document. The errors are those of :func:`load`."""
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise ConfigError("not a refutation", source=source, key="format", hint=f"its format is `{FORMAT}`")
     controller = Controller.parse(json.dumps(raw.get("controller")), source)
@@ -288,7 +297,7 @@ def parse(raw: Any, source: str) -> Refutation:
 
 
 class _Reader:
-    """Checks the parts of a refutation; every error names the file, the key and the value."""
+    """Reads the parts of a refutation. Every error names the file, the key and the value."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -299,7 +308,7 @@ class _Reader:
         return value
 
     def number(self, value: Any, key: str) -> Fraction:
-        # Fraction also accepts exponents, and `1e999999999` would take a gigabyte.
+        # Fraction also accepts exponents, so `1e999999999` would need a gigabyte of memory.
         if not isinstance(value, str) or not _RATIONAL.fullmatch(value):
             raise ConfigError(
                 f"must be a rational number in quotes: `{str(value)[:60]}`",

@@ -1,8 +1,11 @@
-"""Labeled situations: the features of a belief set, and the value that the search computes for each action.
+"""Label situations: compute, for the input of a sender's decision, the value of each possible action by search.
 
-Thesis section 4.5 imitates a search's decisions. Situations here come from three sources: closed-loop runs of the
-search with occasional random actions; random situations from the model's whole state space; and closed-loop runs of the
-fitted trees (dataset aggregation, Ross et al. 2011), because a tree reaches situations that the search avoids.
+A *situation* consists of the bounds of the links that explain the sender's observations, and of the waiting frames; its
+*features* describe it by numbers. A *template* is a possible action. A *session* is a run of a sender on a random link.
+In thesis section 4.5, trees imitate the decisions of a search. Situations come from three sources here: sessions in
+which the search decides, with occasional random actions; random situations from all states that the model allows; and
+sessions in which the fitted trees decide (dataset aggregation, Ross et al. 2011), because a tree reaches situations
+that the search avoids.
 """
 
 from __future__ import annotations
@@ -25,46 +28,49 @@ from fairweir.game.query import GameQuery
 Floats = npt.NDArray[np.float64]
 Values = npt.NDArray[np.int32]
 
-#: Components of a value (``crates/game``: ``MAX_COMPONENTS``).
+#: Number of components of an action's value (``MAX_COMPONENTS`` of ``crates/game``).
 COMPONENTS: Final = 8
-#: The value of a situation that no link explains.
+#: First component of the value of a situation that no link explains.
 _UNEXPLAINED: Final = np.iinfo(np.int32).max
-#: Distance between the seeds of different uses.
+#: Distance between the seeds of two sequences of sessions.
 SEEDS_APART: Final = 1_000_003
 
 Policy = _core.GameController | Callable[[list[float]], int] | None
 
 
 def feature_names() -> list[str]:
-    """Return the names of the features, in the order of their columns."""
+    """Return the names of the features, in the order of the columns of a feature array."""
     return [name for name, _unit, _doc in _core.game_features()]
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Situations with the values of all templates.
+    """Situations, with the value of each template in each situation.
 
     Attributes
     ----------
-    features : (n, features)
-    values : (n, templates, COMPONENTS), int32; compared component by component, smaller is better
+    features : array of shape (n, features)
+    values : array of shape (n, templates, COMPONENTS), int32; values are compared component by component, and the
+        smaller value is better
     """
 
     features: Floats
     values: Values
 
     def __len__(self) -> int:
-        """The number of situations."""
+        """Number of situations."""
         return len(self.features)
 
     @cached_property
     def is_converged(self) -> npt.NDArray[np.bool_]:
-        """Whether, in each situation, max C is held, so that the objective for convergence applies."""
+        """For each situation, whether the controller holds a maximum link rate, so that the objective for convergence
+        applies.
+        """
         held: npt.NDArray[np.bool_] = self.features[:, feature_names().index("converged")] == 1
         return held
 
     def where(self, chosen: npt.NDArray[Any]) -> Labelled:
-        """Return the situations selected by a mask or by indices."""
+        """Return the situations that a mask or a list of indices selects."""
         return Labelled(self.features[chosen], self.values[chosen])
 
     @staticmethod
@@ -76,7 +82,9 @@ class Labelled:
 
 
 def label(query: GameQuery, states: Sequence[_core.GameState]) -> Labelled:
-    """Search the game from every state; states that no link explains are omitted."""
+    """Return the values of all templates in each state, computed by search. States that no link explains are
+    omitted.
+    """
     templates = len(query.core.actions)
     rows = np.frombuffer(_core.game_feature_rows(list(states))).reshape(-1, len(feature_names()))
     values = np.frombuffer(_core.game_values(query.labels, list(states), threads=1), np.int32)
@@ -86,11 +94,11 @@ def label(query: GameQuery, states: Sequence[_core.GameState]) -> Labelled:
 
 
 def sessions(query: GameQuery, count: int, seed: int, noise: float = 0.0) -> Iterator[str]:
-    """Yield random sessions as JSON; different seeds give different sessions.
+    """Yield `count` random sessions as JSON. Different seeds give different sessions.
 
     Parameters
     ----------
-    noise : fraction of random actions
+    noise : fraction of the actions that are random
     """
     for number in range(count):
         session = json.loads(query.core.random_session(seed * SEEDS_APART + number))
@@ -98,18 +106,18 @@ def sessions(query: GameQuery, count: int, seed: int, noise: float = 0.0) -> Ite
 
 
 def visited(query: GameQuery, session: str, policy: Policy) -> list[_core.GameState]:
-    """Play a session (JSON), and return every situation that occurs.
+    """Run a session (given as JSON), and return every situation that occurs.
 
     Parameters
     ----------
-    policy : a controller, or a function from the features to a template; None: the search
+    policy : a controller, or a function from the features to a template's index; None: the search decides
     """
     _, rows = _core.game_play(query.labels, session, policy, rows=True)
     return list(rows["state"]) if rows else []
 
 
 def label_store(directory: Path, templates: int) -> Store[Labelled]:
-    """Return a store of labeled situations of a game with `templates` templates."""
+    """Return a store of labeled situations. The game has `templates` templates."""
 
     def decode(content: bytes) -> Labelled:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:

@@ -1,12 +1,18 @@
-"""Inputs of a controller's decision as solver terms: the belief set, its features, and the waiting batches.
+"""The inputs of a controller's decision as unknowns of a solver: bounds of the belief set, and the waiting batches.
 
-Amounts are in units of M = min C of the belief set, so that the thresholds of a tree are constants; ``packet`` is 1/M.
-The encoding describes a belief set by its features, and admits every set of links (C, B, q) with these minima and
-maxima, where q is the queue at the next point. Some link attains each of them (`witnesses`), and no link, including the
-true link, exceeds them. This loses no information that the features have, because the set of the witnesses has the same
-features.
+The sender observes the link and decides at *points* in time; a *step* is the time between two points.
 
-Bounds that the program computes in doubles have an error of at most :data:`TOLERANCE`, in either direction.
+The *belief set* is the set of all links (rate C, buffer B, queue q at the next point) that explain the sender's
+observations. M is the minimum of C over the belief set; R0, the *safe rate*, is the minimum of C + B - q. A *feature*
+is a number by which the decision tree decides, such as M, R0 or the maximum of q. A *batch* is the output of the
+encoder in one step; batches wait until they are sent. Amounts are in units of M, so that the thresholds of a tree are
+constants; the feature ``packet`` is one packet in this unit.
+
+The encoding represents a belief set by its features. It admits every set of links with these minima and maxima: for
+each feature some link, the *witness*, attains it, and no link, including the true link, exceeds it. This is equivalent
+to the use of belief sets, because the set of the witnesses has the same features as the belief set.
+
+If the program computes bounds in doubles, each bound has an error of at most :data:`TOLERANCE`, in either direction.
 """
 
 from __future__ import annotations
@@ -23,22 +29,22 @@ from fairweir.game.model import number
 if TYPE_CHECKING:
     import z3
 
-#: Maximum error of bounds and comparisons in doubles, in M (``EPS`` of crates/game is 1e-6 packets, and M is at least
-#: one packet).
+#: Maximum error of bounds and comparisons in doubles, in units of M. ``EPS`` of crates/game is 1e-6 packets, and M is
+#: at least one packet.
 TOLERANCE: Final = Fraction(1, 10**6)
-#: Maximum number of batches that wait at the same time; older batches are dropped (crates/game).
+#: Maximum number of batches that wait at the same time; if there are more, the oldest are dropped (crates/game).
 MAX_WAITING: Final = 4
 
 
 @dataclass(frozen=True)
 class Point:
-    """A link of the belief set, in M.
+    """A link of the belief set; amounts are in units of M.
 
     Attributes
     ----------
     c, b : rate and buffer
     q : queue at the next point
-    slack : free space in the buffer at which a packet may still be lost; None: losses only occur at a full buffer
+    slack : free space of the buffer at which a packet may already be lost; None: losses only occur at a full buffer
     """
 
     c: z3.ArithRef
@@ -55,21 +61,21 @@ class Point:
 
     @property
     def room(self) -> z3.ArithRef:
-        """Return the amount that may arrive next without a loss."""
+        """Amount that may arrive in the next step without a loss."""
         room = self.c + self.b - self.q
         return room if self.slack is None else room - self.slack
 
 
 @dataclass(frozen=True)
 class State:
-    """The features as unknowns.
+    """The input of a decision: its features, the true link, and the links that attain the features.
 
     Attributes
     ----------
-    m : M in the unit of the amounts; 1 if that unit is M
-    features : the features by name, with amounts in that unit
-    truth : the true link
-    witnesses : links that attain min C, max q, the safe rate and min C + B
+    m : M in the unit of all amounts; 1 if that unit is M
+    features : the features by name
+    truth : the true link, which is in the belief set
+    witnesses : links that attain M, the maximum of q, the safe rate and the minimum of C + B
     """
 
     m: z3.ArithRef
@@ -79,7 +85,7 @@ class State:
 
     @classmethod
     def unknown(cls) -> State:
-        """Return an unknown state, with amounts in M."""
+        """Return a state of unknowns, with amounts in units of M."""
         import z3
 
         free = (
@@ -88,22 +94,23 @@ class State:
         )  # fmt: skip
         terms = {name: z3.Real(name) for name in free}
         one: z3.ArithRef = z3.RealVal(1)
-        # One packet if bursts contradict the fluid model (docs/formal/game.md, "When nothing explains the window").
+        # The slack is one packet if bursts contradict the fluid model (docs/formal/game.md, "When no link explains the
+        # window").
         slack = z3.Real("slack")
         witnesses = {name: Point.named(f"_{name}", slack) for name in ("min_c", "max_q", "safe", "c_plus_b")}
         return cls(one, with_differences(terms, one), Point.named("", slack), witnesses)
 
     def value(self, form: Form) -> z3.ArithRef:
-        """Return a leaf's form over M, Q, R0 and packet."""
+        """Return the value of a form of a leaf: a linear combination of M, the maximum of q, R0 and packet."""
         names = {"M": self.m, "Q": self.features["q"], "R0": self.features["r0"], "packet": self.features["packet"]}
         return total({name: names[name] for name in form}, form)
 
     def compared(self, form: Form) -> z3.ArithRef:
-        """Return the value of a condition's form over features."""
+        """Return the value of a form of a condition: a linear combination of features."""
         return total(self.features, form)
 
     def facts(self, controller: Controller) -> list[z3.BoolRef]:
-        """Return the constraints on every state in which a controller decides."""
+        """Return the constraints that hold in every state in which the controller decides."""
         return [*self._beliefs(controller.links), *self.waits(controller.kind)]
 
     def _beliefs(self, links: LinkRange) -> list[z3.BoolRef]:
@@ -129,12 +136,13 @@ class State:
         )  # fmt: skip
         for mine, feature in attained:
             held += [mine <= feature + tolerance, mine >= feature - tolerance]
-        # After convergence max C is held and may be older than the belief set, so it does not bound the true C.
+        # After convergence the maximum of C is held. It may be older than the belief set, so it does not bound the true
+        # C.
         return [*held, f["max_c"] >= 1 - tolerance]
 
     @words_for_enums
     def waits(self, kind: Kind) -> list[z3.BoolRef]:
-        """Return constraints on the waiting batches and on the packets in flight."""
+        """Return the constraints that hold for the features of waiting batches and of packets in flight."""
         import z3
 
         f = self.features
@@ -157,7 +165,7 @@ class State:
 
 
 def with_differences(terms: Mapping[str, z3.ArithRef], m: z3.ArithRef) -> dict[str, z3.ArithRef]:
-    """Return the features, and those that are differences of others; `m` is M in their unit."""
+    """Return the features, and the features that are differences of others; `m` is M in the unit of the amounts."""
     room = 3 * m - terms["q"]
     return {
         **terms,
@@ -170,7 +178,7 @@ def with_differences(terms: Mapping[str, z3.ArithRef], m: z3.ArithRef) -> dict[s
 
 
 def total(terms: Mapping[str, z3.ArithRef], form: Form) -> z3.ArithRef:
-    """Return the sum of a form's terms."""
+    """Return the linear combination of `terms` with the factors in `form`."""
     import z3
 
     zero: z3.ArithRef = z3.RealVal(0)

@@ -1,7 +1,12 @@
-"""Decision synthesis, from a query to a proved tree: sample, label by search, fit, aggregate, choose, prove.
+"""Synthesize a controller: from a query to a decision tree with proofs.
 
-Labels, fits and closed loops are deterministic: the same query gives the same tree on any number of threads. Finished
-labels are stored, so that an interrupted synthesis resumes.
+A search computes a value for each action, on the worst link that explains the sender's observations. These values are
+the *labels* of a *situation*, the input of a decision. A *session* is a closed-loop run on a random link. A tree has a
+*tie* in a leaf if several actions are almost equally good in the leaf's situations. The stages are: sample situations,
+label them by search, fit trees, label the situations that the trees reach, choose a tree, prove claims about it.
+
+Labels, fits and sessions are deterministic: a query gives the same tree with any number of threads. Finished labels are
+stored, so that an interrupted synthesis can resume.
 """
 
 from __future__ import annotations
@@ -30,18 +35,19 @@ from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Labelled, label_store, sessions
 from fairweir.game.ties import decide_ties
 
-#: Seeds of held-out situations, and of the sessions by which a tree is chosen and judged.
+#: Added to the query's seed for held-out situations, and for the sessions by which a tree is chosen, by which its ties
+#: are resolved, and by which it is compared with the search.
 HELD_OUT: Final = 501
 CHOOSING: Final = 701
 TYING: Final = 801
 JUDGING: Final = 901
-#: Number of ranges of tree size. The best tree in closed loop of each range has its ties resolved by closed loops: a
-#: larger tree has more leaves that can improve.
+#: Number of ranges of tree size. For the best tree of each range, closed-loop runs decide between equally good
+#: templates (``ties.py``), because in a larger tree more leaves can be improved.
 FINALISTS: Final = 3
-#: Margin by which zero regret must exceed its threshold after ties are resolved, because ties are resolved on
-#: situations other than the held-out ones.
+#: Margin by which the fraction of decisions without regret must exceed the required fraction when ties are resolved.
+#: Ties are resolved on other situations than the held-out ones, for which the required fraction applies.
 FREE_MARGIN: Final = 0.002
-#: One of this number of on-policy sessions is not used for training.
+#: In sessions of a fitted tree, one of this number of sessions is held out from training.
 HELD_OUT_PART: Final = 5
 
 #: Quantities measured in closed-loop runs, with their descriptions.
@@ -57,14 +63,15 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted tree and its measurements.
+    """A fitted tree, and how good it is.
 
     Attributes
     ----------
-    name : str, how it was fitted
-    free : fraction of held-out situations in which its decision has no regret
-    closed : comparison with the search on the sessions that choose a tree
-    merit : criterion of choice: merit in closed loop minus the price of its leaves
+    name : str, the options with which it was fitted
+    free : fraction of held-out situations in which its decision has no regret (another action is better at most in the
+        last component of the objective)
+    closed : its results compared with the search's, in the sessions by which a tree is chosen
+    merit : number by which trees are compared: merit in closed loop minus the price of the leaves
     """
 
     name: str
@@ -76,16 +83,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """Result of a synthesis.
+    """The result of a synthesis.
 
     Attributes
     ----------
-    candidates : all trees of the last round, in the order in which they were fitted
-    chosen : the candidate with the highest merit
-    judged, search : closed loops of the chosen tree and of the search on sessions not used for the choice
-    labeled : number of situations by source
+    candidates : all trees that were compared, in the order in which they were fitted
+    chosen : the candidate with the highest merit among those that agree with the search often enough
+    judged, search : results of the chosen tree and of the search in sessions that were not used for the choice
+    labelled : number of situations by source
     document : the controller file
-    visits : how often the chosen tree reached each leaf in the judging runs, by the index of the leaf's node
+    visits : how often the chosen tree reached each leaf in these sessions, by the index of the leaf's node
     verdicts : one for each claim about each leaf
     """
 
@@ -101,7 +108,7 @@ class Synthesis:
 
     @property
     def closed(self) -> Comparison:
-        """The chosen tree compared with the search, on sessions not used for the choice."""
+        """The chosen tree's results compared with the search's, in sessions that were not used for the choice."""
         return compare(self.judged, self.search)
 
     @cached_property
@@ -111,7 +118,7 @@ class Synthesis:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """The number of verdicts of each outcome."""
+        """Number of verdicts by outcome."""
         return dict(Counter(verdict.outcome.value for verdict in self.verdicts))
 
     @property
@@ -122,15 +129,15 @@ class Synthesis:
 
 @dataclass(frozen=True)
 class Workshop:
-    """Settings of a synthesis.
+    """The settings of a synthesis, and its stages.
 
     Attributes
     ----------
-    directory : Path of the directory for labels, controller and report
+    directory : Path of the directory for labels, controller file and report
     workers : number of threads for searches and closed loops
-    report : called with the name of the stage, the number of finished items and the number of items
+    report : called with the name of a stage, the number of its finished items and the number of its items
     budget : budget of each solver for one question
-    solvers : solvers, in the order in which they are asked
+    solvers : solvers in the order in which they are asked
     """
 
     query: GameQuery
@@ -141,12 +148,12 @@ class Workshop:
     solvers: Sequence[SolverName] = ALL_SOLVERS
 
     def synthesise(self) -> Synthesis:
-        """Run all stages.
+        """Run all stages, and return the result.
 
         Raises
         ------
         ConfigError : the directory belongs to another query
-        KeyboardInterrupt : Ctrl-C was pressed; finished labels are stored
+        KeyboardInterrupt : the user pressed Ctrl-C; finished labels are stored
         """
         self._begin()
         query, sampling = self.query, self.query.sampling
@@ -184,7 +191,7 @@ class Workshop:
         return Labels(self.query, label_store(self.directory / FOLDER, len(self.query.core.actions)), self.workers)
 
     def _begin(self) -> None:
-        """Create the directory and record the query that it belongs to.
+        """Create the directory, and record in it the query to which it belongs.
 
         Raises
         ------
@@ -209,13 +216,15 @@ class Workshop:
         return self._kept(name, self._labels.of_sessions, count, seed, noise, tree)
 
     def _kept(self, name: str, of: Callable[..., Labelled], *arguments: Any) -> Labelled:
-        """Return labels, and write them to one file for other tools."""
+        """Return labels, and also write them to one file that other tools can read."""
         found = of(*arguments, lambda done, total: self.report(f"labels, {name}", done, total))
         label_store(self.directory, len(self.query.core.actions)).put(name, found)
         return found
 
     def _quick(self, found: Labelled) -> Tree:
-        """Return the tree that plays the next round; it has the maximum number of leaves that is tried."""
+        """Return the tree that decides in the next round's sessions. It has the largest number of leaves in the
+        query.
+        """
         trees = self.query.trees
         return fit(
             found, regrets(found, trees), leaves=max(trees.leaves), min_samples=trees.min_samples,
@@ -247,7 +256,9 @@ class Workshop:
         return list(tried.values())
 
     def _finalists(self, tried: list[Candidate]) -> list[Candidate]:
-        """Return the best candidate of each third of the range of sizes; a third without candidates has none."""
+        """Return the best candidate of each third of the range of tree sizes. If a third has no candidate, it is
+        omitted.
+        """
         largest = max(candidate.tree.leaves for candidate in tried)
         best: dict[int, Candidate] = {}
         for candidate in sorted(tried, key=self._rank):
@@ -255,11 +266,11 @@ class Workshop:
         return [best[size] for size in sorted(best)]
 
     def _rank(self, candidate: Candidate) -> tuple[bool, float]:
-        """Return the sort key of a candidate: whether it agrees with the search often enough, then its merit."""
+        """Return the sort key of a candidate: first whether it agrees with the search often enough, then its merit."""
         return candidate.free >= self.query.trees.zero_regret, candidate.merit
 
     def _without_ties(self, tree: Tree, found: Labelled, regret: Regrets, spare: float, number: int) -> Tree:
-        """Return the tree with its ties resolved on sessions used for neither choosing nor judging."""
+        """Return the tree with its ties resolved in sessions that are used for neither choosing nor judging."""
         played, search = self._tying
 
         def merit(changed: Tree) -> float:
@@ -274,7 +285,7 @@ class Workshop:
 
     @cached_property
     def _tying(self) -> tuple[list[str], Score]:
-        """The sessions by which ties are resolved, and the search's scores in them."""
+        """The sessions by which ties are resolved, and the search's results in them."""
         played = list(sessions(self.query, self.query.trees.trials, self.query.sampling.seed + TYING))
         return played, self._score(None, played, "closed loops of the search")
 
@@ -296,11 +307,11 @@ class Workshop:
 
 
 def _silent(done: int, total: int) -> None:
-    """Report no progress, for one of many short closed-loop runs."""
+    """Ignore progress: ties are resolved by many short runs, whose progress is not reported."""
 
 
 def _proof(verdict: LeafVerdict) -> dict[str, Any]:
-    """Return a verdict for a controller file; a vacuous claim counts as unknown."""
+    """Return a verdict in the form of the controller file, in which a vacuous claim is unknown."""
     outcome, detail = verdict.outcome.value, verdict.reason
     if outcome == "vacuous":
         outcome, detail = "unknown", f"vacuous: {detail}"
@@ -309,7 +320,7 @@ def _proof(verdict: LeafVerdict) -> dict[str, Any]:
 
 
 def summary(found: Synthesis) -> dict[str, Any]:
-    """Return the output of ``--json``, without the files' paths."""
+    """Return the output of ``--json``, without paths of files."""
     return {
         "query": found.query.name,
         "labelled": found.labelled,
@@ -334,5 +345,5 @@ def summary(found: Synthesis) -> dict[str, Any]:
 
 
 def documented(found: Synthesis) -> str:
-    """Return the summary as a JSON text."""
+    """Return the summary as JSON text."""
     return json.dumps(summary(found), indent=1) + "\n"

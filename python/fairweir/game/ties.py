@@ -1,7 +1,9 @@
-"""Resolve ties between the templates of a leaf by closed loops.
+"""Decide by closed-loop runs between the templates that are equally good in a leaf of a decision tree.
 
-A label compares templates over the search's horizon, on the worst link of the belief set. Templates that tie within the
-horizon may differ beyond it: two trees that agree with the search equally often may differ by a fifth in goodput.
+A *template* is a possible action. The search compares templates over a horizon of a few steps, on the worst link that
+explains the sender's observations. Templates that are equally good within the horizon may differ beyond it: two trees
+that agree with the search equally often may differ by a fifth in goodput. Two templates of a leaf *tie* if they are
+best in almost equal fractions of the leaf's situations.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ import numpy.typing as npt
 
 from fairweir.game.distil import Tree
 
-#: Minimum gain of merit; smaller gains are noise of the sampled sessions.
+#: Minimum gain of merit for which a template is replaced; smaller gains may be noise of the random sessions.
 WORTH_A_CHANGE: Final = 0.001
-#: Maximum number of passes over all leaves; several are needed because the best template of a leaf depends on the
-#: others.
+#: Maximum number of passes over all leaves. Several passes are needed, because the best template of a leaf depends on
+#: the templates of the other leaves.
 PASSES: Final = 3
 
 
@@ -31,19 +33,21 @@ def decide_ties(
     spare: float,
     merit: Callable[[Tree], float],
 ) -> Tree:
-    """Return the tree in which each leaf has, of its tied templates, the template with the highest merit in closed
-    loop.
+    """Return the tree in which each leaf has, among its tied templates, the template that gives the tree the highest
+    merit in closed loop.
 
     Leaves are processed in decreasing order of the number of situations that reach them.
 
     Parameters
     ----------
     tree : Tree
-    places : (n,), leaf of each labeled situation in the tree
-    is_free : (n, templates), whether a template has no regret in a situation
-    tie : templates of a leaf tie if the fractions of its situations in which they have no regret differ by at most this
-    spare : maximum decrease of the fraction of situations without regret, over all changes
-    merit : merit of a tree in closed loop; larger is better
+    places : (n,), index of the leaf that each labeled situation reaches
+    is_free : (n, templates), whether a template has no regret in a situation: it is worse than the best template
+        at most in the last component of the objective
+    tie : two templates of a leaf tie if the fractions of the leaf's situations in which they have no regret differ by
+        at most this number
+    spare : maximum decrease, by all changes together, of the fraction of situations without regret
+    merit : function from a tree to its merit in closed loop; larger is better
     """
     leaves = sorted((i for i, node in enumerate(tree.nodes) if node.is_leaf), key=lambda i: -int(np.sum(places == i)))
     here = {leaf: is_free[places == leaf] for leaf in leaves}
@@ -63,7 +67,7 @@ def decide_ties(
 
 
 def _tied(is_free: npt.NDArray[np.bool_], template: int, tie: float) -> list[int]:
-    """Return the templates that tie with the leaf's best template, without the leaf's current template."""
+    """Return the indices of the templates that tie with the leaf's best template, except the leaf's own template."""
     if not len(is_free):
         return []
     fractions = is_free.mean(axis=0)
@@ -77,7 +81,7 @@ def _changed(tree: Tree, leaf: int, template: int) -> Tree:
 
 
 def _free(tree: Tree, here: dict[int, npt.NDArray[np.bool_]]) -> float:
-    """Return the fraction of all situations in which the tree's template has no regret."""
+    """Return the fraction of all situations in which the template of the tree has no regret."""
     return sum(int(rows[:, tree.nodes[leaf].template].sum()) for leaf, rows in here.items()) / max(
         sum(len(rows) for rows in here.values()), 1
     )

@@ -1,11 +1,12 @@
-"""Random windows of observations, with exact bounds on the links that explain them; a search for refutations uses them.
+"""Random windows of observations, with the exact bounds of their belief sets.
 
-A window is what a controller observed at its latest points in time: packets sent, delivered and known to be lost. The
-belief set of a window is the set of all links (rate C, buffer B, queue) that could have produced these observations.
-The bounds of a belief set are the minimum and maximum of C, B and the queue over the set (``model.py``). Here, a random
-sender on a simulated random link produces each window, in exact fractions. Senders are steady or bursty, fill the
-queue, or send after idle steps; jitter is absent, random, or delays all or none of a step's packets. All random numbers
-derive from one seed.
+A *window* is what a sender observed at its latest points in time: packets sent, delivered and known to be lost. The
+*belief set* of a window is the set of all links (rate C, buffer B, queue) that can explain the window. The *bounds* of
+a belief set are the minima and maxima of C, B and the queue over the set (``model.py``). A random sender on a simulated
+random link produces each window, in exact fractions. Senders are steady or bursty, fill the queue, or pause between
+bursts. Jitter is absent, random, or delays all or none of a step's packets. All random numbers derive from one seed.
+
+The proofs of decision trees search these windows for counterexamples (``realise.py``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from fractions import Fraction
 from fairweir.ccas.controller_file import LinkRange
 from fairweir.game.model import Bounds, Window, bounds
 
-#: Rates are multiples of this number of packets per step, so that doubles represent them exactly.
+#: Rates are multiples of this number of packets per step, so that doubles represent rates exactly.
 GRAIN = Fraction(1, 8)
 #: A function that returns the bounds of a window's belief set; None if no link explains the window.
 BoundsOf = Callable[[Window, LinkRange], Bounds | None]
@@ -26,13 +27,13 @@ BoundsOf = Callable[[Window, LinkRange], Bounds | None]
 
 @dataclass
 class RunningLink:
-    """An initially idle link that is advanced step by step; amounts are in packets.
+    """A link that is simulated step by step, and is idle at first; amounts are in packets.
 
     Attributes
     ----------
     c, b : rate in packets per step, and buffer in packets
-    sent, accepted, served, delivered : cumulative packets at each point: sent, accepted by the queue, served by the
-        link, and delivered to the receiver after jitter
+    sent, accepted, served, delivered : cumulative packets at each point (end of a step): sent, accepted by the queue,
+        served by the link, and delivered to the receiver after jitter
     """
 
     c: Fraction
@@ -44,14 +45,14 @@ class RunningLink:
 
     @property
     def queue(self) -> Fraction:
-        """Return the number of packets that wait in the queue."""
+        """Number of packets that wait in the queue."""
         return self.accepted[-1] - self.served[-1]
 
     def step(self, rate: Fraction, haste: Fraction) -> None:
         """Advance the link by one step in which `rate` packets arrive.
 
-        All packets that were served by the previous point are delivered, and the fraction `haste` of the packets that
-        were served in this step.
+        All packets that were served by the previous point are delivered, and so is the fraction `haste` of the packets
+        that were served in this step.
         """
         before = self.served[-1]
         self.sent.append(self.sent[-1] + rate)
@@ -78,14 +79,15 @@ class RunningLink:
         seen = sum(accepted <= self.delivered[-1] for accepted in self.accepted)
         visible = min(points, max(0, seen + points - len(self.sent)))
         known = [*idle, *lost]
-        # The point before the window if its losses are known; otherwise the latest point whose losses are known.
+        # The losses known before the window: at the point before the window if they are known there, otherwise at the
+        # latest point at which they are known.
         before = known[min(len(known) - points, points + seen) - 1]
         known_lost = latest(lost)[:visible] + (zero,) * (points - visible)
         return Window(latest(self.sent), latest(self.delivered), known_lost, visible, before, self.sent[-1] + arriving)
 
 
 def random_windows(seed: int, links: LinkRange, points: int) -> Iterator[Window]:
-    """Yield windows of random senders on random links, without end."""
+    """Yield an endless sequence of windows, each of a random sender on a random link."""
     draw = random.Random(seed)  # noqa: S311 - examples, not secrets
 
     def grain(value: float) -> Fraction:
@@ -122,7 +124,7 @@ class Example:
 
 
 def examples(count: int, links: LinkRange, points: int, seed: int = 0, bounds_of: BoundsOf = bounds) -> list[Example]:
-    """Return `count` random windows with their bounds. Windows that no link explains are skipped."""
+    """Return `count` random windows with their bounds. If no link explains a window, the window is skipped."""
     found: list[Example] = []
     for window in random_windows(seed, links, points):
         if len(found) == count:

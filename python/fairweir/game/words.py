@@ -1,4 +1,8 @@
-"""Conditions of a tree in words, with units: ``max queue ≤ 1.25 M``."""
+"""Describe the conditions of a decision tree in words, with units: ``max queue ≤ 1.25 M``.
+
+A *feature* is a number by which a tree decides. A *form* is a linear combination of features. A condition compares a
+form with a threshold. M is the minimum link rate of the sender's belief set, the unit of amounts.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import Final
 from fairweir import _core
 from fairweir.ccas.controller_file import Condition, Form, form_text
 
-#: Readable names of the features; ``crates/game`` (``fairweir._core.game_features``) defines their units and meanings.
+#: Readable names of the features; ``fairweir._core.game_features`` has their units and meanings.
 NAMES: Final = {
     "converged": "max C held",
     "q": "max queue",
@@ -36,21 +40,21 @@ NAMES: Final = {
     "room_newest": "3 M - max queue - newest batch",
     "room_sum": "3 M - max queue - all batches",
 }
-#: Units of counts: a threshold between two integers is written as the lower integer.
+#: Units of counts. The threshold of a count may be between two integers; it is then written as the lower integer.
 _COUNTS: Final = frozenset({"batches", "frames"})
 _FLAG: Final = "0 or 1"
 
 
 @dataclass(frozen=True)
 class Range:
-    """Range of a form under conditions: more than `above` and at most `at_most`."""
+    """The range of a form under some conditions: more than `above` and at most `at_most`."""
 
     form: Form
     above: float = -math.inf
     at_most: float = math.inf
 
     def and_then(self, condition: Condition) -> Range:
-        """Return the range after one more condition on the same form."""
+        """Return the range after one more condition on this form."""
         bound = float(condition.at_most)
         if condition.is_within:
             return Range(self.form, self.above, min(self.at_most, bound))
@@ -73,12 +77,12 @@ class Range:
 
 
 def condition_text(condition: Condition) -> str:
-    """Return one condition in words."""
+    """Return the condition in words."""
     return str(Range(condition.feature).and_then(condition))
 
 
 def path_texts(path: Sequence[Condition]) -> list[str]:
-    """Return the conditions on the path to a leaf in words; conditions on the same form are merged."""
+    """Return the conditions on the path to a leaf in words. Conditions on the same form are merged into one range."""
     found: dict[tuple[tuple[str, float], ...], Range] = {}
     for one in path:
         key = tuple((name, float(factor)) for name, factor in one.feature.items())
@@ -87,7 +91,7 @@ def path_texts(path: Sequence[Condition]) -> list[str]:
 
 
 def _named(form: Form) -> tuple[str, str]:
-    """Return a form in words, and its unit; a form of several features is written as in the controller file."""
+    """Return a form in words, and its unit. A form of several features is written as in the controller file."""
     if len(form) == 1:
         ((feature, factor),) = form.items()
         if factor == 1:

@@ -1,1 +1,1 @@
-"""The hunt for the minimum jitter that starves a flow: search space, search, result."""
+"""The hunt for starvation: it searches for the minimum jitter on one flow that starves a flow of the same CCA."""

@@ -1,4 +1,9 @@
-"""The runs of a hunt so far, and their cost."""
+"""Run the scenarios of a starvation hunt, and count their cost in packets.
+
+A *spot* is one point of the search space: a link, and a jitter on the first of the flows that share the link. The
+*ratio* of a run is the largest throughput of a flow divided by the smallest. The hunt searches for spots whose ratio
+exceeds a given *bound*.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ if TYPE_CHECKING:
     from fairweir.judging.outcome import Interval
 
 Progress = Callable[[str, float], object]
-"""Function that is called with (description, fraction of the budget spent)."""
+"""Function that is called with a description of the next batch, and the fraction of the budget spent so far."""
 
 
 class BudgetSpentError(Exception):
@@ -23,7 +28,7 @@ class BudgetSpentError(Exception):
 
 
 class Hunter:
-    """One hunt: measures throughput ratios at spots, and counts the cost."""
+    """The state of one hunt: the runs' results by spot and seed, and the packets spent."""
 
     def __init__(self, cca: Cca, space: Space, measure: Measure, bound: float, budget: int, progress: Progress) -> None:
         self.cca, self.space, self.bound, self.budget = cca, space, bound, budget
@@ -34,7 +39,9 @@ class Hunter:
         self.faults: list[str] = []
 
     def measure(self, what: str, spots: Sequence[Spot], seeds: Sequence[int]) -> None:
-        """Run each spot with each seed unless it has been run; the longest runs start first, for an even load."""
+        """Run each spot with each seed, except combinations that have been run. The longest runs start first, because
+        then all cores finish at about the same time.
+        """
         jobs = [(s, seed) for s in dict.fromkeys(spots) for seed in seeds if (s, seed) not in self._seen]
         jobs.sort(key=lambda job: -job[0].packets)
         cost = sum(spot.packets for spot, _ in jobs)
@@ -60,7 +67,7 @@ class Hunter:
         return [max_min_ratio(rates) for rates in self.rates(spot, seeds)]
 
     def exceeds(self, spot: Spot, seeds: Sequence[int]) -> bool:
-        """Return whether the ratio exceeds the bound for every seed."""
+        """Return whether the ratio exceeds the bound in the runs of all seeds; False if no run succeeded."""
         ratios = self.ratios(spot, seeds)
         return bool(ratios) and min(ratios) > self.bound
 

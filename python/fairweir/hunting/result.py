@@ -1,4 +1,8 @@
-"""Result of a starvation hunt, and the scenario file that shows it."""
+"""Result of a starvation hunt, and the file of the scenario that reproduces it.
+
+D is the maximum jitter, and *ratio* is the largest throughput of a flow divided by the smallest. The hunt's *bound* is
+the ratio above which a flow counts as starved.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FRCC_RATIO = 5.6
-"""The largest throughput ratio of two flows that FRCC is proved to allow: theorem 7.5.2 of the thesis, 6.2 of the FRCC
-paper, bounds a flow's estimate N_C of the number of flows by 6.6, and the ratio is N_C - 1 (docs/errata.md)."""
+"""The largest throughput ratio of two flows that FRCC is proved to allow. Theorem 7.5.2 of the thesis (6.2 of the FRCC
+paper) bounds by 6.6 a flow's estimate N_C of the number of flows, and the ratio is N_C - 1 (docs/errata.md)."""
 BOUND = 7.0
 BOUND_REASON = (
     "7 is above known cases of bounded unfairness (2.7 and 3.2 for Reno and Cubic with delayed ACKs, "
@@ -32,7 +36,7 @@ class _Model(BaseModel):
 
 
 class GrowthPoint(_Model):
-    """The ratio at one point of a growth curve."""
+    """The ratio at one value of the varied quantity."""
 
     x: float
     ratio: Interval
@@ -41,12 +45,12 @@ class GrowthPoint(_Model):
 
 
 class Growth(_Model):
-    """The ratio as a function of one varied quantity."""
+    """The ratio as a function of the link rate or of the run's duration."""
 
     axis: Literal["rate_mbps", "duration_s"]
     points: list[GrowthPoint]
     exponent: float
-    """Slope of ln(ratio) against ln(x)."""
+    """Slope of a fit of ln(ratio) as a linear function of ln(x)."""
 
 
 class HuntResult(_Model):
@@ -57,17 +61,17 @@ class HuntResult(_Model):
     bound: float
     bound_reason: str = BOUND_REASON
     kind: str | None = None
-    """Kind of the jitter, or "none" if the flows differ without jitter."""
+    """Kind of the jitter; "none" if the ratio exceeds the bound without jitter."""
     kind_text: str = ""
     d_ms: float | None = None
-    """Smallest D confirmed to exceed the bound."""
+    """Smallest D with which the ratio is confirmed to exceed the bound."""
     d_below_ms: float | None = None
-    """Largest D below `d_ms`, with the same kind and link, at which the ratio did not exceed the bound."""
+    """Largest D below `d_ms` with which, for the same kind and link, the ratio did not exceed the bound."""
     rate_mbps: float | None = None
     buffer: str | None = None
     duration_s: float | None = None
     ratio: Interval | None = None
-    """The ratio over the seeds of the confirmation, which the search did not use."""
+    """Interval of the ratio over the confirming seeds; the search did not use these seeds."""
     seeds: list[int] = Field(default_factory=list)
     control: Interval | None = None
     """The ratio on the same link without jitter."""
@@ -76,21 +80,21 @@ class HuntResult(_Model):
     winner_mbps: float | None = None
     growth: list[Growth] = Field(default_factory=list)
     smallest_d_ms: dict[str, float | None] = Field(default_factory=dict)
-    """For each kind, the minimum D at which runs of the search exceeded the bound, at any rate and buffer; None if no
+    """For each kind of jitter, the minimum D with which runs of the search exceeded the bound on some link; None if no
     run did."""
     left_out: list[str] = Field(default_factory=list)
-    """Links on which the ratio without jitter exceeds half the bound within one run, so that a ratio with jitter could
-    not be attributed to the jitter.
+    """Links on which the ratio without jitter exceeds half the bound in a run. On such a link, a large ratio with
+    jitter could not be attributed to the jitter.
     """
     largest_ratio: float | None = None
-    """Largest ratio in the search's coarse grid."""
+    """Largest ratio in the runs of the search's coarse grid."""
     rtprop_ms: float
     flows: int
     searched_rates_mbps: list[float]
     searched_buffers: list[str]
     searched_d_ms: list[float]
     scenario: ScenarioDict | None = None
-    """The scenario with the first confirming seed; `save` writes it."""
+    """The scenario that reproduces the result, with the first confirming seed; `save` writes this scenario."""
     runs: int
     packets: int
     budget_exhausted: bool
@@ -103,7 +107,7 @@ class HuntResult(_Model):
 
     @property
     def verdict(self) -> Outcome:
-        """The verdict on the claim that no jitter on one flow starves a flow; ``fails`` if the CCA's runs fail."""
+        """The verdict on the claim that no jitter on one flow starves a flow; ``fails`` also if all runs failed."""
         if self.outcome in ("starvation", "failed"):
             return Outcome.FAILS
         is_open = self.outcome == "bounded-unfairness" or self.budget_exhausted
@@ -111,7 +115,7 @@ class HuntResult(_Model):
 
     @property
     def text(self) -> str:
-        """The result in a sentence."""
+        """The result as a sentence."""
         if self.outcome == "failed":
             return f"no answer: {self.faults[0]}"
         rates = f"{plain(self.searched_rates_mbps[0])} to {plain(self.searched_rates_mbps[-1])} Mbps"
@@ -128,7 +132,7 @@ class HuntResult(_Model):
 
 
 def save(result: HuntResult, path: Path) -> str:
-    """Write the scenario that shows the result, and return the command that replays it.
+    """Write the scenario that reproduces the result to a file, and return the command that runs the file.
 
     Parameters
     ----------

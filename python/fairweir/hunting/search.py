@@ -1,12 +1,17 @@
 """The starvation hunt: the smallest jitter on one flow that makes throughputs differ by more than a bound.
 
-A coarse grid over kinds of jitter, D, link rate and buffer finds where the ratio of the largest to the smallest
-throughput exceeds the bound. Bisection on ln D then reduces D. The best candidates are confirmed with new seeds, and
-with runs four times as long, because starvation is permanent. Finally, rate and duration are reduced while the claim
-holds. The result is followed to higher rates: a ratio that keeps growing is starvation (no finite s suffices,
-starvation paper, definition 3), one that does not is *bounded unfairness*, however large.
+D is the maximum jitter. The *ratio* of a run is the largest throughput of a flow divided by the smallest. A *spot* is a
+link together with a jitter on the first of the flows that share the link.
 
-The search's budget is counted in packets, not in time, so the same question has the same answer on every machine.
+1. A coarse grid over kinds of jitter, D, link rate and buffer finds the spots whose ratio exceeds the bound.
+2. Bisection on ln D reduces D at these spots.
+3. The spots with the smallest D are confirmed with new seeds, and with runs four times as long, because starvation is
+   permanent.
+4. Rate and duration are halved as long as the ratio is confirmed to exceed the bound.
+5. The ratio is measured at higher rates and in longer runs. A ratio that keeps growing is *starvation*: no finite s
+   bounds it (starvation paper, definition 3). A ratio that stops growing is *bounded unfairness*, however large it is.
+
+The hunt's budget is a number of packets, not a time, so that a hunt gives the same answer on every machine.
 """
 
 from __future__ import annotations
@@ -33,11 +38,11 @@ PYTHON_PACKET_BUDGET = 10_000_000
 """Budget in packets for Python classes, which are called for every ACK."""
 
 PRECISION = 1.25
-"""Bisection ends when D is known to within this factor: the differences between seeds hide finer ones."""
+"""Bisection ends when D is known to within this factor. Differences between seeds hide finer differences of D."""
 
 GROWTH_EXPONENT = 0.2
-"""A ratio that grows with at least this power of the rate counts as unbounded: eight times the rate then increases
-it by half, which is well outside the confirmed interval of a constant.
+"""If the ratio grows with at least this power of the rate or duration, it counts as unbounded. At this exponent, eight
+times the rate increases the ratio by half, which is well outside the confidence interval of a constant ratio.
 """
 
 NONE = Duration.from_ns(0)
@@ -47,7 +52,7 @@ GROWTH_SEEDS = (201, 202, 203)
 RATE_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 DURATION_FACTORS = (1.0, 2.0, 4.0)
 PERSISTENCE = 4.0
-"""Runs this many times as long must still show the ratio."""
+"""Runs this many times as long must still have a ratio above the bound."""
 
 MAX_BISECTED = 8
 MAX_CONFIRMED = 4
@@ -57,14 +62,18 @@ LARGEST_RUN = 8_000_000
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A spot that exceeds the bound, and the largest smaller D that does not exceed it (or was not tried)."""
+    """A spot whose ratio exceeds the bound, and the largest D tried below the spot's without exceeding the bound. If no
+    smaller D was tried, `below` is an eighth of the grid's smallest D.
+    """
 
     spot: Spot
     below: Duration
 
 
 def _affordable(space: Space, budget: int) -> tuple[Space, bool]:
-    """Drop the highest rates while the coarse grid costs over half the budget; return whether any was dropped."""
+    """Drop the highest rates while the coarse grid costs over half the budget (packets). Return the remaining search
+    space, and whether a rate was dropped.
+    """
     rates, cut = space.rates, False
     while len(rates) > 1 and sum(s.packets for s in _grid(space, _links(space.but(rates=rates)))) > budget // 2:
         rates, cut = rates[:-1], True
@@ -72,23 +81,25 @@ def _affordable(space: Space, budget: int) -> tuple[Space, bool]:
 
 
 def _links(space: Space) -> list[Spot]:
-    """Return every link, without jitter."""
+    """Return a spot without jitter for each link of the search space."""
     return [Spot("none", NONE, r, b, space.duration) for r, b in itertools.product(space.rates, space.buffers)]
 
 
 def _grid(space: Space, links: Sequence[Spot]) -> list[Spot]:
-    """Return the coarse grid over `links`."""
+    """Return the spots of the coarse grid: each of `links` with each kind of jitter and each D."""
     return [link.at(kind=k, d=d) for link in links for k in space.kinds for d in space.d]
 
 
 def _is_calm(hunter: Hunter, link: Spot) -> bool:
-    """Return whether flows without jitter share `link` evenly enough to attribute an excess to jitter."""
+    """Return whether the ratio without jitter is at most half the bound, so that jitter explains any larger ratio."""
     ratios = hunter.ratios(link, SEARCH_SEEDS)
     return bool(ratios) and max(ratios) <= hunter.bound / 2
 
 
 def _crossings(hunter: Hunter, space: Space, links: Sequence[Spot]) -> list[_Candidate]:
-    """Return, for each kind and link, the smallest D of the grid that exceeds the bound; smallest D first."""
+    """Return, for each kind and link, the spot with the smallest D of the grid whose ratio exceeds the bound. The
+    result is sorted by D.
+    """
     found = []
     for link, kind in itertools.product(links, space.kinds):
         below = space.d[0] / 8
@@ -103,7 +114,9 @@ def _crossings(hunter: Hunter, space: Space, links: Sequence[Spot]) -> list[_Can
 
 
 def _widest_first(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Return the candidates to bisect: the best of each kind first, so that every kind is represented."""
+    """Return the candidates to bisect: the first candidate of each kind of jitter, so that every kind is represented,
+    and then the others with the overall smallest D.
+    """
     first: dict[str, _Candidate] = {}
     for candidate in candidates:
         first.setdefault(candidate.spot.kind, candidate)
@@ -113,7 +126,7 @@ def _widest_first(candidates: Sequence[_Candidate]) -> list[_Candidate]:
 
 
 def _bisect(hunter: Hunter, candidates: list[_Candidate]) -> list[_Candidate]:
-    """Reduce the D of all candidates by bisection on a logarithmic scale, in parallel; return the smallest D first."""
+    """Reduce the D of all candidates by bisection on a logarithmic scale, and return the candidates sorted by D."""
     while any(c.spot.d / c.below > PRECISION for c in candidates):
         middles = {
             i: c.spot.at(d=(c.below * math.sqrt(c.spot.d / c.below)).rounded(US))
@@ -140,7 +153,7 @@ def _unjittered(spot: Spot) -> Spot:
 
 
 def _stands(hunter: Hunter, spot: Spot) -> bool:
-    """Return whether the whole interval is above the bound and above the ratio without jitter."""
+    """Return whether the ratio's whole interval is above the bound and above the interval without jitter."""
     ratio, control = hunter.interval(spot, CONFIRM_SEEDS), hunter.interval(_unjittered(spot), CONFIRM_SEEDS)
     if ratio is None or control is None or ratio.lo <= hunter.bound:
         return False
@@ -155,10 +168,11 @@ def _persists(hunter: Hunter, spot: Spot) -> bool:
 
 
 def _first_surviving(hunter: Hunter, spots: Sequence[Spot]) -> Spot | None:
-    """Return the first spot whose ratio exceeds the bound with confidence.
+    """Return the first spot whose ratio is confirmed to exceed the bound, in runs with seeds that the search did not
+    use.
 
-    All runs use new seeds. A ratio that also occurs without jitter, or that does not occur in runs four times as long,
-    does not count.
+    If the ratio is as large without jitter, or does not exceed the bound in runs four times as long, the spot is not
+    confirmed.
     """
     hunter.measure("confirming", [*spots, *map(_unjittered, spots)], CONFIRM_SEEDS)
     for spot in spots:
@@ -170,7 +184,9 @@ def _first_surviving(hunter: Hunter, spots: Sequence[Spot]) -> Spot | None:
 
 
 def _confirm(hunter: Hunter, candidates: Sequence[_Candidate], largest: Duration) -> _Candidate | None:
-    """Return the first candidate that is confirmed, with a slightly larger D if the search's seeds were favorable."""
+    """Return the first confirmed candidate. For each candidate, also try slightly larger D, because the seeds of the
+    search may have been favorable.
+    """
     for candidate in candidates[:MAX_CONFIRMED]:
         raised = [min(candidate.spot.d * PRECISION**i, largest).rounded(US) for i in range(3)]
         ladder = list(dict.fromkeys(raised))
@@ -182,7 +198,10 @@ def _confirm(hunter: Hunter, candidates: Sequence[_Candidate], largest: Duration
 
 
 def _halve(hunter: Hunter, spot: Spot, name: str, *, persists: bool) -> Spot:
-    """Halve one property of the spot, at most twice, while the claim holds (and `persists`, if required)."""
+    """Halve the field `name` of the spot at most twice, while the ratio is confirmed to exceed the bound.
+
+    If `persists` is true, the ratio must also exceed the bound in runs four times as long.
+    """
     for _ in range(2):
         less = spot.at(**{name: getattr(spot, name) / 2})
         try:
@@ -196,9 +215,9 @@ def _halve(hunter: Hunter, spot: Spot, name: str, *, persists: bool) -> Spot:
 
 
 def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
-    """Follow the ratio to higher rates and to longer runs.
+    """Measure the ratio as a function of the link rate and of the run's duration.
 
-    The packet budget limits the points. Points at which flows do not converge even without jitter are omitted.
+    Runs of more than LARGEST_RUN packets are omitted, and so are points at which the ratio is large without jitter.
     """
     curves: list[Growth] = []
     places: dict[str, Callable[[Spot], float]] = {
@@ -206,7 +225,7 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
         "duration_s": lambda s: s.duration.s,
     }
     for axis, spots in (
-        # The virtual link's rate stays the same; otherwise the ratio could not grow.
+        # The rate of the link that the jitter imitates stays the same; otherwise the ratio could not grow.
         (
             "rate_mbps",
             [spot.at(rate=spot.rate * f, believed=believed(spot)) for f in RATE_FACTORS],
@@ -226,8 +245,8 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
             and (s.kind == "none" or control.value <= hunter.bound / 2)
         ]
         if len(points) >= 2:
-            # Below the spot, a ratio may still rise towards a bound, so points above the spot are used if there are
-            # any.
+            # At small x the ratio may still rise towards a finite limit. The fit therefore uses only the points from
+            # the spot's value upwards, if there are at least two.
             beyond = [p for p in points if p.x >= places[axis](spot)]
             fitted = beyond if len(beyond) >= 2 else points
             power = exponent([p.x for p in fitted], [p.ratio.value for p in fitted])
@@ -236,7 +255,7 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
 
 
 def _victim(hunter: Hunter, spot: Spot) -> tuple[Victim, float, float]:
-    """Return the starved flow in the confirming runs, and mean throughputs (Mbps) of the slowest and fastest flow."""
+    """Return which flow starves in the confirming runs, and mean throughputs (Mbps) of the slowest and fastest flow."""
     runs = hunter.rates(spot, CONFIRM_SEEDS)
     slowest = {min(range(len(rates)), key=rates.__getitem__) for rates in runs}
     victim: Victim = "either" if spot.kind == "none" else "jittered" if slowest == {0} else "others"
@@ -263,16 +282,16 @@ def hunt(
     Parameters
     ----------
     cca : name, path, or table with parameters, in scenario notation
-    measure : runs scenarios; default the simulator on all cores
-    space : search space
-    bound : bound on the largest throughput divided by the smallest; see `BOUND_REASON`
-    packet_budget : data packets that may be simulated; default by kind of CCA
-    on_progress : called before each batch
+    measure : function that runs scenarios; default: the simulator on all cores
+    space : search space; default: :class:`Space` with its defaults
+    bound : the ratio above which a flow counts as starved; `BOUND_REASON` explains the default
+    packet_budget : number of data packets that may be simulated; the default depends on the language of the CCA
+    on_progress : function that is called before each batch of runs
 
     Returns
     -------
-    HuntResult : ``outcome`` is "starvation" (confirmed, and growing with the rate or with time), "bounded-unfairness"
-        (confirmed, not growing), "none" (not confirmed), or "failed" (the CCA's runs fail)
+    HuntResult : ``outcome`` is "starvation" (the ratio is confirmed to exceed the bound, and grows with the rate or
+        with time), "bounded-unfairness" (confirmed, not growing), "none" (not confirmed), or "failed" (all runs failed)
 
     Raises
     ------
@@ -331,7 +350,7 @@ def _result(
     if best is not None:
         modest = _halve(hunter, best.spot, "rate", persists=True)
         growth = _grow(hunter, modest)
-        # Persistence has been checked, so the scenario that shows the ratio may be short.
+        # Persistence has been checked, so the scenario that reproduces the result may be short.
         spot = _halve(hunter, modest, "duration", persists=False)
         outcome = "starvation" if any(g.exponent >= GROWTH_EXPONENT for g in growth) else "bounded-unfairness"
         victim, victim_mbps, winner_mbps = _victim(hunter, spot)

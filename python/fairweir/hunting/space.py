@@ -1,4 +1,7 @@
-"""Search space of the starvation hunt: kinds of jitter on one flow, links, and the scenario of each combination."""
+"""Search space of the starvation hunt: kinds of jitter on one flow, links, and the scenario for each combination.
+
+D is the maximum jitter: the longest time for which a packet or ACK is held.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spot:
-    """A link and a jitter on the first of the flows that share it.
+    """A point of the search space: a link, and a jitter on the first of the flows that share the link.
 
     Attributes
     ----------
     kind : name of a :class:`Kind`; "none": no flow has jitter
-    d : maximum hold of a packet
+    d : D, the longest time for which a packet or ACK is held
     rate : rate of the bottleneck
     buffer : buffer of the bottleneck, in scenario notation
     duration : duration of the run; its second half is measured
-    believed : rate of the link that a "virtual-link" shows to the jittered flow; None: a sixteenth of `rate`
+    believed : rate of the link that jitter of the kind "virtual-link" imitates; None: a sixteenth of `rate`
     """
 
     kind: str
@@ -43,7 +46,7 @@ class Spot:
 
     @property
     def packets(self) -> int:
-        """Number of packets in a run, as its cost."""
+        """Number of packets in a run; the hunt counts it as the run's cost."""
         return packets(self.rate, self.duration)
 
 
@@ -53,9 +56,9 @@ class Kind:
 
     Attributes
     ----------
-    name : as results print it
-    text : description of its effect
-    keys : function from a spot to the keys that are added to the flow's table
+    name : name of the kind in results
+    text : description of the jitter's effect
+    keys : function from a spot to the scenario keys that are added to the jittered flow's table
     """
 
     name: str
@@ -66,13 +69,13 @@ class Kind:
 US = Duration.from_us(1)
 
 VIRTUAL_DIVISOR = 16.0
-"""A flow that observes a link of 1/16 of the rate leaves 15 times its own throughput to the other flow: twice the
-default bound of 7.
+"""If the jitter imitates a link of 1/16 of the rate, the jittered flow leaves 15 times its own throughput to the other
+flow: twice the hunt's default bound of 7 on the throughput ratio.
 """
 
 
 def believed(spot: Spot) -> Rate:
-    """Return the rate of the link that a virtual link shows to the jittered flow."""
+    """Return the rate of the link that jitter of the kind "virtual-link" imitates for the jittered flow."""
     return spot.believed or spot.rate / VIRTUAL_DIVISOR
 
 
@@ -136,12 +139,13 @@ class Space:
     Attributes
     ----------
     kinds : names of :data:`KINDS`
-    rates : link rates of the coarse grid; the growth of the ratio is followed beyond the highest
-    buffers : bottleneck buffers from deep to shallow, in scenario notation; shallower buffers are tried only for CCAs
-        that lose packets in the deepest one. A buffer too small for a standing queue is a separate question
-    d : grid of D, ascending; up to one rtprop, as the network models have it (thesis, section 4.2.3 and appendix
+    rates : link rates of the coarse grid; to measure the ratio's growth, the hunt goes beyond the highest of these
+        rates
+    buffers : bottleneck buffers, deepest first, in scenario notation. Buffers other than the deepest are tried only if
+        the CCA loses packets in the deepest buffer. Buffers too small for a standing queue are not searched
+    d : grid of D, ascending; at most one rtprop, as in the thesis's network models (section 4.2.3 and appendix
         B.6)
-    rtprop : of all flows, before jitter
+    rtprop : round-trip propagation delay of all flows, without jitter
     flows : number of flows that share the link; the first has jitter
     duration : duration of the coarse grid's runs
     """
@@ -166,7 +170,7 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
     ----------
     seed : seed of the flows' start times and of all other random numbers in the run
     """
-    # The claim is about long-run shares, so the first half of the run is for convergence (FRCC's scripts use 60 %).
+    # The claim is about long-run throughputs, so the first half of the run is warm-up (FRCC's scripts use 60 %).
     tables = flows("", [space.rtprop] * space.flows, seed, PHASE_SPREAD)
     for table in tables:
         table["cca"] = as_written(cca)

@@ -1,1 +1,1 @@
-"""Judge measurements: metrics of a run, confidence intervals of a mean, and the outcome of a claim."""
+"""Judge measurements: compute metrics of a run, confidence intervals of a mean, and the outcome of a claim."""

@@ -1,7 +1,9 @@
-"""Differences between a candidate and a reference over the same seeds, and the verdict on one.
+"""Compare the metrics of a candidate with those of a reference over the same seeds, and judge the difference.
 
-The difference of a pair is the candidate's value minus the reference's; for ratios and factors, whose errors multiply,
-it is that of the logarithms. Intervals are Student's t-intervals, as everywhere (:mod:`fairweir.judging.interval`).
+A seed gives a pair of values: the candidate's and the reference's. Their difference is the candidate's value minus the
+reference's value. For ratios and factors, whose errors multiply, the difference of the logarithms is used. Intervals
+are Student's t-intervals (:mod:`fairweir.judging.interval`). A difference is relevant if it is at least the smallest
+relevant difference of its metric.
 """
 
 from __future__ import annotations
@@ -18,34 +20,34 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 RELEVANT_FACTOR = 1.1
-"""Smallest relevant difference of a ratio."""
+"""Smallest relevant factor between two ratios."""
 RELEVANT_FRACTION = 0.02
 """Smallest relevant difference of a fraction, such as a utilization, unless its metric states another."""
 RELEVANT_SHARE = 0.05
-"""Smallest relevant difference of other positive numbers, as a fraction of the reference's mean."""
+"""Smallest relevant difference of any other positive number, as a fraction of the reference's mean."""
 
 
 class Relation(StrEnum):
-    """Verdict on a candidate compared with a reference."""
+    """The verdict on a candidate compared with a reference."""
 
     BETTER = "better"
-    """The whole interval of the difference is on the good side of 0, and its mean is relevant."""
+    """The whole interval of the difference shows an improvement, and the mean difference is relevant."""
     WORSE = "worse"
-    """The same on the bad side."""
+    """The whole interval of the difference shows a decline, and the mean difference is relevant."""
     SAME = "same"
-    """The whole interval of the difference is within the smallest relevant difference."""
+    """The absolute difference is below the smallest relevant difference in the whole interval."""
     UNDECIDED = "undecided"
-    """None of the others: more seeds would decide."""
+    """None of the other verdicts applies; more seeds would decide."""
 
     @property
     def symbol(self) -> str:
-        """One character that is readable without colour."""
+        """One character for the verdict, so that the verdict can be read without color."""
         return {"better": "▲", "worse": "▼", "same": "=", "undecided": "?"}[self.value]
 
 
 @words_for_enums
 def is_multiplicative(scale: Scale) -> bool:
-    """Return whether differences on `scale` are those of logarithms."""
+    """Return whether differences of a metric on `scale` are differences of logarithms."""
     return scale in (Scale.RATIO, Scale.FACTOR)
 
 
@@ -53,17 +55,17 @@ def is_multiplicative(scale: Scale) -> bool:
 def paired(
     reference: Sequence[float], candidate: Sequence[float], scale: Scale, *, confidence: float = CONFIDENCE
 ) -> Interval:
-    """Return the mean difference of pairs and its interval.
+    """Return the mean difference of the pairs, with its interval.
 
     Parameters
     ----------
-    reference, candidate : n finite values each, at least one; positive for ratios and factors
-    scale : decides whether the difference is that of the logarithms
-    confidence : of the interval
+    reference, candidate : n finite values each, one per seed, at least one; positive for ratios and factors
+    scale : scale of the metric, which decides whether logarithms are used
+    confidence : probability that the interval covers the mean
 
     Returns
     -------
-    Interval ; unbounded with a single pair
+    Interval, which is unbounded if there is a single pair
     """
     pairs = zip(reference, candidate, strict=True)
     if is_multiplicative(scale):
@@ -71,15 +73,17 @@ def paired(
     return interval([c - r for r, c in pairs], Scale.REAL, confidence=confidence)
 
 
-def unpaired(reference: Sequence[float], candidate: Sequence[float]) -> Interval:
-    """Return the difference of the means of independent runs and its 95 % interval.
+def unpaired(reference: Sequence[float], candidate: Sequence[float], *, confidence: float = CONFIDENCE) -> Interval:
+    """Return the difference of the means of independent runs, with its interval, of 95 % by default.
 
     Parameters
     ----------
     reference, candidate : at least two finite values each
+    confidence : of the interval
     """
-    sides = [interval(side, Scale.REAL) for side in (reference, candidate)]
-    # Half widths of independent means add up as the roots of squares do.
+    sides = [interval(side, Scale.REAL, confidence=confidence) for side in (reference, candidate)]
+    # The half width of the difference is the square root of the sum of the squared half widths, because the runs are
+    # independent.
     half = math.hypot(*((side.hi - side.lo) / 2 for side in sides))
     change = sides[1].value - sides[0].value
     return Interval(value=change, lo=change - half, hi=change + half)
@@ -91,9 +95,10 @@ def smallest_relevant(scale: Scale, reference_mean: float, absolute: float | Non
 
     Parameters
     ----------
-    scale : of the metric
-    reference_mean : of the reference's values
-    absolute : of the metric, where the scale's default is too coarse or too fine
+    scale : scale of the metric
+    reference_mean : mean of the reference's values
+    absolute : the metric's smallest relevant difference, if the default for `scale` is too coarse or too fine; else
+        None
     """
     if is_multiplicative(scale):
         return math.log(RELEVANT_FACTOR)
@@ -104,11 +109,12 @@ def smallest_relevant(scale: Scale, reference_mean: float, absolute: float | Non
 
 @words_for_enums
 def judge_difference(difference: Interval, relevant: float, good: Direction) -> Relation:
-    """Judge a difference: better and worse need an interval that excludes 0 and a relevant mean.
+    """Return the verdict on a difference. "Better" and "worse" need an interval that excludes 0 and a mean that is
+    relevant.
 
     Parameters
     ----------
-    difference : Interval, of candidate minus reference
+    difference : Interval of the candidate's values minus the reference's
     relevant : smallest relevant difference, in the same unit
     good : ``at_least`` if larger values are better, ``at_most`` if smaller ones are
     """

@@ -1,9 +1,9 @@
-"""Confidence intervals over seeds.
+"""Compute confidence intervals over seeds.
 
-A run is one sample of all random quantities in a scenario: start times, phases, random jitter, loss, and the CCA's
-random numbers. The interval of the mean over n seeds is Student's t-interval. For ratios, whose errors multiply, it is
-computed from the logarithms. With the few seeds of an audit, a bootstrap interval would be too narrow (three values
-have ten distinct resamples).
+A run is one sample of all random quantities in a scenario: start times, phases, random jitter, loss, and the random
+numbers of the CCA. The interval of the mean over n seeds is Student's t-interval. For ratios, whose errors multiply,
+the interval is computed from the logarithms. With the few seeds of an audit, a bootstrap interval would be too narrow,
+because three values have only ten distinct resamples.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ class Scale(StrEnum):
     """Whether the errors of a metric add or multiply, and the range of its values."""
 
     RATIO = "ratio"
-    """At least 1; errors multiply."""
+    """Values are at least 1; errors multiply."""
     FACTOR = "factor"
-    """Above 0; errors multiply."""
+    """Values are above 0; errors multiply."""
     FRACTION = "fraction"
-    """Between 0 and 1."""
+    """Values are between 0 and 1; errors add."""
     POSITIVE = "positive"
-    """At least 0."""
+    """Values are at least 0; errors add."""
     REAL = "real"
 
 
 def student_t(degrees: int, confidence: float = CONFIDENCE) -> float:
-    """Return the two-sided quantile of Student's t-distribution; of 95 % by default."""
+    """Return the two-sided quantile of Student's t-distribution with the given degrees of freedom."""
     return student_t_quantile(degrees, 0.5 + confidence / 2)
 
 
 @words_for_enums
 def interval(samples: Sequence[float], scale: Scale, *, confidence: float = CONFIDENCE) -> Interval:
-    """Return the mean over seeds and its t-interval, of 95 % by default.
+    """Return the mean over seeds, with its t-interval.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metrics of an audit, computed from a run's summary."""
+"""Compute the metrics of an audit from a run's summary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from fairweir.errors import FairweirError
 from fairweir.judging.summary import Statistic, Summary
 
 RATIO_CEILING = 1e6
-"""Ratio reported if a flow delivered nothing; larger than any plausible ratio in a run of 10^8 packets."""
+"""The ratio of two rates that is reported if the smaller rate is 0. It exceeds any plausible ratio in a run of 10^8
+packets.
+"""
 
 
 def throughputs_mbps(summary: Summary) -> list[float]:
@@ -55,23 +57,23 @@ def fairness_index(summary: Summary) -> float:
 
 
 def utilization(summary: Summary) -> float:
-    """Return the utilization, at most 1, of the first link, which is the bottleneck of a dumbbell."""
+    """Return the utilization, at most 1, of the first link; in a dumbbell the first link is the bottleneck."""
     return min(1.0, summary.links[0].utilization)
 
 
 def mean_rtt_ms(summary: Summary) -> float | None:
-    """Return the mean over flows of each flow's mean RTT (the convention of FRCC's scripts, docs/derivations.md)."""
+    """Return the mean RTT of each flow, averaged over flows as in FRCC's scripts (docs/derivations.md)."""
     means = [flow.rtt_ms.mean for flow in summary.flows if flow.rtt_ms.mean is not None]
     return sum(means) / len(means) if means else None
 
 
 def sampled(value: float | None, of: str) -> float:
-    """Return a statistic of a delay, which must have samples.
+    """Return a statistic of a delay, or raise an error if the delay has no samples.
 
     Parameters
     ----------
     value : a statistic of ``rtt_ms``, ``qdelay_ms`` or ``queue_ms``; None without samples
-    of : the flow or link, for the error's message
+    of : name of the flow or link, for the error message
 
     Raises
     ------
@@ -99,7 +101,7 @@ def _queue_ms(summary: Summary, statistic: Statistic) -> float | None:
 
 
 def loss_rate(summary: Summary) -> float:
-    """Return the number of lost packets divided by that of lost or delivered packets, over all flows."""
+    """Return the number of lost packets divided by the number of lost or delivered packets, over all flows."""
     lost = lost_pkts(summary)
     settled = lost + sum(flow.delivered_pkts for flow in summary.flows)
     return lost / settled if settled else 0.0

@@ -1,7 +1,8 @@
-"""Outcomes of claims, thresholds with their reasons, and the judgment of an interval by a threshold.
+"""Define the outcomes of claims, and judge whether a measured interval satisfies a threshold.
 
-Audits and reproductions use these four outcomes. Proofs (proved, refuted, vacuous, unknown), the starvation hunt and
-contracts have other outcomes; an audit converts those of the hunt and of the contract to these four.
+A claim is a metric with a threshold, such as "throughput ratio at most 2". Audits and reproductions use the four
+outcomes of this file. Proofs (proved, refuted, vacuous, unknown), the search for starvation and contracts have other
+outcomes; an audit converts the outcomes of the search and of contracts to these four.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """Verdict on a claim."""
+    """The verdict on a claim."""
 
     HOLDS = "holds"
     FAILS = "fails"
     UNKNOWN = "unknown"
     INFO = "info"
-    """Measured and shown but not judged, because there is no agreed threshold."""
+    """The metric is shown but not judged, because there is no agreed threshold."""
 
     @property
     def symbol(self) -> str:
-        """One character that distinguishes the outcomes without color."""
+        """One character for the outcome, so that outcomes can be distinguished without color."""
         return {"holds": "✓", "fails": "✗", "unknown": "?", "info": "·"}[self.value]
 
 
 class Direction(StrEnum):
-    """The side of a threshold that satisfies the claim."""
+    """The side of a threshold on which values satisfy the claim."""
 
     AT_MOST = "at_most"
     AT_LEAST = "at_least"
 
 
 class Threshold(BaseModel):
-    """A bound, with the reason and the source for its value."""
+    """A bound on a metric, with the reason for the bound's value and its source."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,7 +61,7 @@ class Threshold(BaseModel):
 
 
 class Interval(BaseModel):
-    """An estimate and its confidence interval, over seeds."""
+    """An estimate, with its confidence interval over seeds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -69,7 +70,7 @@ class Interval(BaseModel):
     hi: float
 
     def outcome(self, threshold: Threshold) -> Outcome:
-        """Return whether the whole interval satisfies or violates a threshold.
+        """Return the outcome of a claim with this threshold.
 
         Parameters
         ----------
@@ -77,7 +78,8 @@ class Interval(BaseModel):
 
         Returns
         -------
-        Outcome : ``holds`` or ``fails``; ``unknown`` if the interval contains values on both sides of the bound
+        Outcome : ``holds`` if the whole interval satisfies the bound, ``fails`` if the whole interval violates it, and
+            ``unknown`` if the interval contains values on both sides
         """
         lo_good, hi_good = threshold.admits(self.lo), threshold.admits(self.hi)
         if lo_good and hi_good:

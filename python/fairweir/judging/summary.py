@@ -1,7 +1,8 @@
-"""Typed results of a run in the simulator or the kernel world: the document that ``fairweir run --json`` prints.
+"""Give typed access to the summary of a run, the document that ``fairweir run --json`` prints.
 
-Fields have the names and values of the document's keys (`crates/scenario/src/summary.rs`). These names end in the unit.
-Properties without a unit in their name are quantities of :mod:`fairweir.units`.
+The fields have the names and values of the document's keys (`crates/scenario/src/summary.rs`), which end in the unit.
+Properties without a unit in their name return quantities of :mod:`fairweir.units`. The warm-up is the initial part of a
+run that results exclude; rtprop is the round-trip propagation delay.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ class FlowSummary:
     Attributes
     ----------
     id : str
-    cca : str, as in the scenario
-    throughput_mbps : float, Mbit/s; acknowledged data, each packet once, divided by the time the flow was active
+    cca : str, the CCA as written in the scenario
+    throughput_mbps : float, Mbit/s; acknowledged data divided by the time in which the flow was active. Each packet
+        counts once
     goodput_mbps : float, Mbit/s; the throughput without headers
     rtt_ms : Statistics of float, ms; RTT samples
     qdelay_ms : Statistics of float, ms; RTT samples minus rtprop

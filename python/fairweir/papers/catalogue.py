@@ -1,7 +1,7 @@
-"""The computed entries of ``fairweir reproduce``: the functions of this package that are decorated with ``@computed``.
+"""Find the computations that ``fairweir reproduce`` offers: the functions of this package decorated with ``@computed``.
 
-The decorators are read from the source files without importing them, because the modules take seconds to import and
-need packages that are not installed with the core. The arguments of a decorator may therefore only be strings,
+This module reads the decorators from the source files without importing the files, because an import takes seconds and
+needs packages that a minimal installation does not have. The arguments of a decorator may therefore only be strings,
 f-strings, constants of the module, and tuples of these.
 """
 
@@ -20,7 +20,7 @@ DECORATOR = "computed"
 
 
 def computed_entries() -> list[Computed]:
-    """Return the entries of all modules, sorted by id; numbers in ids are compared as numbers."""
+    """Return the decorators of all modules, sorted by id; digits in an id are compared as numbers."""
     found = [
         entry
         for folder in map(Path, papers.__path__)

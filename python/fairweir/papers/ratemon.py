@@ -1,4 +1,9 @@
-"""Figures 7 to 12 and table 2 of CMU-CS-24-129, for ``fairweir reproduce``, with a perfect classifier.
+"""Compute figures 7 to 12 and table 2 of the RateMon report (CMU-CS-24-129) for ``fairweir reproduce``.
+
+A *challenge* is a family of random configurations of competing flows: *incumbents*, and in some challenges a
+*newcomer*, which starts later. Each configuration is run without and with a *policy*, by which a receiver's *guard*
+limits flows through their receive windows. JFI is Jain's fairness index. The policies here use a perfect classifier: it
+knows the link rate and the number of flows.
 
 ``fairweir guard evaluate`` runs the same challenges with other policies and classifiers, and with the kernel's TCP.
 """
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
 
     from fairweir.play.batch import Archive
 
-#: Number of configurations per challenge. The report has 100, and 300 for figure 10.
+#: Number of configurations per challenge. The report uses 100, and 300 for figure 10.
 CONFIGURATIONS: Final = 30
 SEED: Final = 1
 _TABLE_1: Final = "the report's table 1, 30 configurations, 100 s, in the simulator; "
@@ -29,7 +34,7 @@ _TOLD: Final = (
 
 
 def play_challenges(names: tuple[str, ...], archive: Archive) -> list[ChallengeResult]:
-    """Run challenges in the simulator; stored runs are reused, and failed challenges are left out of the result."""
+    """Run the named challenges in the simulator. Stored runs are reused, and failed challenges are omitted."""
     plays = {
         name: {
             case: [Play(case, treatment) for treatment in treatments(name, [], "sim")]
@@ -136,7 +141,7 @@ def figure_12(archive: Archive) -> Computation:
     items=("ratemon table 2",),
 )
 def table_2(archive: Archive) -> Computation:
-    """Run a guard at the incumbents' receiver, at the newcomer's, and at both."""
+    """Run a guard at the incumbents' receiver, at the newcomer's receiver, and at both receivers."""
     return _computation(("deployments",), archive)
 
 
@@ -152,7 +157,7 @@ def table_2(archive: Archive) -> Computation:
     items=("ratemon figure 10",),
 )
 def limited_flows(archive: Archive) -> Computation:
-    """Run applications that send less than their share: all applications, the newcomer's, or the incumbents'."""
+    """Let all applications, only the newcomer's, or only the incumbents' send less than their fair share."""
     return _computation(("all-limited", "newcomer-limited", "incumbents-limited"), archive)
 
 

@@ -1,4 +1,13 @@
-"""Figure 3 and theorems 1 to 3 of the starvation paper, for `fairweir reproduce`."""
+"""Compute figure 3 and theorems 1 to 3 of the starvation paper for ``fairweir reproduce``.
+
+Symbols: C, link rate; Rm, round-trip propagation delay; D, maximum jitter; d_min and d_max, the ends of the range of a
+flow's RTT on an ideal link (constant rate, no jitter); delta(C) = d_max - d_min; delta_max, the maximum of delta(C)
+over link rates; s, a ratio of two flows' throughputs.
+
+A CCA is *delay-convergent* if on every ideal link the RTT eventually stays between d_min and d_max. A CCA *starves*
+flows if for every s, jitter of at most D can make the throughputs of two flows differ by a factor of s. In the paper's
+*strong model* the link rate may vary arbitrarily.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +30,11 @@ if TYPE_CHECKING:
     from fairweir.play.batch import Archive
 
 RTPROP: Final = Duration.from_ms(40)
-#: A rate that decreases exponentially with delay: by a factor of 10 for each ln(10) s0. The queue never empties.
+#: A contract, that is, a rate as a function of delay: here the rate decreases by a factor of 10 for each ln(10) s0 of
+#: delay. A flow with this contract never empties the queue.
 EXPONENTIAL: Final[dict[str, Any]] = {"name": "contract", "function": "exponential", "s0": "1ms", "c0": "1Tbps"}
-#: BBR with pacing far above the link rate (jitter makes BBR overestimate that rate), so that cwnd limits the flow. The
-#: minimum RTT does not expire, because the CCA in the paper's proof knows it.
+#: BBR with a pacing rate far above the link rate (as if jitter had made BBR overestimate the link rate), so that cwnd
+#: limits the flow. The minimum RTT does not expire, because the CCA in the paper's proof knows the minimum RTT.
 CWND_LIMITED: Final[dict[str, Any]] = {
     "name": "bbr",
     "cruise_gain": 1.5,
@@ -40,7 +50,7 @@ CURVES: Final[tuple[tuple[str, Cca], ...]] = (
     ("bbr, cwnd-limited", CWND_LIMITED),
     ("pcc_vivace", "pcc_vivace"),
 )
-#: CCA and jitter D.
+#: Pairs of a CCA and the maximum jitter D.
 STRONG: Final = (
     ("vegas", Duration.from_ms(6)),
     ("copa", Duration.from_ms(4)),
@@ -107,7 +117,9 @@ def figure_3(archive: Archive) -> Computation:
     items=("starvation theorem 1",),
 )
 def theorem_1(archive: Archive) -> Computation:
-    """Construct starvation: simulate it with several seeds, and certify it from records of each flow alone."""
+    """Construct a link on which one of two flows starves, and simulate the link with several seeds. Check from records
+    of each flow alone on an ideal link that the necessary jitter is at most D.
+    """
     numbers = []
     for cca, case in (("vegas", 2), ("copa", 2), ("bbr", 2), (EXPONENTIAL, 1)):
         question = _question(cca, SHOWN)
@@ -129,7 +141,9 @@ def theorem_1(archive: Archive) -> Computation:
 
 
 def _proofs_d_ms(result: Starvation) -> float:
-    """Return 2 (delta_max + epsilon) of the chosen pair: twice the range of both links' delays, in ms."""
+    """Return the D that the paper's proof needs, in ms: twice the range of the RTTs on the two links on which the two
+    flows were recorded.
+    """
     rates_mbps = () if result.pair is None else (result.pair.slow_mbps, result.pair.fast_mbps)
     chosen = [p for p in result.points if p.rate_mbps in rates_mbps]
     return 2.0 * (max(p.dmax_ms for p in chosen) - min(p.dmin_ms for p in chosen))
@@ -148,7 +162,9 @@ def _question(cca: Cca, lowest: Rate) -> Question:
     items=("starvation theorem 2",),
 )
 def theorem_2(archive: Archive) -> Computation:
-    """Show that a single flow can leave a link arbitrarily idle, with jitter derived from its d_max on a slow link."""
+    """Show that jitter can make a single flow leave a link almost idle. The jitter needed follows from the flow's d_max
+    on a slow link.
+    """
     player = Player(archive)
     numbers = []
     for name in ("vegas", "copa", "bbr", "pcc_vivace"):
@@ -181,7 +197,7 @@ def theorem_2(archive: Archive) -> Computation:
     items=("starvation theorem 3",),
 )
 def theorem_3(archive: Archive) -> Computation:
-    """Construct starvation in the strong model, also for CCAs that are not delay-convergent."""
+    """Construct links on which flows starve in the strong model, for CCAs that need not be delay-convergent."""
     numbers = []
     for name, d in STRONG:
         descent = descend(name, d=d, archive=archive)

@@ -1,4 +1,10 @@
-"""Figures 3 to 6 of the WCC paper, computed."""
+"""Compute figures 3 to 6 and observations 1 to 4 of the WCC paper for ``fairweir reproduce``.
+
+Symbols: a1, a2, weights of two flows; wbar, the number of packets in flight when the buffer is full; psi, the buffer
+divided by the BDP; R*, the RTT when the buffer is full; Z, the matrix whose spectral radius, rho(Z), is the paper's
+criterion of stability. The *threshold* is the largest wbar at which the windows have a fixed point; at larger wbar they
+have a limit cycle. :mod:`fairweir.fluid` has the equations.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +26,15 @@ from fairweir.reproduce.experiment import Bound
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: The schemes of equations (3) and (4).
+#: Weighted AIMD by increase (equation 3) and by decrease (equation 4).
 PANELS: Final = ("wcc_ai", "wcc_md")
 WEIGHTS: Final = (1, 2, 3, 4, 5)
-#: wbar of figure 3, packets.
+#: The value of wbar in figure 3, packets.
 PUBLISHED_WBAR: Final = 5.0
-#: At wbar >= 7 all pairs have a limit cycle: the highest threshold, of weights 5 and 5, is 2 sqrt(10) = 6.32.
+#: For wbar >= 7 all pairs of weights have a limit cycle: the largest threshold, for weights 5 and 5, is 2 sqrt(10) =
+#: 6.32 packets.
 RADIUS_WBARS: Final = (PUBLISHED_WBAR, 7.0, 10.0, 20.0)
-#: wbar of the packet runs, packets; and the maximum random delay of their ACKs, in packet times.
+#: Values of wbar in the runs with packets, in packets; and the maximum random delays of their ACKs, in packet times.
 PACKET_WBARS: Final = (20.0, 50.0, 100.0, 200.0, 500.0)
 NOISES: Final = (1.0, 4.0)
 _ONE_LOSS: Final = (
@@ -36,7 +43,7 @@ _ONE_LOSS: Final = (
     "(4 a1 - 1)/(4 a2 - 1): 7/3 for weights 2 and 1, 19/3 for 5 and 1"
 )
 DRAWN_WBARS: Final = (PUBLISHED_WBAR, 7.0)
-#: wbar in figure 4, from the threshold for weights 2 and 1, which is 3.414.
+#: Values of wbar for figure 4, in packets. The smallest, 3.414, is the threshold for weights 2 and 1.
 RATIO_WBARS: Final = (3.414, 3.5, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0)
 _NO_CYCLE: Final = (
     "for 10 pairs sqrt(2 a1) + sqrt(2 a2) is above 5 (up to 6.32): by the paper's condition their windows have a fixed "
@@ -93,7 +100,7 @@ def spectral_radius(_: Archive) -> Computation:
 
 
 def _grid(scheme: str, wbar: float) -> list[list[Analysis]]:
-    """Analyze all pairs of weights; (a, b) and (b, a) are computed once."""
+    """Analyze all pairs of weights. The pairs (a, b) and (b, a) have the same analysis, which is computed once."""
     pairs = {(a, b): analyse(weighted(scheme, [a, b], wbar)) for a in WEIGHTS for b in WEIGHTS if a >= b}
     return [[pairs[max(a, b), min(a, b)] for b in WEIGHTS] for a in WEIGHTS]
 
@@ -160,7 +167,7 @@ def throughput_ratio(_: Archive) -> Computation:
     ),
 )
 def beside_packets(archive: Archive) -> Computation:
-    """Compute observations 1 to 4: the limits for large wbar, in the fluid model and with packets on the same link."""
+    """Compute observations 1 to 4: throughput ratios for large wbar, in the fluid model and with packets."""
     links = [Link(scheme, weights, 1.0) for weights in ((2.0, 1.0), (5.0, 4.0, 3.0, 2.0, 1.0)) for scheme in PANELS]
     played = {
         link: run_packets(link, PACKET_WBARS, {"sim": NOISES}, runs={"sim": 3}, archive=archive, workers=1)
@@ -203,7 +210,7 @@ def beside_packets(archive: Archive) -> Computation:
     items=("wcc figure 5",),
 )
 def windows_ai(_: Archive) -> Computation:
-    """Compute figure 5: windows over time, equation (3)."""
+    """Compute figure 5: windows over time in the fluid model of equation (3)."""
     return _windows("wcc_ai")
 
 
@@ -216,7 +223,7 @@ def windows_ai(_: Archive) -> Computation:
     items=("wcc figure 6",),
 )
 def windows_md(_: Archive) -> Computation:
-    """Compute figure 6: windows over time, equation (4)."""
+    """Compute figure 6: windows over time in the fluid model of equation (4)."""
     return _windows("wcc_md")
 
 

@@ -1,1 +1,1 @@
-"""Run published experiments and compare fairweir's results with the published results."""
+"""Run published experiments, and compare fairweir's results with the published results."""

@@ -1,8 +1,9 @@
-"""Published figures and theorems that a function, not a scenario, computes.
+"""Reproduce published figures and theorems that are computed by a function instead of a scenario's runs.
 
-To add an entry, write ``compute(archive: Archive) -> Computation`` in ``fairweir.papers`` and decorate it with
-:func:`computed`. The function returns numbers, each with the published value and the bound for our value, and a figure
-for ``--plot``. It makes packet-level runs with the archive (``play_all``), so that finished runs are reused.
+To add an entry, write a function ``compute(archive: Archive) -> Computation`` in ``fairweir.papers`` and decorate it
+with :func:`computed`. The function returns numbers, each with the published value and a bound for fairweir's value, and
+a figure for ``--plot``. If the function runs packet-level simulations, it passes the archive to ``play_all``, which
+reuses finished runs.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Number:
-    """One of our numbers with the published number.
+    """A number that fairweir computed, with the published number.
 
     Attributes
     ----------
-    case : str, the setting, or the panel of the figure
-    claim : str, the published statement
-    reading : str, the meaning of `value` and its unit
-    value : float; None if it could not be computed. The check is then unknown, and `why` has the reason.
-    bound : Bound of `value`; ``within`` requires a published number
+    case : str, the setting to which the number belongs, or the panel of the figure
+    claim : str, the published statement that is checked
+    reading : str, the meaning of `value`, with its unit
+    value : float; None if the number could not be computed. The check then has the outcome unknown, and `why` states
+        the reason
+    bound : Bound of `value`; its ``within`` requires a published number
     published : float or str; the published number or statement
-    why : str, the known reason why our number differs, or why there is none
+    why : str, the known reason why the number differs from the published one, or why there is no number
     """
 
     case: str
@@ -49,12 +51,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Computation:
-    """Result of a function decorated with :func:`computed`.
+    """The result of a function decorated with :func:`computed`.
 
     Attributes
     ----------
     numbers : list of Number
-    draw : function that draws the figure, called only if the figure is needed; None if there is no figure
+    draw : function that returns the figure, called only if the figure is needed; None if there is no figure
     """
 
     numbers: Sequence[Number]
@@ -71,8 +73,8 @@ class Computed:
     Attributes
     ----------
     id : str, the entry's name on the command line
-    title, source, published, setup : str, as in an experiment
-    items : tuple of str; the reproduced items, such as "thesis figure 7.4": a paper's id and an item of it in the index
+    title, source, published, setup : str, as in :class:`fairweir.reproduce.experiment.Experiment`
+    items : tuple of str; the reproduced items, such as "thesis figure 7.4": the id of a paper, and an item in the paper
     home : str, "module:function" of ``compute(archive) -> Computation``; imported at its first use
     """
 
@@ -85,11 +87,11 @@ class Computed:
     setup: str = ""
 
     def compute(self, archive: Archive, pictures: Path | None = None) -> list[Finding]:
-        """Compute the entry and judge its numbers.
+        """Call the function, and judge its numbers.
 
         Parameters
         ----------
-        pictures : Path of a directory for the figure as PNG
+        pictures : Path of a directory to which the figure is written as PNG; None: no figure
         """
         module, _, function = self.home.partition(":")
         computation: Computation = getattr(importlib.import_module(module), function)(archive)
@@ -103,10 +105,10 @@ class Computed:
 def computed(
     name: str, /, *, title: str, source: str, published: str, items: tuple[str, ...], setup: str = ""
 ) -> Callable[[Compute], Compute]:
-    """Register a function as an entry of ``fairweir reproduce``.
+    """Return a decorator that registers a function as an entry of ``fairweir reproduce`` and returns it unchanged.
 
-    The catalog (:mod:`fairweir.papers.catalogue`) reads the arguments from the source code, so that a list of the
-    entries imports none of them. The function is returned unchanged.
+    The catalog (:mod:`fairweir.papers.catalogue`) reads the decorator's arguments from the source code, so that listing
+    the entries imports none of the functions.
 
     Parameters
     ----------
@@ -118,7 +120,7 @@ def computed(
 
 
 def judge_number(experiment: str, number: Number) -> Finding:
-    """Return the comparison of a number with its bound."""
+    """Return the outcome of comparing a number with its bound."""
     value, published = number.value, number.published
     is_relative = number.bound.within is not None
     if value is not None and is_relative:

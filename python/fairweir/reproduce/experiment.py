@@ -1,6 +1,8 @@
-"""Published experiments as files: a scenario, its variations, the published result, and our checks.
+"""Define the files of published experiments: a scenario, its variations, the published result, and checks of it.
 
-``scenarios/published/ID.toml``; docs/reproduce.md describes the keys.
+The files are ``scenarios/published/ID.toml``; docs/reproduce.md describes their keys. A world is an implementation that
+runs scenarios: the simulator, or Linux TCP in the kernel. A reading is a number computed from a run, such as the
+utilization.
 """
 
 from __future__ import annotations
@@ -43,9 +45,10 @@ class _Table(BaseModel):
 
 
 class Axis(_Table):
-    """Values that are set one after another at a dotted key of the scenario, or at several keys.
+    """An axis of a case: values that are set one after another, at one or several dotted keys of the scenario.
 
-    `kernel` has the values for the kernel world, in the same order, if they differ; "" omits a value.
+    If the values for the kernel differ, `kernel` lists them in the same order as `values`; "" means that a value is not
+    run.
     """
 
     key: str | list[str] = Field(min_length=1)
@@ -61,17 +64,19 @@ class Axis(_Table):
         return self
 
     def changes(self, value: Any) -> dict[str, Any]:
-        """Return the overrides that set `value`."""
+        """Return the dotted keys with `value`, as overrides of the scenario."""
         return dict.fromkeys([self.key] if isinstance(self.key, str) else self.key, value)
 
     def places(self, world: TcpWorld) -> list[tuple[int, Any]]:
-        """Return index and value of each point that is run in `world`."""
+        """Return the index and the value of each point of the axis that is run in `world`."""
         values = self.kernel if world == "kernel" and self.kernel is not None else self.values
         return [(i, value) for i, value in enumerate(values) if value != ""]
 
 
 class Bound(_Table):
-    """Bounds on a value: `within` is relative to the published number, `at_least` and `at_most` are absolute."""
+    """Bounds on a value: `within` is a maximum deviation, as a fraction of the published number; the others are
+    absolute.
+    """
 
     within: float | None = Field(default=None, gt=0)
     at_least: float | None = None
@@ -79,12 +84,13 @@ class Bound(_Table):
 
 
 class Check(Bound):
-    """A published claim, and the bound that we check.
+    """A published claim, and the bound by which fairweir's result is checked.
 
-    `reading` is computed for the flows `of` (a list of ids in which ``*`` matches any text; default all flows). It is
-    judged at each place of the axis, at the first, at the last, or as growth from the first to the last. For ``gain``,
-    `of` is compared with `by`. If numbers were published, `within` bounds our value relative to them; otherwise
-    `at_least` and `at_most` bound it, and `reason` states why.
+    `reading` is computed from the flows whose ids match `of`, where ``*`` matches any text; by default from all flows.
+    For the reading ``gain``, these flows are compared with the flows that match `by`. `at` states at which points of
+    the axis the reading is judged: at each point, at the first, at the last, or as growth from the first to the last.
+    If numbers were published, `within` bounds the deviation from them; otherwise `at_least` and `at_most` bound the
+    reading, and `reason` justifies these bounds.
     """
 
     claim: str = Field(min_length=1)
@@ -108,14 +114,14 @@ class Check(Bound):
         return self
 
     def published_at(self, index: int) -> float | None:
-        """Return the published number at a point of the axis; None if there is none."""
+        """Return the published number for the point `index` of the axis; None if no number was published."""
         if isinstance(self.published, str):
             return None
         return self.published[index] if isinstance(self.published, list) else self.published
 
 
 class Case(_Table):
-    """One setting of the experiment: values at dotted keys, optionally an axis, and checks."""
+    """One variation of the experiment: values at dotted keys of the scenario, optionally an axis, and checks."""
 
     name: str = Field(min_length=1)
     set: dict[str, Any] = {}
@@ -140,7 +146,7 @@ class Case(_Table):
 
 
 class InKernel(_Table):
-    """Differences in the kernel world, which runs in real time: shorter runs, and rates that a machine sustains."""
+    """Overrides for runs in the kernel, which take real time: shorter runs, and rates that a machine can sustain."""
 
     set: dict[str, Any] = {}
     setup: str = ""
@@ -148,7 +154,7 @@ class InKernel(_Table):
 
 
 class Quick(_Table):
-    """Differences of a quick run in the simulator: shorter runs and fewer seeds."""
+    """Overrides for quick runs in the simulator: shorter runs and fewer seeds."""
 
     set: dict[str, Any] = {}
     seeds: int = Field(default=3, ge=2, le=100)
@@ -160,7 +166,7 @@ class Experiment(_Table):
     title: str = Field(min_length=1)
     source: str = Field(min_length=1)
     items: list[str] = []
-    """The reproduced items, such as "thesis figure 2.1": a paper's id and an item of it in the index."""
+    """The reproduced items, such as "thesis figure 2.1": the id of a paper, and an item in the paper."""
     published: str = Field(min_length=1)
     setup: str = ""
     seeds: int = Field(default=3, ge=2, le=100)
@@ -175,22 +181,24 @@ class Experiment(_Table):
 
     @property
     def id(self) -> str:
-        """The experiment's name on the command line: the name of its file."""
+        """The experiment's name on the command line, which is the name of its file without the suffix."""
         return self._id
 
     @property
     def worlds(self) -> list[TcpWorld]:
-        """Worlds in which at least one case is run."""
+        """The worlds in which at least one case is run."""
         return [world for world in ("sim", "kernel") if any(world in case.worlds for case in self.case)]
 
     @property
     def kernel_s(self) -> float:
-        """Duration of all runs in the kernel world, s."""
+        """Total duration of all runs in the kernel, s."""
         durations = [Duration.parse(setting.scenario.duration).s for setting in self.settings(["kernel"])]
         return sum(durations) * self.kernel.runs
 
     def as_quick(self) -> Experiment:
-        """Return the experiment with at most `quick.seeds` seeds and with `quick.set`; its setup names what differs."""
+        """Return a copy with at most `quick.seeds` seeds and the values of `quick.set`; its setup states these
+        differences.
+        """
         seeds = min(self.seeds, self.quick.seeds)
         differs = [f"{seeds} seeds instead of {self.seeds}"] if seeds < self.seeds else []
         differs += [f"{key} {value}" for key, value in self.quick.set.items()]
@@ -200,7 +208,7 @@ class Experiment(_Table):
 
     @classmethod
     def load(cls, path: Path) -> Experiment:
-        """Read a file, and check that all its scenarios can be run.
+        """Read an experiment's file, and check that all its scenarios can be run.
 
         Raises
         ------
@@ -241,8 +249,8 @@ class Setting:
     ----------
     case : int, index of the case in the experiment
     world : "sim" or "kernel"
-    place : int, index on the case's axis; 0 without an axis
-    label : str, the value at this place of the axis
+    place : int, index of the point on the case's axis; 0 if the case has no axis
+    label : str, the value at this point of the axis
     scenario : Scenario
     """
 
@@ -254,7 +262,7 @@ class Setting:
 
 
 def load_all(directory: Path, ids: Sequence[str] = ()) -> list[Experiment]:
-    """Read the experiments that `ids` selects, as :func:`named`.
+    """Read the experiments whose ids :func:`named` selects.
 
     Raises
     ------
@@ -279,7 +287,9 @@ def known_ids(directory: Path) -> list[str]:
 
 
 def named(known: Sequence[str], wanted: Sequence[str], *, source: str | None = None) -> list[str]:
-    """Return the names that `wanted` selects; all if it is empty. An entry is a name, or a prefix of several names.
+    """Return the names of `known` that `wanted` selects; all names if `wanted` is empty.
+
+    An entry of `wanted` is a name, or a prefix that selects several names.
 
     Raises
     ------

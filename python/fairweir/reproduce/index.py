@@ -1,8 +1,9 @@
-"""Coverage of all figures, tables and theorems of the papers: read and validate ``index.toml``.
+"""Read the index of all figures, tables and theorems of the papers, which states how fairweir reproduces each of them.
 
-A row contains the commands that reproduce the item (``fairweir prove frcc``), or the reason why nothing reproduces it.
-Experiments and computed entries name the items that they reproduce. The verdict of such an item is ``runs``, regardless
-of its row.
+The file ``index.toml`` has a row per item (figure, table or theorem). A row lists the commands that reproduce the item,
+such as ``fairweir prove frcc``, or states the reason why nothing reproduces the item. Experiments and computed entries
+(:mod:`fairweir.reproduce.computed`) themselves name the items that they reproduce; the verdict of such an item is
+``runs``, even if its row has another verdict.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SAYS: dict[Status, str] = {
     "not reproducible": "has nothing that can be run",
     "illustration": "a diagram without data",
 }
-"""Meaning of each verdict."""
+"""The meaning of each verdict, as shown on the page."""
 
 
 class _Table(BaseModel):
@@ -41,7 +42,7 @@ class _Table(BaseModel):
 
 
 class Paper(_Table):
-    """A document and its items, collected by hand: kind of item -> numbers."""
+    """A publication with its items: for each kind of item, the numbers; this list was written by hand."""
 
     id: str
     title: str
@@ -53,11 +54,11 @@ class Row(_Table):
 
     Attributes
     ----------
-    paper : str, a Paper's id
-    item : str, as printed: "figure 2.1"
-    verdict : Status; the file has it only for items that no experiment names
-    by : list of str; ids of experiments, and commands. The file has only the commands.
-    why : str; the reason why nothing reproduces the item, or what the reproduction omits
+    paper : str, the id of a Paper
+    item : str, the item as the paper names it: "figure 2.1"
+    verdict : Status; the file states it only for items that no experiment names
+    by : list of str; the commands in the file, and the ids of experiments that name the item
+    why : str; the reason why nothing reproduces the item, or the parts that are not reproduced
     """
 
     paper: str
@@ -70,7 +71,7 @@ class Row(_Table):
 
     @property
     def name(self) -> str:
-        """The item's name in ``items``: "thesis figure 2.1"."""
+        """The name by which experiments refer to the item: "thesis figure 2.1"."""
         return f"{self.paper} {self.item}"
 
     @model_validator(mode="after")
@@ -82,7 +83,9 @@ class Row(_Table):
         return self
 
     def reproduced_by(self, names: Sequence[str]) -> Row:
-        """Return the row with the experiments that name its item; its verdict is then ``runs``, without a reason."""
+        """Return a copy of the row with the ids of experiments that name its item; the verdict of the copy is
+        ``runs``.
+        """
         if not names:
             return self
         why = self.why if self.verdict == "runs" else ""
@@ -96,12 +99,12 @@ class Index(_Table):
     row: list[Row]
 
     def counts(self) -> Counter[tuple[str, Status]]:
-        """Number of rows per paper and verdict."""
+        """The number of rows for each pair of paper and verdict."""
         return Counter((row.paper, row.verdict) for row in self.row)
 
 
 def items_of_experiments(directory: Path) -> dict[str, Sequence[str]]:
-    """Return the items that each experiment in a directory names, without validating its scenarios.
+    """Return the items that each experiment of a directory names. The experiments' scenarios are not validated.
 
     Raises
     ------
@@ -111,11 +114,11 @@ def items_of_experiments(directory: Path) -> dict[str, Sequence[str]]:
 
 
 def load_index(items: Mapping[str, Sequence[str]]) -> Index:
-    """Read the index.
+    """Read the index, and check that it agrees with the experiments.
 
     Parameters
     ----------
-    items : id of an experiment or computed entry -> the items that it reproduces
+    items : id of an experiment or computed entry -> names of the items that it reproduces
 
     Raises
     ------
@@ -145,7 +148,7 @@ def load_index(items: Mapping[str, Sequence[str]]) -> Index:
 
 
 def tables(index: Index) -> list[Table]:
-    """Return one table per paper for the terminal."""
+    """Return one table per paper, for the terminal."""
     shown = []
     for paper in index.paper:
         table = Table("item", "what it shows", "verdict", "reproduced by, or reason", title=paper.title, box=None)
@@ -156,12 +159,12 @@ def tables(index: Index) -> list[Table]:
     return shown
 
 
-#: Line of a page below which the tables are written; the text above it is preserved.
+#: The line of the page below which the tables are written. The text above this line is kept.
 HEADING = "<!-- below: fairweir reproduce --index --page -->\n"
 
 
 def write_page(index: Index, path: Path) -> None:
-    """Write the tables to a Markdown page; text above :data:`HEADING` is preserved."""
+    """Write the tables to a Markdown page, and keep the text above :data:`HEADING`."""
     above, found, _ = (path.read_text(encoding="utf-8") if path.exists() else "").partition(HEADING)
     write_text(path, f"{above if found else ''}{HEADING}\n{page(index)}")
 
@@ -183,5 +186,5 @@ def page(index: Index) -> str:
 
 
 def _shown_by(name: str) -> str:
-    """Return a command, or an experiment with a link to its result; anchors of headings have no dots."""
+    """Return a command unchanged, and an experiment as a link to its result. Anchors of headings contain no dots."""
     return f"`{name}`" if name.startswith("fairweir ") else f"[`{name}`](outcomes.md#{name.replace('.', '')})"

@@ -1,4 +1,8 @@
-"""Compute verdicts from readings: the published value, our value with its interval over seeds, and the agreement."""
+"""Judge whether fairweir's results agree with published results.
+
+A reading is a number computed from one run. For each check, the mean of the readings over seeds, with its interval, is
+compared with a bound. The axis of an experiment is the quantity that it varies.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +26,16 @@ class Finding(BaseModel):
     ----------
     experiment, case, claim : str
     world : "sim", "kernel" or "computed"
-    reading : str; "growth of ..." if the growth along the axis is judged
-    at : str, the value on the axis that determines the outcome; empty without an axis
+    reading : str, name of the reading; "growth of ..." if its growth along the axis is judged
+    at : str, the value on the axis that determines the outcome; empty if there is no axis
     published : str, the published value, as printed
-    value, lo, hi : float; our value with its interval over seeds, divided by the published value if `is_relative`. A
-        single run has no interval: `lo` and `hi` are then its value.
-    bound : str
-    runs : int, number of runs in the value; 0 for a computed value
+    value, lo, hi : float; fairweir's value and its interval over seeds, divided by the published value if
+        `is_relative`. A single run has no interval; `lo` and `hi` then equal `value`
+    bound : str, the bound as printed
+    runs : int, number of runs from which the value was computed; 0 for a computed value
     outcome : Outcome
     why : str; the reason why the check is not judged, or the known reason for a difference
-    is_known : bool; whether the experiment has a reason for the difference
+    is_known : bool; whether the experiment's file states a reason for the difference
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -54,17 +58,17 @@ class Finding(BaseModel):
     is_known: bool = False
 
 
-#: Index of a place on the axis -> its label, and one reading per run.
+#: Index of a point on the axis -> label of the point, and one reading per run.
 Samples = Mapping[int, tuple[str, Sequence[float]]]
 
 
 def judge(experiment: str, case: Case, check: Check, world: TcpWorld, samples: Samples, trouble: str = "") -> Finding:
-    """Judge one check in one world.
+    """Judge one check in one world (the simulator or the kernel).
 
     Parameters
     ----------
-    samples : dict from the index of a point on the axis to its label and readings, one per run
-    trouble : str; the reason if a run failed or is not judged; the check is then unknown
+    samples : dict from the index of a point on the axis to the point's label and its readings, one per run
+    trouble : str; if a run failed or is not judged, the reason; the outcome of the check is then unknown
     """
     finding = Finding(
         experiment=experiment,
@@ -116,7 +120,7 @@ def _estimates(check: Check, samples: Samples) -> list[tuple[str, Interval, int]
 
 
 def _interval(readings: Sequence[float], scale: Scale | None) -> Interval:
-    """Return the mean and its 95 % interval; without a scale, errors multiply, as for rates and their ratios."""
+    """Return the mean with its 95 % interval. If `scale` is None, errors multiply, as they do for rates and ratios."""
     if len(readings) == 1:
         return Interval(value=readings[0], lo=readings[0], hi=readings[0])
     if scale is None:
@@ -125,7 +129,10 @@ def _interval(readings: Sequence[float], scale: Scale | None) -> Interval:
 
 
 def limits(check: Bound) -> tuple[float, float]:
-    """Return the smallest and the largest value that satisfy a check."""
+    """Return the smallest and the largest value that satisfy the bounds of a check.
+
+    If the check has `within`, the values are fractions of the published number.
+    """
     if check.within is not None:
         return 1 - check.within, 1 + check.within
     low = check.at_least if check.at_least is not None else float("-inf")
@@ -134,7 +141,9 @@ def limits(check: Bound) -> tuple[float, float]:
 
 
 def outcome_of(check: Bound, estimate: Interval) -> Outcome:
-    """Return ``holds`` if the whole interval is within the bounds, ``fails`` if none of it is, else ``unknown``."""
+    """Return ``holds`` if the whole interval satisfies the bounds, ``fails`` if the whole interval violates them, and
+    otherwise ``unknown``.
+    """
     low, high = limits(check)
     if low <= estimate.lo and estimate.hi <= high:
         return Outcome.HOLDS
@@ -144,13 +153,13 @@ def outcome_of(check: Bound, estimate: Interval) -> Outcome:
 
 
 def _distance(check: Check, value: float) -> float:
-    """Return by how much a value exceeds the nearer bound; negative if the value is within the bounds."""
+    """Return the distance of a value from the nearest bound; it is negative if the value satisfies the bounds."""
     low, high = limits(check)
     return max(low - value, value - high)
 
 
 def bound_text(check: Bound) -> str:
-    """Return a check's bound as printed."""
+    """Return the bounds of a check as text."""
     if check.within is not None:
         return f"±{check.within:.0%}"
     low, high = limits(check)

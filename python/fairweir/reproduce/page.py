@@ -1,4 +1,6 @@
-"""Published results and our results as a page of the documentation: ``fairweir reproduce --page FILE``."""
+"""Write a page of the documentation with published results and fairweir's results: ``fairweir reproduce --page
+FILE``.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,13 @@ if TYPE_CHECKING:
 
 
 def outcomes_page(reproduction: Reproduction, command: str) -> str:
-    """Return Markdown with a section per experiment: the published result, our result and the verdict of each check.
+    """Return the page as Markdown.
+
+    Each experiment has a section with the published result, fairweir's result, and the verdict of each check.
 
     Parameters
     ----------
-    command : str, the command that generates the page
+    command : str, the command that generates the page, which the page names
     """
     lines = [
         "# Published outcomes and ours",
@@ -41,7 +45,7 @@ def outcomes_page(reproduction: Reproduction, command: str) -> str:
 
 
 def description(about: Mapping[str, str]) -> list[str]:
-    """Return the lines of an experiment above its table: title and source, published result, setup."""
+    """Return the lines above an experiment's table: title and source, published result, setup."""
     lines = [f"{about['title']} ({about['source']}).", "", f"Published: {about['published']}."]
     if about.get("setup"):
         lines.append(f"Setup: {about['setup'].rstrip('.')}.")

@@ -1,4 +1,7 @@
-"""Readings of a run: one number, computed from some of its flows."""
+"""Compute readings: numbers that checks of published results use, each computed from some of a run's flows.
+
+Jain's index is 1 if all rates are equal; rtprop is the round-trip propagation delay.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +26,21 @@ SCALES: dict[Reading, Scale] = {
     "loss_rate": Scale.FRACTION,
     "large_losses": Scale.FRACTION,
 }
-"""Reading -> range of its values. The errors of all other readings multiply."""
+"""Reading -> scale of its values, for readings whose errors add. The errors of all other readings multiply."""
 
 LARGE_LOSS_PKTS = 10
-"""A loss of more than this number of packets per rtprop is large: 2 alpha, where alpha is 5 packets (thesis 4.2.4)."""
+"""If a flow loses more than this number of packets within one rtprop, the loss is large: 2 alpha, where alpha is 5
+packets (thesis 4.2.4).
+"""
 
 LATE = 1 / 3
-"""Fraction of the time between two changes, at its end, in which flows should have converged."""
+"""A change is a start or end of a flow. Flows should have converged in the last part of the time between two changes;
+this is the length of that part, as a fraction.
+"""
 
 
 def read(check: Check, scenario: Scenario, summary: Summary) -> float:
-    """Return the reading of one run.
+    """Return the reading of a check for one run.
 
     Parameters
     ----------
@@ -66,7 +73,7 @@ def read(check: Check, scenario: Scenario, summary: Summary) -> float:
 
 
 def chosen(summary: Summary, names: Sequence[str]) -> list[FlowSummary]:
-    """Return the flows whose ids match at least one of `names`."""
+    """Return the flows whose ids match at least one of the patterns `names`."""
     flows = [flow for flow in summary.flows if any(fnmatchcase(flow.id, name) for name in names)]
     if not flows:
         known = ", ".join(flow.id for flow in summary.flows)
@@ -75,7 +82,9 @@ def chosen(summary: Summary, names: Sequence[str]) -> list[FlowSummary]:
 
 
 def late_jain(scenario: Scenario, over_time: OverTime) -> float:
-    """Return the minimum over all times between two changes of the active flows' Jain's index in the last third."""
+    """Return Jain's index of the active flows in the last third of the time between two changes: the minimum over all
+    such times.
+    """
     config = scenario.resolve()
     starts = [Duration.from_ns(flow["start"]).s for flow in config["flows"]]
     end_s = Duration.from_ns(config["duration"]).s
@@ -93,7 +102,9 @@ def late_jain(scenario: Scenario, over_time: OverTime) -> float:
 
 
 def _lost_per_rtprop(scenario: Scenario, flows: Sequence[FlowSummary]) -> float:
-    """Return the packets lost per rtprop: the mean over the time after the warm-up and over flows."""
+    """Return the number of packets that a flow loses per rtprop: the mean over time, after the warm-up, and over
+    flows.
+    """
     config = scenario.resolve()
     rtprops = {flow["id"]: flow["rtprop"] for flow in config["flows"]}
     counted_ns = config["duration"] - config["warmup"]
@@ -101,7 +112,9 @@ def _lost_per_rtprop(scenario: Scenario, flows: Sequence[FlowSummary]) -> float:
 
 
 def _lost_in_rtprops(scenario: Scenario, summary: Summary, names: Sequence[str]) -> list[list[int]]:
-    """Return for each flow its losses (packets) in each interval of one rtprop after the warm-up; intervals overlap."""
+    """Return, for each flow, the packets lost in each interval of one rtprop after the warm-up. The intervals
+    overlap.
+    """
     config, over_time = scenario.resolve(), summary.over_time
     t_s, warmup_s = over_time.t_s, Duration.from_ns(config["warmup"]).s
     first = next(i for i, t in enumerate(t_s) if t > warmup_s)
@@ -126,7 +139,7 @@ _OF_A_FLOW: dict[Reading, Callable[[FlowSummary], float | None]] = {
     "qdelay_ms": lambda flow: flow.qdelay_ms.mean,
     "loss_rate": lambda flow: flow.loss_rate,
 }
-"""Readings that are means over flows; a flow without an RTT sample has no RTT."""
+"""Readings that are means over flows. A flow without an RTT sample is left out of means of RTTs."""
 
 
 def _mean(values: Any) -> float:

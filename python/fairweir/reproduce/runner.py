@@ -1,4 +1,4 @@
-"""Run published experiments and collect their results."""
+"""Run published experiments, and collect the results of their checks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from fairweir.reproduce.readings import read
 
 
 class Reproduction(BaseModel):
-    """Results of the experiments.
+    """The results of several experiments.
 
     Attributes
     ----------
-    experiments : dict from id to title, source, published result, and differences of our setup
-    findings : list of Finding
-    is_quick : bool; whether there were fewer seeds and shorter runs, which is weaker evidence
+    experiments : dict from id to title, source, published result, and the differences of fairweir's setup
+    findings : list of Finding, one per check and world
+    is_quick : bool; whether runs were shorter and had fewer seeds, which is weaker evidence
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -44,11 +44,11 @@ class Reproduction(BaseModel):
 
     @property
     def unexplained(self) -> list[Finding]:
-        """Checks that fail without a known reason."""
+        """The checks that fail and have no known reason."""
         return [f for f in self.findings if f.outcome is Outcome.FAILS and not f.is_known]
 
     def document(self) -> dict[str, Any]:
-        """Return the output of ``--json``."""
+        """Return the document that ``fairweir reproduce --json`` prints."""
         counts = {outcome.value: self.count(outcome) for outcome in Outcome if outcome is not Outcome.INFO}
         return {**self.model_dump(mode="json"), "counts": {**counts, "unexplained": len(self.unexplained)}}
 
@@ -65,16 +65,17 @@ def reproduce(
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
     on_compute: Callable[[Computed], object] | None = None,
 ) -> Reproduction:
-    """Run experiments and judge their checks, then compute the computed entries.
+    """Run experiments and judge their checks, and then compute the entries that functions compute.
 
     Parameters
     ----------
-    worlds : worlds to run in; cases that a world does not support are skipped there
-    quick : bool; use fewer seeds and shorter runs, as each experiment defines
+    worlds : "sim" (the simulator), "kernel" (Linux TCP), or both; a case that is not defined for a world is skipped
+        there
+    quick : bool; use the shorter runs and fewer seeds that each experiment defines
     archive : store of finished runs, which are reused
-    pictures : Path of a directory for figures of each setting's first run
+    pictures : Path of a directory for figures of the first run of each setting; None: no figures
     workers : int, number of processes for simulations
-    on_compute : called before each of `computed`
+    on_compute : function that is called before each entry of `computed`
 
     Raises
     ------
@@ -119,7 +120,9 @@ def reproduce(
 
 
 def _tasks(experiment: Experiment, setting: Setting, pictures: Path | None) -> list[Task]:
-    """Return a setting's runs: in the simulator, one per seed with varied start times; on the kernel, `kernel.runs`."""
+    """Return the runs of a setting: in the simulator one per seed, with varied start times; in the kernel `kernel.runs`
+    runs.
+    """
     seeds = range(1, 1 + (experiment.seeds if setting.world == "sim" else experiment.kernel.runs))
     name = slug("-".join(filter(None, [experiment.id, experiment.case[setting.case].name, setting.label])))
     drawn = pictures / f"{name}-{setting.world}.png" if pictures is not None else None

@@ -1,4 +1,4 @@
-"""Print published results and our results on the terminal."""
+"""Print published results and fairweir's results on the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLOURS = {Outcome.HOLDS: "green", Outcome.FAILS: "red", Outcome.UNKNOWN: "yello
 
 
 def show(reproduction: Reproduction, console: Console) -> None:
-    """Print for each experiment the published result, each check in each world, and known reasons for differences."""
+    """Print, for each experiment, the published result, each check in each world, and known reasons for differences."""
     for name, about in reproduction.experiments.items():
         console.print(
             Text.assemble((name, "bold"), f": {about['title']} ", (f"({about['source']})", "dim")), soft_wrap=True
@@ -71,7 +71,7 @@ def _interval(finding: Finding) -> str:
 
 
 def closing(reproduction: Reproduction) -> str:
-    """Return the verdict as one line."""
+    """Return the overall verdict as one line of text."""
     holds, fails = reproduction.count(Outcome.HOLDS), reproduction.count(Outcome.FAILS)
     known = fails - len(reproduction.unexplained)
     text = (
@@ -85,7 +85,7 @@ def closing(reproduction: Reproduction) -> str:
 
 
 def show_list(experiments: Sequence[Experiment], computed: Sequence[Computed], console: Console) -> None:
-    """Print the experiments: id, title, source, worlds, and duration on the kernel."""
+    """Print a list of the experiments with id, title, source, worlds, and duration of the runs in the kernel."""
     table = Table(box=None, header_style="bold")
     for heading in ("id", "what", "published in", "worlds", "kernel"):
         table.add_column(heading, no_wrap=heading == "id")
@@ -96,7 +96,7 @@ def show_list(experiments: Sequence[Experiment], computed: Sequence[Computed], c
 
 
 def list_rows(experiments: Sequence[Experiment], computed: Sequence[Computed]) -> list[dict[str, Any]]:
-    """Return the output of ``--list --json``."""
+    """Return the document that ``fairweir reproduce --list --json`` prints."""
     played = [
         {
             "id": experiment.id,

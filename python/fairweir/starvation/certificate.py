@@ -1,4 +1,8 @@
-"""The certificate of starvation: two recorded trajectories, and the jitter that makes both possible on one link.
+"""The certificate of starvation: records of two flows, and the jitter with which both records are possible on one link.
+
+Starvation means that bounded jitter makes the throughput ratio of two flows of one CCA exceed a required ratio. The
+trajectory of a flow is the send and arrival times of the flow's packets when the flow is alone on an ideal link. D is
+the maximum jitter. "The proof" is the proof of theorem 1 in the starvation paper.
 
 A certificate is a Parquet file with one row per packet: first the slow flow's, then the fast flow's, each in the order
 of sending.
@@ -6,7 +10,7 @@ of sending.
 | column | meaning |
 | --- | --- |
 | ``flow`` | 0: slow, 1: fast |
-| ``sent_ns`` | time at which the packet was sent; at time 0 the flow has converged (the proof's T_i) |
+| ``sent_ns`` | time at which the packet was sent; at time 0, T_i in the proof, the flow has converged |
 | ``arrived_ns`` | time at which the packet reached the receiver |
 | ``hold_ns`` | the jitter: the part of the packet's delay that the shared link does not cause |
 
@@ -41,18 +45,18 @@ class _Model(BaseModel):
 
 
 class Alone(_Model):
-    """One of the two single-flow runs."""
+    """The run of one flow alone on an ideal link."""
 
     link_bytes_per_s: int = Field(gt=0)
-    """The proof's C_i."""
+    """Rate of the ideal link; C_i in the proof."""
     origin_ns: int = Field(ge=0)
-    """The proof's T_i: the time in the run at which the file's clock starts."""
+    """Time in the run that is time 0 of the file; T_i in the proof."""
     scenario: dict[str, Any]
     """The scenario of the run, as a TOML document; running it reproduces the trajectory."""
 
 
 class Header(_Model):
-    """The claim: on one FIFO link, jitter of at most D per packet makes both trajectories possible at once."""
+    """The claim: with jitter of at most D for each packet, both trajectories are possible together on one FIFO link."""
 
     format: Literal["fairweir starvation certificate, version 1"] = "fairweir starvation certificate, version 1"
     version: str
@@ -70,18 +74,19 @@ class Header(_Model):
     link_bytes_per_s: int = Field(gt=0)
     """Rate of the shared link."""
     backlog_bytes: int = Field(ge=0)
-    """Backlog of the shared link at time 0; the proof's initial queue."""
+    """Bytes in the queue of the shared link at time 0."""
     slow: Alone
     fast: Alone
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A header and the columns of a file.
+    """The header and the columns of a certificate file.
 
     Attributes
     ----------
-    flow, sent_ns, arrived_ns, hold_ns : int64 arrays, n packets
+    header : Header
+    flow, sent_ns, arrived_ns, hold_ns : int64 arrays with one element per packet, as in the table above
     """
 
     header: Header
@@ -92,13 +97,13 @@ class Certificate:
 
 
 def write(certificate: Certificate, path: Path) -> Path:
-    """Write the file, completely or not at all."""
+    """Write a certificate to a file, completely or not at all; return the path."""
     columns = {name: getattr(certificate, name) for name in COLUMNS}
     return Table(columns, metadata={METADATA_KEY: certificate.header.model_dump_json()}).write(path)
 
 
 def read(path: Path) -> Certificate:
-    """Read a file.
+    """Read a certificate from a file.
 
     Raises
     ------

@@ -1,4 +1,10 @@
-"""Creates a certificate for two rates that look alike: records each flow alone, and merges both onto one link."""
+"""Create a certificate of starvation for a pair of link rates that look alike to a CCA.
+
+Two link rates look alike if jitter of at most D can hide the difference between a flow's delays on both links. The
+trajectory of a flow is the send and arrival times of the flow's packets when the flow is alone on an ideal link. The
+module records one trajectory for each rate, and computes the jitter with which both trajectories are possible together
+on one link.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +28,30 @@ if TYPE_CHECKING:
     from fairweir.starvation.result import Pair
 
 CONVERGED = Duration.from_s(20)
-"""Time by which a flow that started well has converged, at 40 ms and up to 1 Gbps."""
+"""Time after which a flow has converged if it starts with a suitable cwnd, for rtprop 40 ms and rates up to 1 Gbps."""
 BEGINNINGS = (0.0, 0.9, 0.5)
-"""Initial windows as fractions of the BDP, in the order tried. From ten packets, Vegas needs a minute at 1 Gbps,
-because it grows by one packet per RTT; from 0.9 BDP, Copa can stay at half the rate for as long."""
+"""Initial cwnd as fractions of the BDP, in the order in which they are tried. From ten packets, Vegas needs a minute at
+1 Gbps to converge, because its cwnd grows by one packet per RTT. From 0.9 BDP, Copa can stay at half the link rate for
+a
+minute."""
 AS_ALONE = 0.01
-"""Relative tolerance between a converged flow's throughput and that of the scan."""
+"""Relative tolerance between the throughput of a recorded flow and the throughput measured when the pair was found."""
 MAX_ROWS = 400_000
 MAX_DURATION = Duration.from_s(30)
-"""Three of BBR's RTT probes."""
+"""Maximum duration of a trajectory. It includes three of the intervals at which BBR probes for the minimum RTT."""
 D_STEP_NS = Duration.from_us(1).ns
 
 
 class NoCertificateError(Exception):
-    """The trajectories do not prove the claim; the message has the reason."""
+    """The recorded trajectories do not prove starvation; the message has the reason."""
 
 
 def certify(question: Question, pair: Pair, on_progress: Callable[[str, float], object]) -> Certificate:
-    """Compute the jitter that lets both flows of `pair` behave on one link as they do alone.
+    """Record one flow on each link of `pair`, and return the jitter with which both flows behave the same on one link.
 
     Raises
     ------
-    NoCertificateError : the required jitter exceeds the bound, or throughputs do not differ enough
+    NoCertificateError : the required jitter exceeds the bound of `question`, or the throughput ratio is too small
     ConfigError, ControllerError, CcaError : a flow alone cannot be run or recorded
     """
     span = min(MAX_DURATION, MAX_ROWS * PACKET / Rate.from_mbps(pair.slow_mbps + pair.fast_mbps))
@@ -73,8 +81,10 @@ def _recorded(
     span: Duration,
     on_progress: Callable[[str, float], object],
 ) -> Trajectory:
-    """Record a converged flow, from the first initial window that gives the scan's throughput, else from the
-    closest.
+    """Return the trajectory of a converged flow on an ideal link.
+
+    The initial cwnd is the first of :data:`BEGINNINGS` with which the flow reaches `throughput`; if there is none, it
+    is the cwnd with which the flow's throughput is closest.
     """
     duration = Duration.from_s(math.ceil((CONVERGED + span + TAIL).s))
     closest_so_far: tuple[float, Trajectory] | None = None
@@ -97,7 +107,7 @@ def _recorded(
 
 
 def summary(certificate: Certificate, path: Path) -> Certified:
-    """Return the text to print for a certificate."""
+    """Return the numbers of a certificate that are shown to the user."""
     header = certificate.header
     fast = int((certificate.flow == 1).sum())
     link = Rate.from_bytes_per_s(header.link_bytes_per_s)

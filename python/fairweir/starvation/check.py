@@ -1,4 +1,8 @@
-"""Checks a certificate of starvation; shares only the file format with the code that writes certificates.
+"""Check a certificate of starvation; this module shares only the file format with the code that writes certificates.
+
+A certificate has the send and arrival times of the packets of two flows, each recorded alone on an ideal link, and a
+jitter for each packet. The certificate claims that both records are possible together on one link, the shared link,
+with this jitter, which is between 0 and D.
 
 All arithmetic is in integers: times are multiplied by the link rate, so that the end of a transmission, which may be a
 fraction of a nanosecond, is exact.
@@ -27,13 +31,13 @@ Packet = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one condition.
+    """Whether a certificate satisfies one condition of the proof.
 
     Attributes
     ----------
     name : str, the condition
-    is_true : bool
-    text : str, the numbers; if the condition is violated, the first packet that violates it
+    is_true : bool, whether the certificate satisfies the condition
+    text : str, the numbers that were compared, or the first packet that violates the condition
     """
 
     name: str
@@ -42,10 +46,10 @@ class Finding:
 
 
 def check(certificate: Certificate) -> list[Finding]:
-    """Return, for each condition of the proof, whether the file satisfies it.
+    """Return one finding for each condition of the proof (theorem 1 of the starvation paper).
 
-    The file alone cannot prove that the CCA sends as recorded when it observes the recorded delays.
-    `fairweir.starvation.replay` shows this by running the file's scenarios.
+    A certificate alone cannot prove that the CCA sends as recorded when the CCA observes the recorded delays;
+    `fairweir.starvation.replay` shows this by running the two scenarios in the certificate.
 
     References
     ----------
@@ -67,7 +71,7 @@ def check(certificate: Certificate) -> list[Finding]:
 
 
 def _in_order(name: str, packets: list[Packet], span_ns: int) -> Finding:
-    """Check that packets are sent within the span, and that none overtakes another."""
+    """Check that a flow's packets are sent in the certificate's time span, and arrive in the order of sending."""
     what = f"{name} flow: in order"
     if packets[0][0] < 0 or packets[-1][0] >= span_ns:
         return Finding(what, False, f"sent from {packets[0][0]} to {packets[-1][0]} ns, outside [0, {span_ns}) ns")
@@ -78,11 +82,12 @@ def _in_order(name: str, packets: list[Packet], span_ns: int) -> Finding:
 
 
 def _on_its_link(name: str, packets: list[Packet], alone: Alone, certificate: Certificate) -> Finding:
-    """Check that the delays are those of an ideal link of the flow's own, from the first packet on."""
+    """Check that the delays of a flow's packets are the delays on the ideal link on which the flow was recorded."""
     header, rate = certificate.header, alone.link_bytes_per_s
     what = f"{name} flow: delays of a link of {Rate.from_bytes_per_s(rate).mbps:g} Mbit/s of its own"
     transmission = header.packet_bytes * NS_PER_S
-    # The flow's earlier queue follows from the departure of its first packet.
+    # `free` is the time at which the link becomes free for the first packet. The queue that precedes the first packet
+    # is not in the file, so `free` is computed from the arrival of the first packet.
     free = (packets[0][1] - header.one_way_ns) * rate - transmission
     early = packets[0][0] * rate - free
     if early > ROUNDING_NS * rate:
@@ -96,7 +101,7 @@ def _on_its_link(name: str, packets: list[Packet], alone: Alone, certificate: Ce
 
 
 def _on_the_shared_link(certificate: Certificate, flows: list[list[Packet]]) -> Iterator[Finding]:
-    """Check that the flows' delays minus the shared link's are jitter between 0 and D, as stated in the file."""
+    """Check that each packet's delay minus its delay on the shared link is the jitter in the file, between 0 and D."""
     header, rate = certificate.header, certificate.header.link_bytes_per_s
     transmission = header.packet_bytes * NS_PER_S
     free = header.backlog_bytes * NS_PER_S
@@ -120,7 +125,7 @@ def _merged(flows: list[list[Packet]]) -> Iterator[Packet]:
 
 
 def _ratio(certificate: Certificate, slow: list[Packet], fast: list[Packet]) -> Finding:
-    """Check that the throughput ratio over the span is at least the claimed ratio."""
+    """Check that the ratio of the flows' throughputs is at least the claimed ratio."""
     header = certificate.header
     sent = [Bytes(len(packets) * header.packet_bytes) for packets in (slow, fast)]
     mbps = [(data / Duration.from_ns(header.span_ns)).mbps for data in sent]

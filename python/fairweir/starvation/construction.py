@@ -1,4 +1,12 @@
-"""The whole construction: scan, pigeonhole argument, shared link, confirmation over seeds, and theorem 2."""
+"""Construct a network in which bounded jitter starves a flow of a CCA: theorems 1 and 2 of the starvation paper.
+
+The construction runs one flow alone on ideal links of many rates (the scan). Two link rates form a pair if the flow's
+delays on both links differ by at most D, the maximum jitter, but the throughputs differ by the required ratio. On one
+shared link, jitter then shows one flow the slower and the other flow the faster link; such an imitated link is a
+virtual link. Runs with several seeds confirm the throughput ratio. Theorem 2 is about a single flow, to which jitter
+shows a link that is slower than the real link. If no pair is found, a search over scenarios (the hunt) is tried
+instead.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +56,14 @@ def starve(
     workers: int | None = None,
     on_progress: Progress | None = None,
 ) -> Starvation:
-    """Construct a network in which the CCA starves a flow of its own kind, and run it.
+    """Construct a network in which one flow of a CCA starves another flow of the same CCA, and run the network.
 
     Parameters
     ----------
-    archive : stores finished runs, which are then not repeated
-    workers : processes; default one per core
+    question : Question, the CCA, the bounds on jitter and link rates, and the required ratio
+    archive : Archive from which runs with the same scenario are read, and in which new runs are stored
+    workers : number of processes; None: one per core
+    on_progress : called with a description and the completed fraction
 
     Raises
     ------
@@ -88,7 +98,7 @@ def starve(
             if found
             else f"no two rates of the scan have a throughput ratio of {question.ratio:g}"
         )
-        # The CCA bounds its queue, so the hunt can use the path of the scan.
+        # The CCA bounds its queue, so the hunt can use an infinite buffer, like the scan.
         hunted = _hunt(question, (links.BUFFER,), workers, on_progress)
         answer = _by_hunt(hunted, "needs-more-jitter" if found else "not-shown", why)
         answer["scenarios"] |= scenarios
@@ -111,7 +121,7 @@ def starve(
 
 
 class Player:
-    """Runs scenarios, and stores finished ones."""
+    """Runs scenarios in parallel, and stores the runs in an archive."""
 
     def __init__(
         self, archive: Archive | None = None, workers: int | None = None, on_progress: Progress | None = None
@@ -121,7 +131,7 @@ class Player:
         self._on_progress = on_progress or (lambda what, part: None)
 
     def play(self, what: str, documents: Sequence[links.Document]) -> list[TaskResult]:
-        """Run scenarios; `what` describes them for the progress."""
+        """Run scenarios, and return one result per scenario; `what` describes the scenarios in progress reports."""
         tasks = [Task(Scenario.from_dict(document, source="starve")) for document in documents]
         outcomes = play_all(
             tasks,
@@ -133,12 +143,15 @@ class Player:
 
 
 def scan(question: Question, player: Player) -> list[Point]:
-    """Run one flow on ideal links; repeat those where the RTT does not settle, for longer."""
+    """Run one flow on ideal links, and return one point per link rate.
+
+    If the RTT does not settle on a link, the run is repeated with a longer duration.
+    """
     rates = scanned_rates(question.lowest, question.highest, question.ratio)
     points = _points(question, rates, links.SCAN, player)
     again = [Rate.from_mbps(p.rate_mbps) for p in points if not p.settles and not p.fault]
-    # A queue that fills on the slowest link never settles: longer runs at higher rates are expensive and show nothing
-    # new.
+    # If the RTT does not settle on the slowest link, the queue grows without bound. Longer runs at higher rates would
+    # be expensive and show nothing new.
     if not again or not points[0].settles:
         return points
     longer = {p.rate_mbps: p for p in _points(question, again, links.SCAN * LONGER_RUN, player)}
@@ -184,9 +197,9 @@ def _refusal(point: Point) -> str:
 def _hunt(
     question: Question, buffers: tuple[str, ...], workers: int | None, on_progress: Progress | None
 ) -> HuntResult:
-    """Search for starving jitter if the construction does not apply."""
+    """Search scenarios for a path and jitter that starve a flow; used if the construction does not apply."""
     space = Space(rtprop=question.rtprop, buffers=buffers)
-    # Equal steps on a logarithmic scale, the last at the bound itself.
+    # Maximum jitter of the scenarios: D/16, D/4 and D.
     grid = tuple((question.d / 4**i).rounded(links.US) for i in (2, 1, 0))
     return hunt(
         question.cca,
@@ -199,7 +212,7 @@ def _hunt(
 
 
 def _by_hunt(hunted: HuntResult, word: Word, why: str) -> dict[str, Any]:
-    """Return the hunt's result if it shows starvation, otherwise the construction's inconclusive result."""
+    """Return the fields of the result: the hunt's result if the hunt found starvation, otherwise `word` and `why`."""
     if hunted.outcome != "starvation" or hunted.scenario is None:
         return {"word": word, "why": why, "scenarios": {}}
     name = f"{hunted.scenario['name']}-hunted"
@@ -207,7 +220,7 @@ def _by_hunt(hunted: HuntResult, word: Word, why: str) -> dict[str, Any]:
 
 
 def _confirm(question: Question, pair: Pair, d: Duration, player: Player) -> Confirmation | None:
-    """Run the shared link with every seed; None if a run fails."""
+    """Run both flows on the shared link with every seed, and return the throughput ratios; None if a run fails."""
     best, best_ratio = Rate.from_mbps(0), 0.0
     for headroom in HEADROOMS:
         link = headroom * Rate.from_mbps(pair.slow_mbps + pair.fast_mbps)
@@ -243,7 +256,7 @@ def _shared(question: Question, pair: Pair, link: Rate, d: Duration, seed: int) 
 
 
 def _ratio(summary: Summary) -> float:
-    """Return the throughput of the flow with the fast virtual link divided by that of the other flow."""
+    """Return the throughput of the flow with the faster virtual link divided by the other flow's throughput."""
     slow, fast = (flow.throughput_mbps for flow in summary.flows[:2])
     return min(fast / slow, RATIO_CEILING) if slow > 0.0 else RATIO_CEILING
 
@@ -266,7 +279,10 @@ def _account(question: Question, pair: Pair, confirmation: Confirmation | None) 
 def _underuse(
     question: Question, points: Sequence[Point], player: Player
 ) -> tuple[Underuse | None, links.Document | None]:
-    """Run theorem 2: a flow on a fast link, with jitter that imitates the slowest link possible within the bound."""
+    """Run the network of theorem 2: a flow on a fast link, with jitter that imitates a slow link.
+
+    The imitated link is the slowest link of the scan for which the required jitter is at most D.
+    """
     shown = next((p for p in points if hold(p) <= question.d), None)
     if shown is None:
         return None, None

@@ -1,4 +1,10 @@
-"""Merges two trajectories onto one link, and computes the required jitter from the records."""
+"""Merge the records of two flows onto one link, and compute the jitter that this requires.
+
+The trajectory of a flow is the send and arrival times of the flow's packets when the flow is alone on an ideal link. On
+a shared link, each packet has another queueing delay; the jitter of the packet is the difference between its recorded
+delay and its delay on the shared link. Both flows then observe the recorded delays, so both send as recorded. D is the
+maximum jitter. "The proof" is that of theorem 1 in the starvation paper.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +24,19 @@ if TYPE_CHECKING:
 HEADROOMS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 """Rates of the shared link divided by the sum of the two links' rates, in the order tried (case 2: "large enough")."""
 LOWERINGS = 50
-"""Attempts to find the maximum queue that makes no packet late: one suffices if the queue never empties."""
+"""Maximum number of attempts to find the longest initial queue with which no packet is late. A packet is late if its
+delay on the shared link exceeds its recorded delay. If the queue never empties, one attempt suffices."""
 
 
 @dataclass(frozen=True)
 class Merge:
-    """One link for both trajectories.
+    """A shared link, and the jitter with which both trajectories are possible on this link.
 
     Attributes
     ----------
-    link_bytes_per_s : int, the shared link's rate
-    backlog_bytes : int, its queue at time 0
-    slow_holds_ns, fast_holds_ns : arrays, n packets each: part of each delay not caused by the link, to be added by
-      jitter
+    link_bytes_per_s : int, rate of the shared link
+    backlog_bytes : int, bytes in the queue of the shared link at time 0
+    slow_holds_ns, fast_holds_ns : arrays with the jitter of each packet of the slow and of the fast flow
     """
 
     link_bytes_per_s: int
@@ -40,17 +46,20 @@ class Merge:
 
     @property
     def min_ns(self) -> float:
-        """The minimum jitter; negative if a packet would pass the shared link later than its own link."""
+        """The minimum jitter of all packets; negative if the shared link delays a packet by more than was recorded."""
         return float(min(self.slow_holds_ns.min(), self.fast_holds_ns.min()))
 
     @property
     def d_ns(self) -> float:
-        """The required jitter bound D."""
+        """The maximum jitter of all packets, which is the required D."""
         return float(max(self.slow_holds_ns.max(), self.fast_holds_ns.max()))
 
 
 def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_bytes: int) -> Merge:
-    """Send both trajectories through one FIFO link.
+    """Compute the delays of both flows' packets on one FIFO link, and from them the jitter.
+
+    In the paper's notation, eta_i is the jitter and dbar_i the recorded delay of flow i, and d* the delay of the shared
+    link's queue.
 
     References
     ----------
@@ -62,8 +71,8 @@ def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_byt
     order = np.argsort(sent, kind="stable")
     transmission_ns = slow.packet_bytes * NS_PER_S / link_bytes_per_s
     turn = np.arange(len(sent)) * transmission_ns
-    # A packet's transmission begins when it has arrived and all earlier packets are transmitted; each of them takes one
-    # `turn`.
+    # The transmission of a packet begins when the packet has arrived and all earlier packets have been transmitted.
+    # `turn` is the transmission time of all earlier packets.
     begins = np.maximum(np.maximum.accumulate(sent[order] - turn), backlog_bytes * NS_PER_S / link_bytes_per_s) + turn
     through = np.empty(len(sent))
     through[order] = begins + transmission_ns
@@ -73,10 +82,10 @@ def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_byt
 
 
 def merges(slow: Trajectory, fast: Trajectory) -> Iterator[Merge]:
-    """Yield the candidate links on which no packet is late, the link with the smallest margin first.
+    """Yield candidates for the shared link on which no packet is late, in the order of their rates.
 
-    The candidates are a link of both rates with an empty queue, the same link with the maximum queue that makes no
-    packet late (case 1 of the proof), and faster links (case 2).
+    The candidates are a link with the sum of both rates and an empty queue, the same link with the longest initial
+    queue with which no packet is late (case 1 of the proof), and faster links with an empty queue (case 2).
     """
     both = slow.link_bytes_per_s + fast.link_bytes_per_s
     empty = merge(slow, fast, both, 0)
@@ -92,7 +101,7 @@ def merges(slow: Trajectory, fast: Trajectory) -> Iterator[Merge]:
 
 
 def _standing(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int) -> Merge:
-    """Return the link with the maximum initial queue, in whole packets, that makes no packet late."""
+    """Return the merge with the longest initial queue, in whole packets, with which no packet is late."""
     longest_ns = max(int((t.arrived_ns - t.sent_ns).max()) - t.one_way_ns for t in (slow, fast))
     queued = longest_ns * link_bytes_per_s // (slow.packet_bytes * 10**9)
     for _ in range(LOWERINGS):
@@ -105,5 +114,5 @@ def _standing(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int) -> Merg
 
 
 def closest(slow: Trajectory, fast: Trajectory) -> Merge | None:
-    """Return the link that needs the minimum jitter; None if on each link tried a packet would have to arrive early."""
+    """Return the merge that requires the smallest D; None if a packet is late on each candidate link."""
     return min(merges(slow, fast), key=lambda found: found.d_ns, default=None)

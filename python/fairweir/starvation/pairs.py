@@ -1,4 +1,13 @@
-"""The pigeonhole argument of theorem 1 on measured points: finds two rates that look alike."""
+"""Find two link rates that look alike to a CCA: the pigeonhole argument of theorem 1 in the starvation paper.
+
+Two rates look alike if the RTTs of a converged flow on both links, each alone on an ideal link, are in ranges that
+differ by at most D, the maximum jitter. A point is the measured result for one rate. The argument: RTT ranges are
+bounded, so among enough rates, of which each is a factor above the previous one, two rates look alike.
+
+Symbols: s, required throughput ratio; f, efficiency, the fraction of the link rate that a flow uses; d_min and d_max,
+minimum and maximum RTT at a point; Rm, round-trip propagation delay; dbar_i, RTT of flow i alone; d*, queueing delay of
+the shared link; eta_i, jitter of flow i.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +24,10 @@ MIN_EFFICIENCY = 0.9
 
 
 def scanned_rates(lowest: Rate, highest: Rate, ratio: float) -> list[Rate]:
-    """Return the rates lambda_i of the scan, ascending: from the highest down in steps of sqrt(s / f).
+    """Return the link rates to measure, ascending; each rate is sqrt(s / f) times the previous rate.
 
-    The step is the square root of the proof's, so the curve has twice as many points, and pairs are at least two steps
-    apart.
+    The proof uses the factor s / f. With its square root there are twice as many rates, and the rates of a pair are at
+    least two factors apart.
     """
     step = math.sqrt(ratio / MIN_EFFICIENCY)
     count = int(math.log(highest / lowest) / math.log(step) + 1e-9)
@@ -26,12 +35,12 @@ def scanned_rates(lowest: Rate, highest: Rate, ratio: float) -> list[Rate]:
 
 
 def hold(point: Point) -> Duration:
-    """Return the maximum hold that shows a flow the link of `point` when the real queue is empty."""
+    """Return the maximum jitter that imitates the link of `point` to a flow if the real link has no queue."""
     return Duration.from_ms(point.dmax_ms - point.rtprop_ms)
 
 
 def pairs(points: Sequence[Point], ratio: float) -> list[Pair]:
-    """Return every pair whose throughputs differ by `ratio` or more, smallest D first."""
+    """Return all pairs of points whose throughput ratio is at least `ratio`, ordered by the required D."""
     found = [
         _pair(slow, fast)
         for slow, fast in itertools.combinations(points, 2)
@@ -41,17 +50,17 @@ def pairs(points: Sequence[Point], ratio: float) -> list[Pair]:
 
 
 def _pair(slow: Point, fast: Point) -> Pair:
-    """Return how two ideal links are merged into one.
+    """Return the pair of two points, with the initial queue of the shared link and the required D.
 
-    Case 2 of the proof, the shared queue is empty: eta_i = dbar_i - Rm lies in [0, D] for D = d_max - Rm of either
-    link. Case 1, where neither flow ever observes an empty queue: the shared queue d* moves with the weighted mean of
-    both (equation 5), so it stays within delta_w, the weighted mean of the ranges, of its start. Its initial value is
-    so low that it never exceeds d_min of either link, and D must cover the range from its minimum to the larger d_max.
+    Case 2 of the proof: the shared link has no queue. Then eta_i = dbar_i - Rm, so D is the larger d_max minus Rm.
 
-    References
-    ----------
-    Starvation paper, appendix A; packets in transmission change d* by one packet of each flow
-    (docs/derivations.md, Packets instead of fluid)
+    Case 1: neither flow ever observes an empty queue. Then d* changes by the weighted mean of the changes of both RTTs
+    (equation 5), so d* stays within `range_ms`, the weighted mean of d_max - d_min, of its initial value. The initial
+    value is chosen such that Rm + d* never exceeds the smaller d_min. D must cover the range from the minimum of Rm +
+    d* to the larger d_max.
+
+    References ---------- Starvation paper, appendix A. With packets instead of fluid, d* also changes by the
+    transmission time of one packet of each flow (docs/derivations.md, Packets instead of fluid)
     """
     both_mbps = slow.rate_mbps + fast.rate_mbps
     range_ms = (slow.rate_mbps * slow.delta_ms + fast.rate_mbps * fast.delta_ms) / both_mbps

@@ -1,4 +1,4 @@
-"""Rate-delay curves, as in figure 3 of the starvation paper."""
+"""Plot of the range of queueing delay against link rate for several CCAs, as in figure 3 of the starvation paper."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def rate_delay(curves: Sequence[tuple[str, Sequence[Point]]]) -> Figure:
-    """Draw queueing delay (RTT minus rtprop) against link rate: a band from d_min to d_max for each CCA.
+    """Draw the minimum and maximum queueing delay (RTT minus propagation delay) against link rate, one band per CCA.
 
     Parameters
     ----------
-    curves : names and points; points whose RTT did not settle are omitted
+    curves : for each CCA, its name and one measured point per link rate; points whose RTT did not settle are omitted
     """
     from matplotlib.figure import Figure
 

@@ -1,4 +1,7 @@
-"""Parameters of the construction."""
+"""Parameters for the construction of starvation: a network in which jitter starves a flow of a CCA.
+
+Symbols: s, required ratio of the throughputs of two flows; D, maximum jitter; rtprop, round-trip propagation delay.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,16 @@ from fairweir.units import Duration, Rate
 
 @dataclass(frozen=True)
 class Question:
-    """The requested construction.
+    """Parameters of one construction.
 
     Attributes
     ----------
-    cca : name or table, in scenario notation
-    ratio : float, the required throughput ratio s
-    jitter : maximum jitter D; None: one rtprop, as in the network models
-    lowest, highest : lowest and highest link rate of the scan
+    cca : name of the CCA, or its table in scenario notation
+    ratio : float, s
+    jitter : D; None: one rtprop, as in the network models
+    lowest, highest : lowest and highest link rate at which one flow is measured
     rtprop : rtprop of both flows
-    seeds : seeds of the confirming runs
+    seeds : seeds of the runs that confirm the throughput ratio
     """
 
     cca: Cca
@@ -38,5 +41,5 @@ class Question:
 
     @property
     def d(self) -> Duration:
-        """The bound D on jitter."""
+        """D, with the default applied."""
         return self.rtprop if self.jitter is None else self.jitter

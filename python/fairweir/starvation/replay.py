@@ -1,6 +1,7 @@
-"""Replays a certificate's flows, to show that the CCA sends as recorded.
+"""Replay the flows of a certificate of starvation, to show that the CCA sends as recorded.
 
-Each flow is run alone again. If a CCA's behavior is a function of its observations and of random numbers (from the
+A certificate has the send and arrival times of the packets of two flows, each recorded alone on an ideal link. Here
+each flow is run alone again. If a CCA's behavior depends only on its observations and on random numbers (from the
 scenario's seed), it sends the same packets at the same nanoseconds.
 """
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def replay(certificate: Certificate, on_progress: Callable[[str, float], object]) -> list[Finding]:
-    """Run both flows of a certificate alone and compare.
+    """Run each flow of a certificate alone again, and return one finding per flow: whether its packets are the same.
 
     Raises
     ------

@@ -1,4 +1,9 @@
-"""Result of the construction."""
+"""Result of the construction of starvation: a network in which jitter starves a flow of a CCA.
+
+The construction measures one flow alone on ideal links of many rates (points), finds a pair of rates that jitter of at
+most D can make look alike to a flow, and runs two flows on one shared link, on which jitter imitates one of the two
+links for each flow. Starvation paper, theorems 1 and 2; s is the required throughput ratio.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +22,11 @@ if TYPE_CHECKING:
 Word = Literal["starves", "needs-more-jitter", "not-delay-convergent", "not-shown"]
 
 SETTLED_SHARE = 0.05
-"""The RTT has settled if the extremes of the last quarter and of the last half of a run differ by less than this
-fraction of the range (docs/derivations.md)."""
+"""Tolerance for a settled RTT, as a fraction of the range of RTTs. The RTT has settled if its minimum and its maximum
+in the last quarter of a run differ by at most this tolerance from those in the last half (docs/derivations.md)."""
 SETTLED_RTPROPS = 0.01
-"""The tolerance in rtprops: the extremes of a randomized CCA keep growing because of sampling noise."""
+"""Minimum of the tolerance for a settled RTT, in units of rtprop. Without a minimum, a randomized CCA would never
+settle, because its range of RTTs grows with the number of samples."""
 
 
 class _Model(BaseModel):
@@ -28,9 +34,10 @@ class _Model(BaseModel):
 
 
 class Point(_Model):
-    """One flow alone on an ideal link.
+    """Measured result of one flow alone on an ideal link of one rate.
 
-    RTTs are those of the last half of the run, in ms; fields with ``late`` are for its last quarter.
+    ``dmin_ms`` and ``dmax_ms`` are the minimum and maximum RTT in the last half of the run. Fields with ``late`` are
+    for the last quarter.
     """
 
     rate_mbps: float
@@ -42,48 +49,51 @@ class Point(_Model):
     late_dmin_ms: float = 0.0
     late_dmax_ms: float = 0.0
     fault: str = ""
-    """Why there are no numbers, if the run failed."""
+    """The reason why the run failed; empty if it did not fail."""
 
     @property
     def delta_ms(self) -> float:
-        """The paper's delta(C) = d_max(C) - d_min(C)."""
+        """Maximum RTT minus minimum RTT; delta(C) in the paper, where C is the link rate."""
         return self.dmax_ms - self.dmin_ms
 
     @property
     def efficiency(self) -> float:
-        """The paper's f at this rate."""
+        """Throughput divided by link rate; f in the paper."""
         return self.throughput_mbps / self.rate_mbps
 
     @property
     def settles(self) -> bool:
-        """Whether the RTT stays in one range (definition 1), as far as the run shows."""
+        """Whether the RTT stays in one range in the run, as definition 1 of the paper requires of converged flows."""
         creep = max(abs(self.late_dmax_ms - self.dmax_ms), abs(self.late_dmin_ms - self.dmin_ms))
         return not self.fault and creep <= max(SETTLED_SHARE * self.delta_ms, SETTLED_RTPROPS * self.rtprop_ms)
 
 
 class Pair(_Model):
-    """Two rates whose ideal links look alike to within `d_ms`, and whose throughputs differ widely."""
+    """Two link rates that jitter of at most `d_ms` can make look alike, but at which the flow's throughputs differ."""
 
     slow_mbps: float
     fast_mbps: float
     slow_throughput_mbps: float
-    """Throughput of a flow alone on the slow link."""
+    """Throughput of a flow alone on the link of rate `slow_mbps`."""
     fast_throughput_mbps: float
     case: Literal[1, 2]
     """Case of the proof: 1 if the shared link has a standing queue, 2 if its queue is empty."""
     standing_ms: float
     """The shared link's initial queue, as a delay."""
     d_ms: float
-    """Jitter with which each flow observes its own link."""
+    """Maximum jitter that is required to imitate both links on the shared link."""
 
     @property
     def ratio(self) -> float:
-        """Throughput alone on the fast link divided by the throughput alone on the slow link."""
+        """Throughput of a flow alone on the faster link divided by its throughput alone on the slower link."""
         return self.fast_throughput_mbps / self.slow_throughput_mbps
 
 
 class Confirmation(_Model):
-    """Both flows on one link, each behind jitter of at most `d_ms` that imitates its own link; one value per seed."""
+    """Runs of two flows on one shared link, on which jitter of at most `d_ms` imitates a link of a pair for each flow.
+
+    Lists have one element per seed; ``slow_mbps`` and ``fast_mbps`` are mean throughputs.
+    """
 
     d_ms: float
     link_mbps: float
@@ -93,19 +103,23 @@ class Confirmation(_Model):
     slow_mbps: float
     fast_mbps: float
     violations: list[int]
-    """Packets after the warm-up whose jitter would have had to be outside [0, d_ms] for a perfect imitation."""
+    """Number of packets after the warm-up for which a perfect imitation would require jitter outside [0, d_ms]."""
     starved: int
-    """Number of seeds whose ratio is at least the requested one."""
+    """Number of seeds with a throughput ratio of at least s."""
 
 
 class Certified(_Model):
-    """The certificate's file, and its claim."""
+    """The file of a certificate, and the numbers in the certificate's claim.
+
+    A certificate records two flows, each alone on an ideal link, and the jitter with which both records are possible
+    together on one link.
+    """
 
     file: str
     packets: int
     span_s: float
     d_ms: float
-    """The minimum jitter bound with which both recorded trajectories fit one link."""
+    """Maximum jitter with which both records are possible on the shared link."""
     link_mbps: float
     backlog_ms: float
     """The shared link's initial queue, as a delay."""
@@ -113,8 +127,9 @@ class Certified(_Model):
 
 
 class Underuse(_Model):
-    """Theorem 2: one flow on a link of `link_mbps` that looks like one of `shown_mbps` through jitter of at most
-    `d_ms`.
+    """Theorem 2: one flow on a link of rate `link_mbps`, on which jitter of at most `d_ms` imitates rate `shown_mbps`.
+
+    ``violations`` is the number of packets for which a perfect imitation would require jitter outside [0, d_ms].
     """
 
     d_ms: float
@@ -149,7 +164,7 @@ class Starvation(_Model):
 
     @property
     def verdict(self) -> Outcome:
-        """The verdict on the claim that no jitter up to `jitter_ms` starves a flow."""
+        """The verdict on the claim that jitter of at most `jitter_ms` starves no flow."""
         if self.word == "needs-more-jitter" and self.hunt is not None and self.hunt.found:
             return Outcome.UNKNOWN
         return {
@@ -160,7 +175,7 @@ class Starvation(_Model):
         }[self.word]
 
     def save(self, directory: Path) -> list[Path]:
-        """Write the scenarios, each completely or not at all, and return their paths."""
+        """Write each scenario to a file in `directory`, completely or not at all; return the paths."""
         from fairweir.scenario.model import Scenario
 
         return [

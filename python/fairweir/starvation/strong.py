@@ -1,18 +1,23 @@
-"""Theorem 3: in the strong model, where the link's rate varies at will, no CCA that bounds delay escapes starvation.
+"""Theorem 3 of the starvation paper: if the link rate may vary at will, no CCA that bounds delay escapes starvation.
 
-A link with a variable rate can cause any sequence of queueing delays, equal for both flows, as long as no packet
-overtakes another. The adversary records the delay d_1(t) of a flow alone on an ideal link, and runs the CCA against d_2
-= max(0, d_1 - D), d_3 = max(0, d_2 - D), ... until it is zero. With no delay, the flow observes no queue and uses the
-whole link, so the throughputs of some two consecutive traces differ by a factor s. These two traces are possible for
-two flows on one link: its queue delays both by d_(k+1), and jitter of d_k - d_(k+1), which is in [0, D], delays one of
-them.
+Starvation means that bounded jitter makes the throughput ratio of two flows of one CCA exceed a required ratio. A link
+with a variable rate can cause any sequence of queueing delays, equal for both flows, as long as no packet overtakes
+another. The construction records the queueing delay d_1(t) of a flow alone on an ideal link. Then it runs the CCA on a
+fast link with the queueing delays d_1, d_2 = max(0, d_1 - D), d_3 = max(0, d_2 - D), ... until the delay is zero; each
+of these runs is a trace. With no delay, the flow observes no queue and uses the whole link, so there are two
+consecutive traces whose throughputs differ by the factor s. These two traces are possible for two flows on one link:
+the queue of the link delays both flows by d_(k+1), and jitter of d_k - d_(k+1), which is between 0 and D, delays one of
+the flows.
+
+Symbols: D, maximum jitter; d_k(t), queueing delay of trace k at time t; Q, maximum of d_1; s, required throughput
+ratio; lambda, rate of the ideal link.
 
 **Source**: starvation paper, section 6 and appendix B.
 
-**Deviations**: appendix B calls the maximum d_1 D, and then steps down by D to zero, in ceil(Q/D) steps. With D as
-printed that is one step; here the maximum d_1 is Q, and D the bound on jitter. Runs are finite and the fast link is
-too: `ceiling` times the slow one, for "infinity". The delay is sampled from the record every `STEP`, and linear in
-between; CCAs that use more than delay observe another path.
+**Deviations**: appendix B uses the symbol D for the maximum of d_1, and then decreases the delay by D until it is zero,
+in ceil(Q/D) steps. As printed, that is one step; here the maximum of d_1 is Q. Runs are finite, and so is the rate of
+the fast link: `ceiling` times lambda, in place of infinity. The queueing delay is sampled every `STEP` and interpolated
+linearly; a CCA that uses more than delay would observe a different path.
 """
 
 from __future__ import annotations
@@ -40,12 +45,12 @@ STEP = Duration.from_ms(5)
 
 @dataclass(frozen=True)
 class Trace:
-    """A run of the CCA against one delay.
+    """Result of one run, in which all packets are delayed by d_k(t).
 
     Attributes
     ----------
-    largest_ms : float, of the queueing delay that the adversary adds
-    throughput_mbps : float, over the run's second half
+    largest_ms : float, maximum of d_k
+    throughput_mbps : float, throughput in the second half of the run
     """
 
     largest_ms: float
@@ -54,11 +59,11 @@ class Trace:
 
 @dataclass(frozen=True)
 class Descent:
-    """The traces, from the ideal link's delay down to zero.
+    """The traces, in the order of decreasing delay.
 
     Attributes
     ----------
-    d : the jitter bound D
+    d : D
     traces : list of Trace, at least two
     """
 
@@ -86,15 +91,16 @@ def descend(
     rtprop: Duration = Duration.from_ms(40),
     archive: Archive | None = None,
 ) -> Descent:
-    """Run the proof's traces until two of them differ by the factor `ratio`, or the delay is zero.
+    """Run the traces until the throughputs of two consecutive traces differ by the factor `ratio`, or d_k is zero.
 
     Parameters
     ----------
-    d : the jitter bound D
-    ratio : float, the required throughput ratio s
+    d : D
+    ratio : float, s
     rate : lambda, the rate of the ideal link on which d_1 is recorded
-    ceiling : rate of the fast link divided by `rate`
-    archive : stores finished runs
+    ceiling : rate of the link in all traces, divided by `rate`
+    rtprop : round-trip propagation delay
+    archive : Archive from which runs with the same scenario are read, and in which new runs are stored
 
     Raises
     ------
@@ -117,7 +123,7 @@ def descend(
 
 
 def delays_ms(cca: Cca, rate: Rate, rtprop: Duration) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Run one flow on an ideal link; return times, and the queueing delay at each, with a packet's transmission, ms.
+    """Run one flow on an ideal link; return times in ms, and d_1 at each time in ms, including transmission time.
 
     Raises
     ------
@@ -131,7 +137,7 @@ def delays_ms(cca: Cca, rate: Rate, rtprop: Duration) -> tuple[npt.NDArray[np.fl
     delay_ms = (played.arrived_ns - played.sent_ns)[arrived] / NS_PER_MS
     times_ms = np.arange(0.0, DURATION.ms, STEP.ms)
     last = np.maximum(np.searchsorted(sent_ms, times_ms, side="right") - 1, 0)
-    # Meanwhile the link keeps serving: so no packet overtakes, and the link's queue can be the cause of the delay.
+    # Between packets the link continues to serve its queue, so the delay decreases with time after the last packet.
     queued_ms = delay_ms[last] - played.one_way_ns / NS_PER_MS - (times_ms - sent_ms[last])
     return times_ms, np.maximum(queued_ms, (PACKET / rate).ms)
 
@@ -143,7 +149,7 @@ def _against(
     link: Rate,
     rtprop: Duration,
 ) -> dict[str, Any]:
-    """Return the scenario of one flow on a fast link, with the given delay for every packet."""
+    """Return the scenario of one flow on a link of rate `link`, with a queueing delay of `delay_ms` at `times_ms`."""
     points = [
         [str(Duration.from_ms(at)), str(Duration.from_ms(delay))]
         for at, delay in zip(times_ms.tolist(), delay_ms.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Trajectories: the send times and arrival times of the packets of one flow alone on an ideal link."""
+"""Record a trajectory: the send and arrival times of the packets of one flow that is alone on an ideal link."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ TAIL = Duration.from_s(2)
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The packets that one flow sent in a span of its run.
+    """The packets that one flow sent in a part of its run (the span).
 
     Attributes
     ----------
     scenario : dict, the scenario of the run
-    link_bytes_per_s : int, the ideal link's rate
-    origin_ns : int, the run's time at which the span begins
-    span_ns : int
-    packet_bytes, one_way_ns : int, size of a packet; propagation to the receiver
-    sent_ns, arrived_ns : int64 arrays, n packets, since `origin_ns`
+    link_bytes_per_s : int, rate of the ideal link
+    origin_ns : int, time in the run at which the span begins
+    span_ns : int, length of the span
+    packet_bytes : int, size of a packet
+    one_way_ns : int, propagation delay from the sender to the receiver
+    sent_ns, arrived_ns : int64 arrays with one element per packet, in ns after `origin_ns`
     """
 
     scenario: dict[str, Any]
@@ -44,7 +45,7 @@ class Trajectory:
 
     @property
     def throughput(self) -> Rate:
-        """Rate at which data were sent over the span."""
+        """Bytes sent in the span, divided by the length of the span."""
         return Bytes(len(self.sent_ns) * self.packet_bytes) / Duration.from_ns(self.span_ns)
 
 
@@ -54,17 +55,17 @@ def record(
     span: Duration,
     on_progress: Callable[[float], object] | None = None,
 ) -> Trajectory:
-    """Run one flow alone and return the packets that it sent in the span.
+    """Run one flow alone, and return the packets that the flow sent in the span.
 
     Parameters
     ----------
-    origin, span : where the span begins in the run, and its length
-    document : a scenario of one flow and one link, as a TOML document, that ends well after the span
-    on_progress : called periodically with the completed fraction
+    document : scenario of one flow and one link, as a TOML document; the scenario must end well after the span
+    origin, span : time in the run at which the span begins, and length of the span
+    on_progress : called periodically with the completed fraction of the run
 
     Raises
     ------
-    ConfigError : there are more packets than a record can hold
+    ConfigError : the flow sends more packets than a record can hold
     ControllerError, CcaError : the CCA fails during the run or cannot be loaded
     """
     import numpy as np

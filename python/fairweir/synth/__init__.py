@@ -1,1 +1,4 @@
-"""Search for congestion control algorithms: ``fairweir synth QUERY.toml`` (docs/formal/synthesis.md)."""
+"""Search for congestion control algorithms that satisfy given requirements: ``fairweir synth QUERY.toml``.
+
+docs/formal/synthesis.md describes the search.
+"""

@@ -1,7 +1,12 @@
-"""A search's findings on disk: one line for each judged candidate, so that an interrupted search resumes.
+"""Store the findings of a search on disk, one line for each judged candidate, so that an interrupted search resumes.
 
-Lines are verified when they are read (:mod:`fairweir.documents.sealed`). Counterexamples are judged again. A line that
-states that a candidate holds is accepted if its seal is valid. The candidates of all other lines are checked again.
+Terms: a query file defines a search. A candidate is one of the CCAs (congestion control algorithms) that the search
+considers. A finding is the solvers' answer for one candidate: the candidate holds (it meets the requirements on every
+trace of the network), is refuted by a counterexample (a trace on which it violates them), or neither is known. A seal
+is a keyed hash that only this user's installation can write (:mod:`fairweir.documents.sealed`).
+
+Each line is verified when it is read. A counterexample is computed again in exact fractions. A line that states that a
+candidate holds is accepted if its seal is valid. If a line is rejected, its candidate is checked again.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ FINDINGS = "findings.jsonl"
 
 @dataclass(frozen=True)
 class Archive:
-    """The findings of a search in a directory; without a directory nothing is stored.
+    """The directory that stores the findings of a search; if `directory` is None, nothing is stored.
 
     Attributes
     ----------
@@ -36,17 +41,18 @@ class Archive:
     directory: Path | None
 
     def begin(self, verifier: Verifier) -> tuple[list[Finding], list[str]]:
-        """Return the stored findings of a query that are verified, in order; create the directory if necessary.
+        """Return the stored findings that pass verification, in the order in which they were stored.
 
-        Findings that cannot be verified are removed from the file, so that they are checked again.
+        If the directory does not exist, it is created. Findings that fail verification are removed from the file, so
+        that their candidates are checked again.
 
         Returns
         -------
-        findings, and the reasons why others are rejected
+        findings, and one reason for each rejected finding
 
         Raises
         ------
-        ConfigError : the directory holds another query's search, or cannot be used
+        ConfigError : the directory stores the search of another query, or cannot be read or created
         """
         if self.directory is None:
             return [], []
@@ -72,7 +78,7 @@ class Archive:
         return _believed(self.directory / FINDINGS, verifier)
 
     def add(self, finding: Finding, verifier: Verifier) -> None:
-        """Store a finding with a seal."""
+        """Append a finding with a seal to the file; without a directory, do nothing."""
         if self.directory is None:
             return
         holds = finding.verdict is Satisfiable.UNSAT
@@ -81,7 +87,10 @@ class Archive:
 
 
 def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]:
-    """Read findings. An incomplete last line is dropped without a message: writing it was interrupted."""
+    """Return the accepted findings of a file, and a reason for each rejected line.
+
+    If the last line is incomplete, writing was interrupted; the line is dropped without a reason.
+    """
     if not path.exists():
         return [], []
     text = path.read_bytes()
@@ -99,11 +108,11 @@ def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]
 
 
 def _finding(line: bytes, verifier: Verifier) -> Finding:
-    """Parse a finding, and verify it.
+    """Parse one line of the file, verify the finding, and return it.
 
     Raises
     ------
-    NotBelievedError : the finding is damaged or not sealed, or its counterexample does not replay
+    NotBelievedError : the line is damaged or not sealed, or the trace is not a counterexample to the candidate
     """
     try:
         document = json.loads(line)
@@ -123,7 +132,7 @@ def _finding(line: bytes, verifier: Verifier) -> Finding:
 
 
 def to_document(finding: Finding) -> dict[str, Any]:
-    """Return a finding as a JSON document."""
+    """Return a finding as a JSON document that :func:`from_document` can parse."""
     return {
         "candidate": list(finding.candidate),
         "verdict": finding.verdict.value,
@@ -136,7 +145,7 @@ def to_document(finding: Finding) -> dict[str, Any]:
 
 
 def from_document(document: Mapping[str, Any]) -> Finding:
-    """Parse the output of :func:`to_document`."""
+    """Return the finding that a document from :func:`to_document` describes."""
     return Finding(
         tuple(document["candidate"]),
         Satisfiable(document["verdict"]),

@@ -1,8 +1,15 @@
-"""The search: candidates are proposed, and then proved or refuted; each counterexample eliminates others (figure 4.1).
+"""Search a template for all candidates that satisfy an invariant (thesis figure 4.1).
 
-The search ends when no candidate is left. Which candidates are examined depends on the order of the answers, and
-therefore on the number of workers. The classes that have a solution do not depend on it, and neither does the
-representative of a class: the member with the smallest constants that holds.
+Terms: a template is a CCA with holes; a candidate fills the holes. The invariant is the property that a candidate must
+have on every trace (time series of what is sent, served, lost and delayed) of a network model. A counterexample is a
+trace on which a candidate violates the invariant. A class is the set of candidates that differ only in their additive
+constants. CEGIS, counterexample-guided inductive synthesis, is this method: a candidate is proposed; solvers prove or
+refute the candidate; each counterexample also eliminates other candidates.
+
+The search ends when no candidate is left. The order in which solvers answer depends on the number of workers, and
+decides which candidates are examined. The set of classes that have a solution does not depend on the number of workers.
+Neither does the representative of a class: the member that holds (satisfies the invariant) and has the smallest
+constants.
 """
 
 from __future__ import annotations
@@ -23,23 +30,24 @@ from fairweir.synth.space import Candidate, ClassKey
 from fairweir.synth.survivors import Survivors
 from fairweir.synth.verifier import Finding, Stage, steps_of
 
-#: Seed of the order in which candidates are proposed.
+#: Seed of the random order in which candidates are proposed.
 SEED = 4
-#: Maximum size of a space whose remaining candidates are counted; for larger spaces a bound is reported.
+#: If a template has at most this many candidates, the remaining candidates are counted. Otherwise an upper bound is
+#: reported.
 COUNTED_SIZE = 1_000_000
-#: Minimum time between two counts, s.
+#: Minimum time between two counts of the remaining candidates, s.
 COUNT_EVERY_S = 2.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """State of a search.
+    """The state of a search, for display while the search runs.
 
     Attributes
     ----------
     iterations : number of candidates judged
     left : upper bound on the number of candidates that may still be solutions
-    solutions : number of classes with a solution
+    solutions : number of classes known to contain a solution
     """
 
     iterations: int
@@ -49,14 +57,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Solution:
-    """A class of candidates of which at least one satisfies the invariant.
+    """A class of candidates, at least one of which satisfies the invariant.
 
     Attributes
     ----------
-    key : ClassKey
-    candidate : Candidate, the first member, in the order of the class, that holds
+    key : ClassKey, which identifies the class
+    candidate : Candidate, the member that satisfies the invariant and has the smallest constants
     size : number of members of the class
-    holding : number of members that hold; None if not all were judged
+    holding : number of members that satisfy the invariant; None if not all members were judged
     """
 
     key: ClassKey
@@ -71,14 +79,15 @@ class Search:
 
     Attributes
     ----------
-    query : Query
-    findings : all findings in order; those of earlier runs are first
-    solutions : the solutions, in the order of their classes
-    undecided : candidates on which every solver ran out of budget
-    reused : number of findings of earlier runs
-    unchecked : number of reused findings that state that a candidate holds, and are verified by their seal only
-    doubts : reasons why findings of earlier runs were rejected and their candidates checked again
-    control_cpu_s : CPU seconds to check that some sender violates the invariant
+    query : Query, the template, the network and the requirements
+    findings : the solvers' answers, one per candidate, in order; those of earlier runs come first
+    solutions : one entry for each class that has a solution, sorted by class
+    undecided : answers for candidates on which every solver ran out of time or memory
+    reused : number of findings that were read from earlier runs
+    unchecked : number of reused findings that state that a candidate holds, which only their seal (a keyed hash)
+        verifies
+    doubts : one reason for each finding of an earlier run that was rejected; its candidate was checked again
+    control_cpu_s : CPU seconds of the check, before the search, that some sender violates the invariant
     """
 
     query: Query
@@ -92,24 +101,28 @@ class Search:
 
     @property
     def is_complete(self) -> bool:
-        """Whether each candidate of the space is refuted or in a class with a solution."""
+        """Whether every candidate is refuted or is in the class of a solution; False if any candidate is undecided."""
         return not self.undecided
 
     @property
     def iterations(self) -> int:
-        """The number of candidates judged until none was left, without those judged to choose representatives of
-        classes.
+        """The number of candidates that were judged until none was left.
+
+        Candidates that were judged afterwards, to choose the representatives of classes, are not counted.
         """
         return sum(finding.stage is Stage.SEARCH for finding in self.findings)
 
     @property
     def counterexamples(self) -> list[Finding]:
-        """The findings with a counterexample; together they refute all candidates outside the solutions' classes."""
+        """The findings with a counterexample.
+
+        Together, the counterexamples refute all candidates that are not in the class of a solution.
+        """
         return [finding for finding in self.findings if finding.verdict is Satisfiable.SAT]
 
     @property
     def solver_cpu_s(self) -> float:
-        """CPU seconds of the solvers in all runs."""
+        """CPU seconds of the solvers, including those of earlier runs."""
         return self.control_cpu_s + sum(finding.cpu_s for finding in self.findings)
 
 
@@ -124,22 +137,22 @@ def search(
     every_member: bool = False,
     on_progress: Callable[[Progress], object] | None = None,
 ) -> Search:
-    """Find all classes of candidates that satisfy a query's invariant.
+    """Find all classes that contain a candidate which satisfies a query's invariant.
 
     Parameters
     ----------
-    archive : Archive, stores each finding, and returns the findings of earlier runs
+    archive : Archive, which stores each finding and returns the findings of earlier runs
     workers : int, number of candidates judged in parallel
-    budget : Budget, of each solver for each candidate
-    solvers : solvers to try, one after another until one answers
+    budget : Budget, the limits of a solver for one candidate
+    solvers : the solvers; the second is tried if the first gives no answer, and so on
     every_member : whether to judge every member of each class that has a solution
-    on_progress : called after each finding
+    on_progress : function that is called after each finding
 
     Raises
     ------
-    VacuousError : no sender violates the invariant, or no trace satisfies the assumptions
-    SolverError : a solver is missing, does not understand, or two contradict each other
-    KeyboardInterrupt : Ctrl-C was pressed; the archive has all findings
+    VacuousError : no sender can violate the invariant, or no trace satisfies the assumptions of the query
+    SolverError : a solver is not installed or rejects the input, or two solvers give opposite answers
+    KeyboardInterrupt : Ctrl-C was pressed; all findings until then are in the archive
     """
     found = Search(query)
     with checkers(query, workers, budget or Budget(), solvers) as pool:
@@ -155,7 +168,7 @@ def search(
 
 
 class _Loop:
-    """The state of a search while it runs."""
+    """A search while it runs: the remaining candidates, the verdicts, and the candidates that solvers work on."""
 
     def __init__(
         self,
@@ -173,7 +186,7 @@ class _Loop:
         self.settled: set[ClassKey] = set()
 
     def resume(self, findings: Sequence[Finding]) -> None:
-        """Adopt findings of earlier runs; undecided candidates are checked again."""
+        """Take over findings of earlier runs, except for undecided candidates, which are checked again."""
         for finding in findings:
             if finding.verdict is not Satisfiable.UNKNOWN:
                 self._apply(finding)
@@ -181,7 +194,7 @@ class _Loop:
         self._found.unchecked = sum(one.verdict is Satisfiable.UNSAT for one in self._found.findings)
 
     def run(self) -> None:
-        """Judge candidates until none is left."""
+        """Propose candidates and judge them until none is left."""
         while True:
             while len(self._in_flight) < self._pool.workers:
                 undecided = {finding.candidate for finding in self._found.undecided}
@@ -196,7 +209,10 @@ class _Loop:
             self._judge(self._pool.next(), Stage.SEARCH)
 
     def represent(self, key: ClassKey, *, every_member: bool) -> Solution:
-        """Find the first member of a class that holds, and, with `every_member`, the number of members that hold."""
+        """Find the member of a class that satisfies the invariant and has the smallest constants.
+
+        If `every_member` is set, also count the members that satisfy the invariant.
+        """
         first, holding = None, 0
         for member in self._space.members(key):
             if self._holds(member):
@@ -227,7 +243,11 @@ class _Loop:
             self._on_progress(Progress(len(self._found.findings), self._left(), len(self.settled)))
 
     def _left(self) -> int:
-        """Return an upper bound on the number of candidates left; it is updated to the exact number occasionally."""
+        """Return an upper bound on the number of candidates left.
+
+        The candidates of a small template are counted again from time to time; directly after a count the bound is
+        exact.
+        """
         now = time.monotonic()
         if self._space.size <= COUNTED_SIZE and now - self._counted_at > COUNT_EVERY_S:
             self._counted_at = now

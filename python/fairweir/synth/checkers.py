@@ -1,4 +1,9 @@
-"""Processes that judge candidates: the current process or several workers, each with the network encoded once."""
+"""Judge candidates in the current process or in several worker processes.
+
+Terms: a query names a network model, and an invariant, which is a property that a CCA must have on every trace of the
+model. A candidate is a CCA of the query's template. A checker runs solvers to find out whether a candidate satisfies
+the invariant; the answer is a finding. Each process encodes the network for the solvers only once.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +25,28 @@ from fairweir.synth.verifier import Finding, Verifier
 
 
 class Checkers(Protocol):
-    """Accepts candidates, and returns findings in any order."""
+    """One or more checkers: they accept candidates, and return findings in any order."""
 
     workers: int
 
     def submit(self, candidate: Candidate) -> None:
-        """Submit a candidate."""
+        """Submit a candidate, whose finding :meth:`next` returns later."""
 
     def next(self) -> Finding:
-        """Wait for a finding."""
+        """Wait until a submitted candidate is judged, and return the finding."""
 
     def control(self) -> Check:
-        """Check that some sender violates the invariant (:meth:`Verifier.control`)."""
+        """Check that some sender can violate the invariant (:meth:`Verifier.control`)."""
 
     @property
     def verifier(self) -> Verifier:
-        """The query's verifier, in this process."""
+        """The verifier of the query in the current process."""
 
 
 @words_for_enums
 @contextmanager
 def checkers(query: Query, workers: int, budget: Budget, solvers: Sequence[SolverName]) -> Iterator[Checkers]:
-    """Yield `workers` checkers, which end with the ``with`` block.
+    """Yield `workers` checkers. Their processes end when the ``with`` block ends.
 
     Raises
     ------
@@ -68,7 +73,7 @@ def checkers(query: Query, workers: int, budget: Budget, solvers: Sequence[Solve
 
 
 class _Here:
-    """Judges candidates in this process, one at a time."""
+    """Judges candidates in the current process, one at a time."""
 
     workers = 1
 
@@ -87,7 +92,7 @@ class _Here:
 
 
 class _Processes:
-    """Judges candidates in several processes, one candidate per process at a time."""
+    """Judges candidates in worker processes; each process judges one candidate at a time."""
 
     def __init__(self, pool: object, workers: int, verifier: Verifier) -> None:
         self._pool, self.workers, self.verifier = pool, workers, verifier
@@ -117,7 +122,7 @@ _verifier: Verifier | None = None
 
 
 def _become_worker(query: Query, budget: Budget, solvers: Sequence[SolverName]) -> None:
-    """Encode the network, and ignore Ctrl-C: the parent handles it and ends its workers."""
+    """Prepare a worker process: encode the network, and ignore Ctrl-C, because the parent process ends its workers."""
     global _verifier  # noqa: PLW0603 - of a worker's process, once
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _verifier = Verifier(query, budget, solvers)

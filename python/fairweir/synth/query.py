@@ -1,6 +1,12 @@
-"""A query: a template, a network and objectives (thesis section 4.2.1).
+"""Query files: the template, network and requirements of a search for CCAs (thesis section 4.2.1).
 
-docs/formal/synthesis.md describes the files; ``queries/`` holds one for each row of the thesis' Table 4.1.
+Terms: a belief is a bound on a network parameter that a sender computes from what it observed. A template is a CCA with
+holes: its conditions and rates are sums of beliefs and constants, with coefficients to choose. A candidate chooses all
+of them. The invariant is the property that every solution must have on every trace of the network. Symbols: C, link
+rate; R, round-trip propagation delay; D, maximum jitter; MSS, the size of a packet; alpha, one MSS per R.
+
+docs/formal/synthesis.md describes the format; the folder ``queries/`` has a query for each row of the thesis' Table
+4.1.
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ _NUMBER = re.compile(r"-?\d+(/[1-9]\d*)?")
 
 
 def _fraction(value: Any) -> Fraction:
-    """Read a whole number, or a fraction in quotes; floats would not be exact."""
+    """Parse a whole number, or a fraction in quotes; floating-point numbers are rejected because they are not exact."""
     if isinstance(value, Fraction):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -48,7 +54,7 @@ def _fraction(value: Any) -> Fraction:
 
 
 def _network(value: Any) -> str:
-    """Read the name of a network model."""
+    """Return the name of a network model if it is known."""
     if isinstance(value, str) and value in NETWORKS:
         return value
     *first, last = (f"'{name}'" for name in NETWORKS)
@@ -65,7 +71,7 @@ class _Table(BaseModel):
 
 
 class Template(_Table):
-    """The holes of a template and the values that may fill them."""
+    """The template: how its conditions are nested, and the coefficients that may fill the holes."""
 
     shape: Shape = Field(examples=['"chain"'])
     rates: int = Field(ge=2, examples=["2"])
@@ -74,13 +80,14 @@ class Template(_Table):
 
 
 class Beliefs(_Table):
-    """Terms under which the beliefs are attached.
+    """The options of the beliefs.
 
     Attributes
     ----------
-    start : whether beliefs may be stale at t = 0
-    expiry : whether beliefs time out at the last point
-    resolution : resolution of observed delays on a CBR-delay link
+    start : whether beliefs may be stale, that is, exclude the true value, at t = 0
+    expiry : whether beliefs time out, that is, may become wider again, at the last point of a trace
+    resolution : resolution of the delays that a sender observes on a link of the model ``cbr-delay``: exact, or in
+        steps
     """
 
     start: Start = Start.CONSISTENT
@@ -94,9 +101,9 @@ class Objectives(_Table):
     Attributes
     ----------
     utilization : minimum utilization, as a fraction of C
-    queue : maximum queue in excess of 3 MSS, in C (R + D)
-    large_loss : when a large loss is a violation even if the beliefs shrink
-    large_buffer : minimum size of a large buffer, in C (R + D). Thesis: 3, published code: 5
+    queue : maximum number of queued bytes, in C (R + D), in addition to 3 MSS
+    large_loss : when a large loss violates the invariant even if the beliefs become tighter
+    large_buffer : minimum size of a large buffer, in C (R + D). The thesis uses 3, the published code 5
     """
 
     utilization: Exact = UTILIZATION
@@ -106,12 +113,12 @@ class Objectives(_Table):
 
 
 class Published(_Table):
-    """A paper's result for the query; shown next to ours.
+    """The published result for the same query, which is shown next to the result of the search.
 
     Attributes
     ----------
-    size : number of candidates
-    seconds : wall time, s
+    size : number of candidates in the template
+    seconds : wall time of the published search, s
     """
 
     solutions: int | None = None
@@ -121,7 +128,7 @@ class Published(_Table):
 
 
 class Query(_Table):
-    """A validated query file."""
+    """The content of a query file, after validation."""
 
     name: str = Field(examples=['"my-query"'])
     source: str = ""
@@ -137,7 +144,7 @@ class Query(_Table):
 
     @classmethod
     def load(cls, path: str | Path, settings: Mapping[str, Any] | None = None) -> Self:
-        """Read a query file, with values replaced at dotted keys.
+        """Read a query file, after replacing the values at the dotted keys in `settings`.
 
         Raises
         ------
@@ -153,7 +160,7 @@ class Query(_Table):
 
         Raises
         ------
-        ConfigError : not a query, or its template is too large to search
+        ConfigError : the document is not a query, or its template is too large to search
         """
         try:
             query = cls.model_validate(document)
@@ -168,24 +175,24 @@ class Query(_Table):
 
     @property
     def family(self) -> BeliefFamily:
-        """The beliefs that candidates read."""
+        """The names and units of the beliefs that candidates can read."""
         return FAMILIES[NETWORKS[self.model].beliefs]
 
     @property
     def demands(self) -> Demands:
-        """The invariant's constants."""
+        """The constants of the invariant."""
         asked = self.objectives
         return Demands(asked.utilization, asked.queue, asked.large_loss, asked.large_buffer, start=self.beliefs.start)
 
     @cached_property
     def grid(self) -> Grid:
-        """The sample points: one per round trip; D = R, but 0 on an ideal link."""
+        """The sample points of a trace, one per R. The maximum jitter D is R, except on an ideal link, where D is 0."""
         grid = Grid(self.points)
         return grid if NETWORKS[self.model].has_jitter else grid.without_jitter()
 
     @cached_property
     def space(self) -> Space:
-        """The template's candidates."""
+        """All candidates of the template."""
         conditions = [
             form
             for i, group in enumerate(self.template.condition)
@@ -196,7 +203,9 @@ class Query(_Table):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the question, without the published result."""
+        """A hash of the fields that determine the result of a search; name, source, description and published result
+        are excluded.
+        """
         asked = self.model_dump(mode="json", exclude={"name", "source", "description", "published"})
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -234,7 +243,7 @@ class Query(_Table):
                 )
 
     def _atoms(self, group: Coefficients, key: str, unit: Unit | None) -> dict[Atom, list[Fraction]]:
-        """Read the names of a group of coefficients; all must have one unit."""
+        """Parse a table of coefficients; all quantities in the table must have the same unit."""
         found: dict[Atom, list[Fraction]] = {}
         for name, factors in group.items():
             here = f"{key}.{name}"

@@ -1,7 +1,12 @@
-"""Check in exact fractions, without a solver, that a counterexample is a trace and violates the invariant.
+"""Check counterexamples in exact fractions, without a solver.
 
-:mod:`fairweir.formal.exact.invariant` defines the invariant, and :mod:`fairweir.formal.encoding.invariant` encodes it
-for solvers. :mod:`fairweir.formal.exact` judges the network, the beliefs and the decisions.
+Terms: a trace is a time series of what is sent, served, lost and delayed in a network model. A rule is a CCA as data.
+The invariant is the property that a query demands of a rule on every trace. A trace is a counterexample to a rule if
+the trace is possible in the model, contains the rates that the rule decides, and violates the invariant.
+
+:mod:`fairweir.formal.exact.invariant` evaluates the invariant in fractions, independently of the encoding for solvers
+in :mod:`fairweir.formal.encoding.invariant`. :mod:`fairweir.formal.exact` checks the network, the sender's bounds on
+network parameters, and the rule's decisions.
 """
 
 from __future__ import annotations
@@ -14,6 +19,8 @@ from fairweir.synth.query import Query
 
 
 def objections(trace: Trace, rule: Rule, query: Query) -> list[str]:
-    """Return the reasons why a trace is not a counterexample to a rule; empty if it is a counterexample."""
+    """Return the reasons why a trace is not a counterexample to `rule`; the list is empty if the trace is a
+    counterexample.
+    """
     found = [str(violation) for violation in violations(trace, [rule.decide])]
     return [*found, "the invariant holds"] if keeps(trace, query.demands) else found

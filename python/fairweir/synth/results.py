@@ -1,4 +1,8 @@
-"""Results of a search: its solutions as rule files, and a document with all results."""
+"""Write the results of a search: each solution as a rule file, and all results as a JSON document.
+
+Terms: a rule is a CCA as data, with conditions and rates. A search tries candidates, which are rules; a solution is a
+class of candidates of which at least one meets the requirements of the search's query file.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,14 @@ from fairweir.ccas.rule import Rule
 from fairweir.documents.atomic_write import write_text
 from fairweir.synth.cegis import Search, Solution
 
-#: Folder of the solutions in the search's directory.
+#: Name of the folder for rule files, in the directory of the search.
 SOLUTIONS = "solutions"
-#: Maximum length of the stem of a rule's name; names in the kernel have at most 15 characters, including a number.
+#: Maximum length of a rule's name without its number: Linux permits names of 15 characters, including the number.
 _STEM = 11
 
 
 def rules(search: Search) -> list[Rule]:
-    """Return each solution as a rule, named after the query with a number."""
+    """Return each solution as a rule. The name of a rule is the query's name with a number."""
     stem = re.sub(r"[^a-z0-9]", "_", search.query.name)
     stem = (stem if stem[0].isalpha() else f"q_{stem}")[:_STEM].rstrip("_")
     return [
@@ -32,7 +36,9 @@ def rules(search: Search) -> list[Rule]:
 
 
 def write_rules(search: Search, directory: Path) -> list[Path]:
-    """Write the solutions' rule files, and remove additional files of an earlier run."""
+    """Write a rule file for each solution, and delete the other rule files in the folder, which are from an earlier
+    run.
+    """
     folder = directory / SOLUTIONS
     if folder.is_symlink():
         folder.unlink()
@@ -48,7 +54,7 @@ def write_rules(search: Search, directory: Path) -> list[Path]:
 
 
 def document(search: Search, directory: Path | None) -> dict[str, Any]:
-    """Return the whole result as a JSON document."""
+    """Return all results of a search as a JSON document."""
     query = search.query
     return {
         "query": query.name,

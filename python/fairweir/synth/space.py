@@ -1,8 +1,13 @@
-"""The candidates of a template: all ways to fill its holes (thesis section 4.1.1, listing 4.1).
+"""The candidates of a template (thesis section 4.1.1, listing 4.1).
 
-A template is a tree with a condition at each inner node and a rate at each leaf. A candidate selects a condition or a
-rate for each of them. The space is never enumerated. A candidate is a tuple of indices: first those of the conditions
-(from the root, left branches before right branches), then those of the rates from left to right.
+A template is a decision tree with a hole for a condition at each inner node and a hole for a rate at each leaf.
+Conditions and rates are linear forms: sums of quantities with rational coefficients. A quantity is a belief (a bound on
+a network parameter that a sender computes from what it observed) or a constant: the propagation delay R, the packet
+size MSS, or alpha = MSS / R. A candidate selects a linear form for each hole.
+
+A candidate is represented by a tuple of indices: first those of the conditions (from the root, left branches before
+right branches), then those of the rates from left to right. The candidates are never listed, because there can be 10^11
+of them.
 """
 
 from __future__ import annotations
@@ -19,24 +24,25 @@ from fairweir.ccas.beliefs import BeliefFamily
 from fairweir.ccas.linear import Atom, LinearForm
 from fairweir.ccas.rule import Branch, Comparison, Condition, Rule
 
-#: Indices of conditions, then of rates; see the module's docstring.
+#: Indices of a candidate's conditions, then of its rates, as the module docstring describes.
 Candidate = tuple[int, ...]
-#: The class of a candidate: an index for the coefficients of beliefs in each condition and rate.
+#: Identifies a class: the candidates that differ only in the coefficients of constants. There is one number for each
+#: condition and rate; forms with equal coefficients of beliefs have the same number.
 ClassKey = tuple[int, ...]
 
-#: Atoms that are not beliefs. Members of a class differ only in their coefficients (thesis section 4.2.1, "Templates
-#: and solutions").
+#: Names of the quantities that are constants, not beliefs. Members of a class differ only in the coefficients of
+#: constants (thesis section 4.2.1, "Templates and solutions").
 _CONSTANTS = ("alpha", "")
 
 
 @dataclass(frozen=True)
 class Node:
-    """A condition with two branches; a branch of None is a leaf.
+    """An inner node of a template: a condition with two branches.
 
     Attributes
     ----------
-    then : Node or None
-    otherwise : Node or None
+    then : the branch if the condition holds; None: a leaf
+    otherwise : the branch if the condition does not hold; None: a leaf
     """
 
     then: Node | None
@@ -44,26 +50,26 @@ class Node:
 
 
 def conditions_in(node: Node | None) -> int:
-    """Return the number of conditions in a tree."""
+    """Return the number of conditions in a tree; it is 0 for a leaf."""
     return 0 if node is None else 1 + conditions_in(node.then) + conditions_in(node.otherwise)
 
 
 class Shape(StrEnum):
-    """Nesting of conditions."""
+    """The shape of a template: how its conditions are nested."""
 
     CHAIN = "chain"
-    """if, elif, ..., else."""
+    """The form if, elif, ..., else."""
     TREE = "tree"
-    """A second condition in each branch of the first condition: four rates."""
+    """Each branch of the first condition has a second condition, which makes four rates."""
     UNBALANCED = "unbalanced"
-    """A second condition in the first branch only: three rates."""
+    """Only the first branch of the first condition has a second condition, which makes three rates."""
 
     def tree(self, rates: int) -> Node:
         """Return the tree with `rates` leaves.
 
         Raises
         ------
-        ValueError : the shape has another number of leaves
+        ValueError : no tree of this shape has `rates` leaves
         """
         one = Node(None, None)
         if self is Shape.CHAIN and rates >= 2:
@@ -83,10 +89,10 @@ class Space:
 
     Attributes
     ----------
-    family : BeliefFamily
-    tree : Node
-    conditions : tuple of LinearForm; a condition holds if its form is above 0
-    rates : tuple of LinearForm
+    family : BeliefFamily, the beliefs that candidates can read
+    tree : Node, the root of the template
+    conditions : tuple of LinearForm, the choices for a condition, which holds if the form's value is above 0
+    rates : tuple of LinearForm, the choices for a rate
     """
 
     family: BeliefFamily
@@ -96,36 +102,38 @@ class Space:
 
     @cached_property
     def n_conditions(self) -> int:
-        """Number of conditions of a candidate."""
+        """Number of conditions of each candidate."""
         return conditions_in(self.tree)
 
     @property
     def size(self) -> int:
-        """Number of candidates; equivalent candidates are counted separately."""
+        """Number of candidates. Two different candidates are counted twice even if they always decide the same rate."""
         return int(len(self.conditions) ** self.n_conditions * len(self.rates) ** (self.n_conditions + 1))
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of choices for each index of a candidate."""
+        """Number of choices at each position of a candidate's tuple."""
         return (len(self.conditions),) * self.n_conditions + (len(self.rates),) * (self.n_conditions + 1)
 
     @cached_property
     def condition_classes(self) -> tuple[int, ...]:
-        """A number for each condition; two numbers are equal if only coefficients of constants differ."""
+        """A number for each condition. Conditions that differ only in the coefficients of constants have the same
+        number.
+        """
         return _classes(self.conditions)
 
     @cached_property
     def rate_classes(self) -> tuple[int, ...]:
-        """A number for each rate; two numbers are equal if only coefficients of constants differ."""
+        """A number for each rate. Rates that differ only in the coefficients of constants have the same number."""
         return _classes(self.rates)
 
     def class_of(self, candidate: Candidate) -> ClassKey:
-        """Return the class of a candidate; Table 4.1 counts a class as one solution."""
+        """Return the class of a candidate. The thesis' Table 4.1 counts each class as one solution."""
         conditions, rates = candidate[: self.n_conditions], candidate[self.n_conditions :]
         return (*(self.condition_classes[c] for c in conditions), *(self.rate_classes[r] for r in rates))
 
     def members(self, key: ClassKey) -> Iterator[Candidate]:
-        """Yield the candidates of a class, those with the smallest constants first."""
+        """Yield the candidates of a class, in ascending order of the size of their constants."""
         classes = [self.condition_classes] * self.n_conditions + [self.rate_classes] * (self.n_conditions + 1)
         forms = [self.conditions] * self.n_conditions + [self.rates] * (self.n_conditions + 1)
         choices = [
@@ -145,17 +153,18 @@ class Space:
         return math.prod(counts)
 
     def rule(self, candidate: Candidate, name: str, *, summary: str = "", source: str = "") -> Rule:
-        """Return a candidate as a rule: each path from the root to a leaf is a branch."""
+        """Return a candidate as a rule, which is a CCA as data. Each path from the root to a leaf becomes a branch."""
         branches = tuple(self._branches(self.tree, candidate, 0, 0, ()))
         return Rule(name, self.family, branches, summary=summary, source=source)
 
     def _branches(
         self, node: Node | None, candidate: Candidate, at: int, leaf: int, path: tuple[Condition, ...]
     ) -> Iterator[Branch]:
-        """Yield branches below a node whose first condition is number `at` and whose first leaf is number `leaf`.
+        """Yield the rule's branches for the leaves below `node`, whose first condition is number `at` and first leaf
+        number `leaf`.
 
-        A rule tries its branches in order. The branches where a condition holds come first, so a path needs no negated
-        conditions.
+        A rule uses the first branch whose conditions hold. The branches for which a node's condition holds come first,
+        so the other branches need no negated condition.
         """
         if node is None:
             yield Branch(path, self.rates[candidate[self.n_conditions + leaf]])
@@ -167,14 +176,14 @@ class Space:
 
 
 def condition_of(form: LinearForm) -> Condition:
-    """Return ``form > 0`` with the negative terms on the other side: ``2 C_L > C_U``."""
+    """Return the condition ``form > 0``, written without negative terms: ``2 C_L > C_U`` for ``2 C_L - C_U > 0``."""
     larger = LinearForm(tuple((atom, factor) for atom, factor in form.terms if factor > 0))
     smaller = LinearForm(tuple((atom, -factor) for atom, factor in form.terms if factor < 0))
     return Condition(f"{larger} > {smaller}", form, Comparison.ABOVE)
 
 
 def combinations(coefficients: Mapping[Atom, Sequence[Fraction]]) -> tuple[LinearForm, ...]:
-    """Return every form with one of the coefficients for each atom."""
+    """Return all linear forms that take, for each quantity, one of the given coefficients."""
     return tuple(
         LinearForm(tuple((atom, factor) for atom, factor in zip(coefficients, chosen, strict=True) if factor))
         for chosen in itertools.product(*coefficients.values())
@@ -182,7 +191,7 @@ def combinations(coefficients: Mapping[Atom, Sequence[Fraction]]) -> tuple[Linea
 
 
 def beliefs_part(form: LinearForm) -> tuple[tuple[Atom, Fraction], ...]:
-    """Return the terms that read beliefs, without the terms in constants."""
+    """Return the terms of a form that contain beliefs, without the terms that contain constants."""
     return tuple((atom, factor) for atom, factor in form.terms if atom.name not in _CONSTANTS)
 
 

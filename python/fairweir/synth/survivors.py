@@ -1,11 +1,16 @@
-"""The candidates left after the counterexamples so far: CEGIS' generator, by evaluation instead of a solver.
+"""Find the candidates that no counterexample eliminates, without a solver.
 
-A counterexample eliminates each candidate that would have sent the trace's rate at every step (thesis equation B.1.4).
-For each condition of the template, a bit pattern has the steps of the trace at which it holds; for each rate, the steps
-at which it equals the rate sent. These patterns are computed once, exactly. Candidates are composed from them, one root
-condition at a time. A branch "repeats" a trace if, at all steps that reach it, its rate equals the rate sent. A
-candidate is eliminated if both of its branches repeat the same trace. Branches that repeat the same traces are merged,
-so a few thousand bit patterns represent 10^11 candidates.
+Terms: a template is a decision tree with holes for conditions and rates; a candidate, which is a CCA, fills the holes.
+The root is the first condition; it has two branches. An option is one way to fill a branch. A counterexample is a
+trace: observations and the rate sent, at each step, with a result that violates the requirements. A class is the set of
+candidates that differ only in their constants; the class is settled once one of its candidates is proved.
+
+A counterexample eliminates every candidate that would have sent the same rate at every step (thesis equation B.1.4).
+Two tables of bits, with one bit per step of each trace, are computed once and exactly: at which steps a condition
+holds, and at which steps a rate equals the rate sent. Candidates are composed from these tables, one root condition at
+a time. An option "repeats" a trace if its rate equals the rate sent at all steps of the trace that reach the branch. A
+candidate is eliminated if the options in both of its branches repeat the same trace. Options that repeat the same
+traces are merged, so a few thousand bit patterns represent 10^11 candidates.
 """
 
 from __future__ import annotations
@@ -27,21 +32,22 @@ if TYPE_CHECKING:
     Bits = NDArray[np.uint32]
     Flags = NDArray[np.bool_]
 
-#: Maximum number of steps of a trace: the number of bits of a table's entry.
+#: Maximum number of steps of a trace, because the steps of a trace are the bits of a 32-bit integer.
 MAX_STEPS = 32
-#: Maximum number of ways to fill one branch of the root; a table has one row for each way, and one column for each
+#: Maximum number of options for one branch of the root. A table has one row per option, and one column per
 #: counterexample.
 MAX_BRANCH_OPTIONS = 200_000
 
 
 @dataclass(frozen=True)
 class Step:
-    """A candidate's observations at one step of a counterexample, and the rate sent.
+    """One step of a counterexample: the observations, and the rate sent.
 
     Attributes
     ----------
-    quantities : beliefs that the template reads, ``alpha`` and ``R``
-    rate : Fraction, the rate sent
+    quantities : the bounds that the sender computed from its observations, ``alpha`` (the rate of one packet per R) and
+        ``R`` (the propagation delay), by name
+    rate : Fraction, the rate sent, in link rates
     """
 
     quantities: Mapping[str, Fraction]
@@ -49,7 +55,7 @@ class Step:
 
 
 class _Table:
-    """A template's forms with integer coefficients over a common denominator, for exact evaluation all at once."""
+    """The linear forms of a template, with integer coefficients for an exact evaluation of all forms at once."""
 
     def __init__(self, forms: Sequence[LinearForm]) -> None:
         self._atoms = tuple(dict.fromkeys(atom for form in forms for atom, _ in form.terms))
@@ -58,13 +64,13 @@ class _Table:
         self._factors = np.array(rows, dtype=object).reshape(len(forms), len(self._atoms))
 
     def times(self, step: Step, unit: int) -> NDArray[np.object_]:
-        """Return each form's value times `unit`, in integers; `unit` is a multiple of :meth:`unit`."""
+        """Return each form's value at a step times `unit`, as integers; `unit` must be a multiple of :meth:`unit`."""
         scaled = [int(value * (unit // self._scale)) for value in self._values(step)]
         values: NDArray[np.object_] = self._factors @ np.array(scaled, dtype=object)
         return values
 
     def unit(self, step: Step) -> int:
-        """Return an integer that makes every form's value at this step an integer."""
+        """Return an integer which, multiplied by any form's value at a step, gives an integer."""
         return math.lcm(self._scale, *(self._scale * q.denominator for q in self._values(step)))
 
     def _values(self, step: Step) -> list[Fraction]:
@@ -72,11 +78,11 @@ class _Table:
 
 
 class Survivors:
-    """The candidates that no counterexample has eliminated and that are not in a settled class.
+    """The remaining candidates: those that no counterexample has eliminated and whose class is not settled.
 
     Parameters
     ----------
-    space : Space
+    space : Space, all candidates of the template
     """
 
     def __init__(self, space: Space) -> None:
@@ -91,11 +97,11 @@ class Survivors:
 
     @property
     def traces(self) -> int:
-        """Number of counterexamples."""
+        """Number of counterexamples so far."""
         return len(self._steps)
 
     def kill(self, trace: Sequence[Step]) -> None:
-        """Eliminate each candidate that sends the trace's rates.
+        """Eliminate each candidate that would send the rates of a trace, which is a counterexample.
 
         Raises
         ------
@@ -118,11 +124,11 @@ class Survivors:
         self._steps = np.append(self._steps, np.uint32((1 << len(trace)) - 1))
 
     def settle(self, key: ClassKey) -> None:
-        """Remove a class, because one of its candidates is a solution."""
+        """Remove all candidates of a class, because one of them is a solution."""
         self._settled.add(key)
 
     def kills(self, candidate: Candidate) -> int | None:
-        """Return the number of the first counterexample that eliminates a candidate; None if there is none."""
+        """Return the index of the first counterexample that eliminates a candidate; None if there is none."""
         n = self._space.n_conditions
         repeats = np.ones(self.traces, dtype=bool)
         for reached, leaf in _leaves(self._space.tree, self._holds, self._steps, candidate[:n]):
@@ -131,20 +137,23 @@ class Survivors:
         return int(found[0]) if len(found) else None
 
     def at_most(self) -> int:
-        """Return an upper bound on the number of candidates left, from the last count for each root condition."""
+        """Return an upper bound on the number of remaining candidates: the sum of the last counts for all root
+        conditions.
+        """
         return sum(self._at_most)
 
     def count(self) -> int:
-        """Count the remaining candidates outside settled classes; slow in large spaces."""
+        """Count the remaining candidates, which is slow for large templates."""
         for root in range(len(self._at_most)):
             if self._at_most[root]:
                 self._at_most[root] = _Halves(self, root).alive()
         return self.at_most()
 
     def pick(self, taken: frozenset[Candidate], dice: np.random.Generator) -> Candidate | None:
-        """Return a remaining candidate that is not in `taken`; None if there is none.
+        """Return a random remaining candidate that is not in `taken`; None if there is none.
 
-        A root condition is drawn first, and then two branches that repeat no common trace.
+        A root condition is drawn first, and then an option for each branch such that no trace is repeated by both
+        options.
         """
         for root in dice.permutation(len(self._at_most)):
             if not self._at_most[root]:
@@ -158,7 +167,7 @@ class Survivors:
 
 
 class _Halves:
-    """The two branches below one root condition."""
+    """All options of the two branches below one root condition."""
 
     def __init__(self, survivors: Survivors, root: int) -> None:
         space = survivors._space
@@ -172,12 +181,12 @@ class _Halves:
         self._sides = (_Side(space, space.tree.then), _Side(space, space.tree.otherwise))
 
     def alive(self) -> int:
-        """Count the remaining candidates."""
+        """Count the remaining candidates with this root condition."""
         both = int(self._then.counts @ self._fit.astype(np.int64) @ self._otherwise.counts)
         return both - sum(self._alive_in(key) for key in self._settled_keys())
 
     def draw(self, taken: frozenset[Candidate], dice: np.random.Generator) -> Candidate | None:
-        """Return a remaining candidate; the search starts at a random position."""
+        """Return a remaining candidate that is not in `taken`, or None. The search starts at a random pair."""
         pairs = np.argwhere(self._fit)
         for i in np.roll(np.arange(len(pairs)), -int(dice.integers(len(pairs)))) if len(pairs) else ():
             then, otherwise = pairs[i]
@@ -206,15 +215,15 @@ class _Halves:
         return int(self._fit[np.ix_(self._then.group[left], self._otherwise.group[right])].sum())
 
     def _repeats(self, node: Node | None, reached: Bits) -> Flags:
-        """Return, for each way to fill a subtree and each trace, whether the subtree repeats the trace.
+        """Return, for each option of a subtree and each trace, whether the option repeats the trace.
 
         Parameters
         ----------
-        reached : array [..., traces] of bits over steps
+        reached : array [..., traces] of integers, whose bits are the steps that reach the subtree
 
         Returns
         -------
-        array [..., options, traces]
+        array [..., options, traces] of booleans
         """
         survivors = self._survivors
         here = reached[..., None, :]
@@ -228,12 +237,12 @@ class _Halves:
 
 
 class _Half:
-    """All ways to fill one branch, grouped by the traces that they repeat.
+    """All options of one branch, in groups of options that repeat the same traces.
 
     Attributes
     ----------
-    patterns : array [groups, traces]
-    group : array [options], the group of each option
+    patterns : array [groups, traces], whether the options of a group repeat a trace
+    group : array [options], the index of each option's group
     counts : array [groups], number of options in each group
     """
 
@@ -250,27 +259,27 @@ class _Half:
         self.counts = np.bincount(self.group, minlength=len(self.patterns)).astype(np.int64)
 
     def members(self, group: int) -> NDArray[np.intp]:
-        """Return the options of a group."""
+        """Return the numbers of the options in a group."""
         return np.flatnonzero(self.group == group)
 
 
 class _Side:
-    """Numbers the options of a branch: the digits of a number are indices of conditions and rates."""
+    """Numbers the options of one branch. The digits of an option's number are indices of conditions and rates."""
 
     def __init__(self, space: Space, node: Node | None) -> None:
         self._space, self._node = space, node
 
     def indices(self, option: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the conditions and rates of an option."""
+        """Return the indices of an option's conditions and rates."""
         return _unpack(option, self._node, self._space)
 
     def options_of(self, conditions: ClassKey, rates: ClassKey) -> NDArray[np.intp]:
-        """Return the options whose conditions and rates have these classes."""
+        """Return the numbers of the options whose conditions and rates are in the given classes."""
         return _in_classes(self._node, self._space, conditions, rates)
 
 
 def _options(node: Node | None, space: Space) -> int:
-    """Count the ways to fill a subtree."""
+    """Return the number of options of a subtree."""
     n = conditions_in(node)
     return int(len(space.conditions) ** n * len(space.rates) ** (n + 1))
 
@@ -300,7 +309,7 @@ def _in_classes(node: Node | None, space: Space, conditions: ClassKey, rates: Cl
 def _leaves(
     node: Node | None, holds: Bits, reached: Bits, conditions: tuple[int, ...], leaf: int = 0
 ) -> Iterator[tuple[Bits, int]]:
-    """Yield the steps that reach each leaf of one candidate, and the leaf's number."""
+    """Yield, for each leaf of one candidate, the steps that reach the leaf, and the leaf's number."""
     if node is None:
         yield reached, leaf
         return

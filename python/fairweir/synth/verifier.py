@@ -1,4 +1,11 @@
-"""CEGIS' verifier: checks whether a candidate satisfies the invariant on every trace of the network."""
+"""Check with solvers whether a candidate satisfies the invariant on every trace of the network.
+
+Terms: a query names a network model, a template of CCAs and requirements. A candidate is one CCA of the template. A
+trace is a time series of what is sent, served, lost and delayed. The invariant is the property that the query requires
+on every trace. A belief is a bound on a network parameter that a sender computes from what it observed. Solvers search
+for a counterexample, which is a trace that violates the invariant: sat means that one was found, unsat that there is
+none, unknown that neither is known.
+"""
 
 from __future__ import annotations
 
@@ -28,31 +35,32 @@ from fairweir.synth.replay import objections
 from fairweir.synth.space import Candidate
 from fairweir.synth.survivors import Step
 
-#: Precedence of the cases' answers: a trace in any case refutes; otherwise a case without an answer gives unknown.
+#: The traces are split into cases, one question for the solvers each. The first of these answers that any case has is
+#: the answer for the candidate: a counterexample in any case refutes the candidate.
 _TELLING = (Satisfiable.SAT, Satisfiable.UNKNOWN, Satisfiable.UNSAT)
 
 
 class Stage(StrEnum):
-    """Purpose for which a candidate was judged."""
+    """The purpose for which a candidate was judged."""
 
     SEARCH = "search"
-    """Search for classes with a solution."""
+    """To find the classes (candidates that differ only in constants) that have a solution."""
     MEMBERS = "members"
-    """Search for the members of such a class that hold."""
+    """To find the members of such a class that satisfy the invariant."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The solvers' result for a candidate.
+    """The solvers' answer for a candidate.
 
     Attributes
     ----------
     candidate : Candidate
-    verdict : unsat if the candidate satisfies the invariant, sat if it does not, else unknown
+    verdict : unsat if the candidate satisfies the invariant, sat if it does not, and otherwise unknown
     trace : Trace, the counterexample, or None
-    solver : str, the solver that answered
+    solver : str, name of the solver that answered
     cpu_s : float, CPU seconds of the solvers
-    reason : str, why the verdict is unknown
+    reason : str, the reason if the verdict is unknown
     stage : the purpose for which the candidate was judged
     """
 
@@ -66,13 +74,13 @@ class Finding:
 
 
 class Verifier:
-    """The network and the negated invariant of a query, encoded once.
+    """Checks the candidates of a query. The network and the negated invariant are encoded once for all candidates.
 
     Parameters
     ----------
     query : Query
-    budget : Budget, of each solver for each candidate
-    solvers : solvers to try, one after another until one answers; at least one
+    budget : Budget, the limits of a solver for one candidate
+    solvers : at least one solver; the second is tried if the first gives no answer, and so on
     """
 
     def __init__(self, query: Query, budget: Budget | None = None, solvers: Sequence[SolverName] = ALL_SOLVERS) -> None:
@@ -81,7 +89,7 @@ class Verifier:
 
     @cached_property
     def system(self) -> System:
-        """The network with the beliefs of the query's family attached."""
+        """The variables and constraints of the network and of the beliefs that candidates read."""
         query = self.query
         system = MODELS[query.model].build(query.grid, query.buffer, (Sender.RATE,), query.acks)
         beliefs = query.beliefs
@@ -92,15 +100,16 @@ class Verifier:
 
     @cached_property
     def claim(self) -> z3.BoolRef:
-        """The claim that a candidate must satisfy on every trace."""
+        """The invariant as a formula over the variables of the network."""
         return invariant(self.system, self.query.demands)
 
     @cached_property
     def _cases(self) -> tuple[Prepared, ...]:
-        """The network and the negated claim, split into cases; each trace satisfies one of them.
+        """The network and the negated invariant, split into cases. Each trace belongs to one of the cases.
 
-        Bounds on rates that never time out only tighten. They are constant in most counterexamples, because shrinking
-        beliefs count as progress. Conditions that read only these bounds then take the same branch at every step, which
+        If beliefs do not time out, a bound on a rate can only become tighter. Tighter beliefs count as progress, which
+        the invariant accepts, so in most counterexamples these bounds are constant. In the first case they are
+        constant. There, a condition that reads only these bounds selects the same branch at every step, which
         simplifies the solver's task.
         """
         broken = [*self.system.assertions(), z3.Not(self.claim)]
@@ -114,12 +123,12 @@ class Verifier:
         return Prepared([*broken, *still], variables), Prepared([*broken, z3.Not(z3.And(*still))], variables)
 
     def check(self, candidate: Candidate) -> Finding:
-        """Search for a trace on which a candidate violates the invariant, and judge the trace exactly.
+        """Search for a trace on which a candidate violates the invariant, and check such a trace in exact fractions.
 
         Raises
         ------
-        VacuousError : the candidate has no trace at all
-        SolverError : a solver is missing, rejects the input, or returned an invalid counterexample
+        VacuousError : no trace of the network contains the candidate's decisions
+        SolverError : a solver is not installed, rejects the input, or returned a counterexample that is not one
         """
         rule = self.query.space.rule(candidate, "candidate")
         check = self._ask_cases(encode(rule, self.system))
@@ -135,12 +144,12 @@ class Verifier:
         return Finding(candidate, check.verdict, trace, check.solver, check.cpu_s, check.reason)
 
     def control(self) -> Check:
-        """Check that some sender violates the invariant; otherwise every candidate would be a solution.
+        """Check that some sender can violate the invariant. If no sender can, every candidate would be a solution.
 
         Raises
         ------
-        VacuousError : no sender violates it, or the network has no trace at all
-        SolverError : a solver is missing, rejects the input, or gives no answer within the budget
+        VacuousError : no sender can violate the invariant, or the network has no trace at all
+        SolverError : a solver is not installed, rejects the input, or gives no answer within the budget
         """
         check = self._ask_cases([])
         if check.verdict is Satisfiable.UNKNOWN:
@@ -154,7 +163,7 @@ class Verifier:
         )
 
     def _has_trace(self, decisions: Sequence[z3.BoolRef], otherwise: str) -> float:
-        """Check that the network has a trace under these decisions, and return the solvers' CPU seconds."""
+        """Check that some trace of the network contains the given decisions; return the solvers' CPU seconds."""
         check = self._ask(Prepared(self.system.assertions()), decisions)
         if check.verdict is Satisfiable.UNSAT:
             raise VacuousError(
@@ -168,7 +177,7 @@ class Verifier:
         return check.cpu_s
 
     def question(self, candidate: Candidate) -> str:
-        """Return the hash of the solvers' questions about a candidate, for all cases together."""
+        """Return a hash of the formulas that are given to the solvers for a candidate, for all cases together."""
         decisions = encode(self.query.space.rule(candidate, "candidate"), self.system)
         texts = (case.script(decisions) for case in self._cases)
         return hashlib.sha256("\0".join(texts).encode()).hexdigest()
@@ -176,13 +185,13 @@ class Verifier:
     def doubt(self, finding: Finding, question: str, *, is_sealed: bool) -> str:
         """Return the reason why a finding of an earlier run is rejected; empty if it is accepted.
 
-        A counterexample is judged again by definition. A finding without a counterexample is accepted if its seal is
-        valid and its question is the same.
+        A counterexample is checked again in exact fractions. A finding without a counterexample is accepted if its
+        seal, a keyed hash, is valid and `question` equals :meth:`question` for the candidate.
 
         Parameters
         ----------
         question : str, the hash stored with the finding
-        is_sealed : whether this installation sealed the finding and it is unchanged
+        is_sealed : whether this installation sealed the finding, and the finding is unchanged
         """
         if finding.verdict is Satisfiable.SAT:
             if finding.trace is None:
@@ -197,7 +206,10 @@ class Verifier:
         return "" if question == self.question(finding.candidate) else "it answers another question"
 
     def _ask_cases(self, decisions: Sequence[z3.BoolRef]) -> Check:
-        """Check the cases in order until one has a trace; without a trace, return unknown if any case is unknown."""
+        """Ask the solvers about one case after another until a case has a counterexample.
+
+        If no case has a counterexample, the answer is unknown if it is unknown for any case, and otherwise unsat.
+        """
         checks: list[Check] = []
         for case in self._cases:
             checks.append(self._ask(case, decisions))
@@ -208,9 +220,7 @@ class Verifier:
         return replace(telling, cpu_s=sum(check.cpu_s for check in checks), reason=reasons)
 
     def _ask(self, prepared: Prepared, further: Sequence[z3.BoolRef]) -> Check:
-        """Try the solvers in order until one answers; running them in parallel would double the CPU time per
-        candidate.
-        """
+        """Ask one solver after another until one answers. Running all solvers in parallel would double the CPU time."""
         text = prepared.script(further)
         cpu_s, reasons = 0.0, []
         for solver in self._solvers:
@@ -222,7 +232,7 @@ class Verifier:
         return replace(check, cpu_s=cpu_s, reason="; ".join(reasons))
 
     def _variables(self) -> list[z3.ExprRef]:
-        """Return the variables of a trace, including those that do not occur in the formulas."""
+        """Return all variables of a trace, including variables that do not occur in the formulas."""
         flow = self.system.flows[0]
         columns = [*flow.beliefs.values(), *flow.delay, flow.rate, flow.past, flow.A, flow.S, self.system.TA]
         return [self.system.alpha, *(term for column in columns for term in column if _is_variable(term))]
@@ -233,7 +243,7 @@ def _is_variable(term: z3.ExprRef) -> bool:
 
 
 def steps_of(trace: Trace, family: BeliefFamily) -> tuple[Step, ...]:
-    """Return a candidate's observations and the rate sent at each step of a trace."""
+    """Return the steps of a trace at which the sender decides: its observations one R earlier, and the rate sent."""
     flow, grid = trace.flows[0], trace.grid
     out = []
     for t in range(grid.r_steps, grid.points):

@@ -1,1 +1,3 @@
-"""Video at frame level: generated content, encoder tables, senders, and metrics at the receiver."""
+"""Simulate and evaluate video senders frame by frame: generated content, encoder tables, senders, receivers'
+metrics.
+"""

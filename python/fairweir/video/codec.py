@@ -1,8 +1,9 @@
-"""Real encoders and decoders, through PyAV: x264 and libvpx's VP8, configured as for a call.
+"""Encode and decode video with x264 and libvpx's VP8, through PyAV, configured as for a video call.
 
-There are no B frames, no lookahead and (x264) only one reference frame, so that the encoder outputs a frame as soon as
-it receives the picture. There is one thread, so that the same pictures give the same bytes. The quantizer of an
-encoder object is constant.
+There are no B frames, there is no lookahead, and x264 has only one reference frame. The encoder therefore outputs a
+frame as soon as it receives the picture. Encoders have one thread, so that the same pictures always give the same
+bytes. An encoder object has a constant quantizer. A key frame is decoded without another frame; a P frame is decoded
+with its reference, which is an earlier frame.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ if TYPE_CHECKING:
 
     from av.video.codeccontext import VideoCodecContext
 
-#: Interval between key frames, frames; so large that only the first frame is a key frame.
+#: Interval between key frames, in frames. It is so large that only the first frame is a key frame.
 NEVER: Final = 1_000_000
 
 
 @dataclass(frozen=True)
 class Codec:
-    """An encoder, the decoder of its format, and the quantizers of its tables.
+    """A codec: an encoder, a decoder, and the quantizers with which tables of frame sizes are measured.
 
     Attributes
     ----------
-    name : name in tables
-    encoder, decoder : FFmpeg's names
-    qps : quantizers of its table, best quality first: QP of H.264 (0 to 51), or libvpx's quantizer of VP8 (0 to 63)
-    options : options of the encoder; ``{qp}`` stands for the quantizer
+    name : name in the names of encoder tables
+    encoder, decoder : the names that FFmpeg uses
+    qps : quantizers, best quality first: 0 to 51 for H.264 (QP), 0 to 63 for VP8
+    options : options of the encoder, in which ``{qp}`` stands for the quantizer
     """
 
     name: str
@@ -58,7 +59,7 @@ CODECS: Final = {
                 ("preset", "veryfast"),
                 ("tune", "zerolatency"),
                 ("qp", "{qp}"),
-                # Scene cuts are coded as P frames, because the sender decides when to send a key frame.
+                # At a scene cut the encoder outputs a P frame, because the sender decides when to send a key frame.
                 ("x264-params", f"keyint={NEVER}:scenecut=0:ref=1:bframes=0:sliced-threads=0"),
             ),
         ),
@@ -74,9 +75,10 @@ CODECS: Final = {
                 ("auto-alt-ref", "0"),
                 ("qmin", "{qp}"),
                 ("qmax", "{qp}"),
-                # Far above the rate of any quantizer, so that rate control never drops or degrades a frame.
+                # The limit is far above the rate at any quantizer, so that rate control never drops or degrades a
+                # frame.
                 ("b", "200M"),
-                # Equal limits disable automatic key frames.
+                # Equal minimum and maximum intervals disable automatic key frames.
                 ("g", str(NEVER)),
                 ("keyint_min", str(NEVER)),
             ),
@@ -86,7 +88,7 @@ CODECS: Final = {
 
 
 def av() -> ModuleType:
-    """Import PyAV.
+    """Import PyAV, and return the module.
 
     Raises
     ------
@@ -101,7 +103,7 @@ def av() -> ModuleType:
 
 
 def require() -> None:
-    """Check, before long work, that encoders and SSIM are installed.
+    """Check, before long work, that PyAV and scikit-image (for SSIM) are installed.
 
     Raises
     ------
@@ -112,14 +114,16 @@ def require() -> None:
 
 
 def described(codec: Codec) -> str:
-    """Return the encoder's library, version and options, for provenance."""
+    """Return the encoder's library, version and options as a text, which tables store as their origin."""
     versions: dict[str, tuple[int, ...]] = av().library_versions
     options = " ".join(f"{key}={value}" for key, value in codec.options if "{qp}" not in value)
     return f"{codec.encoder} (libavcodec {'.'.join(map(str, versions['libavcodec']))}) {options}"
 
 
 class Encoder:
-    """An encoder at one quantizer: its first frame is a key frame; each later frame refers to the previous frame."""
+    """An encoder with one quantizer. Its first frame is a key frame; the reference of each later frame is the previous
+    frame.
+    """
 
     def __init__(self, codec: Codec, qp: int) -> None:
         context = av().CodecContext.create(codec.encoder, "w")
@@ -131,7 +135,7 @@ class Encoder:
         self._count = 0
 
     def encode(self, picture: Frame) -> bytes:
-        """Return the picture's encoded frame."""
+        """Return the encoded frame of the next picture."""
         frame = av().VideoFrame.from_ndarray(picture, format="yuv420p")
         frame.pts, frame.time_base = self._count, Fraction(1, FPS)
         self._count += 1
@@ -139,7 +143,7 @@ class Encoder:
 
 
 class Decoder:
-    """A decoder; its pictures depend on all frames that it has received, as at a receiver."""
+    """A decoder, whose pictures depend on all frames that it has decoded before."""
 
     def __init__(self, codec: Codec) -> None:
         context = av().CodecContext.create(codec.decoder, "r")
@@ -148,7 +152,7 @@ class Decoder:
         self._context: VideoCodecContext = context
 
     def decode(self, data: bytes) -> Frame | None:
-        """Return the picture of an encoded frame; None if the decoder outputs no picture."""
+        """Return the picture of an encoded frame, or None if the decoder outputs no picture."""
         try:
             shown = self._context.decode(av().Packet(data))
         except av().error.FFmpegError:
@@ -157,10 +161,10 @@ class Decoder:
 
 
 def ssim(shown: Frame, source: Frame) -> float:
-    """Return the structural similarity of two pictures' luma; 1 for equal pictures.
+    """Return the structural similarity (SSIM) of the luma of two pictures; it is 1 for equal pictures.
 
-    The window is uniform, 7 x 7 pixels at full resolution, with 32-bit floats. Wang et al. 2004, section III-B, use a
-    Gaussian window of 11 x 11, which is about a quarter slower.
+    The window is uniform, with 7 x 7 pixels at full resolution; numbers are 32-bit floats. The window of Wang et al.
+    2004, section III-B, is Gaussian with 11 x 11 pixels, which takes about a quarter longer.
     """
     lumas = (picture[:HEIGHT].astype(np.float32) for picture in (source, shown))
     return float(_structural_similarity()(*lumas, data_range=255.0, win_size=7))

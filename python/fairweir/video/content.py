@@ -1,7 +1,8 @@
-"""Generated video: four kinds of content that differ in their difficulty for an encoder; a seed determines each clip.
+"""Generate video of four kinds, which differ in how difficult they are for an encoder. A seed determines each clip.
 
-A frame is in the encoders' format I420: luma, then both color planes at half the resolution. The contents differ in the
-properties that affect an encoder: how much of the picture changes, how well motion predicts the change, and the noise.
+A frame has the encoders' format I420: a plane of luma, then two planes of color at half the resolution. The kinds
+differ in three properties that affect an encoder: how much of the picture changes, how well motion predicts the change,
+and how strong the noise is.
 """
 
 from __future__ import annotations
@@ -20,24 +21,25 @@ from fairweir.video.painting import HEIGHT, WIDTH, Canvas, Floats
 Frame = NDArray[np.uint8]
 
 FPS: Final = 30
-#: Incremented when generated frames change, so that measurements of older frames are not reused.
+#: This number is incremented when generated frames change, so that measurements of older frames are not reused.
 VERSION: Final = 1
-#: Length of one loop of the screen content, frames.
+#: Number of frames after which the screen content repeats.
 SCREEN_LOOP: Final = 90
 
 
 @dataclass(frozen=True)
 class Clip:
-    """A clip without an end; frame `i` is a function of the kind of content, the seed and `i`."""
+    """A clip without an end. The kind of content, the seed and the index determine a frame."""
 
     content: str
     paint: Callable[[int], Canvas]
-    #: Standard deviation of the camera's noise, in steps of luma; the colors have half of it.
+    #: Standard deviation of the simulated camera's noise, in steps of luma; the noise of the color planes is half of
+    #: it.
     noise: float
     seed: int
 
     def frame(self, index: int) -> Frame:
-        """Return frame `index`, counted from 0."""
+        """Return the frame with index `index`, counted from 0."""
         canvas = self.paint(index)
         if self.noise:
             rng = np.random.default_rng([self.seed, index])
@@ -48,13 +50,13 @@ class Clip:
 
 
 def clip(content: str, seed: int = 1) -> Clip:
-    """Return the clip of a kind of content, a key of :data:`KINDS`."""
+    """Return a clip of the kind `content`, which is a key of :data:`KINDS`."""
     make, noise = KINDS[content]
     return Clip(content, make(np.random.default_rng(seed)), noise, seed)
 
 
 def talking_head(rng: np.random.Generator) -> Callable[[int], Canvas]:
-    """Paint a person in front of a still room: head and shoulders sway a little, eyes blink, the mouth moves."""
+    """Return a function that paints a person in front of a still room: the body sways, eyes blink, the mouth moves."""
     room = Canvas.filled(150, 122, 134)
     room.y += 16 * painting.texture(rng, HEIGHT, WIDTH, 1.25) + np.linspace(20, -25, WIDTH, dtype=np.float32)
     _shelf(rng, room)
@@ -85,7 +87,10 @@ def talking_head(rng: np.random.Generator) -> Callable[[int], Canvas]:
 
 
 def screen(rng: np.random.Generator) -> Callable[[int], Canvas]:
-    """Paint a screen without noise: text is typed, a page scrolls, and a terminal that prints lines comes and goes."""
+    """Return a function that paints a computer's screen, without noise.
+
+    Text is typed, a page scrolls, and a terminal window opens, prints lines and closes.
+    """
     page = painting.document(rng, 2400)
     terminal = painting.terminal(rng, 1200)
     bar = Canvas.filled(55, 138, 120)
@@ -113,7 +118,9 @@ def screen(rng: np.random.Generator) -> Callable[[int], Canvas]:
 
 
 def sport(rng: np.random.Generator) -> Callable[[int], Canvas]:
-    """Paint a match: the camera pans over grass and crowd, players and ball move, and there is a cut every 1.5 s."""
+    """Return a function that paints a match: the camera pans over grass and crowd, players and ball move, and there is
+    a cut every 1.5 s.
+    """
     pitch = painting.pitch(rng)
     kit = painting.texture(rng, 128, 128, 1.0)
     phase, home = rng.uniform(0, 2 * np.pi, 16), rng.uniform(0, 1, (16, 2))
@@ -143,7 +150,9 @@ def sport(rng: np.random.Generator) -> Callable[[int], Canvas]:
 
 
 def foliage(rng: np.random.Generator) -> Callable[[int], Canvas]:
-    """Paint leaves in the wind in front of a sky: three layers, each deformed by separate waves, and strong noise."""
+    """Return a function that paints leaves in the wind in front of a sky: three layers, each deformed by other waves,
+    and strong noise.
+    """
     layers = [painting.texture(rng, HEIGHT + 80, WIDTH + 80, slope) for slope in (1.6, 1.4, 1.2)]
     tint = painting.texture(rng, HEIGHT + 80, WIDTH + 80, 1.5)
     rows, columns = (axis.astype(np.float32) for axis in np.mgrid[0:HEIGHT, 0:WIDTH])

@@ -1,4 +1,10 @@
-"""Evaluate Syntra's senders over seeds: required delay, quality and frame rate, compared with GCC and Salsify."""
+"""Evaluate video senders over links and seeds: delay, quality and frame rate, compared with the senders GCC and
+Salsify.
+
+A session is one run of a sender over a link, with frames from an encoder table. A bar is a requirement on a metric,
+which the thesis' Syntra should meet (docs/video.md). SSIM measures the quality of displayed pictures. A candidate is a
+sender that is evaluated.
+"""
 
 from __future__ import annotations
 
@@ -18,28 +24,28 @@ from fairweir.video.play import Session, play
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
 
-#: Link of the evaluation -> maximum 95th percentile of the delay, ms.
+#: Shipped scenario, which is named after its link -> maximum 95th percentile of the delay, ms.
 P95_BARS_MS: Final = {"fixed": 110.0, "varying": 120.0, "aggregation": 140.0, "shallow": 110.0}
-#: Minimum frame rate on these links, frames per second.
+#: Minimum frame rate in these scenarios, frames per second.
 FPS_BAR: Final = 29.0
-#: Minimum difference of the median SSIM from Salsify's, dB.
+#: Minimum of the candidate's median SSIM minus Salsify's median SSIM, dB.
 SSIM_BAR_DB: Final = 1.5
-#: Minimum, on traces, of GCC's 95th percentile of the delay divided by ours.
+#: Minimum, on links from traces, of GCC's 95th percentile of the delay divided by the candidate's.
 GCC_BAR: Final = 4.0
-#: Traces without a requirement for delay, because GCC uses a tenth of the link and has almost no queue.
+#: Traces without a bar on delay, because GCC uses only a tenth of the link there and has almost no queue.
 WITHOUT_GCC_BAR: Final = ("Verizon-LTE-short",)
 FPS_SHARE_BAR: Final = 0.97
-#: The senders that are references.
+#: The senders with which candidates are compared.
 GCC, SALSIFY = "gcc", "salsify"
 FOUR: Final = tuple(P95_BARS_MS)
 BASELINES: Final = (GCC, "vegas", SALSIFY, "published", "known")
-#: Name of the file with finished sessions, one per line.
+#: Name of the file that stores finished sessions, one per line.
 SESSIONS = "sessions.jsonl"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A session to run."""
+    """A session that has to be run."""
 
     scenario: VideoScenario
     sender: Sender
@@ -47,26 +53,26 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Identifier of the session's inputs: version, configuration, table."""
+        """A hash of everything on which the session's result depends: version, configuration and encoder table."""
         words = (__version__, self.scenario.config(self.sender, seed=self.seed), self.scenario.table().text)
         return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
 
 def play_job(job: Job) -> Session:
-    """Run a job, in a separate process."""
+    """Run the session of a job; worker processes call this function."""
     return play(job.scenario, job.sender, seed=job.seed)
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A requirement and its measurement.
+    """A bar for one sender, with the measured value.
 
     Attributes
     ----------
-    scenario, sender, encoder : names of the session's parts
-    quantity : the bounded quantity, with its unit
+    scenario, sender, encoder : names of the scenario, the sender and the encoder table
+    quantity : the metric that the bar limits, with its unit
     bound : the bound
-    measured : mean over seeds and its 95 % interval
+    measured : mean of the metric over seeds, with its 95 % interval
     is_upper : whether the bound is an upper bound
     """
 
@@ -85,17 +91,19 @@ class Bar:
 
     @property
     def verdict(self) -> Outcome:
-        """Outcome of the claim that a sender meets the bound; it fails if a part of the interval violates the bound."""
+        """The outcome of the claim that the sender meets the bar: `holds` if the whole interval satisfies the bound,
+        else `fails`.
+        """
         return Outcome.HOLDS if self.holds else Outcome.FAILS
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the bar as JSON."""
+        """Return the bar as a JSON document."""
         ends = {"value": self.measured.value, "lo": self.measured.lo, "hi": self.measured.hi}
         return {**vars(self), "measured": ends, "holds": self.holds}
 
 
 class Kept:
-    """A cache of finished sessions in a directory; cached sessions are not run again."""
+    """A store of finished sessions in a directory, so that they are not run again."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -103,7 +111,7 @@ class Kept:
         self._known: dict[str, Session] = {}
         lines = self.path.read_bytes().splitlines() if self.path.exists() else []
         for line in lines:
-            # The session of a line that a crash truncated is run again.
+            # If a crash truncated a line, its session is run again.
             try:
                 document = json.loads(line)
                 key = document.pop("key")
@@ -112,7 +120,7 @@ class Kept:
                 continue
 
     def get(self, key: str) -> Session | None:
-        """Return the finished session of a key; None if there is none."""
+        """Return the finished session whose :attr:`Job.key` is `key`, or None."""
         return self._known.get(key)
 
     def add(self, key: str, session: Session) -> None:
@@ -123,7 +131,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Sessions of all links, senders and seeds, and the requirements with their measurements."""
+    """The sessions of all links, senders and seeds, and the bars."""
 
     sessions: list[Session]
     bars: list[Bar]
@@ -139,13 +147,14 @@ def evaluate(
     workers: int | None = None,
     on_done: Callable[[str, int, int], object] = lambda _what, _done, _total: None,
 ) -> Evaluation:
-    """Run the candidates and the baselines on all links with all seeds, and compare them.
+    """Run the candidates and the senders with which they are compared, on all links and with all seeds.
 
     Parameters
     ----------
-    seeds : number of seeds, from 1 on
+    seeds : number of seeds; the seeds are 1, 2, ...
     kept : store of finished sessions, which are reused
-    on_done : called with the failure or an empty text, the number of finished sessions, and the number of all sessions
+    on_done : function that is called after each session with an error message (empty if the session succeeded), the
+        number of finished sessions and the number of all sessions
 
     Raises
     ------
@@ -180,7 +189,10 @@ def evaluate(
 
 
 def bars_of(sessions: Iterable[Session], candidates: Sequence[str]) -> list[Bar]:
-    """Compare candidates with the requirements on each link and table; sessions with equal seeds are compared."""
+    """Return the bars of each candidate on each link and with each encoder table.
+
+    A candidate's session is compared with GCC's and Salsify's sessions that have the same seed.
+    """
     found: dict[tuple[str, str], dict[str, dict[int, Session]]] = {}
     for one in sessions:
         found.setdefault((one.scenario, one.encoder), {}).setdefault(one.sender, {})[one.seed] = one
@@ -231,7 +243,9 @@ def _bars(scenario: str, sender: str, encoder: str, ours: Metrics, gcc: Metrics,
 
 
 def mean_sessions(sessions: Iterable[Session]) -> list[tuple[Session, dict[str, Interval]]]:
-    """Return for each link, table and sender the first session, and the metrics' means over seeds with intervals."""
+    """Return, for each link, table and sender, the first session and the mean of each metric over seeds, with its
+    interval.
+    """
     groups: dict[tuple[str, str, str], list[Session]] = {}
     for one in sessions:
         groups.setdefault((one.scenario, one.encoder, one.sender), []).append(one)

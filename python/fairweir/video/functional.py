@@ -1,10 +1,11 @@
-"""A functional codec (Salsify's term): it has no state and codes a frame relative to any earlier frame.
+"""A functional codec (a term of the Salsify paper): it has no state, and codes a frame relative to any earlier frame.
 
-FFmpeg's encoders cannot be cloned or reset to an earlier frame. For each frame, a new encoder therefore codes the
-decoded reference as a key frame at quantizer 1 (nearly lossless), and then the picture as a P frame. Only the P frame
-is sent; the receiver codes its copy of the reference in the same way. Compared with a normal sequence of P frames at a
-constant quantizer, frames have 0 to 8 % more bytes, and quality decreases by at most 0.1 dB (talking head and sport at
-quantizers 18, 27 and 36). Only x264 is supported, because libvpx has the same quantizer for both frames.
+FFmpeg's encoders cannot be copied or reset to an earlier frame. For each frame, a new encoder therefore first codes the
+decoded reference (the earlier frame) as a key frame at quantizer 1, which is nearly lossless, and then codes the
+picture as a P frame. Only the P frame is sent; the receiver makes the key frame in the same way from its copy of the
+reference. Compared with a normal sequence of P frames at a constant quantizer, frames have 0 to 8 % more bytes, and
+quality is lower by at most 0.1 dB (talking head and sport at quantizers 18, 27 and 36). The codec is x264; libvpx is
+not supported, because it uses the same quantizer for both frames.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from fairweir.video.codec import CODECS, Codec, Decoder, Encoder
 from fairweir.video.content import Frame
 from fairweir.video.painting import HEIGHT, WIDTH
 
-#: Minimum and maximum quantizer of predicted frames.
+#: Minimum and maximum quantizer of P frames.
 QPS: Final = (2, 41)
 
-#: x264 limits the quantizer of each frame to the range between those of key frames and B frames, here 1 to 41; the
-#: option `zones` sets the quantizer in this range.
+#: The encoder options. x264 limits each frame's quantizer to the range between the quantizers of key frames and of B
+#: frames, here 1 to 41. The option `zones` sets the P frame's quantizer within this range.
 _PAIR: Final = Codec(
     "x264",
     "libx264",
@@ -44,12 +45,12 @@ _PAIR: Final = Codec(
 
 @dataclass(frozen=True)
 class Predicted:
-    """A picture coded relative to a decoded reference, or without a reference as a key frame.
+    """A coded picture: a P frame relative to a decoded reference, or a key frame if there is no reference.
 
     Attributes
     ----------
-    data : the P frame; empty if the picture is coded as a key frame
-    key_frame : the key frame of the reference, or of the picture
+    data : the P frame; empty if the picture is a key frame
+    key_frame : the key frame of the reference; without a reference, that of the picture
     """
 
     data: bytes
@@ -57,7 +58,7 @@ class Predicted:
 
     @property
     def sent(self) -> bytes:
-        """Data that the receiver needs in addition to the reference."""
+        """The data that are sent to the receiver, which has the reference already."""
         return self.data or self.key_frame
 
     def shown(self) -> Frame:
@@ -66,7 +67,7 @@ class Predicted:
 
 
 def predict(reference: Frame | None, picture: Frame, qp: int) -> Predicted:
-    """Code a picture relative to a decoded reference, or without a reference."""
+    """Code a picture at the quantizer `qp`, relative to a decoded reference if there is one."""
     if reference is None:
         return Predicted(b"", Encoder(CODECS["x264"], qp).encode(picture))
     encoder = Encoder(_PAIR, qp)
@@ -75,7 +76,7 @@ def predict(reference: Frame | None, picture: Frame, qp: int) -> Predicted:
 
 
 def restore(reference: Frame | None, data: bytes) -> Frame:
-    """Return the picture that `predict` coded, decoded with the receiver's copy of the reference.
+    """Return the picture that :func:`predict` coded as `data`, decoded with the receiver's copy of the reference.
 
     Raises
     ------
@@ -93,7 +94,7 @@ def _key_frame(reference: bytes) -> bytes:
 
 
 def decoded(key_frame: bytes, data: bytes = b"") -> Frame:
-    """Return the picture of a key frame, or of the P frame `data` that follows the key frame.
+    """Return the picture of a key frame, or, if `data` is not empty, of the P frame `data` that follows the key frame.
 
     Raises
     ------

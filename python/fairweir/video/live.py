@@ -1,9 +1,11 @@
-"""Live runs: a real encoder codes the frames, and the metrics are those of pictures that a real decoder outputs.
+"""Run video sessions with a real encoder and decoder ("live" runs), and measure the pictures that the decoder outputs.
 
-The simulator (crates/video) determines when packets are sent and which packets arrive; frame sizes are the encoder's
-instead of a table's. Afterwards the content of these packets is computed: frames are split into packets, the erasure
-code adds repair packets, and lost packets are removed. The remaining packets are used to recover and decode the frames,
-which are compared with the source. Metrics have the simulator's definitions.
+First, the simulator (crates/video) determines when packets are sent and which packets arrive; the sizes of frames come
+from the encoder instead of a table. Afterwards the content of the packets is computed: frames are cut into packets, an
+erasure code adds repair packets, and lost packets are removed. The receiver recovers frames from the remaining packets,
+decodes the frames, and compares the pictures with the source. Metrics have the definitions of docs/video.md. A group is
+the set of frames that are sent together. A reference is an earlier frame relative to which a frame is coded. SSIM
+measures the similarity of two pictures.
 """
 
 from __future__ import annotations
@@ -28,35 +30,38 @@ from fairweir.video.painting import HEIGHT, WIDTH
 from fairweir.video.scenario import ENCODER_FACTORS
 from fairweir.video.tables import decibels
 
-#: Maximum duration of a live run, s; all pictures are in memory, 10 MB per second.
+#: Maximum duration of a live run, s, because all pictures are in memory (10 MB per second).
 MAX_SECONDS: Final = 30
-#: Maximum length of a code over GF(256), packets.
+#: Maximum number of packets in a group: the maximum length of an erasure code over GF(256).
 MAX_PACKETS: Final = 255
-#: Frames captured in this last part of a run do not count (crates/video, `TAIL`).
+#: Metrics ignore the frames captured in this last part of a run, ms (crates/video, `TAIL`).
 TAIL_MS: Final = 2000.0
-#: Header of each frame's data: its reference (or `NO_REFERENCE`) and its length, bytes.
+#: Format of the header of each frame's data: the frame's reference (or `NO_REFERENCE`), and the length of the data in
+#: bytes.
 HEADER: Final = struct.Struct("<II")
 NO_REFERENCE: Final = 2**32 - 1
-#: Reference to the picture that both ends have at the start.
+#: Value of a reference that means the picture that sender and receiver have at the start.
 WARM: Final = 2**32 - 2
-#: A frame is coded again until its size is within the factor `MISS` of its target, but at most `TRIES` times.
+#: If the size of a coded frame differs from its target by more than the factor `MISS`, the frame is coded again, with
+#: another quantizer, up to `TRIES` times.
 MISS: Final = 1.15
 TRIES: Final = 4
-#: Maximum number of times that a frame is coded while its size is outside `ENCODER_FACTORS`, the range of tables. At a
-#: scene change after a still screen, the quantizer is far from the previous one.
+#: Maximum number of times that a frame is coded if its size stays outside `ENCODER_FACTORS`, the range of sizes in
+#: simulations with tables. At a scene change after a still picture, the right quantizer is far from the previous one.
 MAX_TRIES: Final = 12
 
-#: Called after each frame with the stage, the number of finished frames and the number of all frames.
+#: Function that is called after each frame with the stage ("encode" or "decode"), the number of finished frames and the
+#: number of all frames.
 OnFrame = Callable[[str, int, int], object]
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Report nothing."""
+    """Ignore the progress of a run."""
 
 
 @dataclass(frozen=True)
 class Coded:
-    """A frame that a live encoder coded: `data` with its header, and the decoded picture."""
+    """A frame that a live encoder has coded: the data with header, and the picture that a decoder makes from them."""
 
     data: bytes
     reference: int | None
@@ -67,25 +72,28 @@ class Coded:
 
 @dataclass
 class LiveEncoder:
-    """Codes frames of a clip to target sizes, each relative to any earlier frame; has the simulator's callbacks."""
+    """Codes the frames of a clip to given sizes, each relative to an earlier frame; the simulator calls its methods."""
 
     source: Clip
     coded: dict[int, Coded] = field(default_factory=dict)
-    #: Picture that both ends have decoded before the first frame: a run begins in the middle of a call, as tables do.
+    #: The picture that sender and receiver have decoded before the first frame, because a run begins in the middle of a
+    #: call.
     warm: Frame | None = None
     on_coded: Callable[[int], object] = lambda _frame: None
     _pictures: dict[int, Frame] = field(default_factory=dict)
-    #: Quantizer at which the next search begins.
+    #: The quantizer that is tried first for the next frame.
     _qp: int = 28
 
     def picture(self, frame: int) -> Frame:
-        """Return the captured frame; the content begins at the same frame as in tables."""
+        """Return the captured picture of a frame; the first frame shows the same content as the first frame of a
+        table.
+        """
         if frame not in self._pictures:
             self._pictures[frame] = self.source.frame(LEAD + frame)
         return self._pictures[frame]
 
     def encode(self, frame: int, reference: int | None, target: float) -> tuple[float, float, float]:
-        """Code a frame to about `target` bytes; return its size (bytes), SSIM and quantizer."""
+        """Code a frame to about `target` bytes, and return its size (bytes), SSIM and quantizer."""
         if frame in self.coded:
             hint = "salsify codes each frame twice: choose another sender"
             raise ConfigError(f"frame {frame} is coded twice", hint=hint)
@@ -111,11 +119,15 @@ class LiveEncoder:
         return float(len(found.data)), max(0.0, found.ssim), float(best)
 
     def frozen(self, frame: int, shown: int | None) -> float:
-        """Return the SSIM of an older frame, or of a black picture, that is displayed instead of `frame`."""
+        """Return the SSIM of `frame` and the picture on display instead: the older frame `shown`, or black if there is
+        none.
+        """
         return max(0.0, codecs.ssim(_black() if shown is None else self.coded[shown].picture, self.picture(frame)))
 
     def _warm_up(self, target: float) -> None:
-        """Code the frames before the first, at the quantizer at which predicted frames have about `target` bytes."""
+        """Code the frames before the first at a quantizer at which P frames have about `target` bytes, and keep the
+        last picture.
+        """
         before = [self.source.frame(i) for i in range(LEAD)]
         finest, coarsest = QPS
         while True:
@@ -129,7 +141,11 @@ class LiveEncoder:
         self.warm, self._qp = [decoder.decode(one) for one in data][-1], qp
 
     def _better(self, tried: Mapping[int, Predicted], target: float) -> int:
-        """Return the quantizer to try next; one of `tried` if it is near enough or no quantizer is between."""
+        """Return the quantizer to try next.
+
+        If one of the quantizers in `tried` gives a size near the target, or no untried quantizer is better, return that
+        one.
+        """
         sizes = {qp: _size(one) for qp, one in sorted(tried.items())}
         near = min(sizes, key=lambda qp: abs(np.log(sizes[qp] / target)))
         if 1 / MISS <= sizes[near] / target <= MISS:
@@ -137,16 +153,16 @@ class LiveEncoder:
         finer = max((qp for qp in sizes if sizes[qp] > target), default=None)
         coarser = min((qp for qp in sizes if sizes[qp] <= target), default=None)
         if finer is not None and coarser is not None and finer < coarser:
-            # The size is approximately exponential in the quantizer.
+            # The size is approximately an exponential function of the quantizer.
             part = np.log(sizes[finer] / target) / np.log(sizes[finer] / sizes[coarser])
             between = round(finer + part * (coarser - finer))
             return near if coarser - finer == 1 else int(np.clip(between, finer + 1, coarser - 1))
-        # Four steps of the quantizer approximately halve the size.
+        # If the quantizer increases by four, the size is approximately halved.
         return int(np.clip(round(near + 4 * np.log2(sizes[near] / target)), *QPS))
 
 
 def _is_near(tried: Mapping[int, Predicted], target: float) -> bool:
-    """Return whether the frame was coded at least once to a size in the range of tables."""
+    """Return whether at least one size in `tried` is in the range of sizes in simulations with tables."""
     smallest, largest = ENCODER_FACTORS
     return any(smallest <= _size(one) / target <= largest for one in tried.values())
 
@@ -166,14 +182,14 @@ def _black() -> Frame:
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A live run.
+    """The result of a live run.
 
     Attributes
     ----------
-    duration : time in which frames were captured
-    simulated : result of the simulator, with the encoder's sizes and qualities
-    shown : metrics of the pictures that the receiver's decoder outputs, with the simulator's names
-    recovered : number of groups of frames that were complete only because of repair packets
+    duration : time during which frames were captured
+    simulated : the simulator's result, with the encoder's sizes and qualities
+    shown : metrics of the pictures that the receiver's decoder outputs; the names are those of the simulator's metrics
+    recovered : number of groups that the receiver could restore only because of repair packets
     """
 
     duration: Duration
@@ -183,20 +199,19 @@ class LiveRun:
 
 
 def play(config: Mapping[str, Any], content: str, seed: int = 1, *, on_frame: OnFrame = silent) -> LiveRun:
-    """Run a session with a live encoder, then decode the content of its packets.
+    """Run a session with a live encoder, and then decode the data of the packets that arrived.
 
     Parameters
     ----------
-    config : the simulator's configuration (crates/video, `Config`), in base units
-    content : a key of `content.KINDS`
+    config : configuration of the simulator (crates/video, `Config`), in base units
+    content : the kind of content, a key of `content.KINDS`
     seed : seed of the content
-    on_frame : called after each frame with the stage ("encode" or "decode"), the number of finished frames, and that of
-        all frames
+    on_frame : function of the type :data:`OnFrame`
 
     Raises
     ------
     ConfigError : the run is longer than `MAX_SECONDS`, or the simulator rejects the configuration
-    FairweirError : the decoded data differ from the data sent, which is a bug
+    FairweirError : the receiver's data differ from the sent data, which is a bug
     """
     codecs.require()
     duration = Duration.from_ns(config["duration_ns"])
@@ -222,13 +237,13 @@ def play(config: Mapping[str, Any], content: str, seed: int = 1, *, on_frame: On
 
 
 class Receiver:
-    """The receiver: converts packets to pictures.
+    """The receiver, which turns packets into pictures.
 
     Parameters
     ----------
-    sent : coded frames with their headers
+    sent : index of a frame -> its data with header
     payload : maximum payload of a packet, bytes
-    warm : picture that is decoded before the first frame
+    warm : the picture that the receiver has decoded before the first frame
     """
 
     def __init__(self, sent: Mapping[int, bytes], payload: int, warm: Frame | None) -> None:
@@ -236,7 +251,8 @@ class Receiver:
         self._payload = payload
         self._decoded = {} if warm is None else {WARM: warm}
         self._waiting: dict[int, tuple[int | None, bytes]] = {}
-        #: Frame -> time of its display, ms; only frames that are newer than all frames displayed before.
+        #: Index of a displayed frame -> time at which it is displayed, ms. A frame is displayed only if no newer frame
+        #: was displayed.
         self.shown: dict[int, float] = {}
         self.recovered = 0
 
@@ -248,14 +264,14 @@ class Receiver:
         decode_ms: float,
         on_frame: Callable[[int], object] = lambda _frame: None,
     ) -> None:
-        """Receive the packets that the network delivered before the end, in the order of arrival.
+        """Process the packets that the network delivered before the end of the run, in the order of arrival.
 
         Parameters
         ----------
-        groups, packets : the simulator's records
+        groups, packets : the simulator's records of groups and packets
         end_ms : ms; end of the run
-        decode_ms : ms; time from a complete frame to its display
-        on_frame : called with each frame that is decoded
+        decode_ms : ms; time from the arrival of a frame's last data to its display
+        on_frame : function that is called with the index of each decoded frame
         """
         codes: dict[int, list[bytes]] = {}
         received: dict[int, dict[int, bytes]] = {}
@@ -273,7 +289,9 @@ class Receiver:
                 self._decode(packet["arrived_ms"] + decode_ms, on_frame)
 
     def _packets(self, group: dict[str, Any]) -> list[bytes]:
-        """Return a group's packets: its frames, split into parts of one length, and the repair packets."""
+        """Return the packets of a group: the data of its frames cut into parts of equal length, and the repair
+        packets.
+        """
         message, total = group["message"], group["total"]
         data = b"".join(self._sent[frame] for frame in group["frames"])
         if -(-len(data) // self._payload) != message:
@@ -292,7 +310,9 @@ class Receiver:
             self._waiting[frame] = (None if reference == NO_REFERENCE else reference, body)
 
     def _decode(self, at_ms: float, on_frame: Callable[[int], object]) -> None:
-        """Decode frames whose reference is decoded, oldest first; display each unless a newer frame was displayed."""
+        """Decode the waiting frames whose references are decoded, oldest first, and display each unless a newer one was
+        displayed.
+        """
         for frame in sorted(self._waiting):
             reference, body = self._waiting[frame]
             if reference is not None and reference not in self._decoded:
@@ -307,7 +327,9 @@ class Receiver:
     def metrics(
         self, encoder: LiveEncoder, captured: list[float], counted: tuple[float, float], fps: float
     ) -> dict[str, float]:
-        """Return the delay from capture to display, the SSIM of the displayed picture per frame, and the frame rate."""
+        """Return the metrics: delay from capture to display, SSIM of the picture on display for each frame, and frame
+        rate.
+        """
         delays, qualities, newest = [], [], None
         for frame, at_ms in enumerate(captured):
             newest = frame if frame in self.shown else newest

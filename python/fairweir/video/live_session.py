@@ -1,4 +1,7 @@
-"""Compare a session with a live encoder and decoder with the same session from the encoder's table."""
+"""Compare a video session that uses a real encoder and decoder with a simulation that uses the encoder's table.
+
+A session is one run of a sender over a link. A table has the sizes and qualities (SSIM) of an encoder's frames.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from fairweir.video.play import place_error, play
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
 
-#: The codec of live runs (:mod:`fairweir.video.functional`).
+#: The only codec that live runs support (:mod:`fairweir.video.functional`).
 CODEC: Final = "x264"
-#: Maximum difference between a live metric and the table's metric for agreement, as a fraction of the latter.
+#: Maximum difference between the metrics of both sessions that counts as agreement, as a fraction of the simulation's
+#: metric.
 TOLERANCE: Final = 0.1
 #: Metrics that are compared.
 COMPARED: Final = ("fps", "delay_p50_ms", "delay_p95_ms", "ssim_p25_db", "ssim_p50_db", "ssim_mean_db")
@@ -24,13 +28,13 @@ COMPARED: Final = ("fps", "delay_p50_ms", "delay_p95_ms", "ssim_p25_db", "ssim_p
 
 @dataclass(frozen=True)
 class Row:
-    """A metric of a live session and of the session from the table; None if no frame was displayed.
+    """One metric of both sessions; a value is None if no frame was displayed.
 
     Attributes
     ----------
     metric : a key of :data:`COMPARED`
-    live : the metric of the pictures that the receiver's decoder outputs
-    table : the metric of the session with sizes and SSIM from the table
+    live : the value for the pictures that the receiver's decoder outputs
+    table : the value in the simulation with sizes and SSIM from the table
     """
 
     metric: str
@@ -39,7 +43,9 @@ class Row:
 
     @property
     def difference(self) -> float | None:
-        """The live value divided by the table's, minus 1; None if one is missing or the table's value is 0."""
+        """The live value divided by the simulated value, minus 1; None if a value is missing or the simulated value is
+        0.
+        """
         return None if self.live is None or not self.table else self.live / self.table - 1
 
     @property
@@ -48,21 +54,22 @@ class Row:
         return self.live == self.table if self.difference is None else abs(self.difference) <= TOLERANCE
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row as JSON has it."""
+        """Return the row as a JSON document."""
         return {**vars(self), "difference": self.difference, "agrees": self.agrees}
 
 
 @dataclass(frozen=True)
 class LiveSession:
-    """A live session compared with the session from the table.
+    """A live session, compared with the simulation.
 
     Attributes
     ----------
-    scenario, sender, encoder : names; the encoder's table names the content
+    scenario, sender, encoder : names of the scenario, the sender and the encoder table, whose name contains the content
     seed : seed of the scenario
-    duration_s : s; time in which frames were captured
+    duration_s : s; time during which frames were captured
     rows : one row per metric of :data:`COMPARED`
-    groups_recovered : number of groups of frames that were complete only because of repair packets
+    groups_recovered : number of groups (frames sent together) that the receiver could restore only because of repair
+        packets
     """
 
     scenario: str
@@ -79,7 +86,7 @@ class LiveSession:
         return all(row.agrees for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the session as JSON has it."""
+        """Return the session as a JSON document."""
         rows = {row.metric: row.to_dict() for row in self.rows}
         for row in rows.values():
             del row["metric"]
@@ -93,12 +100,14 @@ def compare(
     seed: int | None = None,
     on_frame: live.OnFrame = live.silent,
 ) -> LiveSession:
-    """Run a session with a live encoder and decoder, and again from the scenario's table.
+    """Run a session with a live encoder and decoder, run it again with the scenario's table, and compare the metrics.
 
     Parameters
     ----------
-    seed : seed of jitter, loss and the table's deviations from target sizes; default the scenario's seed
-    on_frame : called after each frame with the stage ("encode" or "decode"), frames done and all frames
+    seed : seed of jitter, of loss, and of the random deviations from target sizes in the simulation; None: the
+        scenario's seed
+    on_frame : function that is called after each frame with the stage ("encode" or "decode"), the number of finished
+        frames and the number of all frames
 
     Raises
     ------
@@ -131,5 +140,5 @@ def compare(
 
 
 def _finite(value: float) -> float | None:
-    """Return a metric; None for NaN, which is the quantile of an empty set of frames."""
+    """Return a metric, or None for NaN, which is the quantile of an empty set of frames."""
     return None if math.isnan(value) else value

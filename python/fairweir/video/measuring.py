@@ -1,8 +1,9 @@
-"""Measure encoder tables on all cores, resumably: encode, decode and compare generated content.
+"""Measure encoder tables on all cores: encode and decode generated video, and compare the pictures with the source.
 
-For stride s, the content is split into s interleaved sequences, each with a separate encoder. Each frame is therefore
-coded once with a reference that is s frames older. The first `LEAD` frames, which include the key frames, are encoded
-but not counted.
+An encoder table has the size and quality (SSIM) of each frame of a clip, for each quantizer and each stride. The stride
+s is the age of the reference, in frames: a frame is coded relative to the frame s frames earlier. For stride s, the
+clip is split into s interleaved sequences, each with its own encoder. The first `LEAD` frames, among them the key
+frames, are encoded but not measured. Finished parts are stored, so that an interrupted measurement resumes.
 """
 
 from __future__ import annotations
@@ -25,24 +26,25 @@ from fairweir.video import content as contents
 from fairweir.video.painting import HEIGHT, WIDTH
 from fairweir.video.tables import Table
 
-#: Number of frames of a table: 3 s.
+#: Number of frames of a table: 3 s of video.
 FRAMES: Final = 90
-#: Number of frames encoded before these; each sequence of the largest stride has three of them.
+#: Number of frames that are encoded before the measured frames: three in each sequence of the largest stride.
 LEAD: Final = 12
 STRIDES: Final = (1, 2, 3, 4)
-#: Maximum age of a frozen frame that is measured, frames: 0.4 s.
+#: Maximum age, in frames, for which the similarity of an old picture, displayed instead of a new one, is measured: 0.4
+#: s.
 AGES: Final = 12
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a table that one process measures.
+    """The part of a table that one process measures.
 
     Attributes
     ----------
-    content, seed : the clip
-    codec : name; empty for the similarity of frozen frames, which depends only on the content
-    qp : quantizer
+    content, seed : kind of content and seed, which determine the clip
+    codec : name of the codec; empty for the similarity of old pictures, which depends only on the content
+    qp : the quantizer
     frames : number of frames of the table
     """
 
@@ -54,7 +56,7 @@ class Piece:
 
     @property
     def key(self) -> str:
-        """Name of the piece's file: a hash of all inputs, which include the encoder's settings and library."""
+        """The name of the piece's file: a hash of all inputs, among them the encoder's settings and library."""
         made = codecs.described(codecs.CODECS[self.codec]) if self.codec else ""
         facts = json.dumps([asdict(self), made, LEAD, STRIDES, AGES, contents.VERSION], sort_keys=True)
         return hashlib.sha256(facts.encode()).hexdigest()[:24]
@@ -69,16 +71,17 @@ def measure(
     workers: int | None = None,
     on_progress: Callable[[str, int, int], object] = lambda _what, _done, _total: None,
 ) -> list[Table]:
-    """Return the tables for pairs of content and codec.
+    """Return the table for each pair of content and codec; parts that are stored are not measured again.
 
     Parameters
     ----------
-    names : keys of `content.KINDS` and of `codec.CODECS`
-    store : directory of finished pieces, which are reused
+    names : pairs of a key of `content.KINDS` and a key of `codec.CODECS`
+    store : directory for the finished pieces
     seed : seed of the content
     frames : number of frames of each table
-    workers : number of processes; default one per core
-    on_progress : called with the last piece, the number of finished pieces, and the number of all pieces
+    workers : number of processes; None: one per core
+    on_progress : function that is called with the last finished piece, the number of finished pieces and the number of
+        all pieces
 
     Raises
     ------
@@ -91,7 +94,7 @@ def measure(
         (content, codec): [Piece(content, seed, codec, qp, frames) for qp in codecs.CODECS[codec].qps]
         for content, codec in names
     }
-    # Sorted by content, so that a process paints the frames of a clip only once.
+    # The pieces are sorted by content, so that a process paints the frames of a clip only once.
     pieces = [
         piece
         for content in frozen
@@ -115,7 +118,7 @@ def measure(
 
 def _table(pieces: list[Piece], frozen: Piece, found: dict[Piece, dict[str, Any]]) -> Table:
     codec = codecs.CODECS[pieces[0].codec]
-    # From (qp, stride, frame).
+    # The lists have the order (quantizer, stride, frame); a table has (stride, quantizer, frame).
     sizes, ssim = (np.swapaxes(np.array([found[piece][key] for piece in pieces], np.float64), 0, 1) for key in _CODED)
     made = Table(
         frozen.content,
@@ -131,7 +134,7 @@ def _table(pieces: list[Piece], frozen: Piece, found: dict[Piece, dict[str, Any]
         ssim,
         np.array(found[frozen]["frozen"], np.float64),
     )
-    # The text is parsed, so that the table has the file's numbers and is validated like any file.
+    # The table is written as text and parsed, so that its numbers are those of a file and it is validated like a file.
     return Table.parse(made.text, made.name)
 
 

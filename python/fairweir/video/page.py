@@ -1,4 +1,8 @@
-"""Pages: an evaluation with its requirements, and the timeline of one session."""
+"""Write HTML pages about an evaluation of video senders, or about one video session over time.
+
+A session is one run of a sender over a link. A decision is the sender's choice of target size, repair packets and rate.
+A bar is a requirement on a metric.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from fairweir.video.evaluate import Evaluation, mean_sessions
 from fairweir.video.play import Session
 from fairweir.video.scenario import VideoScenario
 
-#: Fate of a frame -> its description on pages.
+#: The fate of a frame -> its description on pages.
 FATES: Final = {
     "shown": "shown",
     "late": "decoded after a newer one",
@@ -27,16 +31,16 @@ FATES: Final = {
     "dropped": "coded, not sent",
     "pending": "in transit at the end",
 }
-#: Maximum number of decisions in the table of a session's page; the figures have all decisions.
+#: Maximum number of decisions in the table of a session's page; its figures show all decisions.
 TABLE_DECISIONS: Final = 300
-#: Maximum number of points that are drawn as SVG. More are drawn with WebGL, for which browsers without a graphics card
-#: show a warning.
+#: If a figure has more than this number of points, it is drawn with WebGL instead of SVG. Browsers without a graphics
+#: card show a warning for WebGL.
 MAX_DRAWN: Final = 5000
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: a table, figures, or both."""
+    """A section of a page, with a table, figures, or both."""
 
     title: str
     head: Sequence[str] = ()
@@ -45,12 +49,12 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """The section's HTML id."""
+        """The HTML id of the section."""
         return slug("section", self.title)
 
 
 def write_evaluation(found: Evaluation, path: Path) -> Path:
-    """Write the page of an evaluation, completely or not at all."""
+    """Write the page about an evaluation, with its bars, completely or not at all."""
     sections = [_bars(found), *_links(found)]
     seeds = len({one.seed for one in found.sessions})
     facts = f"{len(found.sessions)} sessions, {seeds} {'seed' if seeds == 1 else 'seeds'}; intervals are 95 %."
@@ -58,7 +62,7 @@ def write_evaluation(found: Evaluation, path: Path) -> Path:
 
 
 def write_session(session: Session, scenario: VideoScenario, path: Path) -> Path:
-    """Write the page of one session with all frames and decisions, completely or not at all."""
+    """Write the page about one session, with all frames and decisions, completely or not at all."""
     numbers = Section(
         "Numbers",
         ("metric", "value"),

@@ -1,4 +1,4 @@
-"""Shapes, textures and text for generated video, painted on planes of luma and colors in 32-bit floats."""
+"""Paint shapes, textures and text for generated video, on planes of luma and color in 32-bit floats."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ Floats = NDArray[np.float32]
 
 WIDTH: Final = 640
 HEIGHT: Final = 360
-#: Size of a character cell of painted text, pixels: the glyph and the gap.
+#: Size of the cell of one painted character, which includes the gap to the next, pixels.
 GLYPH_HEIGHT, GLYPH_WIDTH = 10, 6
 LINE_HEIGHT = 14
 
 
 @dataclass
 class Canvas:
-    """A picture to paint on: luma, and both color planes at half the resolution; 0 to 255, where 128 is neutral."""
+    """A picture to paint on: a plane of luma (y), and two planes of color (u, v) at half the resolution; values are 0
+    to 255, and 128 in a color plane is gray.
+    """
 
     y: Floats
     u: Floats
@@ -34,18 +36,22 @@ class Canvas:
         )
 
     def copy(self) -> Canvas:
-        """Return a copy to paint on."""
+        """Return a copy, which can be painted without changing this canvas."""
         return Canvas(self.y.copy(), self.u.copy(), self.v.copy())
 
     def i420(self) -> NDArray[np.uint8]:
-        """Return the picture in the encoders' format: ``height * 3 // 2`` rows of the picture's width."""
+        """Return the picture in the format I420, which encoders read: ``height * 3 // 2`` rows of the picture's
+        width.
+        """
         planes = np.concatenate([self.y.ravel(), self.u.ravel(), self.v.ravel()])
         height, width = self.y.shape
         picture: NDArray[np.uint8] = np.clip(np.rint(planes), 0, 255).astype(np.uint8)
         return picture.reshape(height * 3 // 2, width)
 
     def rectangle(self, top: int, left: int, height: int, width: int, y: float, u: float, v: float) -> None:
-        """Paint a rectangle; with even coordinates, the color planes match exactly."""
+        """Paint a rectangle. If the coordinates are even, the edges in the color planes match those in the luma
+        exactly.
+        """
         self.y[top : top + height, left : left + width] = y
         rows, columns = slice(top // 2, (top + height) // 2), slice(left // 2, (left + width) // 2)
         self.u[rows, columns], self.v[rows, columns] = u, v
@@ -64,14 +70,14 @@ class Canvas:
         *,
         shade: float = 0.0,
     ) -> None:
-        """Paint an ellipse with soft edges at fractional coordinates, so that motion is finer than pixels.
+        """Paint an ellipse with soft edges. Coordinates may be fractions of a pixel, so that motion is smooth.
 
         Parameters
         ----------
         x, y, rx, ry : pixels; center and radii
         luma, u, v : color
-        texture : texture that moves with the ellipse, multiplied by `contrast`
-        shade : decrease of luma at the rim
+        texture : texture that moves with the ellipse; it is multiplied by `contrast` and added to the luma
+        shade : amount by which the luma is lower at the rim
         """
         for plane, value, scale in ((self.y, luma, 1), (self.u, u, 2), (self.v, v, 2)):
             cx, cy, a, b = x / scale, y / scale, rx / scale, ry / scale
@@ -92,27 +98,27 @@ class Canvas:
             region += cover * (paint - region)
 
     def blend(self, cover: Floats, y: Floats | float, u: Floats | float, v: Floats | float) -> None:
-        """Paint over the whole canvas with opacity `cover` (0 to 1, per pixel)."""
+        """Paint the color (y, u, v) over the whole canvas, with the opacity `cover` of each pixel, from 0 to 1."""
         self.y += cover * (y - self.y)
         half = np.s_[::2, ::2]
         self.u += cover[half] * ((u[half] if isinstance(u, np.ndarray) else u) - self.u)
         self.v += cover[half] * ((v[half] if isinstance(v, np.ndarray) else v) - self.v)
 
     def window(self, top: int, height: int, left: int, width: int) -> Canvas:
-        """Return a part of the canvas; its corner is moved to even coordinates."""
+        """Return a part of the canvas, whose corner is moved to even coordinates."""
         top, left = top // 2 * 2, left // 2 * 2
         half = np.s_[top // 2 : (top + height) // 2, left // 2 : (left + width) // 2]
         return Canvas(self.y[top : top + height, left : left + width], self.u[half], self.v[half])
 
     def paste(self, other: Canvas, top: int, left: int) -> None:
-        """Paint another canvas at even coordinates."""
+        """Paint the canvas `other` onto this canvas, at even coordinates."""
         height, width = other.y.shape
         self.y[top : top + height, left : left + width] = other.y
         half = np.s_[top // 2 : (top + height) // 2, left // 2 : (left + width) // 2]
         self.u[half], self.v[half] = other.u, other.v
 
     def crop(self, top: float, left: float, height: float, width: float) -> Canvas:
-        """Return a part of any position and size, scaled to a whole picture."""
+        """Return a part of the canvas, of any position and size, scaled to the size of a picture."""
         planes = []
         for plane, scale in ((self.y, 1), (self.u, 2), (self.v, 2)):
             rows = np.linspace(top, top + height, HEIGHT // scale, endpoint=False) / scale
@@ -121,7 +127,7 @@ class Canvas:
         return Canvas(*planes)
 
     def text(self, rng: np.random.Generator, top: int, left: int, ink: float, columns: int) -> None:
-        """Paint a line of words of random glyphs from `left` on, with at most `columns` characters."""
+        """Paint a line of text with random words, from column `left` on, with at most `columns` characters."""
         x, end = left, min(self.y.shape[1] - GLYPH_WIDTH, left + columns * (GLYPH_WIDTH + 2))
         while x < end:
             for _ in range(int(rng.integers(2, 10))):
@@ -140,7 +146,9 @@ class Canvas:
 
 
 def texture(rng: np.random.Generator, height: int, width: int, slope: float) -> Floats:
-    """Return periodic noise, amplitude proportional to the frequency to the power -`slope`; mean 0, variance 1."""
+    """Return periodic noise whose amplitude is proportional to the frequency to the power -`slope`, with mean 0 and
+    variance 1.
+    """
     spectrum = np.fft.rfft2(rng.standard_normal((height, width)))
     frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None, :])
     values = np.fft.irfft2(spectrum / (frequency + 1 / max(height, width)) ** slope, (height, width))
@@ -149,7 +157,9 @@ def texture(rng: np.random.Generator, height: int, width: int, slope: float) -> 
 
 
 def warp(source: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return `source` at fractional coordinates, interpolated linearly; coordinates outside wrap around."""
+    """Return the values of `source` at fractional coordinates, by linear interpolation; coordinates outside wrap
+    around.
+    """
     height, width = source.shape
     top, left = np.floor(rows), np.floor(columns)
     down, right = (rows - top).astype(np.float32), (columns - left).astype(np.float32)
@@ -162,7 +172,7 @@ def warp(source: Floats, rows: Floats, columns: Floats) -> Floats:
 
 
 def document(rng: np.random.Generator, height: int) -> Canvas:
-    """Return a tall white page with headings, paragraphs and pictures."""
+    """Return the picture of a white page, higher than the screen, with headings, paragraphs and pictures."""
     page = Canvas.filled(244, 128, 128, height)
     top = 20
     while top < height - 160:
@@ -186,7 +196,7 @@ def document(rng: np.random.Generator, height: int) -> Canvas:
 
 
 def terminal(rng: np.random.Generator, height: int) -> Canvas:
-    """Return a tall dark page with lines of different lengths."""
+    """Return the picture of a dark terminal window, higher than the screen, with lines of different lengths."""
     page = Canvas.filled(28, 130, 126, height)
     for top in range(4, height - LINE_HEIGHT, LINE_HEIGHT):
         page.text(rng, top, 8, float(rng.integers(150, 230)), columns=int(rng.integers(6, 60)))
@@ -194,7 +204,7 @@ def terminal(rng: np.random.Generator, height: int) -> Canvas:
 
 
 def pitch(rng: np.random.Generator) -> Canvas:
-    """Return a field, wider than the camera's view: crowd, boards, mown grass and lines."""
+    """Return the picture of a sports field, wider than the camera's view, with crowd, boards, grass and lines."""
     height, width = 560, 1960
     field = Canvas.filled(105, 108, 112, height, width)
     stripes = 10 * np.sign(np.sin(np.arange(width, dtype=np.float32) / 40))

@@ -1,4 +1,4 @@
-"""Run one video session: a scenario with a sender and a seed."""
+"""Simulate one video session: a sender that sends video over the link of a scenario, with a seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairweir.errors import ConfigError
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
 
-#: Key of a configuration -> key of the scenario.
+#: Key of the simulator's configuration -> key of the scenario's file.
 WRITTEN_KEYS: Final = {
     "duration_ns": "duration",
     "from_ns": "warmup",
@@ -29,15 +29,15 @@ WRITTEN_KEYS: Final = {
 
 @dataclass(frozen=True)
 class Session:
-    """Result of a session.
+    """The result of a session.
 
     Attributes
     ----------
-    scenario, sender, encoder : names
+    scenario, sender, encoder : names of the scenario, the sender and the encoder table
     seed : int
     metrics : delay, SSIM and frame rate at the receiver (docs/video.md); None if no frame was displayed
-    traffic : rate of arrivals, utilization of the link, loss, repair packets
-    frames, decisions : all frames and all decisions, if they were recorded
+    traffic : rate of arriving data, utilization of the link, loss, and fraction of repair packets
+    frames, decisions : records of all frames and of all decisions of the sender; empty unless they were requested
     """
 
     scenario: str
@@ -50,12 +50,12 @@ class Session:
     decisions: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the session as JSON has it; frames and decisions only if they were recorded."""
+        """Return the session as a JSON document, which has frames and decisions only if they were recorded."""
         return {key: value for key, value in vars(self).items() if value != []}
 
 
 def play(scenario: VideoScenario, sender: Sender, *, seed: int | None = None, records: bool = False) -> Session:
-    """Run a session with frames from the scenario's table.
+    """Run a session whose frame sizes and qualities come from the scenario's encoder table.
 
     Raises
     ------
@@ -77,7 +77,9 @@ def play(scenario: VideoScenario, sender: Sender, *, seed: int | None = None, re
 
 
 def place_error(error: ConfigError, scenario: VideoScenario, sender: Sender) -> None:
-    """Replace the configuration's file and key in an error by those that the user wrote."""
+    """Change the file and the key in an error from those of the simulator's configuration to those that the user
+    wrote.
+    """
     key = error.key or ""
     if error.source is not None:
         return

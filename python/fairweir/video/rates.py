@@ -1,4 +1,7 @@
-"""Figure of tables: quality against rate for each content, codec and age of the reference."""
+"""Draw encoder tables: quality as a function of rate for each content, codec and age of the reference.
+
+The reference of a frame is the earlier frame relative to which it is coded; the stride is its age in frames.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ from fairweir.video.tables import Table, decibels
 
 
 def rates_figure(tables: Sequence[Table], path: Path) -> Path:
-    """Draw SSIM against rate with a panel for each content; write and return `path`.
+    """Draw quality (SSIM) as a function of rate, with a panel for each content, and return `path`, to which it is
+    written.
 
-    Solid lines are for references that are one frame old. Dashed lines are for the largest stride; their rate is that
-    of video in which all frames have such references.
+    Solid lines show references that are one frame old. Dashed lines show the largest stride, with the rate of a video
+    in which all references have this age.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter

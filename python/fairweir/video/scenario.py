@@ -1,4 +1,7 @@
-"""Video scenarios: a link, its delays, a camera and an encoder (docs/video.md)."""
+"""Validate video scenarios, which define a link, its delays, a camera and an encoder (docs/video.md).
+
+An encoder table has the sizes and qualities of an encoder's frames.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,18 @@ from fairweir.video.senders import Sender
 from fairweir.video.tables import Table as EncoderTable
 from fairweir.video.tables import load as load_table
 
-#: Payload of a packet, and size of its IPv4, UDP and RTP headers, bytes.
+#: Maximum payload of a packet, and size of its IPv4, UDP and RTP headers, bytes.
 PAYLOAD_BYTES: Final = 1400
 HEADER_BYTES: Final = 40
-#: Time from the capture to the end of coding, and time from a complete frame to its display.
+#: Time to code a frame after its capture, and time to decode and display a complete frame, ns.
 CODEC_NS: Final = 5_000_000
-#: Standard deviation of ln(frame size / target size), and the minimum and maximum of this ratio.
+#: Standard deviation of ln(frame size / target size) in simulations, and the minimum and maximum of the ratio.
 ENCODER_SPREAD: Final = 0.1
 ENCODER_FACTORS: Final = (0.6, 1.3)
 
 
 class VideoScenario(Table):
-    """A validated video scenario. The attributes are the keys of the file; :meth:`load` reads one."""
+    """A video scenario that was validated. The attributes are the keys of the file."""
 
     name: str = "video"
     description: str = ""
@@ -40,7 +43,7 @@ class VideoScenario(Table):
     fps: float = Field(default=30.0, ge=1, le=240)
     encoder: str = "talking-head-x264"
     seed: int = Field(default=1, ge=0, lt=1 << 63)
-    #: One-way delay, before the link and on the return path: mahimahi's mm-delay.
+    #: One-way delay in each direction: before the link, and on the return path (mahimahi's mm-delay).
     delay: Time = "25ms"
     link: Link
     jitter: Annotated[list[AnyJitter], BeforeValidator(as_list)] = []
@@ -51,12 +54,12 @@ class VideoScenario(Table):
 
     @property
     def source(self) -> str | None:
-        """The scenario's file."""
+        """The path of the scenario's file, for error messages."""
         return None if self._source is None else str(self._source)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a TOML file, or a shipped video scenario by name (``fairweir list video``).
+        """Read a video scenario from a TOML file, or a shipped video scenario by its name (``fairweir list video``).
 
         Raises
         ------
@@ -72,18 +75,20 @@ class VideoScenario(Table):
         return scenario
 
     def override(self, **changes: Any) -> Self:
-        """Return a copy with other values; None leaves a value unchanged."""
+        """Return a copy with other values of some keys; None leaves a value unchanged."""
         scenario = self.model_copy(update={key: value for key, value in changes.items() if value is not None})
         scenario._base, scenario._source = self._base, self._source
         return scenario
 
     def over_trace(self, path: Path) -> Self:
-        """Return a copy with a mahimahi trace as the link, an unlimited buffer, and the file's name."""
+        """Return a copy whose link follows a mahimahi trace and has an unlimited buffer; its name is that of the
+        file.
+        """
         link = Link.model_validate({"trace": str(path.absolute()), "buffer": "infinite"})
         return self.override(link=link, name=path.stem)
 
     def table(self) -> EncoderTable:
-        """Return the encoder's table.
+        """Return the encoder table that the scenario names.
 
         Raises
         ------
@@ -92,11 +97,11 @@ class VideoScenario(Table):
         return load_table(self.encoder)
 
     def config(self, sender: Sender, *, seed: int | None = None, records: bool = False) -> str:
-        """Return the configuration of a session for ``crates/video``: JSON in base units.
+        """Return the configuration with which ``crates/video`` simulates a session: JSON in base units.
 
         Parameters
         ----------
-        records : whether all frames and decisions are recorded
+        records : whether the result should contain all frames and all decisions of the sender
 
         Raises
         ------

@@ -1,4 +1,9 @@
-"""Video senders in the form of command lines: ``gcc``, ``fixed:2.7Mbps``, ``tree:published``, ``search:conference``."""
+"""Parse video senders as command lines name them: ``gcc``, ``fixed:2.7Mbps``, ``tree:published``,
+``search:conference``.
+
+A controller file has a decision tree for a sender; a query defines the decisions and the objective for which a sender
+searches while it runs.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +18,17 @@ from fairweir.documents.suggestions import did_you_mean
 from fairweir.documents.toml import read_document
 from fairweir.errors import ConfigError
 
-#: Sender -> description and default of the argument after the colon.
+#: Sender -> description and default of the argument, which follows the colon.
 ARGUMENTS: Final = {
     "fixed": ("a rate", "2.75Mbps"),
     "tree": ("a controller file, or a name (list controllers)", "published"),
     "search": ("a query, or a name (list queries)", "conference"),
 }
-#: Maximum rate of the sender `fixed`.
+#: Maximum rate of the sender `fixed`, bytes/s.
 FASTEST_BYTES_PER_S: Final = 10**12 // 8
-#: Maximum size of a controller file.
+#: Maximum size of a controller file, bytes.
 LARGEST_BYTES: Final = 4 << 20
-#: Keys of a query that define the game; the others are for sampling and trees.
+#: Keys of a query that the sender `search` reads; the other keys are for the training of decision trees.
 GAME_KEYS: Final = (
     "name",
     "description",
@@ -42,18 +47,18 @@ GAME_KEYS: Final = (
 
 @cache
 def senders() -> dict[str, str]:
-    """Return the summary of each sender by name."""
+    """Return a dict from the name of each sender to a summary."""
     return dict(_core.video_senders())
 
 
 @dataclass(frozen=True)
 class Sender:
-    """A sender and its argument.
+    """A sender with its argument.
 
     Attributes
     ----------
-    name : one of :func:`senders`
-    argument : the text after the colon, or its default; empty if the sender has no argument
+    name : a name that :func:`senders` returns
+    argument : the text after the colon, or the default; empty if the sender has no argument
     """
 
     name: str
@@ -61,11 +66,12 @@ class Sender:
 
     @classmethod
     def parse(cls, word: str) -> Self:
-        """Parse ``name`` or ``name:argument``; a path that ends in ``.json`` is a controller file.
+        """Return the sender that ``name`` or ``name:argument`` means; a path that ends in ``.json`` means a controller
+        file.
 
         Raises
         ------
-        ConfigError : there is no such sender, it has no argument, or its argument is invalid
+        ConfigError : the sender does not exist, has no argument, or its argument is invalid
         """
         if word.endswith(".json") and not word.startswith("tree:"):
             return cls("tree", word)
@@ -91,11 +97,11 @@ class Sender:
 
     @property
     def is_file(self) -> bool:
-        """Whether the argument is a file, or the name of a shipped file."""
+        """Whether the argument names a file."""
         return self.name in ("tree", "search")
 
     def base(self) -> dict[str, Any]:
-        """Return the sender in the format of ``crates/video``.
+        """Return the sender as ``crates/video`` expects it.
 
         Raises
         ------
@@ -113,7 +119,7 @@ class Sender:
 
             path = shipped.find("controllers", self.argument)
             text = _read(path)
-            # crates/video validates controllers; its errors name the key.
+            # crates/video validates controllers; its errors name the invalid key.
             try:
                 document = json.loads(text)
             except (ValueError, RecursionError):

@@ -1,7 +1,8 @@
-"""Encoder tables: size and SSIM of each frame for each quantizer and each age of its reference.
+"""Read, validate and write encoder tables: the size and SSIM (quality) of each frame of a clip, as coded by an encoder.
 
-A table replaces a codec and a clip in runs that should be fast and reproducible. Its frames repeat in a loop.
-docs/video.md describes the meaning of the numbers and their limits.
+A table has a value for each quantizer and each stride. The stride is the age, in frames, of the reference: the earlier
+frame relative to which a frame is coded. In runs that should be fast and reproducible, a table replaces a codec and a
+clip; its frames repeat in a loop. docs/video.md describes the numbers and their limits.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from fairweir.errors import ConfigError
 from fairweir.units import Rate
 
 FORMAT: Final = "fairweir-video-table-1"
-#: Maximum size of a file; the shipped tables have at most 60 kB.
+#: Maximum size of a table's file, bytes; the shipped tables have at most 60 kB.
 LARGEST_BYTES: Final = 8 << 20
-#: Maximum factor by which the mean frame size may grow at a coarser quantizer. Encoders do this occasionally: the
-#: maximum observed was 9 %, on a still screen, because a finer reference predicts better. Lists in the wrong order
-#: exceed this factor.
+#: Maximum factor by which the mean frame size may grow from one quantizer to the next coarser one. Usually the size
+#: falls. The largest observed growth was 9 %, on a still screen, because a finer reference predicts better. If the
+#: lists of a file are in the wrong order, the factor is exceeded.
 MAX_GROWTH: Final = 1.25
-#: Maximum number of errors that are reported in addition to the first.
+#: Maximum number of errors in a file that are reported in addition to the first.
 MAX_OTHERS: Final = 3
 
 Floats = NDArray[np.float64]
 
 
 class _Document(BaseModel):
-    """The document of a table's file; :class:`Table` has its validated content as arrays."""
+    """The JSON document of a table's file; :class:`Table` has its content, after validation, as arrays."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -59,15 +60,15 @@ class Table:
 
     Attributes
     ----------
-    content, codec, encoder : the content and the encoder
+    content, codec, encoder : kind of content, name of the codec, and the encoder's library, version and options
     seed : seed of the content
-    width, height, fps : size of the video, pixels, and frame rate, frames per second
+    width, height, fps : size of the pictures, pixels, and frame rate, frames per second
     qps : quantizers, best quality first
-    strides : 1, 2, ...; ages of the reference, frames
-    sizes : (stride, qp, frame), bytes
-    ssim : (stride, qp, frame), luma SSIM of the decoded frame against the source
-    frozen : (age - 1, frame), luma SSIM of the source against the source `age` frames earlier
-    source : the file
+    strides : the strides 1, 2, ..., frames
+    sizes : array (stride, quantizer, frame) of frame sizes, bytes
+    ssim : array (stride, quantizer, frame) of luma SSIM of the decoded frame and the source
+    frozen : array (age - 1, frame) of luma SSIM of a frame of the source and the source `age` frames earlier
+    source : path of the file
     """
 
     content: str
@@ -86,35 +87,32 @@ class Table:
 
     @property
     def name(self) -> str:
-        """Name of the table's file: content and codec."""
+        """The table's name, which its file has too: content and codec."""
         return f"{self.content}-{self.codec}"
 
     @property
     def frames(self) -> int:
-        """Number of frames after which the table repeats."""
+        """The number of frames after which the table repeats."""
         return int(self.sizes.shape[2])
 
     @property
     def mbps(self) -> Floats:
-        """Mean rate of each quantizer at full frame rate and stride 1, Mbit/s."""
+        """The mean rate at each quantizer, with all frames and stride 1, Mbit/s."""
         return self.mbps_at(0)
 
     def mbps_at(self, stride: int) -> Floats:
-        """Return the mean rate of each quantizer at full frame rate, Mbit/s;
-
-        `stride` is an index of :attr:`strides`.
-        """
+        """Return the mean rate at each quantizer, with all frames, Mbit/s; `stride` is an index of :attr:`strides`."""
         per_frame = self.sizes[stride].mean(axis=1)
         return np.array([Rate.from_bytes_per_s(size * self.fps).mbps for size in per_frame])
 
     @property
     def ssim_db(self) -> Floats:
-        """Quality of each quantizer at full frame rate: mean SSIM, dB."""
+        """The mean SSIM at each quantizer, with all frames, dB."""
         return decibels(self.ssim[0].mean(axis=1))
 
     @property
     def text(self) -> str:
-        """The file's text, with a line for each stride and quantizer."""
+        """The text of the table's file, which has a line for each stride and quantizer."""
         head = {
             "format": FORMAT,
             "content": self.content,
@@ -135,7 +133,7 @@ class Table:
 
     @classmethod
     def parse(cls, text: str, source: str | None = None) -> Self:
-        """Parse a table's text.
+        """Return the table that the text of a file contains.
 
         Raises
         ------
@@ -154,7 +152,7 @@ class Table:
             document = _Document.model_validate(raw)
         except ValidationError as error:
             problem = explain(error, _Document, raw, source)
-            # A mistake that is repeated in thousands of numbers is reported only a few times.
+            # If a mistake is repeated in thousands of numbers, it is reported only a few times.
             problem.others = problem.others[:MAX_OTHERS]
             raise problem from error
         _check_steps(document, source)
@@ -177,13 +175,13 @@ class Table:
 
 
 def decibels(ssim: Floats) -> Floats:
-    """Return SSIM in dB: -10 log10(1 - SSIM), at most 40, which means that there is no visible difference."""
+    """Return SSIM in dB: -10 log10(1 - SSIM), limited to 40 dB, at which no difference is visible."""
     db: Floats = -10 * np.log10(np.maximum(1 - ssim, 1e-4))
     return db
 
 
 def load(name: str | Path) -> Table:
-    """Read a table by its path, or a shipped table by its name, such as ``talking-head-x264``.
+    """Read a table from a path, or a shipped table by its name, such as ``talking-head-x264``.
 
     Raises
     ------
@@ -209,7 +207,7 @@ def _rows(values: Floats, form: Literal["d", "f"]) -> str:
 
 
 def _digits(value: float) -> str:
-    """Return a similarity as a JSON number with at most four decimals."""
+    """Return an SSIM as a JSON number with at most four decimals."""
     return f"{value:.4f}".rstrip("0").rstrip(".")
 
 
@@ -239,7 +237,9 @@ def _frames(sizes: list[list[list[int]]]) -> int:
 
 
 def _checked(check: Any, lists: Any, key: str, lengths: tuple[int, ...], source: str | None) -> Floats:
-    """Return nested lists as an array; validate their lengths, and the numbers with `check`."""
+    """Return nested lists as an array, after checking the lists' lengths and, with the function `check`, the
+    numbers.
+    """
     _check_lengths(lists, key, lengths, source)
     try:
         values: Floats = np.asarray(lists, np.float64)

@@ -1,4 +1,8 @@
-"""Families of beliefs that rules read, one file per family; `fairweir.formal.beliefs` defines the beliefs."""
+"""The families of beliefs that rules can read, one per file.
+
+A belief is a bound on a network parameter that a sender computes from what it observed. A family has the beliefs that
+assume one network model. A rule is a CCA as data. `fairweir.formal.beliefs` defines how beliefs are computed.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ from fairweir.ccas.beliefs.family import REGISTERED, BeliefFamily, Kernel, Unit,
 
 REGISTERED.update({family.name: family for family in (CCAC, CBR_DELAY)})
 _QUANTITIES: dict[str, Unit] = {**CCAC.units, **CBR_DELAY.units, "alpha": Unit.RATE}
-#: Name in rule files -> family.
+#: Name of a family in rule files -> the family.
 FAMILIES: Mapping[str, BeliefFamily] = REGISTERED
-#: Name of each quantity -> its unit. MSS is not in this table: it is an abbreviation of alpha R.
+#: Name of each belief, and of alpha -> its unit. MSS is not in this table, because it is an abbreviation of alpha R.
 QUANTITIES: Mapping[str, Unit] = _QUANTITIES
 
 

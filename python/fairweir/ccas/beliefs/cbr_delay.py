@@ -1,4 +1,8 @@
-"""Beliefs on a CBR-delay link: a lower bound on its rate and an upper bound on its queue (thesis section 4.2.2.1)."""
+"""The beliefs on a CBR-delay link, a link of constant rate with jitter (thesis section 4.2.2.1).
+
+A belief is a bound that a sender computes from what it observed: C_L_lambda, a lower bound on the link rate, and q_U,
+an upper bound on the bytes queued.
+"""
 
 from fairweir.ccas.beliefs.family import BeliefFamily, Kernel, Unit
 

@@ -1,4 +1,8 @@
-"""Beliefs on a CCAC link: bounds on its rate and a lower bound on the queueing delay (thesis section 4.1.1)."""
+"""The beliefs on a CCAC link, a link of constant rate with jitter that may also waste capacity (thesis section 4.1.1).
+
+A belief is a bound that a sender computes from what it observed: bounds on the link rate (C_L and C_U), and a lower
+bound on the queueing delay (qdel_L).
+"""
 
 from fairweir.ccas.beliefs.family import BeliefFamily, Kernel, Unit
 

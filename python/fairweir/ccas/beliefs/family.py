@@ -1,4 +1,9 @@
-"""A family of beliefs for rules: the names of the beliefs, their units, and the kernel C that reads them."""
+"""Define families of beliefs for rules: the names of the beliefs, their units, and the kernel C that reads them.
+
+A belief is a bound on a network parameter that a sender computes from what it observed. A rule is a CCA as data, whose
+conditions and rates are linear forms (weighted sums) of beliefs. R is the propagation delay, and alpha is one packet
+per R.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from enum import Enum
 
 
 class Unit(Enum):
-    """Unit of a linear form, as powers of data and time."""
+    """The unit of a linear form: its power of data and its power of time."""
 
     RATE = (1, -1)
     DATA = (1, 0)
@@ -22,14 +27,14 @@ class Unit(Enum):
 
 @dataclass(frozen=True)
 class Kernel:
-    """Kernel C with which a rule's decision reads a family's beliefs.
+    """The pieces of kernel C with which the function generated from a rule reads the beliefs of a family.
 
     Attributes
     ----------
-    header : str; file in `bpf/` that computes the beliefs
-    floor : str, C expression; minimum sending rate: one packet per R, for any alpha
-    arguments : str, C; parameters of the decision's function
-    atoms : (quantity, power of R by which it is multiplied) -> (name of its variable, C expression of its value)
+    header : str; the file in `bpf/` that computes the beliefs
+    floor : str, C expression of the minimum sending rate, which is one packet per R for any alpha
+    arguments : str, the parameters of the generated function, in C
+    atoms : (quantity, power of R that multiplies it) -> (name of a C variable, C expression of its value)
     """
 
     header: str
@@ -40,13 +45,13 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False)
 class BeliefFamily:
-    """Beliefs that are computed together; the family has the name of the network model that they assume.
+    """A family: beliefs that are computed together, for one network model.
 
     Attributes
     ----------
-    name : str, as in rule files
-    units : the beliefs that a rule may read, with their units
-    kernel : Kernel, or None if kernel C cannot compute them
+    name : str, name of the family in rule files, which is also the name of the network model
+    units : name of each belief that a rule may read -> its unit
+    kernel : Kernel; None if kernel C cannot compute the beliefs
     """
 
     name: str
@@ -55,15 +60,15 @@ class BeliefFamily:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The beliefs that a rule may read."""
+        """The names of the beliefs that a rule may read."""
         return tuple(self.units)
 
     def __reduce__(self) -> tuple[Callable[[str], BeliefFamily], tuple[str]]:
-        """Pickle the name only, because each process has exactly one object per family."""
+        """Pickle only the name, because each process must have exactly one object per family."""
         return family_named, (self.name,)
 
 
-#: Name in rule files -> family; `fairweir.ccas.beliefs` fills it.
+#: Name of a family in rule files -> the family; the package `fairweir.ccas.beliefs` fills this table.
 REGISTERED: dict[str, BeliefFamily] = {}
 
 

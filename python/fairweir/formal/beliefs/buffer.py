@@ -1,9 +1,17 @@
-"""Bounds on the buffer's size: beta_L and beta_U, in C R (thesis section 4.1.1 names beta_L, without a formula).
+"""The bounds beta_L and beta_U of a flow on beta, the size of the bottleneck's buffer, as constraints for solvers.
 
-Losses are known after R, so the data that waited R ago, q = A - L - S, are known now. Of these data, at most beta wait
-in the buffer and at most C D because of jitter, so beta >= q - C_U D. A byte that waited for qdel_L at the bottleneck
-had C qdel_L of data before it, so beta >= C_L qdel_L. When bytes are lost, the buffer is full, so beta <= q. Without
-jitter both bounds are equal after the first loss.
+Both are beliefs: bounds on the network that a flow infers from what it observes. Thesis section 4.1.1 names beta_L,
+without a formula. Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R
+= 1. C_L and C_U: the flow's bounds on C. A, S, L, Ld: cumulative bytes that the flow sent, that were served, that were
+lost, and whose loss the flow knows, at sample point t. qdel_L: the flow's lower bound on the queueing delay.
+
+A flow knows of a loss after R, so it knows now the bytes q = A - L - S that waited R ago. Of these bytes, at most beta
+wait in the buffer and at most C D because of jitter, so beta >= q - C_U D. If a byte waited at the bottleneck for
+qdel_L, there were C qdel_L bytes before it, so beta >= C_L qdel_L. When bytes are lost, the buffer is full, so beta <=
+q. Without jitter, beta_L = beta_U after the first loss.
+
+A trace is the value of each curve at each sample point; a step is the time between two points. A system is the
+variables of a trace and the constraints on these variables, which form one question to a solver.
 """
 
 from __future__ import annotations
@@ -26,17 +34,18 @@ if TYPE_CHECKING:
 
 @words_for_enums
 def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) -> None:
-    """Add the beliefs ``beta_L`` and ``beta_U`` (C R) to a flow that has C_L and C_U; sound if it is alone.
+    """Add the beliefs ``beta_L`` and ``beta_U``, in C R, to a flow that has C_L and C_U. They are true bounds if the
+    system has no other flow.
 
     Parameters
     ----------
     system : System, with a finite buffer
-    flow : int, index of the flow; it sends by rate and has C_L and C_U
-    start : Start, what the bounds may be at t = 0
+    flow : int, index of the flow, which must send by rate and have C_L and C_U
+    start : Start, whether the bounds may be stale (false) at t = 0
 
     Raises
     ------
-    ConfigError : the buffer is infinite, the flow may pause, or it has no bounds on C
+    ConfigError : the buffer is infinite, a window limits the flow, or the flow has no C_L and C_U
     """
     own = system.flows[flow]
     needs_rate(own.sender)
@@ -60,11 +69,11 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) ->
 
 
 def known_queue(system: System, t: int, flow: int = 0) -> z3.ArithRef:
-    """Return A - L - S one R before t. It is known at t >= R, because L(t - R) = Ld(t).
+    """Return A - L - S one R before t, in C R. The flow knows this number at t >= R, because L(t - R) = Ld(t).
 
     Parameters
     ----------
-    t : int, a point at or after R
+    t : int, a sample point at or after R
     flow : int, index of the flow
     """
     own, then = system.flows[flow], t - system.grid.r_steps
@@ -72,12 +81,13 @@ def known_queue(system: System, t: int, flow: int = 0) -> z3.ArithRef:
 
 
 def shows_overflow(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether a loss in a step of the trace becomes known at t; the times of losses before the trace are
-    unknown.
+    """Return the condition that a loss in a step of the trace becomes known at t.
+
+    Losses before the trace do not count, because the steps in which they happened are unknown.
 
     Parameters
     ----------
-    t : int, the point
+    t : int, the sample point
     flow : int, index of the flow
     """
     own = system.flows[flow]
@@ -85,7 +95,9 @@ def shows_overflow(system: System, t: int, flow: int = 0) -> Bit:
 
 
 def _held(system: System, flow: int, t: int) -> list[Sample]:
-    """Return samples of lower bounds on beta: from the delay at t, and from the queue one R ago."""
+    """Return lower bounds on beta that hold at t, each with its condition: from the delay at t, and from the queue one
+    R earlier.
+    """
     own, grid = system.flows[flow], system.grid
     out: list[Sample] = [
         (own.delay[t][k], own.beliefs["C_L"][t] * ((k - grid.d_steps) * grid.step))
@@ -101,7 +113,7 @@ def _overflowed(system: System, flow: int, t: int) -> list[Sample]:
 
 
 class BufferSize(Family):
-    """Bounds on the buffer: beta_L and beta_U."""
+    """The family of beta_L and beta_U, bounds on the size of the buffer."""
 
     name = "buffer"
     names = ("beta_L", "beta_U")
@@ -112,15 +124,17 @@ class BufferSize(Family):
     }
 
     def attach(self, system: System, *, flow: int = 0, terms: Terms = USUAL) -> None:
-        """Add the beliefs to a flow; they have no timeouts."""
+        """Add beta_L and beta_U to a flow. These beliefs have no timeouts."""
         attach(system, flow=flow, start=terms.start)
 
     @words_for_enums
     def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
-        """Return whether there is a size to bound; service within D of a server of rate C is enough."""
+        """Return whether the buffer is finite. On each model, service lags a server of rate C by at most D, so the
+        bounds are true.
+        """
         return buffer.is_finite
 
     def consistent(self, system: System, t: int, flow: int = 0) -> list[Bit]:
-        """Return the conditions that beta lies between the bounds."""
+        """Return the conditions beta_L <= beta and beta <= beta_U at t."""
         own = system.flows[flow].beliefs
         return [own["beta_L"][t] <= system.beta, own["beta_U"][t] >= system.beta]

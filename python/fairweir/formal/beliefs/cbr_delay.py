@@ -1,9 +1,18 @@
-"""Beliefs of a sender that assumes a CBR-delay link: C_L_lambda and q_U (thesis section 4.2.2.1).
+"""The bounds C_L_lambda and q_U of a flow on a constant-rate link, as constraints for solvers (thesis section 4.2.2.1).
 
-Data sent in an interval of length T* = R without delays above D or losses is at most C T* + C D and C T* + beta
-(equations 4.2.2, 4.2.3). The thesis divides by T* + D = 2 R and probes at twice the bound. The published code knows
-delays only to one step, divides by T* + D + 1 step = 3 R, and probes at three times the bound. docs/formal/models.md
-has the results for both.
+Both are beliefs: bounds on the network that a flow infers from what it observes. C_L_lambda is a lower bound on the
+link rate; q_U is an upper bound on the bytes in the bottleneck's queue. A belief is stale if it was true of an earlier
+link only. Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. A,
+S, L: cumulative bytes that the flow sent, that were served and that were lost, at sample point t. T*: the length of the
+intervals from which the flow computes C_L_lambda, which is R. alpha: one MSS. beta: size of the buffer.
+
+If no loss and no delay above D is observed, the data sent in an interval of length T* are at most C T* + C D (equation
+4.2.2) and at most C T* + beta (4.2.3). The thesis therefore divides the data by T* + D = 2 R, and a probe sends at
+twice C_L_lambda. The published code knows delays only to one step, divides by T* + D + 1 step = 3 R, and probes at
+three times C_L_lambda. docs/formal/models.md has the results for both.
+
+A trace is the value of each curve at each sample point; a step is the time between two points. A system is the
+variables of a trace and the constraints on these variables, which form one question to a solver.
 """
 
 from __future__ import annotations
@@ -26,18 +35,21 @@ from fairweir.formal.models.delay import first_byte_delays
 if TYPE_CHECKING:
     from fairweir.formal.models.model import Model
 
-#: At a timeout C_L_lambda falls to no less than this fraction of its first value (published code).
+#: At a timeout, C_L_lambda falls, but keeps at least this fraction of its first value (published code).
 LARGEST_FALL = Fraction(1, 2)
 
 
 @words_for_enums
 def reach(grid: Grid, resolution: Resolution) -> Fraction:
-    """Return T* + D, or one step more, in R. C_L_lambda times this is certain to fit into T*; a probe sends more.
+    """Return T* + D or, if delays are known to one step only, T* + D + 1 step, in R.
+
+    The link can carry C_L_lambda times this length within T*. A step in which the flow sends at a higher rate is a
+    probe.
 
     Parameters
     ----------
     grid : Grid
-    resolution : Resolution of the flow's delays; if they are known to one step, the result is one step more
+    resolution : Resolution, the precision with which the flow knows delays
     """
     return 1 + grid.jitter + (grid.step if resolution is Resolution.STEP else 0)
 
@@ -51,17 +63,17 @@ def attach(
     expiry: Expiry = Expiry.NEVER,
     resolution: Resolution = Resolution.STEP,
 ) -> None:
-    """Add the beliefs ``C_L_lambda`` (C) and ``q_U`` (C R) to a flow.
+    """Add the beliefs ``C_L_lambda`` (in C) and ``q_U`` (in C R) to a flow.
 
-    ``q_U`` bounds the whole bottleneck queue, so it is only meaningful for a single flow.
+    ``q_U`` bounds the queue of all flows, so it is meaningful only if the system has one flow.
 
     Parameters
     ----------
     system : System
-    flow : int, index of the flow; it sends by rate
-    start : Start, what the bounds may be at t = 0
-    expiry : Expiry, when the beliefs are recomputed at the last point
-    resolution : Resolution of the flow's delays
+    flow : int, index of the flow, which must send by rate
+    start : Start, whether the bounds may be stale at t = 0
+    expiry : Expiry, the condition under which the beliefs time out at the last point
+    resolution : Resolution, the precision with which the flow knows delays
     """
     needs_rate(system.flows[flow].sender)
     stem = flow if len(system.flows) > 1 else None
@@ -97,11 +109,11 @@ def attach(
 
 
 def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether C_L_lambda(t) admits C and beta.
+    """Return the condition that C_L_lambda(t) is at most C and at most (C T* + beta) / :func:`reach`.
 
     Parameters
     ----------
-    t : int, the point
+    t : int, the sample point
     flow : int, index of the flow
     """
     own = system.flows[flow]
@@ -112,12 +124,14 @@ def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
 
 
 def consistent_queue(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether q_U(t) is at least the bytes in the bottleneck's queue."""
+    """Return the condition that q_U(t) is at least the bytes in the bottleneck's queue."""
     return system.flows[flow].beliefs["q_U"][t] >= system.bottleneck_queue(t)
 
 
 def _quiet_steps(system: System, flow: int) -> list[Bit]:
-    """Return, for each point, whether the step before it showed no loss and no delay above the bound's jitter."""
+    """Return, for each t, the condition that in the step up to t the flow saw no loss and no delay above D (or D + 1
+    step, if it knows delays to one step only).
+    """
     own = system.flows[flow]
     blur = 1 if own.attached["cbr-delay"].resolution is Resolution.STEP else 0
     long = system.grid.d_steps + blur + 1
@@ -133,10 +147,11 @@ def _quiet_steps(system: System, flow: int) -> list[Bit]:
 
 
 def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction) -> list[Sample]:
-    """Return samples of the rate bound: for each interval that ends by t minus its delay, its condition and its rate.
+    """Return lower bounds on C that become known by t, each with the condition under which it is valid.
 
-    All losses in the interval must be known, which takes R. With one step per R, they are already known at the
-    interval's end if all data sent by then are served: the queue is empty, so no data were lost in that step.
+    Each bound is from one interval of length T*. The flow must know all losses of the interval, which takes R. If a
+    step is one R long, the losses are known at the end of the interval if all data sent by then are served: the queue
+    is then empty, so no data were lost in the step.
     """
     own, length = system.flows[flow], system.grid.r_steps
     out = []
@@ -147,7 +162,7 @@ def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction
 
 
 def _is_queue_bound(system: System, flow: int, t: int) -> list[z3.BoolRef]:
-    """Define q_U(t) = min(inflight, max(0, q_U(t-1) + data sent - C_L_lambda(t)))."""
+    """Return the constraints that q_U(t) = min(inflight, max(0, q_U(t-1) + data sent in the step - C_L_lambda(t)))."""
     own = system.flows[flow]
     lower, most = own.beliefs["C_L_lambda"], own.beliefs["q_U"]
     left = most[t - 1] + own.A[t] - own.A[t - 1] - lower[t] * system.grid.step
@@ -160,10 +175,10 @@ def _is_queue_bound(system: System, flow: int, t: int) -> list[z3.BoolRef]:
 
 
 def _ends(system: System, flow: int, room: Fraction) -> Bit:
-    """Return whether C_L_lambda times out at the last point.
+    """Return the condition that C_L_lambda times out: its last value is then computed from this trace only.
 
-    The reasons are a large loss; a probe followed by two R without a probe and an inflight above 2 alpha; or probes
-    less than 3 R apart.
+    One of three reasons suffices: one step loses more than T - 1 MSS (T: number of points); or the last probe ends 2 R
+    or more before the end of the trace, where more than 2 alpha are in flight; or two probes are less than 3 R apart.
     """
     own, grid = system.flows[flow], system.grid
     last, spacing = grid.last, 3 * grid.r_steps
@@ -181,19 +196,20 @@ def _ends(system: System, flow: int, room: Fraction) -> Bit:
 
 
 def contradicted(system: System, flow: int = 0) -> Bit:
-    """Return whether the trace shows that C_L_lambda is above C, or leaves no room for beta.
+    """Return the condition that the trace shows C_L_lambda to be false: above C, or too large for C T* + beta.
 
-    If neither, a step's service leaves at most the data sent in the step and the previous q_U, as the jitter is one
-    step; and a step loses at most the data that it sends and that is queued, less the guaranteed capacity, C T* + beta.
+    If C_L_lambda is true, two bounds hold, because the jitter is one step. After a step, the data in flight are at most
+    the data sent in the step and the previous q_U. A step loses at most the data that it sends plus q_U, minus
+    C_L_lambda times :func:`reach`. The trace contradicts C_L_lambda if one of the two bounds fails.
 
     Parameters
     ----------
-    system : System, one step per R, D = R
-    flow : int, index of the flow, with C_L_lambda and q_U
+    system : System, with steps of length R = D
+    flow : int, index of a flow that has C_L_lambda and q_U
 
     Raises
     ------
-    ConfigError : the steps of the grid are not R = D
+    ConfigError : the length of a step is not R = D
     """
     own, grid = system.flows[flow], system.grid
     if (grid.r_steps, grid.d_steps) != (1, 1):
@@ -211,7 +227,7 @@ def contradicted(system: System, flow: int = 0) -> Bit:
 
 
 class CbrDelay(Family):
-    """A lower bound on a constant link rate, and an upper bound on the queue: C_L_lambda and q_U."""
+    """The family of C_L_lambda, a lower bound on a constant link rate, and q_U, an upper bound on the queue."""
 
     name = "cbr-delay"
     names = ("C_L_lambda", "q_U")
@@ -222,34 +238,40 @@ class CbrDelay(Family):
     }
 
     def attach(self, system: System, *, flow: int = 0, terms: Terms = USUAL) -> None:
-        """Add the beliefs to a flow."""
+        """Add C_L_lambda and q_U to a flow."""
         attach(system, flow=flow, start=terms.start, expiry=terms.expiry, resolution=terms.resolution)
 
     @words_for_enums
     def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
-        """Return whether the queue is served at C while it has bytes."""
+        """Return whether the model's link serves the queue at C while the queue has bytes."""
         return model.has_constant_rate
 
     def consistent(self, system: System, t: int, flow: int = 0) -> list[Bit]:
-        """Return the conditions under which the bounds admit C, beta and the bottleneck's queue."""
+        """Return the conditions that C_L_lambda(t) and q_U(t) are true of the network."""
         return [consistent_rate(system, t, flow), consistent_queue(system, t, flow)]
 
     def may_end(self, system: System) -> list[Bit]:
-        """Return the conditions under which the bounds at the last point are possible."""
+        """Return the conditions C_L_lambda >= alpha and q_U >= 0 at the last point."""
         own, last = system.flows[0].beliefs, system.grid.last
         return [own["C_L_lambda"][last] >= system.alpha, own["q_U"][last] >= 0]
 
     def gains(self, system: System) -> Bit:
-        """Return whether C_L_lambda is higher at the last point than at the first."""
+        """Return the condition that C_L_lambda is higher at the last point than at the first."""
         lower = system.flows[0].beliefs["C_L_lambda"]
         return lower[system.grid.last] > lower[0]
 
     def loses_nothing(self, system: System) -> Bit:
-        """Return whether C_L_lambda is at the last point at least its first value."""
+        """Return the condition that the last value of C_L_lambda is at least its first value."""
         lower = system.flows[0].beliefs["C_L_lambda"]
         return lower[system.grid.last] >= lower[0]
 
     def unless_stale(self, system: System, claim: Bit, harmless: Bit, improves: Bit) -> Bit:
-        """Return the condition that C_L_lambda, if it is above C, falls, becomes invalid, or violates no objective."""
+        """Return the synthesis invariant, which each trace of a candidate algorithm must satisfy, for a stale
+        C_L_lambda.
+
+        If the initial C_L_lambda is above C, one of three conditions suffices: C_L_lambda falls, C_L_lambda ends below
+        alpha, or the trace satisfies all objectives (`harmless`). Otherwise the result is `claim`, the invariant
+        without stale beliefs.
+        """
         lower, last = system.flows[0].beliefs["C_L_lambda"], system.grid.last
         return z3.If(lower[0] > 1, z3.Or(lower[last] < lower[0], lower[last] < system.alpha, harmless), claim)

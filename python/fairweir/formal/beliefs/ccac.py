@@ -1,7 +1,15 @@
-"""Bounds on the link rate from acknowledgments: C_L and C_U (equation 4.1.2, section A.2.2).
+"""The bounds C_L and C_U of a flow on the link rate, as constraints for solvers (thesis equation 4.1.2, section A.2.2).
 
-The bounds are sound on every model whose service stays within D of a server of rate C. C_U needs intervals in which the
-link was certainly busy, as delays above D or losses show.
+Both are beliefs: bounds on the network that a flow infers from what it observes, here from acknowledgments. A belief is
+stale if it was true of an earlier link only. A belief times out if it gives up its value for a weaker bound. Symbols:
+C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. S: cumulative bytes
+served, at sample point t. C_L is the maximum of (S(t) - S(s)) / (t - s + D) over s < t. C_U is the minimum of (S(t) -
+S(s)) / (t - s - D) over the intervals in which the link was certainly busy, as delays above D or losses show.
+
+The bounds are true on every network model whose service lags a server of rate C by at most D.
+
+A trace is the value of each curve at each sample point; a step is the time between two points. A system is the
+variables of a trace and the constraints on these variables, which form one question to a solver.
 """
 
 from __future__ import annotations
@@ -21,11 +29,11 @@ from fairweir.formal.encoding.system import Bit, Curve, System, is_max
 if TYPE_CHECKING:
     from fairweir.formal.models.model import Model
 
-#: C_U may grow by this factor at a timeout. Thesis: at most 2; published code: 1.5.
+#: Factor by which C_U grows at a timeout. Thesis: at most 2; published code: 1.5.
 LARGEST_EXPANSION = z3.Q(3, 2)
-#: Bounds whose ratio exceeds this do not time out. Thesis: 1.1; published code: 2.
+#: If C_U / C_L exceeds this number, neither bound times out. Thesis: 1.1; published code: 2.
 FAR_APART = 2
-#: A bound that moved by less than this factor in the trace has not moved.
+#: A bound that changes by less than this factor in the trace counts as unchanged.
 MOVED = z3.Q(11, 10)
 
 
@@ -36,9 +44,9 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
     Parameters
     ----------
     system : System
-    flow : int, index of the flow; it sends by rate
-    start : Start, what the bounds may be at t = 0
-    expiry : Expiry, whether they time out at the last point (thesis section 4.1.1.2)
+    flow : int, index of the flow, which must send by rate
+    start : Start, whether the bounds may be stale at t = 0
+    expiry : Expiry, whether the bounds may time out at the last point (thesis section 4.1.1.2)
     """
     needs_rate(system.flows[flow].sender)
     stem = flow if len(system.flows) > 1 else None
@@ -65,14 +73,15 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
 
 
 def consistent_rates(lower: z3.ArithRef, upper: z3.ArithRef) -> Bit:
-    """Return whether C = 1 lies between the bounds."""
+    """Return the condition lower <= C <= upper, where C = 1."""
     return z3.And(lower <= 1, upper >= 1)
 
 
 def busy_steps(system: System, flow: int) -> list[Bit]:
-    """Return, for each point, whether the flow observes that the link was busy in the step before the point.
+    """Return, for each point, the condition that the flow observed a busy link in the step before the point.
 
-    A delay above D (of a flow that always sends) or a loss shows it. On an ideal link, senders know of a loss at once.
+    A loss shows that the link was busy, and so does a delay above D, because the flow always sends. On an ideal link,
+    senders know of a loss at once.
 
     Parameters
     ----------
@@ -89,7 +98,7 @@ def busy_steps(system: System, flow: int) -> list[Bit]:
 
 
 def busy_runs(system: System, flow: int) -> list[list[Bit]]:
-    """Return, for each t and s < t, whether all steps from s to t were busy.
+    """Return, for each t and each s < t, the condition that all steps from s to t were busy.
 
     Parameters
     ----------
@@ -109,14 +118,19 @@ def _min_rates(system: System, flow: int, t: int) -> list[z3.ArithRef]:
 def _is_upper(
     system: System, flow: int, value: z3.ArithRef, before: z3.ArithRef, t: int, busy: list[list[Bit]]
 ) -> list[z3.BoolRef]:
-    """Define C_U(t): the minimum of C_U(t-1) and (S(t) - S(s)) / (t - s - D) over busy intervals above D."""
+    """Return the constraint that C_U(t) is the minimum of C_U(t-1) and of (S(t) - S(s)) / (t - s - D) over all s for
+    which the interval from s to t is busy and longer than D.
+    """
     grid, served = system.grid, system.flows[flow].S
     spans = [(s, (t - s) * grid.step - grid.jitter) for s in range(t - grid.d_steps)]
     return is_minimum(value, before, [(busy[t][s], (served[t] - served[s]) * (1 / length)) for s, length in spans])
 
 
 def _time_outs(system: System, flow: int, kept_lower: z3.ArithRef, kept_upper: z3.ArithRef) -> list[z3.BoolRef]:
-    """Define the bounds at the last point: unchanged, or computed from this trace only (published code)."""
+    """Return the constraints on C_L and C_U at the last point: a bound keeps its value or times out (published code).
+
+    If C_L times out, it is computed from this trace only. If C_U times out, it grows by `LARGEST_EXPANSION`.
+    """
     lower, upper = system.flows[flow].beliefs["C_L"], system.flows[flow].beliefs["C_U"]
     last = system.grid.last
     near = kept_upper <= FAR_APART * kept_lower
@@ -140,13 +154,13 @@ def _fresh_lower(system: System, flow: int) -> list[z3.ArithRef]:
 
 
 def consistent(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether the flow's beliefs at t admit the network."""
+    """Return the condition that C_L and C_U of a flow are true bounds on C at t."""
     own: dict[str, Curve] = system.flows[flow].beliefs
     return consistent_rates(own["C_L"][t], own["C_U"][t])
 
 
 class Ccac(Family):
-    """Bounds on the link rate: C_L and C_U."""
+    """The family of C_L and C_U, bounds on the link rate."""
 
     name = "ccac"
     names = ("C_L", "C_U")
@@ -156,29 +170,33 @@ class Ccac(Family):
     }
 
     def attach(self, system: System, *, flow: int = 0, terms: Terms = USUAL) -> None:
-        """Add the beliefs to a flow."""
+        """Add C_L and C_U to a flow."""
         attach(system, flow=flow, start=terms.start, expiry=terms.expiry)
 
     @words_for_enums
     def is_sound_on(self, model: Model, buffer: Buffer) -> bool:
-        """Return whether service stays within D of a server of rate C, as on every shipped model."""
+        """Return true: on every model, service lags a server of rate C by at most D."""
         return True
 
     def consistent(self, system: System, t: int, flow: int = 0) -> list[Bit]:
-        """Return the condition that C lies between the bounds."""
+        """Return the condition C_L <= C <= C_U at t."""
         return [consistent(system, t, flow)]
 
     def gains(self, system: System) -> Bit:
-        """Return whether C_U - C_L is smaller at the last point than at the first."""
+        """Return the condition that C_U - C_L is smaller at the last point than at the first."""
         return _width(system, system.grid.last) < _width(system, 0)
 
     def loses_nothing(self, system: System) -> Bit:
-        """Return whether C_U - C_L is at the last point at most its first value."""
+        """Return the condition that the last value of C_U - C_L is at most its first value."""
         return _width(system, system.grid.last) <= _width(system, 0)
 
     def unless_stale(self, system: System, claim: Bit, harmless: Bit, improves: Bit) -> Bit:
-        """Return the condition that a bound on the wrong side of C moves towards C, becomes invalid, or violates no
-        objective.
+        """Return the synthesis invariant, which each trace of a candidate algorithm must satisfy, for bounds that may
+        be stale.
+
+        If the initial C_L is above C or the initial C_U is below C, one of four conditions suffices: the wrong bound
+        moves towards C, C_L ends above C_U, the trace satisfies all objectives (`harmless`), or the bounds become
+        tighter (`improves`). Otherwise the result is `claim`, the invariant for bounds that are not stale.
         """
         own, last = system.flows[0].beliefs, system.grid.last
         lower, upper = own["C_L"], own["C_U"]

@@ -1,4 +1,8 @@
-"""Options for a flow's beliefs: their values at the start of a trace, and their timeouts at the end."""
+"""Options of a flow's beliefs: initial values, timeouts, and the resolution of delays.
+
+A belief is a bound on the network that a flow infers from what it observes. A family is a group of beliefs that are
+computed together. A trace is the behavior of the network and the flow from t = 0 on. D is the maximum jitter.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,35 +16,34 @@ class Start(StrEnum):
     """Beliefs at t = 0."""
 
     CONSISTENT = "consistent"
-    """The beliefs admit the network."""
+    """The beliefs are true of the network."""
     ANY = "any"
-    """They may be stale: the link has changed since (thesis section 4.1.1.2)."""
+    """The beliefs may be stale: true only of the link before it changed (thesis section 4.1.1.2)."""
 
 
 class Expiry(StrEnum):
-    """Timeouts."""
+    """Timeouts: the condition under which a belief gives up its value at the last point for a weaker bound."""
 
     NEVER = "never"
-    """Beliefs only ever shrink."""
+    """Beliefs never time out, so bounds only become tighter."""
     AT_END = "at-end"
-    """At the last point, beliefs that time out are recomputed from this trace only."""
+    """Beliefs time out at the last point under conditions that each family defines."""
     ON_CONTRADICTION = "on-contradiction"
-    """Beliefs time out only if the trace contradicts them; fairweir's rule, for the CBR-delay family."""
+    """Beliefs time out only if the trace contradicts the beliefs. Not in the thesis; for the CBR-delay family."""
 
 
 class Resolution(StrEnum):
-    """Resolution of a CBR-delay flow's delays."""
+    """The precision with which a flow that has CBR-delay beliefs knows delays."""
 
     STEP = "step"
-    """Delays are known to one step, as sample points show them: the bound assumes a jitter of D + 1 step (published
-    code)."""
+    """Delays are known to one step, so the bound assumes a jitter of D + 1 step (published code)."""
     EXACT = "byte"
-    """Delays are known for each byte: the bound assumes a jitter of D (thesis, equation 4.2.2)."""
+    """Delays are known for each byte, so the bound assumes a jitter of D (thesis, equation 4.2.2)."""
 
 
 @words_for_enums
 def needs_rate(sender: Sender) -> None:
-    """Reject a sender that may pause, because a delay or a loss then does not imply that the link was busy.
+    """Raise an error if the sender may pause, because a delay or a loss then does not imply that the link was busy.
 
     Raises
     ------
@@ -56,7 +59,7 @@ def needs_rate(sender: Sender) -> None:
 
 @dataclass(frozen=True)
 class Terms:
-    """The options with which a family is attached to a flow."""
+    """The options with which a family of beliefs is attached to a flow."""
 
     start: Start = Start.CONSISTENT
     expiry: Expiry = Expiry.NEVER

@@ -1,4 +1,10 @@
-"""The families of beliefs, by name; one file per family."""
+"""The families of beliefs, by name.
+
+A belief is a bound on the network that a flow infers from what it observes. A family is a group of beliefs that are
+computed together. Each family has one file.
+
+A trace is the behavior of a network and its flows: the value of each curve at each sample point.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,7 @@ from fairweir.formal.beliefs.family import Family
 from fairweir.formal.exact import beliefs as exact
 
 _FAMILIES: dict[str, Family] = {family.name: family for family in (Ccac(), CbrDelay(), BufferSize())}
-#: The families by name, in an order in which they can be attached.
+#: The families by name. A family that needs another family comes after it.
 FAMILIES: Mapping[str, Family] = _FAMILIES
 
 
@@ -21,9 +27,10 @@ def register(family: Family, definition: exact.BeliefDefinition, in_rules: of_ru
 
     Parameters
     ----------
-    family : Family, the encoding for solvers
-    definition : its definition in exact fractions, under the same name
-    in_rules : the family as rules read it, under the same name; None if rules cannot read it
+    family : Family, the constraints for solvers
+    definition : the same family in exact fractions, for the check of traces, with the same name
+    in_rules : the same family for rules (congestion control algorithms that read beliefs), with the same name; None if
+        rules cannot read the family
     """
     exact.define(definition)
     _FAMILIES[family.name] = family

@@ -1,4 +1,8 @@
-"""Constraints of a monotone belief, which is the maximum or minimum of its previous value and the valid samples."""
+"""Constraints for a bound that only becomes tighter: the maximum or minimum of its previous value and of valid samples.
+
+A belief is a bound on the network that a flow infers from what it observes. A sample is one value for this bound, with
+the condition under which the sample is valid.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,13 @@ Sample: TypeAlias = tuple[Bit, z3.ArithRef]
 
 
 def is_largest(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample]) -> list[z3.BoolRef]:
-    """Return the constraint value = max(before, valid samples).
+    """Return the constraints that `value` is the maximum of `before` and of the values of the valid samples.
 
     Parameters
     ----------
     value : the belief at a point
     before : the belief at the previous point
-    samples : pairs of a condition and a value
+    samples : pairs of the condition under which the sample is valid, and its value
     """
     out, attained = [value >= before], [value <= before]
     for counts, sample in samples:
@@ -30,13 +34,13 @@ def is_largest(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample
 
 
 def is_minimum(value: z3.ArithRef, before: z3.ArithRef, samples: Sequence[Sample]) -> list[z3.BoolRef]:
-    """Return the constraint value = min(before, valid samples).
+    """Return the constraints that `value` is the minimum of `before` and of the values of the valid samples.
 
     Parameters
     ----------
     value : the belief at a point
     before : the belief at the previous point
-    samples : pairs of a condition and a value
+    samples : pairs of the condition under which the sample is valid, and its value
     """
     out, attained = [value <= before], [value >= before]
     for counts, sample in samples:

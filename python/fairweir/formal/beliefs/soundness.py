@@ -1,7 +1,14 @@
-"""Soundness of beliefs: for each bound, the question whether a trace of the model violates it.
+"""Questions whether beliefs are sound: for each bound, whether a trace of a network model violates the bound.
 
-As in the thesis (sections 4.1.1.1 and A.2), the flow sends arbitrarily, and its beliefs admit the network at t = 0. The
-claim is that they still admit it at the last point. Controls are claims that must be refuted.
+A belief is a bound on the network that a flow infers from what it observes. It is sound on a model if it is true in
+each trace of the model. As in the thesis (sections 4.1.1.1 and A.2), the flow sends arbitrarily, and its beliefs are
+true of the network at t = 0. The claim is that the beliefs are true at the last point. Controls are claims that a
+solver must refute.
+
+Symbols: C, link rate; D, maximum jitter; C_L and C_U, bounds on C; C_L_lambda, a lower bound on C for links of constant
+rate; beta_L and beta_U, bounds on the size beta of the buffer.
+
+A trace is the behavior of a network and its flows: the value of each curve at each sample point.
 """
 
 from __future__ import annotations
@@ -23,15 +30,15 @@ from fairweir.formal.models import MODELS, NETWORKS
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound and the system to which it applies.
+    """A claim that a belief is true, and the system (variables and constraints) for which it is claimed.
 
     Attributes
     ----------
-    name : str, model, buffer and belief
-    claim : str
+    name : str, names of the model, the buffer and the belief
+    claim : str, the claim as text
     system : System
-    holds : the claim in the solver's terms
-    is_sound : whether it is expected to hold, or a control that must fail
+    holds : the claim as a condition for solvers
+    is_sound : bool, whether the claim must hold; false for controls
     """
 
     name: str
@@ -42,18 +49,18 @@ class Bound:
 
 
 def bounds(grid: Grid) -> Iterator[Bound]:
-    """Yield every belief's bound, for every model and buffer for which it is sound; at the last point."""
+    """Yield the claims of all families of beliefs, for each model and buffer on which the family is sound."""
     for name in FAMILIES:
         yield from bounds_of(name, grid)
 
 
 def bounds_of(name: str, grid: Grid) -> Iterator[Bound]:
-    """Yield the bounds of a family, for every model and buffer for which it is sound; at the last point.
+    """Yield the claims of one family of beliefs, for each model and buffer on which the family is sound.
 
     Parameters
     ----------
-    name : str, of `FAMILIES`
-    grid : Grid, of the traces
+    name : str, a name in `FAMILIES`
+    grid : Grid, the sample points of the traces
     """
     family = FAMILIES[name]
     for model, network in NETWORKS.items():
@@ -68,7 +75,7 @@ def bounds_of(name: str, grid: Grid) -> Iterator[Bound]:
 
 
 def controls(grid: Grid) -> Iterator[Bound]:
-    """Yield controls: bounds that are slightly too strong, or claimed for a model on which they do not hold."""
+    """Yield controls: bounds that are slightly too tight, or claimed for a model on which the bounds are not true."""
     last, step, jitter = grid.last, grid.step, grid.d_steps
 
     def control(name: str, claim: str, system: System, holds: Bit) -> Bound:
@@ -105,14 +112,15 @@ def controls(grid: Grid) -> Iterator[Bound]:
 
 @words_for_enums
 def believing(model: str, grid: Grid, buffer: Buffer, resolution: Resolution | None = None) -> System:
-    """Return a model with a flow that has beliefs: of CBR-delay if a resolution is given, else of CCAC.
+    """Return a system of a model with one flow that has beliefs: C_L_lambda and q_U if a resolution is given, otherwise
+    C_L and C_U.
 
     Parameters
     ----------
-    model : str, of `MODELS`
+    model : str, a name in `MODELS`
     grid : Grid
     buffer : Buffer
-    resolution : Resolution of CBR-delay's delays; None: the beliefs are C_L and C_U
+    resolution : Resolution, the precision with which the flow knows delays; None: the beliefs are C_L and C_U
     """
     system = MODELS[model].build(grid, buffer)
     if resolution is None:

@@ -1,1 +1,4 @@
-"""Certificates of unsatisfiability, and a checker that shares no code with their generation."""
+"""Certificates: proofs as text that linear constraints contradict each other, and a checker of these proofs.
+
+The checker shares no code with the modules that find certificates.
+"""

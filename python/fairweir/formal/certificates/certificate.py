@@ -1,8 +1,13 @@
-"""Certificates: a solver's result as a list of steps that two independent checkers verify (`accept`).
+"""Find certificates and check them with two independent checkers (`accept`).
 
-z3 is given the question as the checker's clauses, and reports each clause that it derives. A clause that follows by
-unit propagation becomes a step that names its premises. A lemma of arithmetic becomes a step with Farkas factors, which
-are computed here. Steps that the refutation does not use are omitted.
+A certificate is a proof, as a list of steps, that a question has no solution: that its constraints contradict each
+other. The constraints are clauses; a clause is a disjunction of literals; a literal is a Boolean variable, a linear
+inequality, or the negation of one of the two.
+
+z3 gets the clauses of the question, and reports each clause that it derives. If unit propagation (repeatedly making the
+last possible literal of a clause true) confirms a derived clause, the clause becomes a step that names its premises. A
+lemma of arithmetic becomes a step with Farkas factors: numbers by which inequalities are multiplied so that their sum
+is a contradiction. Steps that the proof does not need are omitted.
 """
 
 from __future__ import annotations
@@ -38,7 +43,7 @@ from fairweir.formal.certificates.propagation import Propagation
 if TYPE_CHECKING:
     import z3
 
-#: The two checkers, which share no code: a self-contained one in Python, and crates/checker in Rust.
+#: The two checkers by name, which share no code: checker.py here, and crates/checker in Rust.
 CHECKERS: Final[Mapping[str, Callable[[str, str], int]]] = {
     "checker.py": checker.accept,
     "fairweir-checker": check_certificate,
@@ -47,7 +52,9 @@ CHECKERS: Final[Mapping[str, Callable[[str, str], int]]] = {
 
 @dataclass(frozen=True)
 class Step:
-    """A clause, and the numbers of the earlier clauses from which it follows; None for a lemma of arithmetic."""
+    """A derived clause, and the numbers of the earlier clauses from which it follows; None if it is a lemma of
+    arithmetic.
+    """
 
     clause: Clause
     reasons: tuple[int, ...] | None = None
@@ -55,13 +62,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate.
+    """A certificate, and the cost of finding it.
 
     Attributes
     ----------
-    lines : the lines of its text
-    propagations, lemmas : int, number of steps of each kind
-    cpu_s : float, CPU seconds to find and write the certificate
+    lines : list of str, the certificate's text
+    propagations : int, number of steps that unit propagation confirms
+    lemmas : int, number of steps that are lemmas of arithmetic
+    cpu_s : float, CPU time to find and write the certificate, s
     """
 
     lines: list[str] = field(repr=False)
@@ -71,7 +79,7 @@ class Certificate:
 
 
 def certify(text: str, z3_steps: int | None = None) -> Certificate:
-    """Find a certificate that a question is unsatisfiable.
+    """Find a certificate that a question has no solution.
 
     Parameters
     ----------
@@ -84,8 +92,8 @@ def certify(text: str, z3_steps: int | None = None) -> Certificate:
 
     Raises
     ------
-    SolverError : the question is satisfiable; z3 has no answer within its budget; or its steps do not form a
-        certificate
+    SolverError : the question has a solution; z3 has no answer within `z3_steps`; or the clauses that z3 reports do not
+        form a proof
     """
     with _deep_recursion():
         return _certify(text, z3_steps)
@@ -101,11 +109,11 @@ def accept(question: str, lines: Iterable[str]) -> int:
 
     Returns
     -------
-    int, number of steps
+    int, number of the certificate's steps
 
     Raises
     ------
-    RejectedError : the certificate does not show that the question is unsatisfiable
+    RejectedError : the certificate does not prove that the question has no solution
     InvariantError : the checkers disagree, so one of them is wrong and nothing is proved
     """
     text = "".join(f"{line}\n" for line in lines)
@@ -124,11 +132,11 @@ def accept(question: str, lines: Iterable[str]) -> int:
 
 
 def verdict(check: Callable[[str, str], int], question: str, certificate: str) -> int | RejectedError:
-    """Return the number of steps that a checker accepts, or the reason for which it rejects the certificate.
+    """Return the number of steps if a checker accepts the certificate, otherwise the reason for the rejection.
 
     Parameters
     ----------
-    check : a checker's function from question and certificate to the number of steps
+    check : the checker, a function of a question and a certificate that returns the number of steps
     question : str, SMT-LIB 2
     certificate : str, the certificate's text
     """
@@ -140,7 +148,7 @@ def verdict(check: Callable[[str, str], int], question: str, certificate: str) -
 
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
-    """Raise the recursion limit, because terms may be deeply nested; restore it afterwards, because it is global."""
+    """Raise Python's recursion limit in the context, because terms may be deeply nested; then restore the limit."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, 100_000))
     try:
@@ -173,7 +181,7 @@ def _certify(text: str, z3_steps: int | None) -> Certificate:
 
 
 class _Proof:
-    """The steps found so far."""
+    """The steps of a proof that have been found so far."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -189,7 +197,7 @@ class _Proof:
         return self.propagation.refuted_by is not None
 
     def take(self, clause: Clause, *, is_theory: bool) -> None:
-        """Add a clause from the solver if it can be verified."""
+        """Add a clause that z3 has derived, if the clause can be verified."""
         if clause in self.seen or any(-literal in clause for literal in clause):
             return
         self.seen.add(clause)
@@ -198,14 +206,16 @@ class _Proof:
             return
         reasons = self.propagation.follows(clause)
         if reasons is None:
-            # The clause depends on an arithmetic fact that the solver derived but did not report.
+            # The clause depends on an arithmetic fact that z3 derived but did not report.
             self._seek_lemma(clause)
             reasons = self.propagation.follows(clause)
         if reasons is not None:
             self._add(Step(clause, tuple(reasons)))
 
     def finish(self) -> None:
-        """Search for an arithmetic contradiction among the literals that are true without assumptions."""
+        """If the proof is incomplete, search for an arithmetic contradiction among the literals that are known to be
+        true.
+        """
         if not self.is_complete:
             self._seek_lemma(())
 
@@ -215,14 +225,14 @@ class _Proof:
         self.propagation.add(number, step.clause)
 
     def _seek_lemma(self, clause: Clause) -> None:
-        """Add the arithmetic lemma that contradicts the consequences of a clause's negation, if there is one."""
+        """Add a lemma of arithmetic that shows the negation of a clause to be a contradiction, if there is one."""
         true = [literal for literal in self.propagation.consequences(clause) if abs(literal) in self.problem.atoms]
         found = farkas.factors([denied(self.problem, -literal) for literal in true]) if true else None
         if found is not None:
             self._add(Step(tuple(-literal for literal, factor in zip(true, found, strict=True) if factor)))
 
     def _factors(self, clause: Clause) -> list[Fraction]:
-        """Return a lemma's Farkas factors; zero for literals that are not needed."""
+        """Return the Farkas factors of a lemma, one for each literal; 0 for a literal that the lemma does not need."""
         literals = [literal for literal in clause if abs(literal) in self.problem.atoms]
         found = farkas.factors([denied(self.problem, literal) for literal in literals]) if literals else None
         if found is None:
@@ -231,11 +241,11 @@ class _Proof:
         return [factors.get(literal, Fraction(0)) for literal in clause]
 
     def write(self, known: int) -> tuple[list[str], tuple[int, int]]:
-        """Return the lines of the steps on which the result depends, and the number of steps of each kind.
+        """Return the lines of the certificate, and the numbers of its propagation steps and of its lemmas.
 
         Parameters
         ----------
-        known : int, number of literals in the question
+        known : int, number of literals in the question; the certificate defines literals with higher numbers
         """
         end = Step((), tuple(self.propagation.refuted_by or ()))
         needed = set(end.reasons or ())
@@ -264,13 +274,13 @@ def _definition(literal: int, atom: Constraint) -> str:
 
 
 def _derivation(problem: Problem, z3_steps: int | None) -> Iterator[tuple[Clause, bool]]:
-    """Yield the clauses that z3 derives, in order, and whether each is a lemma of arithmetic."""
+    """Yield the clauses that z3 derives, in order, each with a flag: whether the clause is a lemma of arithmetic."""
     import z3
 
     formulas = _Formulas(problem)
     solver = z3.SimpleSolver()
-    # With propagation z3 uses arithmetic consequences that it does not report; clauses derived from these cannot be
-    # verified.
+    # With arithmetic propagation, z3 derives clauses from arithmetic consequences that it does not report; such clauses
+    # could not be verified.
     solver.set("arith.propagation_mode", 0)
     if z3_steps is not None:
         solver.set("rlimit", z3_steps)
@@ -295,7 +305,7 @@ def _derivation(problem: Problem, z3_steps: int | None) -> Iterator[tuple[Clause
 
 
 class _Formulas:
-    """Conversion of literals to z3's formulas, and back."""
+    """Conversion of a question's literals to z3's formulas, and of z3's clauses to literals."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -321,7 +331,7 @@ class _Formulas:
         return formula if literal > 0 else z3.Not(formula)
 
     def read(self, clause: Sequence[z3.ExprRef]) -> list[Clause]:
-        """Return a z3 clause as clauses of the checker; empty if it contains a term that is not in the question."""
+        """Return z3's clause as clauses of literals; empty if it contains a term that is not in the question."""
         clauses: list[list[int]] = [[]]
         for formula in clause:
             parts = self._parts(formula)
@@ -331,7 +341,10 @@ class _Formulas:
         return [tuple(sorted(set(literals) - {-TRUE})) for literals in clauses if TRUE not in literals]
 
     def _parts(self, formula: z3.ExprRef) -> list[list[int]] | None:
-        """Return a z3 literal as a conjunction of clauses. Results are cached, because z3 repeats literals."""
+        """Return z3's literal as a conjunction of clauses. Results are cached, because z3 repeats literals.
+
+        The result is None if the literal contains a term that is not in the question.
+        """
         key = formula.get_id()
         if key not in self._known:
             self._known[key] = (formula, self._translate(formula))
@@ -351,7 +364,7 @@ class _Formulas:
         if kind in (z3.Z3_OP_TRUE, z3.Z3_OP_FALSE):
             return [[TRUE if kind == z3.Z3_OP_TRUE else -TRUE]]
         if kind == z3.Z3_OP_UNINTERPRETED and formula.num_args() == 0:
-            # Other names are internal Booleans of z3, for features that are disabled here.
+            # Any other name is a Boolean that z3 uses internally, for a feature that is disabled here.
             name = formula.decl().name()
             return [[int(name[1:])]] if re.fullmatch(r"b\d+", name) else None
         relations = {
@@ -374,7 +387,7 @@ class _Formulas:
         return [[self.problem.atom(left, right, is_strict=is_strict)]]
 
     def _sum(self, term: z3.ExprRef) -> Sum:
-        """Parse a linear term of z3."""
+        """Convert a linear term of z3."""
         import z3
 
         if z3.is_rational_value(term):
@@ -393,7 +406,7 @@ def _cpu_s() -> float:
 
 
 def save(certificate: Certificate, question: str, folder: Path) -> tuple[Path, Path]:
-    """Write a question and its certificate, and return their paths.
+    """Write a question to ``question.smt2`` and its certificate to ``certificate.txt``, and return the two paths.
 
     Existing files of these names are replaced; a symbolic link is replaced, not followed.
 

@@ -2,23 +2,25 @@
 
 It needs only Python: ``python checker.py QUESTION.smt2 CERTIFICATE``. The checker verifies every step.
 
-The question is SMT-LIB 2: Booleans and linear arithmetic over the reals. The checker converts it to clauses (Tseitin
-1968), so a certificate cannot change the meaning of the question. A literal is an integer, negative if negated. An atom
-is ``vector <= bound`` or ``vector < bound`` with a leading coefficient of one; an equality is two atoms.
+The question is SMT-LIB 2: Booleans and linear arithmetic over the reals. The checker converts the question to clauses
+(Tseitin 1968), so a certificate cannot change the meaning of the question. A clause is a disjunction of literals. A
+literal is a positive integer, which stands for a Boolean or for an atom, or a negative integer, which stands for the
+negation. An atom is ``vector <= bound`` or ``vector < bound``; the vector is a linear form whose first factor is 1. An
+equality is two atoms.
 
 A certificate is text with one step per line. A step defines an atom, or adds a clause that follows from the clauses
 before it:
 
     a ATOM le|lt BOUND [VARIABLE COEFFICIENT]...     define a new atom with the next free literal
-    f ID LITERAL... 0 FACTOR...                      Farkas: the negated literals, times the factors, sum to 0 < 0;
-                                                     a literal with the factor 0 is not needed
-    r ID LITERAL... 0 ID...                          unit propagation: with all literals of the clause false, each
-                                                     clause listed has one literal left, which becomes true, and the
-                                                     last has none left
+    f ID LITERAL... 0 FACTOR...                      Farkas: the negated literals, as inequalities times the factors,
+                                                     sum to 0 < 0; a literal with the factor 0 is not needed
+    r ID LITERAL... 0 ID...                          unit propagation: if all literals of the clause are false, each
+                                                     listed clause has one literal that is not false, which becomes
+                                                     true; the last listed clause has no such literal
 
 The question's clauses have the numbers 1 to n, in the order in which `read` returns them; each step that adds a clause
-has the next number. The last step is the empty clause. docs/formal/certificates.md defines both languages. The checker
-rejects everything else, and accepts only one notation for each number.
+has the next number. The last step is the empty clause. docs/formal/certificates.md defines the language of questions
+and the language of certificates. The checker rejects all other texts, and accepts only one notation for each number.
 """
 
 from __future__ import annotations
@@ -40,11 +42,12 @@ Tree = str | list["Tree"]
 Found = TypeVar("Found")
 
 TRUE = 1
-#: Maximum size of a question and of a certificate, bytes; nesting depth of brackets; length of a word, characters.
+#: Maximum size of a question and of a certificate, in bytes; of the depth of brackets; of a word, in characters.
 MAX_QUESTION, MAX_CERTIFICATE, MAX_DEPTH, MAX_WORD = 1 << 24, 1 << 28, 200, 1000
 #: Maximum number of bits in the numerator, and in the denominator, of every computed number.
 MAX_BITS = 4096
-#: Limit on work: units per byte of both texts, and units in addition. An operation costs `OPERATION` plus its bits.
+#: Limit on the work of a check: `WORK_PER_BYTE` units for each byte of both texts, plus `WORK` units. An operation on
+#: numbers costs `OPERATION` units plus one unit for each bit of the numbers.
 WORK_PER_BYTE, WORK, OPERATION = 64, 1 << 22, 32
 ZERO, ONE, MINUS_ONE = Fraction(0), Fraction(1), Fraction(-1)
 
@@ -66,7 +69,7 @@ class RejectedError(Exception):
 
 
 def _shown(word: object) -> str:
-    """Quote input text for a message, escaped for terminals."""
+    """Return a part of the input, shortened and escaped, for a message on a terminal."""
     return ascii(word if isinstance(word, str) and len(word) <= 60 else str(word)[:60] + "...")
 
 
@@ -96,7 +99,7 @@ def _rational(word: str) -> Fraction:
 
 @dataclass(frozen=True)
 class Constraint:
-    """``sign * vector <= bound``, or ``<`` if `is_strict`. An atom has sign 1."""
+    """The inequality ``sign * vector <= bound``, with ``<`` if `is_strict`. The sign is 1 or -1; an atom has sign 1."""
 
     vector: Vector
     sign: int
@@ -106,7 +109,7 @@ class Constraint:
 
 @dataclass
 class Sum:
-    """A linear form: coefficients and a constant."""
+    """A linear form: a coefficient for each variable, and a constant."""
 
     terms: dict[str, Fraction]
     constant: Fraction
@@ -114,23 +117,23 @@ class Sum:
 
 @dataclass
 class Problem:
-    """A question as clauses, which a certificate shows to be contradictory. The first clause has the number 1."""
+    """A question as clauses. Clauses are numbered from 1; the first clause says that the literal `TRUE` is true."""
 
     clauses: list[Clause] = field(default_factory=lambda: [(TRUE,)])
     #: The atom of each literal; literals without an atom are Booleans.
     atoms: dict[int, Constraint] = field(default_factory=dict)
-    #: The literals of the question's Booleans, and the names of all variables. A variable ``#n``, the nth of them,
-    #: stands for an `ite` between numbers.
+    #: `names`: the literal of each Boolean variable. `reals`: the names of the real variables; a variable ``#n`` is not
+    #: from the question, but stands for the value of an `ite` between numbers.
     names: dict[str, int] = field(default_factory=dict)
     reals: set[str] = field(default_factory=set)
     literals: int = TRUE
-    #: Remaining units of work.
+    #: Number of units of work that the check may still use.
     work: float = inf
     _by_atom: dict[Constraint, int] = field(default_factory=dict)
     _by_gate: dict[Clause, int] = field(default_factory=dict)
 
     def spend(self, units: int) -> None:
-        """Subtract from the remaining units of work; reject if none remain."""
+        """Use some of the remaining units of work. If too few remain, reject the texts."""
         self.work -= units
         if self.work < 0:
             raise RejectedError("more work than texts of this length may ask for")
@@ -141,7 +144,7 @@ class Problem:
         return _bounded(number + factor * other)
 
     def sum(self, parts: Iterable[tuple[Fraction, Sum]]) -> Sum:
-        """Return the sum of linear forms, each times its factor."""
+        """Return the sum of linear forms, each multiplied by its factor."""
         terms, constant = dict[str, Fraction](), ZERO
         for factor, form in parts:
             for name, coefficient in form.terms.items():
@@ -151,7 +154,7 @@ class Problem:
         return Sum({name: coefficient for name, coefficient in terms.items() if coefficient}, constant)
 
     def fresh(self) -> int:
-        """Return a new unconstrained literal."""
+        """Return a new literal, which no clause constrains."""
         self.literals += 1
         return self.literals
 
@@ -167,14 +170,14 @@ class Problem:
         return self.literal(atom) if lead > 0 else -self.literal(atom)
 
     def literal(self, atom: Constraint) -> int:
-        """Return the literal of an atom; create it if it does not exist."""
+        """Return the literal of an atom. If the atom has no literal, create one."""
         literal = self._by_atom.setdefault(atom, self.literals + 1)
         if literal > self.literals:
             self.atoms[self.fresh()] = atom
         return literal
 
     def conjunction(self, literals: Iterable[int]) -> int:
-        """Return a literal that is true if and only if all of `literals` are."""
+        """Return a literal that is true if and only if all of `literals` are true."""
         distinct = set(literals) - {TRUE}
         if -TRUE in distinct or any(-literal in distinct for literal in distinct):
             return -TRUE
@@ -188,11 +191,11 @@ class Problem:
         return self._by_gate[kept]
 
     def disjunction(self, literals: Iterable[int]) -> int:
-        """Return a literal that is true if and only if one of `literals` is."""
+        """Return a literal that is true if and only if at least one of `literals` is true."""
         return -self.conjunction(-literal for literal in literals)
 
     def choice(self, condition: int, then: int, otherwise: int) -> int:
-        """Return a literal that equals `then` if the condition holds, and otherwise `otherwise`."""
+        """Return a literal that equals `then` if `condition` is true, and `otherwise` if `condition` is false."""
         return self.conjunction([self.disjunction([-condition, then]), self.disjunction([condition, otherwise])])
 
     def equality(self, left: Sum, right: Sum) -> int:
@@ -211,7 +214,7 @@ def read(text: str, work: float = inf) -> Problem:
 
 
 def _trees(text: str) -> Iterator[Tree]:
-    """Yield the commands as nested lists of words. Comments, strings, quoted symbols and keywords are rejected."""
+    """Yield each command as a nested list of words. Comments, strings, quoted symbols and keywords are rejected."""
     stack: list[list[Tree]] = []
     for found in _WORD.finditer(text):
         word = found[0]
@@ -236,11 +239,11 @@ def _trees(text: str) -> Iterator[Tree]:
 
 
 class _Reader:
-    """Meaning of names while a question is parsed."""
+    """The state of the parser of a question: the names and their values."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        #: Bindings of `let`; None for a name that is out of scope.
+        #: The value of each name that `let` binds; None for a name whose `let` has ended.
         self.scope: dict[str, int | Sum | None] = {}
         self.commands = 0
         self.is_asked = False
@@ -269,7 +272,9 @@ class _Reader:
                 raise RejectedError(f"unknown command: {_shown(command)}")
 
     def demand(self, formula: Tree) -> None:
-        """Add a formula's clauses: the parts of a conjunction one by one, a disjunction as one clause."""
+        """Add the clauses of a formula that must hold. A conjunction adds the clauses of each part; a disjunction adds
+        one clause.
+        """
         match formula:
             case ["and", *parts] if parts:
                 for part in parts:
@@ -283,7 +288,9 @@ class _Reader:
                 self.problem.clauses.append((self.literal(formula),))
 
     def within(self, bindings: list[Tree], body: Callable[[], Found]) -> Found:
-        """Parse `body` with names bound to values, which are evaluated in the outer scope."""
+        """Call `body` while the names in `bindings` have their values. The values are evaluated before the names are
+        bound.
+        """
         new = dict[str, int | Sum | None]()
         for binding in bindings:
             match binding:
@@ -298,7 +305,7 @@ class _Reader:
         return found
 
     def value(self, tree: Tree) -> int | Sum:
-        """Return an expression's literal if it is Boolean, or its linear form if it is a number."""
+        """Return the literal of a Boolean expression, or the linear form of a number."""
         if isinstance(tree, str):
             return self.word(tree)
         match tree:
@@ -336,7 +343,7 @@ class _Reader:
             return problem.choice(condition, then, otherwise)
         if isinstance(then, int) or isinstance(otherwise, int):
             raise RejectedError("a choice between a formula and a number")
-        # No question can declare a name that begins with #.
+        # A question cannot declare a name that begins with #, so the name is new.
         name = f"#{len(problem.reals) + 1}"
         problem.reals.add(name)
         chosen = Sum({name: ONE}, ZERO)
@@ -403,7 +410,7 @@ def _name(word: str) -> str:
 
 
 def accept(question: str, certificate: str) -> int:
-    """Check a certificate against a question, both as text, and return the number of steps."""
+    """Check a certificate against a question, both as text, and return the number of the certificate's lines."""
     for text, name, limit in ((question, "question", MAX_QUESTION), (certificate, "certificate", MAX_CERTIFICATE)):
         if len(text) > limit or not text.isascii():
             raise RejectedError(f"the {name} is longer than {limit} bytes, or is not ASCII")
@@ -415,7 +422,10 @@ def accept(question: str, certificate: str) -> int:
 
 
 def check(problem: Problem, certificate: Iterable[str]) -> int:
-    """Check every step of a certificate, and return the number of steps. Atoms are added to `problem`."""
+    """Check every line of a certificate, and return the number of lines.
+
+    The atoms that the certificate defines are added to `problem`.
+    """
     clauses, is_refuted, number = list(problem.clauses), False, 0
     for number, line in enumerate(certificate, start=1):
         try:
@@ -435,7 +445,7 @@ def check(problem: Problem, certificate: Iterable[str]) -> int:
 
 
 def _define(problem: Problem, words: list[str]) -> None:
-    """Add an atom, which must be new and in normal form."""
+    """Add the atom that a line defines. The atom must be new and in normal form."""
     if len(words) < 5 or len(words) % 2 == 0 or words[0] != str(problem.literals + 1) or words[1] not in ("le", "lt"):
         raise RejectedError(f"not an atom with the number {problem.literals + 1}")
     variables, coefficients = words[3::2], [_rational(word) for word in words[4::2]]
@@ -447,7 +457,7 @@ def _define(problem: Problem, words: list[str]) -> None:
 
 
 def _follow(problem: Problem, clauses: list[Clause], kind: str, words: list[str]) -> Clause:
-    """Check that a step's clause follows from `clauses`, and return it."""
+    """Check that the clause of a line follows from `clauses`, and return the clause."""
     if kind not in ("f", "r") or words[:1] != [str(len(clauses) + 1)] or "0" not in words:
         raise RejectedError(f"not a step: a clause with the number {len(clauses) + 1}, its end, and why it follows")
     cut = words.index("0")
@@ -472,13 +482,13 @@ def _follow(problem: Problem, clauses: list[Clause], kind: str, words: list[str]
 
 
 def denied(problem: Problem, literal: int) -> Constraint:
-    """Return the negation of a literal as ``sign * vector <= bound``, or ``<``."""
+    """Return the negation of a literal as an inequality ``sign * vector <= bound`` or ``<``."""
     atom = problem.atoms[abs(literal)]
     return atom if literal < 0 else Constraint(atom.vector, -1, -atom.bound, not atom.is_strict)
 
 
 def check_farkas(problem: Problem, scaled: list[tuple[Constraint, Fraction]]) -> None:
-    """Check that constraints, times positive factors, sum to ``0 <= negative`` or ``0 < 0``."""
+    """Check that the sum of the constraints, each times its positive factor, is ``0 <= negative`` or ``0 < 0``."""
     total, bound, is_strict = dict[str, Fraction](), ZERO, False
     for constraint, factor in scaled:
         if factor <= 0:
@@ -496,7 +506,11 @@ def check_farkas(problem: Problem, scaled: list[tuple[Constraint, Fraction]]) ->
 
 
 def check_propagation(clause: Clause, reasons: list[Clause]) -> None:
-    """Check that unit propagation through `reasons`, in this order, contradicts the negation of `clause`."""
+    """Check that `clause` follows from the clauses `reasons` by unit propagation.
+
+    All literals of `clause` are assumed false. Each reason, in this order, must then have one literal that is not
+    false, which becomes true, until a reason has no such literal.
+    """
     true = {-literal for literal in clause}
     for reason in reasons:
         left = {literal for literal in reason if -literal not in true}
@@ -511,13 +525,13 @@ def check_propagation(clause: Clause, reasons: list[Clause]) -> None:
 def main(arguments: list[str]) -> int:
     """Check a certificate against a question, and return the exit code.
 
-    0: accepted; 1: rejected; 2: wrong usage, or a file cannot be read.
+    The exit code is 0 if the certificate is accepted, 1 if it is rejected, and 2 for wrong usage or an unreadable file.
     """
     texts = []
     try:
         for path, limit in zip(arguments, (MAX_QUESTION, MAX_CERTIFICATE), strict=True):
             with Path(path).open("rb") as file:
-                # latin-1 maps each byte to one character; `accept` rejects those that are not ASCII.
+                # latin-1 maps each byte to one character; `accept` rejects texts with characters that are not ASCII.
                 texts.append(file.read(limit + 1).decode("latin-1"))
         sys.stdout.write(f"accepted: unsatisfiable, {accept(*texts)} steps, none on trust\n")
     except (OSError, ValueError) as error:

@@ -1,7 +1,8 @@
-"""Find exact factors that show that linear constraints contradict each other (Farkas 1902).
+"""Find exact factors that prove that linear constraints contradict each other (Farkas 1902).
 
-Each constraint is ``sign * vector <= bound`` or ``<``. In the sum of the constraints times their factors, which are not
-negative, the left sides cancel, and the right side is below zero (or zero, if one of the constraints is strict).
+Each constraint is ``sign * vector <= bound`` or ``<``, where `vector` is a linear form. Each factor is 0 or more. In
+the sum of the constraints, each times its factor, the left sides cancel, and the right side is below 0, or equals 0
+while a constraint with a positive factor is strict.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from fairweir.formal.certificates.checker import Constraint
 
 
 def factors(constraints: Sequence[Constraint]) -> list[Fraction] | None:
-    """Return a factor for each constraint, zero if it is not needed; None if the constraints do not contradict."""
+    """Return a factor for each constraint, 0 if the constraint is not needed; None if there is no contradiction."""
     import z3
 
     if pair := _opposite(constraints):
@@ -38,7 +39,9 @@ def factors(constraints: Sequence[Constraint]) -> list[Fraction] | None:
 
 
 def _opposite(constraints: Sequence[Constraint]) -> list[Fraction] | None:
-    """Return factors of one if there are two constraints, on the same vector, that contradict each other."""
+    """Return two factors of 1 if there are two constraints, with opposite signs of one vector, that contradict each
+    other.
+    """
     if len(constraints) != 2:
         return None
     one, other = constraints

@@ -1,7 +1,8 @@
-"""Unit propagation that records the clauses from which a clause follows.
+"""Unit propagation that records the premises of each conclusion.
 
-Two literals of each clause are watched (Moskewicz et al. 2001), so that a clause is examined only when one of them
-becomes false.
+A clause is a disjunction of literals, which are integers; a negative integer is a negated literal. If all literals of a
+clause but one are false, unit propagation makes the last one true. Two literals of each clause are watched (Moskewicz
+et al. 2001), so that a clause is examined only when a watched literal becomes false.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ Clause = tuple[int, ...]
 
 @dataclass
 class Propagation:
-    """Clauses, their consequences by unit propagation, and the reasons.
+    """Clauses with numbers, the literals that follow by unit propagation, and the clause that made each literal true.
 
     Attributes
     ----------
-    refuted_by : numbers of clauses that imply a contradiction without assumptions; None if none is known
+    refuted_by : numbers of clauses that together contradict each other; None if no contradiction is known
     """
 
     refuted_by: list[int] | None = None
     _clauses: dict[int, list[int]] = field(default_factory=dict)
     _watching: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     _reason: dict[int, int] = field(default_factory=dict)
-    """The clause that made each true literal true; 0 for assumptions."""
+    """For each true literal, the number of the clause that made it true; 0 if the literal is an assumption."""
     _trail: list[int] = field(default_factory=list)
     _done: int = 0
 
     def add(self, number: int, clause: Iterable[int]) -> None:
-        """Add a clause with its number, and propagate its consequences."""
+        """Add a clause with its number, and make true the literals that follow."""
         if self.refuted_by is not None:
             return
         literals = sorted(set(clause), key=lambda literal: -literal in self._reason)
@@ -51,7 +52,9 @@ class Propagation:
                 self.refuted_by = self._explain(conflict)
 
     def follows(self, clause: Iterable[int]) -> list[int] | None:
-        """Return the clauses, in order of use, from which `clause` follows by unit propagation; None if it does not."""
+        """Return the numbers of the clauses, in order of use, from which unit propagation derives `clause`; None if it
+        does not.
+        """
         if self.refuted_by is not None:
             return self.refuted_by
         before = len(self._trail)
@@ -61,7 +64,7 @@ class Propagation:
         return reasons
 
     def consequences(self, clause: Iterable[int] = ()) -> list[int]:
-        """Return the literals that propagation makes true if all literals of `clause` are false."""
+        """Return the literals that unit propagation makes true if all literals of `clause` are assumed false."""
         before = len(self._trail)
         self._deny(clause)
         literals = list(self._trail)
@@ -69,7 +72,10 @@ class Propagation:
         return literals
 
     def _deny(self, clause: Iterable[int]) -> int:
-        """Make all literals of a clause false, and propagate; return the contradicted clause, or 0."""
+        """Assume that all literals of a clause are false, and propagate.
+
+        Return the number of a clause whose literals are all false, or 0.
+        """
         for literal in clause:
             if literal in self._reason:
                 return self._reason[literal]
@@ -88,7 +94,7 @@ class Propagation:
         self._trail.append(literal)
 
     def _propagate(self) -> int:
-        """Propagate true literals; return the contradicted clause, or 0."""
+        """Propagate from the true literals. Return the number of a clause whose literals are all false, or 0."""
         true, clauses = self._reason, self._clauses
         while self._done < len(self._trail):
             false = -self._trail[self._done]
@@ -118,7 +124,9 @@ class Propagation:
         return 0
 
     def _explain(self, conflict: int) -> list[int]:
-        """Return the clauses that lead to the contradicted clause, in the order in which they made literals true."""
+        """Return the numbers of the clauses that lead to the false clause `conflict`, in the order in which they were
+        used.
+        """
         wanted = {-literal for literal in self._clauses[conflict]}
         used = [conflict]
         for literal in reversed(self._trail):

@@ -1,7 +1,12 @@
-"""Claims about every trace, and assumptions; :mod:`fairweir.formal.claims.syntax` parses them.
+"""Claims about every trace of a question, and assumptions; :mod:`fairweir.formal.claims.syntax` parses them.
 
-A claim can be encoded for solvers, and evaluated by definition on a trace. It can also be evaluated on a packet run, if
-the run determines all quantities that the claim reads.
+A trace is the value of each curve, such as bytes sent, at each sample point. A system is the variables and constraints
+of a question to a solver. A packet run is a replay of a trace in the simulator. A belief is a bound on the network that
+a flow infers from what it observes. The synthesis invariant is the condition that each trace of a candidate algorithm
+must satisfy.
+
+Each claim can be encoded for solvers, and evaluated in exact fractions on a trace. A claim can be evaluated on a packet
+run if the run determines all quantities that the claim reads.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
     from fairweir.formal.encoding.system import System
 
 KEY: Final = "--property"
-#: The property that synthesis requires of candidates (:mod:`fairweir.formal.encoding.invariant`).
+#: The name of the synthesis invariant (:mod:`fairweir.formal.encoding.invariant`) as a claim.
 INVARIANT: Final = "invariant"
 INVARIANT_MEANING: Final = (
     "what synthesis asks of candidates: at the end the beliefs admit the network, and they shrank, or the bounds on "
@@ -40,34 +45,38 @@ class Claim(Protocol):
 
     @property
     def text(self) -> str:
-        """The claim in its input syntax."""
+        """The claim in the syntax of the command line."""
 
     @property
     def unit(self) -> str:
-        """The unit of the number that :meth:`value` returns."""
+        """The unit of the number that :meth:`value` returns; empty if there is no such number."""
 
     def statement(self, system: System) -> str:
-        """Return the claim as an inequality, with its numbers."""
+        """Return the claim as text: an inequality with numbers."""
 
     def over(self, system: System) -> z3.BoolRef:
-        """Return the claim as a formula.
+        """Return the claim as a condition for solvers on the system's variables.
 
         Raises
         ------
-        ConfigError : the claim is undefined for the system
+        ConfigError : the system lacks a quantity that the claim reads
         """
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return the number that the claim bounds, by definition; None if the claim bounds several numbers or none."""
+        """Return the value of the quantity that the claim bounds, in :attr:`unit`; None if there is not exactly one
+        such quantity.
+        """
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return the numbers that the claim reads at sample points, by name."""
+        """Return the values of the quantities that the claim reads at sample points, by name."""
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Return whether the claim holds, by definition; None if packets do not determine all its quantities."""
+        """Return whether the trace or run satisfies the claim; None if a run does not determine all quantities that the
+        claim reads.
+        """
 
     def weaker(self, margin: Fraction) -> Claim | None:
-        """Return the claim with its bounds relaxed by a fraction; None if it has no bound that can be relaxed."""
+        """Return the claim with its bounds relaxed by the fraction `margin`; None if no bound can be relaxed."""
 
 
 def _curves(seen: Trace | Curves) -> Curves:
@@ -76,12 +85,12 @@ def _curves(seen: Trace | Curves) -> Curves:
 
 @dataclass(frozen=True)
 class Bound:
-    """A property with its bound.
+    """The claim that a property, such as utilization, satisfies a bound.
 
     Attributes
     ----------
-    name : str, a name in `PROPERTIES`
-    bound : Fraction, in the property's unit
+    name : str, name of a property in `PROPERTIES`
+    bound : Fraction, the bound in the property's unit
     """
 
     name: str
@@ -89,7 +98,7 @@ class Bound:
 
     @property
     def text(self) -> str:
-        """The claim in its input syntax."""
+        """The claim in the syntax of the command line."""
         return f"{self.name} {'>=' if PROPERTIES[self.name].is_at_least else '<='} {self.bound} {self.unit}".strip()
 
     @property
@@ -98,32 +107,32 @@ class Bound:
         return PROPERTIES[self.name].constant.unit
 
     def statement(self, system: System) -> str:
-        """Return the whole inequality."""
+        """Return the inequality as text, with numbers."""
         return PROPERTIES[self.name].statement(system.grid, self.bound)
 
     def over(self, system: System) -> z3.BoolRef:
-        """Return the claim as a formula."""
+        """Return the claim as a condition for solvers."""
         return PROPERTIES[self.name].claim(system, self.bound)
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return the number that the claim bounds; None for the undefined utilization of an empty interval."""
+        """Return the value of the property; None for the utilization of a trace that is not longer than the jitter."""
         if self.name == "utilization" and seen.grid.span <= seen.grid.jitter:
             return None
         return MEASURES[self.name](_curves(seen))
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return no numbers: a bound does not refer to single sample points."""
+        """Return an empty mapping: the claim does not refer to single sample points."""
         return {}
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Return whether the number satisfies the bound; the undefined utilization of an empty interval does."""
+        """Return whether the property satisfies the bound. If the property is undefined, the claim holds."""
         value = self.value(seen)
         if value is None:
             return True
         return value >= self.bound if PROPERTIES[self.name].is_at_least else value <= self.bound
 
     def weaker(self, margin: Fraction) -> Bound | None:
-        """Return the claim with its bound relaxed by a fraction; None for a bound of 0."""
+        """Return the claim with its bound relaxed by the fraction `margin`; None if the bound is 0."""
         if not self.bound:
             return None
         return Bound(self.name, self.bound * (1 - margin if PROPERTIES[self.name].is_at_least else 1 + margin))
@@ -131,18 +140,19 @@ class Bound:
 
 @dataclass(frozen=True)
 class Invariant:
-    """The synthesis invariant.
+    """The claim that a trace satisfies the synthesis invariant.
 
     Attributes
     ----------
-    demands : its constants; `Demands.start` is replaced by the system's
+    demands : Demands, the invariant's constants; the system, not `Demands.start`, says whether initial beliefs may be
+        stale (true only of an earlier link)
     """
 
     demands: Demands = field(default_factory=Demands)
 
     @property
     def text(self) -> str:
-        """The claim in its input syntax, without the demands that equal the published code's."""
+        """The claim in the syntax of the command line, without the constants that equal those of the published code."""
         asked, usual = self.demands, Demands()
         words = {
             f"utilization>={asked.utilization}": asked.utilization != usual.utilization,
@@ -156,11 +166,11 @@ class Invariant:
 
     @property
     def unit(self) -> str:
-        """Empty: the invariant bounds no single number."""
+        """Empty, because the invariant has several bounds."""
         return ""
 
     def statement(self, system: System) -> str:
-        """Return the parts of the invariant."""
+        """Return the parts of the invariant as text, with numbers."""
         grid, asked = system.grid, self._of(system)
         names = [name for family in system.flows[0].attached for name in FAMILIES[family].names]
         bounds = {name: PROPERTIES[name].statement for name in ("utilization", "queue", "loss-amount", "loss-events")}
@@ -187,12 +197,12 @@ class Invariant:
         return text
 
     def over(self, system: System) -> z3.BoolRef:
-        """Return the claim as a formula.
+        """Return the invariant as a condition for solvers.
 
         Raises
         ------
-        ConfigError : the system has several flows, or its flow has no beliefs; or the demands are about large losses
-            and the buffer is infinite
+        ConfigError : the system has several flows; or its flow has no beliefs; or `demands` forbids large losses, but
+            the buffer is infinite
         """
         from fairweir.formal.encoding.invariant import invariant
 
@@ -209,112 +219,114 @@ class Invariant:
         return invariant(system, self._of(system))
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return None: the invariant bounds no single number."""
+        """Return None, because the invariant has several bounds."""
         return None
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return the beliefs at the first and the last point."""
+        """Return the values of the beliefs at the first and at the last point, by name."""
         if not isinstance(seen, Trace):
             return {}
         beliefs = seen.flows[0].beliefs.items()
         return {f"{name}@{point}": curve[t] for name, curve in beliefs for point, t in (("0", 0), ("end", -1))}
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Return whether a trace satisfies the invariant; None for packets, which do not determine beliefs."""
+        """Return whether a trace satisfies the invariant; None for a packet run, which does not determine beliefs."""
         if not isinstance(seen, Trace):
             return None
         return keeps(seen, self._of(seen))
 
     def weaker(self, margin: Fraction) -> Claim | None:
-        """Return None: some parts of the invariant have no bound that could be relaxed."""
+        """Return None, because some parts of the invariant have no bound that could be relaxed."""
         return None
 
     def _of(self, seen: System | Trace) -> Demands:
-        """Return the demands with the attached beliefs' start: whether they may be stale is not part of the claim."""
+        """Return `demands`, with `start` set according to the options of the flow's beliefs."""
         starts = {terms.start for terms in seen.flows[0].attached.values()}
         return replace(self.demands, start=Start.ANY if Start.ANY in starts else Start.CONSISTENT)
 
 
 @dataclass(frozen=True)
 class AtPoints:
-    """A comparison of quantities at sample points."""
+    """The claim that a comparison of quantities at sample points is true."""
 
     comparison: Comparison
 
     @property
     def text(self) -> str:
-        """The claim in its input syntax."""
+        """The claim in the syntax of the command line."""
         return self.comparison.text
 
     @property
     def unit(self) -> str:
-        """Empty: the sides may have any unit."""
+        """Empty, because the compared quantities may have any unit."""
         return ""
 
     def statement(self, system: System) -> str:
-        """Return the comparison, with its last point as a number."""
+        """Return the comparison as text, with the last point as a number."""
         text = self.comparison.text.replace("@end", f"@{system.grid.last}")
         return f"{text}, C = R = 1{self.comparison.remarks(system)}"
 
     def over(self, system: System) -> z3.BoolRef:
-        """Return the claim as a formula."""
+        """Return the comparison as a condition for solvers."""
         import z3
 
         return z3.And(*self.comparison.over(system))
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return the number that the comparison reads, if it reads only one; otherwise None."""
+        """Return the value of the quantity that the comparison reads; None if it reads several quantities."""
         found = self.shown(seen)
         return next(iter(found.values())) if len(found) == 1 else None
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return the numbers that the comparison reads."""
+        """Return the values of the quantities that the comparison reads, by name."""
         return self.comparison.values(seen) or {}
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Return whether the comparison holds."""
+        """Return whether the comparison is true; None if a packet run does not determine all its quantities."""
         return self.comparison.holds(seen)
 
     def weaker(self, margin: Fraction) -> AtPoints | None:
-        """Return the comparison with its constants relaxed; None if it has none that can be relaxed."""
+        """Return the comparison with its constants relaxed by the fraction `margin`; None if no constant can be
+        relaxed.
+        """
         found = self.comparison.weaker(margin)
         return None if found is None else AtPoints(found)
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Claims of which all must hold (``and``), or at least one (``or``)."""
+    """The claim that all (``and``) or at least one (``or``) of several claims hold."""
 
     word: str
     parts: tuple[Claim, ...]
 
     @property
     def text(self) -> str:
-        """The claim in its input syntax."""
+        """The claim in the syntax of the command line."""
         return f" {self.word} ".join(part.text for part in self.parts)
 
     @property
     def unit(self) -> str:
-        """Empty: the claim bounds several numbers."""
+        """Empty, because the claim has several bounds."""
         return ""
 
     def statement(self, system: System) -> str:
-        """Return the parts, each in brackets."""
+        """Return the joined claims as text, each in brackets."""
         return f" {self.word} ".join(f"[{part.statement(system)}]" for part in self.parts)
 
     def over(self, system: System) -> z3.BoolRef:
-        """Return the claim as a formula."""
+        """Return the claim as a condition for solvers."""
         import z3
 
         formulas = [part.over(system) for part in self.parts]
         return z3.Or(*formulas) if self.word == "or" else z3.And(*formulas)
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return None: the claim bounds several numbers."""
+        """Return None, because the claim has several bounds."""
         return None
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return the numbers that the parts read or bound."""
+        """Return the values of the quantities that the joined claims read or bound, by name."""
         found: dict[str, Fraction] = {}
         for part in self.parts:
             found |= part.shown(seen)
@@ -324,7 +336,7 @@ class Joined:
         return found
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Return whether the claim holds; None if packets do not determine the parts that decide it."""
+        """Return whether the claim holds; None if a packet run does not determine the answer."""
         found = [part.holds(seen) for part in self.parts]
         decides = self.word == "or"
         if decides in found:
@@ -332,7 +344,9 @@ class Joined:
         return None if None in found else not decides
 
     def weaker(self, margin: Fraction) -> Claim | None:
-        """Return the claim with the bounds of its parts relaxed; None if no part has a bound that can be relaxed."""
+        """Return the claim with the bounds of its parts relaxed by the fraction `margin`; None if no bound can be
+        relaxed.
+        """
         moved = [part.weaker(margin) for part in self.parts]
         if all(part is None for part in moved):
             return None
@@ -340,7 +354,7 @@ class Joined:
 
 
 def parts(claim: Claim) -> list[Claim]:
-    """Return the claims of a conjunction; an empty list for any other claim."""
+    """Return the claims that a conjunction (``and``) joins; an empty list if the claim is not a conjunction."""
     if not isinstance(claim, Joined) or claim.word != "and":
         return []
     return [inner for part in claim.parts for inner in (parts(part) or [part])]
@@ -348,7 +362,7 @@ def parts(claim: Claim) -> list[Claim]:
 
 @dataclass(frozen=True)
 class Assumption:
-    """An assumed comparison. A quantity without a sample point refers to the first one."""
+    """A comparison that a question assumes. A quantity that is written without a sample point is at the first point."""
 
     comparison: Comparison
     written: str
@@ -356,14 +370,14 @@ class Assumption:
 
     @property
     def text(self) -> str:
-        """The assumption in its input syntax."""
+        """The assumption in the syntax of the command line."""
         return f"{self.written} at the start" if self.is_at_start else self.comparison.text
 
     def over(self, system: System) -> list[z3.BoolRef]:
-        """Return the assumption as formulas.
+        """Return the assumption as conditions for solvers.
 
         Raises
         ------
-        ConfigError : the system has no such quantity
+        ConfigError : the system lacks a quantity that the assumption reads
         """
         return self.comparison.over(system, is_assumed=True)

@@ -1,11 +1,15 @@
 """Comparisons of quantities at sample points: ``bq@end <= bq@0 - 1/2``, ``69/100 <= C_L@end <= 301/100``.
 
-Both claims (``verify --property``) and assumptions (``--given``) use this syntax. Quantities are in units in which C =
-R = 1: data in C R, rates in C, times in R. ``@`` is followed by the sample point: 0 .. T - 1, or ``end``.
-``rate.1@end`` is the second flow's rate; without an index, ``rate@end`` refers to every flow.
+Both claims (``verify --property``) and assumptions (``--given``) use this syntax. After ``@`` comes the sample point: 0
+.. T - 1, or ``end``. ``rate.1@end`` is the second flow's rate; without an index, ``rate@end`` refers to every flow.
 
-The same text is encoded for solvers and evaluated exactly on a trace. It is also evaluated on a packet run, if the run
-determines all quantities that the text reads.
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; T, number of sample points. Units are such
+that C = R = 1: data in C R, rates in C, times in R. The mappings `PATH`, `FLOW` and `FIXED` define the quantities. A
+flow's beliefs, such as C_L, are also quantities: bounds on the network that the flow infers from what it observes.
+
+A trace is the value of each quantity at each point. A system is the variables and constraints of a question to a
+solver. A comparison is encoded for solvers, and evaluated in exact fractions on a trace. It is also evaluated on a
+packet run (a replay of the trace in the simulator) if the run determines all quantities of the comparison.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
     from fairweir.formal.encoding.system import System
 
-#: The last sample point.
+#: The name of the last sample point.
 END: Final = "end"
 #: Quantities of the whole path, with their meaning.
 PATH: Final[Mapping[str, str]] = {
@@ -37,7 +41,7 @@ PATH: Final[Mapping[str, str]] = {
     "S": "bytes served, C R",
     "L": "bytes lost, C R",
 }
-#: Quantities of each flow, in addition to its beliefs and the algorithm's state.
+#: Quantities of each flow, with their meaning. A flow's beliefs and the state of its algorithm are also quantities.
 FLOW: Final[Mapping[str, str]] = {
     "inflight": "A - Ld - S: bytes neither acknowledged nor known to be lost, C R",
     "rate": "sending rate, C",
@@ -63,8 +67,8 @@ class At:
 
     Attributes
     ----------
-    flow : int, None for a quantity of the path, or for every flow
-    point : int or `END`; None for a constant
+    flow : int, index of the flow; None for a quantity of the path, or for every flow
+    point : int or `END`, the sample point; None for a parameter of the path
     """
 
     name: str
@@ -72,7 +76,7 @@ class At:
     point: int | str | None
 
     def __str__(self) -> str:
-        """Return its input syntax."""
+        """Return the quantity in the syntax of the command line."""
         flow = "" if self.flow is None else f".{self.flow}"
         return f"{self.name}{flow}" if self.point is None else f"{self.name}{flow}@{self.point}"
 
@@ -85,7 +89,7 @@ class Side:
     terms: tuple[tuple[Fraction, At], ...]
 
     def __str__(self) -> str:
-        """Return the sum in its input syntax."""
+        """Return the sum in the syntax of the command line."""
         parts: list[str] = []
         for factor, at in self.terms:
             size = "" if abs(factor) == 1 else f"{abs(factor)} "
@@ -98,10 +102,10 @@ class Side:
 
 
 class Complain(Protocol):
-    """Function that creates the error for an invalid text."""
+    """A function that creates the error for an invalid comparison."""
 
     def __call__(self, what: str, hint: str = ...) -> ConfigError:
-        """Return the error."""
+        """Return the error that says `what` is wrong."""
 
 
 def _holds(left: Fraction, sign: str, right: Fraction) -> bool:
@@ -110,12 +114,12 @@ def _holds(left: Fraction, sign: str, right: Fraction) -> bool:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``SIDE sign SIDE [sign SIDE ...]``: each side compared with the next.
+    """``SIDE SIGN SIDE [SIGN SIDE ...]``: each side is compared with the next side.
 
     Attributes
     ----------
-    source : str, the input text
-    key : str, the option in which it was given
+    source : str, the text that was parsed
+    key : str, the command-line option that contained the text
     """
 
     sides: tuple[Side, ...]
@@ -125,12 +129,16 @@ class Comparison:
 
     @property
     def text(self) -> str:
-        """The comparison in its input syntax, normalized."""
+        """The comparison in the syntax of the command line, in normal form."""
         rest = (f" {sign} {side}" for sign, side in zip(self.signs, self.sides[1:], strict=True))
         return str(self.sides[0]) + "".join(rest)
 
     def remarks(self, system: System) -> str:
-        """Return remarks on the comparison for this system: that it is about every flow, that qdel_L is truncated."""
+        """Return what a reader of the comparison must know, as text that starts with a comma; empty if there is
+        nothing.
+
+        The remarks: the comparison applies to every flow; the largest value of qdel_L stands for all larger values.
+        """
         words = ["of every flow"] if len(self._flows(len(system.flows))) > 1 else []
         if any(at.name == "qdel_L" for at in self.quantities):
             longest = (system.grid.points - system.grid.d_steps) * system.grid.step
@@ -139,23 +147,23 @@ class Comparison:
 
     @property
     def quantities(self) -> list[At]:
-        """The comparison's quantities, without duplicates, in the order of the text."""
+        """The quantities that the comparison reads, each once, in the order of the text."""
         return list(dict.fromkeys(at for side in self.sides for _, at in side.terms))
 
     def over(self, system: System, *, is_assumed: bool = False) -> list[z3.BoolRef]:
-        """Return the comparison as formulas, for every flow to which it refers.
+        """Return the comparison as conditions for solvers, for every flow to which it refers.
 
-        A trace does not distinguish delays of T steps or more. A claim must hold for every such delay; an assumption is
-        satisfied if it holds for at least one.
+        A trace does not distinguish delays of T steps or more. A claim must hold for every such delay; an assumption
+        holds if it is true for at least one such delay.
 
         Parameters
         ----------
         system : System
-        is_assumed : bool, the comparison is an assumption about the traces, not a claim
+        is_assumed : bool, whether the comparison is an assumption, not a claim
 
         Raises
         ------
-        ConfigError : the system has no such quantity, flow or point
+        ConfigError : the system lacks a quantity, flow or point that the comparison reads
         """
         import z3
 
@@ -182,9 +190,9 @@ class Comparison:
         return formulas
 
     def _delays(self, i: int, count: int, flow: int, last: int, *, helps: bool) -> list[tuple[int, int]]:
-        """Return the delays, as flow and point, that violate the comparison of sign `i` if they are long enough.
+        """Return the delays that make the comparison at sign number `i` false (or true, if `helps`) by becoming longer.
 
-        If `helps`, return the delays that satisfy the comparison if they are long enough.
+        A delay is given as the index of the flow and the sample point.
         """
         rises: dict[tuple[int, int], Fraction] = {}
         for side, way in ((self.sides[i], 1), (self.sides[i + 1], -1)):
@@ -196,7 +204,7 @@ class Comparison:
         return [key for key, rise in rises.items() if rise * bad > 0 or (rise and not bad)]
 
     def values(self, seen: Trace | Curves) -> dict[str, Fraction] | None:
-        """Return the values of the quantities by name; None if packets do not determine one of them."""
+        """Return the values of the quantities, by name; None if a packet run does not determine one of them."""
         found: dict[str, Fraction] = {}
         for flow in self._flows(_count(seen)):
             for at in self.quantities:
@@ -208,14 +216,14 @@ class Comparison:
         return found
 
     def holds(self, seen: Trace | Curves, *, is_assumed: bool = False) -> bool | None:
-        """Return whether the comparison holds, by definition; None if packets do not determine one of its quantities.
+        """Return whether the comparison is true; None if a packet run does not determine one of its quantities.
 
         Delays of T steps or more are treated as in :meth:`over`.
 
         Parameters
         ----------
-        seen : Trace, or Curves of a packet run
-        is_assumed : bool, as in :meth:`over`
+        seen : Trace, or the Curves of a packet run
+        is_assumed : bool, whether the comparison is an assumption, not a claim
         """
         for flow in self._flows(_count(seen)):
             values: list[Fraction] = []
@@ -237,11 +245,12 @@ class Comparison:
         return True
 
     def weaker(self, margin: Fraction) -> Comparison | None:
-        """Return the comparison with each bound's constant relaxed by a fraction; None if there is none to relax."""
+        """Return the comparison with each bound relaxed by the fraction `margin`; None if no bound can be relaxed."""
         sides, moved, last = list(self.sides), False, len(self.sides) - 1
         for i, sign in enumerate(self.signs):
             left, right = self.sides[i], self.sides[i + 1]
-            # The bound is the side without quantities. If both sides have quantities, it is the right side's constant.
+            # The bound is the side without quantities. If both sides have quantities, the bound is the constant of the
+            # right side.
             j = i + 1 if not right.terms or (last == 1 and left.terms) else i
             size = margin * abs(right.constant - left.constant if last == 1 else sides[j].constant)
             if sign == "=" or not size or j not in (0, last) or (last > 1 and sides[j].terms):
@@ -256,11 +265,11 @@ class Comparison:
         return {at.name for at in self.quantities if at.name not in PATH and at.name not in FIXED}
 
     def _flows(self, count: int) -> range:
-        """Return the flows for which the comparison is evaluated.
+        """Return the indices of the flows for which the comparison is evaluated.
 
         Returns
         -------
-        range : every flow, if a quantity of flows has no index; otherwise one evaluation
+        range : all flows, if a quantity of a flow is written without an index; otherwise one index, for one evaluation
         """
         meant = any(at.flow is None and at.name in self._per_flow for at in self.quantities)
         return range(count if meant else 1)
@@ -335,7 +344,7 @@ def _count(seen: Trace | Curves) -> int:
 
 
 def _observed(seen: Trace | Curves, at: At, flow: int) -> Fraction | None:
-    """Return a quantity's value, by its definition; None if packets do not determine it."""
+    """Return the value of a quantity in a trace or in a packet run; None if the run does not determine the value."""
     if at.name == "alpha":
         return seen.alpha
     t = seen.grid.last if at.point == END or at.point is None else int(at.point)
@@ -376,13 +385,13 @@ def _in_trace(trace: Trace, at: At, t: int, index: int) -> Fraction | None:
 
 
 def parse_comparison(text: str, key: str = "--property", default_point: int | None = None) -> Comparison:
-    """Parse a comparison.
+    """Parse a comparison. `_HINT` has examples.
 
     Parameters
     ----------
-    text : str
-    key : str, the option in which the text was given
-    default_point : the sample point of a quantity without ``@``; None: ``@`` is required
+    text : str, the comparison
+    key : str, the command-line option that contains the text, for error messages
+    default_point : the sample point of a quantity that is written without ``@``; None: ``@`` is required
 
     Raises
     ------

@@ -1,8 +1,12 @@
 """Parse claims and assumptions of the command line (docs/formal/verify.md has the syntax).
 
+A claim is a statement about every trace (behavior of a network and its flows). Examples:
+
 - ``utilization>=0.5``, ``queue<=22/5``: a property with its bound.
-- ``invariant(utilization>=3/10, large-loss=always)``: the synthesis invariant with the given demands.
-- ``bq@end <= bq@0 - 1/2``: a comparison of quantities at sample points (:mod:`fairweir.formal.claims.comparisons`).
+- ``invariant(utilization>=3/10, large-loss=always)``: the synthesis invariant, the condition that each trace of a
+  candidate algorithm must satisfy, with the given constants, which are called demands.
+- ``bq@end <= bq@0 - 1/2``: a comparison of quantities, here of bytes that wait, at the last and the first
+  sample point (:mod:`fairweir.formal.claims.comparisons`).
 - ``CLAIM or CLAIM``, ``CLAIM and CLAIM``: combinations; ``and`` binds tighter.
 """
 
@@ -27,11 +31,11 @@ _NUMBER = re.compile(r"[+-]?\d{1,100}(\.\d{1,100})?(/\d{1,100})?", re.ASCII)
 
 
 def parse_claim(text: str) -> Claim:
-    """Parse a claim. A property without a bound gets its default bound.
+    """Parse a claim. If a property has no bound, it gets its default bound.
 
     Raises
     ------
-    ConfigError : unknown property, a bound on the wrong side, an invalid number, or a syntax error
+    ConfigError : unknown property, bound with the wrong direction, invalid number, or wrong syntax
     """
     for word in ("or", "and"):
         parts = _split(text, word)
@@ -53,7 +57,7 @@ def parse_claim(text: str) -> Claim:
 
 
 def _split(text: str, word: str) -> list[str]:
-    """Split a text at each occurrence of a word outside brackets."""
+    """Split a text at each occurrence of `word` outside brackets."""
     parts, depth, begin = [], 0, 0
     for found in re.finditer(rf"[()]|\s{word}\s", text):
         if found.group() in "()":
@@ -93,14 +97,14 @@ def _bound(found: re.Match[str], text: str) -> Claim:
     return Bound(name, bound)
 
 
-#: For each option of the invariant, its sign, and the function that adds a value to the demands.
+#: For each demand of the invariant with a number: its sign, and a function that sets the number in a `Demands`.
 _DEMANDS: Final[Mapping[str, tuple[str, Callable[[Demands, Fraction], Demands]]]] = {
     "utilization": (">=", lambda asked, value: replace(asked, utilization=value)),
     "queue": ("<=", lambda asked, value: replace(asked, queue=value)),
     "large-buffer": ("=", lambda asked, value: replace(asked, large_buffer=value)),
     "large-size": ("=", lambda asked, value: replace(asked, large_size=value)),
 }
-#: Syntax and meaning of these options.
+#: Syntax and meaning of the demands.
 DEMANDS: Final[Mapping[str, str]] = {
     "utilization>=U": "minimum part of C",
     "queue<=Q": f"maximum queue, C (R + D), beyond {QUEUE_PACKETS} packets",
@@ -141,7 +145,7 @@ def _demands(text: str | None, whole: str) -> Demands:
 
 
 def parse_assumption(text: str) -> Assumption:
-    """Parse an assumption: ``C_L>=69/100`` (at the start), ``queue@1<=4``, ``rate@end >= rate@1``.
+    """Parse an assumption: ``C_L>=69/100`` (at the first point), ``queue@1<=4``, ``rate@end >= rate@1``.
 
     Raises
     ------
@@ -156,13 +160,13 @@ def parse_assumption(text: str) -> Assumption:
 
 
 def parse_number(word: str, text: str, key: str) -> Fraction:
-    """Parse an exact number: ``4.4``, ``22/5``.
+    """Parse an exact number such as ``4.4`` or ``22/5``.
 
     Parameters
     ----------
     word : str, the number
-    text : str, the whole claim or value, for the error message
-    key : str, the option, for the error message
+    text : str, the whole claim or value, for error messages
+    key : str, the command-line option, for error messages
 
     Raises
     ------

@@ -1,4 +1,8 @@
-"""Bottleneck buffers: the model's choices of beta (thesis section 4.2.1, "Environments")."""
+"""Kinds of bottleneck buffers, each with the sizes that it may have (thesis section 4.2.1, "Environments").
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; beta, size of the buffer; alpha, one MSS.
+Sizes are in units of C R.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Buffer(StrEnum):
-    """The buffers of Table 4.1."""
+    """The kinds of buffers of table 4.1 of the thesis."""
 
     INFINITE = "infinite"
-    """Nothing is ever lost; there are no loss variables."""
+    """An unlimited buffer: no byte is ever lost, so a question has no variables for losses."""
     SMALL = "small"
     """beta = C (R + D) / 4, which is C D / 2 when D = R."""
     ARBITRARY = "arbitrary"
-    """Any beta above alpha: a buffer holds at least the data sent at the minimum rate."""
+    """Any beta above alpha: a buffer holds at least what a flow sends within R at its minimum rate."""
     LARGE = "large"
     """Any beta of at least 3 C (R + D)."""
 
@@ -34,24 +38,25 @@ class Buffer(StrEnum):
 
 @words_for_enums
 def fixed_size(buffer: Buffer, grid: Grid) -> Fraction | None:
-    """Return beta in units of C R, or None if the kind of buffer does not fix it.
+    """Return beta in units of C R; None if the kind of buffer allows several sizes.
 
     Parameters
     ----------
     buffer : Buffer
-    grid : Grid, whose D the size depends on
+    grid : Grid, which contains D
     """
     return (1 + grid.jitter) / 4 if buffer is Buffer.SMALL else None
 
 
 @words_for_enums
 def min_size(buffer: Buffer, grid: Grid) -> Fraction:
-    """Return the minimum beta in units of C R; unless beta is fixed, it must also exceed alpha.
+    """Return the lower bound on beta in units of C R. Unless the kind of buffer has one size only, beta must also
+    exceed alpha.
 
     Parameters
     ----------
     buffer : Buffer
-    grid : Grid, whose D the size depends on
+    grid : Grid, which contains D
     """
     return {
         Buffer.INFINITE: Fraction(0),
@@ -63,14 +68,14 @@ def min_size(buffer: Buffer, grid: Grid) -> Fraction:
 
 @words_for_enums
 def admits(buffer: Buffer, grid: Grid, beta: z3.ArithRef, alpha: z3.ArithRef) -> list[z3.BoolRef]:
-    """Return the constraints on beta and alpha, both in units of C R.
+    """Return the constraints that a kind of buffer sets on beta and alpha, both in units of C R.
 
     Parameters
     ----------
     buffer : Buffer
     grid : Grid
-    beta : size, C R
-    alpha : MSS, C R
+    beta : variable for the size
+    alpha : variable for one MSS
     """
     match buffer:
         case Buffer.INFINITE | Buffer.SMALL:

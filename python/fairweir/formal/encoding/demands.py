@@ -1,6 +1,14 @@
-"""Constants of claims, and requirements of the synthesis invariant. Encodings and judges share these numbers.
+"""Constants of properties and of the synthesis invariant. Encodings for solvers and checks of traces read these
+numbers.
 
-Source: thesis section 4.2.1 and the published code, which differ in places; each constant names its source.
+The synthesis invariant is the condition that each trace of a candidate algorithm must satisfy. A belief is a bound on
+the network that a flow infers from what it observes; beliefs shrink if the bounds become tighter.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; alpha, one MSS; T, number of sample points of
+a trace. Sources are section 4.2.1 of the thesis and the published code, which differ for some constants; each constant
+names its source.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
 """
 
 from __future__ import annotations
@@ -16,29 +24,31 @@ from fairweir.formal.encoding.grid import Grid
 #: Minimum utilization: bytes served divided by C times the length of the trace. The thesis uses 3/10 for
 #: cc_probe_slow, which drains the queue in two of every three R (Table 4.2).
 UTILIZATION: Final = Fraction(1, 2)
-#: Maximum number of waiting bytes in excess of 3 alpha, in C (R + D). Published code; the thesis bounds inflight by 5.
+#: Maximum number of waiting bytes in excess of 3 alpha, in C (R + D). Source: the published code. The thesis instead
+#: bounds the bytes in flight by 5 C (R + D).
 QUEUE: Final = Fraction(4)
-#: The bytes that may wait in addition to `QUEUE`, in alpha: on slow links, 3 MSS can be a large part of C R.
+#: Bytes that may wait in addition to `QUEUE`, in alpha. On slow links, 3 MSS can be a large part of C R.
 QUEUE_PACKETS: Final = 3
-#: A step that loses more than this many MSS has a large loss. Thesis section 4.2.1: "more than 3MSS loss as large".
+#: The loss of one step is large if it exceeds this number of MSS. Thesis section 4.2.1: "more than 3MSS loss as large".
 LARGE_LOSS: Final = 3
 
 
 def published_large_loss(grid: Grid) -> Fraction:
-    """Return the loss in a step, in MSS, above which the published code calls it large: T - 1, the steps of the trace.
+    """Return the loss of one step, in MSS, above which the published code calls the loss large: T - 1, a trace's steps.
 
-    The synthesis invariant uses it, as the published searches did; claims about a CCA use `LARGE_LOSS`.
+    The synthesis invariant uses this number by default, as the published searches did. Claims about a CCA (congestion
+    control algorithm) use `LARGE_LOSS`.
     """
     return Fraction(grid.last)
 
 
 class LargeLoss(StrEnum):
-    """When a large loss violates the invariant even if the beliefs shrink (thesis section 4.2.1, G4 and G7)."""
+    """When a large loss violates the synthesis invariant although the beliefs shrink (thesis section 4.2.1, G4, G7)."""
 
     NEVER = "never"
     ALWAYS = "always"
     LARGE_BUFFERS = "large-buffers"
-    """If the buffer is at least `Demands.large_buffer`."""
+    """Only if the buffer is at least `Demands.large_buffer`."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +59,10 @@ class Demands:
     ----------
     utilization : minimum utilization, as a fraction of C
     queue : maximum queue in excess of 3 MSS, in C (R + D)
-    large_loss : when a large loss is a violation even if the beliefs shrink
-    large_buffer : minimum size of a large buffer, in C (R + D). Thesis: 3, published code: 5
-    large_size : loss in a step, in MSS, above which it is large; None: `published_large_loss`
-    start : whether beliefs may be stale at t = 0
+    large_loss : when a large loss violates the invariant even if the beliefs shrink
+    large_buffer : size from which on a buffer is large, in C (R + D). Thesis: 3, published code: 5
+    large_size : number of MSS above which the loss of one step is large; None: `published_large_loss`
+    start : whether beliefs may be stale at t = 0, which means true of an earlier link only
     """
 
     utilization: Fraction = UTILIZATION
@@ -63,5 +73,5 @@ class Demands:
     start: Start = Start.CONSISTENT
 
     def large(self, grid: Grid) -> Fraction:
-        """Return the loss in a step, in MSS, above which it is large."""
+        """Return the number of MSS above which the loss of one step is large."""
         return published_large_loss(grid) if self.large_size is None else self.large_size

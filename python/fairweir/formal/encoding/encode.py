@@ -1,4 +1,12 @@
-"""A rule as constraints on a system: the sender's rate follows its beliefs of one R ago."""
+"""Encode a rule as constraints for solvers: the sender's rate is what the rule computes from beliefs of one R earlier.
+
+A rule is a congestion control algorithm: a list of branches, each with conditions and a rate, both linear in the flow's
+beliefs. A belief is a bound on the network that a flow infers from what it observes, such as qdel_L, the lower bound on
+the queueing delay. A system is the variables and constraints of one question to a solver.
+
+Symbols: C, link rate; R, round-trip propagation delay; units are such that C = R = 1. alpha: the rate of one MSS per R.
+t: a sample point.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +24,20 @@ _ALPHA = Atom("alpha", 0)
 _QDEL_L = Atom("qdel_L", 0)
 _R = Atom("", 1)
 
-#: The value of a quantity, by name.
+#: A function that returns the solver's variable for a belief or for alpha, by name.
 Lookup = Callable[[str], z3.ArithRef]
 
 
 def attach(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
-    """Make `flow` of `system` send as `rule` decides. Return the constraints, which form the group ``rule FLOW``.
+    """Add the constraints to `system` by which `flow` sends as `rule` decides, and return these constraints.
 
-    The flow's beliefs must be attached before.
+    In the system, the constraints form a group with the name ``rule FLOW``. The beliefs that the rule reads must be
+    attached to the flow before.
 
     Parameters
     ----------
     rule : Rule
-    system : System, whose flow has the rule's beliefs
+    system : System, in which the flow has the beliefs that the rule reads
     flow : int, index of the flow
     """
     constraints = encode(rule, system, flow)
@@ -39,18 +48,18 @@ def attach(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
 def encode(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
     """Return the constraints by which `flow` sends as `rule` decides, at every point from t = R on.
 
-    Beliefs must be attached to the flow before. The floor rate >= alpha is among the system's own constraints, so only
-    the upper bound that max(alpha, expression) sets on the rate is added.
+    The beliefs that the rule reads must be attached to the flow before. A rule's rate is max(alpha, expression). The
+    system already has the constraint rate >= alpha, so the result needs only the other constraints of the maximum.
 
     Parameters
     ----------
     rule : Rule
-    system : System, whose flow has the rule's beliefs
+    system : System, in which the flow has the beliefs that the rule reads
     flow : int, index of the flow
 
     Returns
     -------
-    list of z3 Bool, which :func:`attach` also adds to the system
+    list of z3 Bool, which the caller adds to the system
     """
     delay = system.grid.r_steps
     return [
@@ -79,7 +88,7 @@ def _under(guard: Sequence[z3.BoolRef], claim: z3.BoolRef) -> z3.BoolRef:
 
 
 def _is_rate(rate: z3.ArithRef, form: LinearForm, system: System, lookup: Lookup) -> list[z3.BoolRef]:
-    """Return constraints that imply rate = max(alpha, form), given rate >= alpha."""
+    """Return the constraints that, together with rate >= alpha, imply rate = max(alpha, the linear form)."""
     if all(atom == _ALPHA for atom, _ in form.terms):
         factor = sum((factor for _, factor in form.terms), Fraction(0))
         return [rate == z3.Q(*max(factor, Fraction(1)).as_integer_ratio()) * system.alpha]
@@ -93,7 +102,8 @@ def _condition(condition: Condition, system: System, flow: int, seen: int, looku
     if _QDEL_L not in terms:
         difference = linear(condition.difference, lookup)
         return difference > 0 if is_strict else difference >= 0
-    # Write a qdel_L + b R > 0 as qdel_L > -b/a or qdel_L < -b/a: one Boolean in the order encoding.
+    # Write a qdel_L + b R > 0 (with factors a and b) as qdel_L > -b/a if a > 0, else as qdel_L < -b/a. The encoding has
+    # one Boolean for each such comparison.
     factor, bound = terms[_QDEL_L], -terms.get(_R, Fraction(0)) / terms[_QDEL_L]
     if factor > 0:
         return (system.qdel_l_above if is_strict else system.qdel_l_at_least)(seen, bound, flow)
@@ -101,13 +111,13 @@ def _condition(condition: Condition, system: System, flow: int, seen: int, looku
 
 
 def linear(form: LinearForm, lookup: Lookup) -> z3.ArithRef:
-    """Return a linear form as a z3 term. R is 1, so a rate and the data sent at that rate within one R are equal
-    numbers.
+    """Return a linear form as a z3 term. Because R = 1, a rate and the data sent at that rate within R are the same
+    number.
 
     Parameters
     ----------
     form : LinearForm, over beliefs and alpha
-    lookup : returns the term of a quantity by its name
+    lookup : returns the solver's variable for a belief or for alpha, by name
     """
     if not form.terms:
         return z3.RealVal(0)

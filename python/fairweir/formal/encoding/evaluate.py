@@ -1,7 +1,10 @@
-"""Check that a trace satisfies an encoding: the solver's terms, evaluated in exact fractions without the solver.
+"""Check in exact fractions, without a solver, that a trace satisfies the constraints of a system.
 
-The terms are translated to Python once per system, and a term that occurs several times only once. Thousands of
-traces can therefore be checked quickly against the same constraints.
+A system is the variables and constraints of one question to a solver. A trace is a value of each variable. The
+constraints are translated to one Python function per system, in which a term that occurs several times is computed
+once. Thousands of traces can therefore be checked quickly.
+
+A belief is a bound on the network that a flow infers from what it observes.
 """
 
 from __future__ import annotations
@@ -33,11 +36,11 @@ _NEUTRAL = {z3.Z3_OP_AND: "True", z3.Z3_OP_OR: "False"}
 
 
 class Evaluator:
-    """A system's constraints as one Python function.
+    """The constraints of a system as one Python function.
 
     Parameters
     ----------
-    groups : constraints by name, as :attr:`System.groups`
+    groups : lists of constraints by name, as in :attr:`System.groups`
     """
 
     def __init__(self, groups: Mapping[str, Sequence[z3.BoolRef]]) -> None:
@@ -52,11 +55,11 @@ class Evaluator:
         self._holds: Callable[[Values], list[bool]] = scope["holds"]  # type: ignore[assignment]
 
     def broken(self, values: Values) -> list[str]:
-        """Return the constraints that the values violate, each with its group's name.
+        """Return the text of each constraint that the values violate, with the name of its group.
 
         Raises
         ------
-        KeyError : a variable has no value
+        KeyError : `values` lacks a variable
         """
         holds = self._holds(values)
         return [
@@ -97,17 +100,17 @@ class Evaluator:
 
 
 def assignment(system: System, trace: Trace) -> dict[str, Fraction | bool]:
-    """Return the values that a trace gives a system's variables.
+    """Return, for each variable of a system, its value in a trace.
 
     Parameters
     ----------
-    system : System, with the trace's model, grid, senders and beliefs
+    system : System, with the same model, sample points, senders and beliefs as the trace
     trace : Trace
 
     Raises
     ------
-    ValueError : the trace is of another network, or violates an equation that the system substitutes: S(0) = 0,
-    Ld(t) = L(t-R)
+    ValueError : the trace is of another network, or violates an equation that replaces a variable of the system:
+        S(0) = 0 for bytes served, or Ld(t) = L(t-R) for bytes known to be lost
     """
     if not trace.is_of(system):
         raise ValueError("the trace is of another network, or has other senders or beliefs")

@@ -1,7 +1,7 @@
-"""The sample points of a trace, and their number per round trip and jitter.
+"""The sample points of a trace: how many there are, and how many lie within a round trip and within the jitter.
 
-All formal models use units in which the base round-trip time R and the link rate C are 1. The unit of data is
-therefore C R, and the unit of rates is C.
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; T, number of sample points. All formal models
+use units in which C = R = 1. The unit of data is therefore C R, and the unit of rates is C.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Grid:
 
     Parameters
     ----------
-    points : int, the paper's T. A trace of T points covers T - 1 steps
-    per_r : int, steps in one R
-    jitter : Fraction, D in R; a whole number of steps
+    points : int, T. A trace of T points has T - 1 steps between them
+    per_r : int, number of steps in one R
+    jitter : Fraction, D in units of R; must be a whole number of steps
 
     Raises
     ------
@@ -50,7 +50,7 @@ class Grid:
 
     @property
     def last(self) -> int:
-        """The last sample point."""
+        """The index of the last sample point."""
         return self.points - 1
 
     @property
@@ -60,12 +60,14 @@ class Grid:
 
     @property
     def r_steps(self) -> int:
-        """The number of steps in one R, the delay of feedback. The sender's decisions start at this point."""
+        """The number of steps in R, the delay of feedback; also the index of the first point at which the sender
+        decides.
+        """
         return self.per_r
 
     @property
     def d_steps(self) -> int:
-        """Number of steps in the jitter D."""
+        """The number of steps in D."""
         return int(self.jitter * self.per_r)
 
     @property
@@ -74,5 +76,5 @@ class Grid:
         return self.last * self.step
 
     def without_jitter(self) -> Grid:
-        """Return the same points with D = 0, as an ideal link needs."""
+        """Return the same sample points with D = 0, for links without jitter."""
         return replace(self, jitter=Fraction(0))

@@ -1,8 +1,14 @@
-"""The synthesis invariant: a property of short traces that every candidate must have (thesis equation 4.1.3).
+"""The synthesis invariant as a constraint for solvers (thesis equation 4.1.3).
+
+The synthesis invariant is a condition that each short trace of a candidate algorithm must satisfy. The objectives are
+bounds on utilization, queue and losses. A belief is a bound on the network that a flow infers from what it observes;
+beliefs of one family are computed together. A system is the variables and constraints of one question to a solver.
 
 The constants are those of the published code. The invariant is deliberately weak: for example, an increase of the rate
-counts as progress towards utilization. A candidate that satisfies it must therefore still be proved (thesis section
-4.1.2, "Post synthesis").
+counts as progress towards utilization. A candidate that satisfies the invariant must therefore still be proved (thesis
+section 4.1.2, "Post synthesis"). R is the round-trip propagation delay.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
 """
 
 from __future__ import annotations
@@ -20,12 +26,12 @@ from fairweir.formal.encoding.system import Bit, System
 
 
 def invariant(system: System, demands: Demands) -> Bit:
-    """Return the invariant of a single flow with attached beliefs.
+    """Return the synthesis invariant for a system with one flow, to which beliefs are attached.
 
     Parameters
     ----------
-    system : System, with one flow and its beliefs
-    demands : Demands, the constants (docs/formal/synthesis.md)
+    system : System, with one flow that has beliefs
+    demands : Demands, the constants of the invariant (docs/formal/synthesis.md)
     """
     families = [FAMILIES[name] for name in system.flows[0].attached]
     improves = _improves(system, families)
@@ -45,12 +51,13 @@ def invariant(system: System, demands: Demands) -> Bit:
 
 
 def necessary(system: System, demands: Demands) -> Bit:
-    """Return whether each objective holds, or the quantity that violates it moves in the right direction.
+    """Return the condition that each objective is met, or the quantity that misses the objective moves in the right
+    direction.
 
     Parameters
     ----------
     system : System, with one flow
-    demands : Demands, the constants
+    demands : Demands, the constants of the invariant
     """
     down = went_down(system)
     parts = [
@@ -68,22 +75,24 @@ def _no_large_loss(system: System, demands: Demands) -> Bit:
 
 
 def went_up(system: System) -> Bit:
-    """Return whether rate, queue or bottleneck queue is larger at the last point than at t = R, the first decision."""
+    """Return the condition that the rate, the queue or the bottleneck queue is larger at the last point than at t = R,
+    when the sender decides for the first time. Only the queue includes bytes that wait because of jitter.
+    """
     return z3.Or(*(after > before for before, after in _trend(system)))
 
 
 def went_down(system: System) -> Bit:
-    """Return whether rate, queue or bottleneck queue is smaller at the last point than at t = R, the first decision."""
+    """Return the condition that the rate, queue or bottleneck queue is smaller at the last point than at t = R."""
     return z3.Or(*(after < before for before, after in _trend(system)))
 
 
 def objectives(system: System, demands: Demands) -> Bit:
-    """Return whether all steady-state objectives hold; progress towards them does not count.
+    """Return the condition that all objectives are met; progress towards an objective is not enough.
 
     Parameters
     ----------
     system : System, with one flow
-    demands : Demands, the constants
+    demands : Demands, the constants of the invariant
     """
     return z3.And(
         properties.utilization(system, demands.utilization),
@@ -103,7 +112,7 @@ def _trend(system: System) -> list[tuple[z3.ArithRef, z3.ArithRef]]:
 
 
 def _improves(system: System, families: Sequence[Family]) -> Bit:
-    """Return whether the beliefs shrink: one family admits fewer networks than at t = 0, and no family admits more."""
+    """Return the condition that one family of beliefs excludes more networks than at t = 0, and no family fewer."""
     if len(families) == 1:
         return families[0].gains(system)
     return z3.And(

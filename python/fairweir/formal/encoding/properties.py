@@ -1,10 +1,16 @@
-"""Properties of a trace, by name, with the constants of the published code and of the thesis.
+"""Properties that a trace may have, such as a minimum utilization, with constants of the published code and the thesis.
 
-Each property takes a system and returns a truth value over the whole trace, from the first point to the last. Data are
-in units of C R.
-The thesis states asymptotic bounds; the properties use its fixed constants, such as 50 % utilization and an inflight of
-5 C (R + D) (section 4.2.1). A trace may start in any state, so a bound that holds only in a steady state needs that
-state as an assumption.
+A system is the variables and constraints of one question to a solver. Each property is a function that takes a system
+and returns a condition on its traces, from the first sample point to the last. The thesis states asymptotic bounds; the
+properties use its fixed constants, such as 50 % utilization and 5 C (R + D) bytes in flight (section 4.2.1). A trace
+may start in any state, so a bound that holds only in a steady state needs that state as an assumption.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. A, S, L, Ld:
+cumulative bytes sent, served, lost, and known to be lost by their sender, at a sample point. TA: cumulative bytes that
+have left the bottleneck's queue or, on a CCAC link (a token bucket with jitter), the tokens admitted. alpha: one MSS.
+T: number of sample points.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
 """
 
 from __future__ import annotations
@@ -32,23 +38,23 @@ class Constant:
 
 
 class Claim(Protocol):
-    """A function that returns a property's formula for a given constant."""
+    """A function that returns the condition of a property for a given constant."""
 
     def __call__(self, system: System, bound: Fraction) -> Bit:
-        """Return the claim's formula for a system."""
+        """Return the condition that a trace of the system satisfies the property with the constant `bound`."""
 
 
 @dataclass(frozen=True)
 class Property:
-    """A named claim and its constant.
+    """A property with its constant.
 
     Attributes
     ----------
-    claim : the encoding
+    claim : function that returns the condition for solvers
     constant : Constant
-    is_at_least : whether a larger constant makes a stronger claim
-    meaning : str, description in plain words, for ``verify --list``
-    statement : the whole inequality, with numbers
+    is_at_least : bool, whether the constant is a lower bound
+    meaning : str, description for the output of ``verify --list``
+    statement : function that returns the inequality as text, with numbers
     """
 
     claim: Claim
@@ -59,7 +65,8 @@ class Property:
 
 
 def utilization(system: System, bound: Fraction = UTILIZATION) -> Bit:
-    """Return S(T) - S(0) >= bound C (T - D): of T steps, jitter may take D.
+    """Return the condition that the bytes served in the trace are at least `bound` C times the length of the trace
+    minus D.
 
     Parameters
     ----------
@@ -70,68 +77,69 @@ def utilization(system: System, bound: Fraction = UTILIZATION) -> Bit:
 
 
 def queue(system: System, bound: Fraction = QUEUE) -> Bit:
-    """Return A - L - S <= bound C (R + D) + 3 alpha at every point but the first.
+    """Return the condition A - L - S <= bound C (R + D) + 3 alpha, at every point but the first.
 
     Parameters
     ----------
     system : System
-    bound : in C (R + D)
+    bound : maximum, in C (R + D)
     """
     most = bound * (1 + system.grid.jitter) + QUEUE_PACKETS * system.alpha
     return z3.And(*(system.queue(t) <= most for t in range(1, system.grid.points)))
 
 
 def inflight(system: System, bound: Fraction = Fraction(5)) -> Bit:
-    """Return A - Ld - S <= bound C (R + D) at every point but the first, summed over all flows.
+    """Return the condition A - Ld - S <= bound C (R + D), summed over all flows, at every point but the first.
 
     Parameters
     ----------
     system : System
-    bound : in C (R + D)
+    bound : maximum, in C (R + D)
     """
     most = bound * (1 + system.grid.jitter)
     return z3.And(*(system.A[t] - system.Ld[t] - system.S[t] <= most for t in range(1, system.grid.points)))
 
 
 def bottleneck_queue(system: System, bound: Fraction = Fraction(33, 10)) -> Bit:
-    """Return A - L - TA <= bound C (R + D) at the last point (lemma B.4.5).
+    """Return the condition A - L - TA <= bound C (R + D), at the last point (thesis lemma B.4.5).
 
     Parameters
     ----------
     system : System
-    bound : in C (R + D)
+    bound : maximum, in C (R + D)
     """
     return system.bottleneck_queue(system.grid.last) <= bound * (1 + system.grid.jitter)
 
 
 def loss_events(system: System, bound: Fraction | None = None) -> Bit:
-    """Return whether at most `bound` steps have losses; the default is one step in every second R, plus one.
+    """Return the condition that at most `bound` steps have losses; by default, one step in every second R, and one
+    more.
 
     Parameters
     ----------
     system : System
-    bound : number of steps; None: (T - 1) / 2 + 1 R
+    bound : number of steps; None: half the length of the trace in R, plus 1
     """
     most = system.grid.span / 2 + 1 if bound is None else bound
     return count_at_most(_losses(system), int(most))
 
 
 def large_losses(system: System, bound: Fraction = Fraction(0), packets: Fraction = Fraction(LARGE_LOSS)) -> Bit:
-    """Return whether at most `bound` steps lose more than `packets` alpha (thesis section 4.2.1: 3 MSS).
+    """Return the condition that at most `bound` steps lose more than `packets` alpha (thesis section 4.2.1: 3 MSS).
 
     Parameters
     ----------
     system : System
     bound : number of steps
-    packets : alpha; a step that loses more is counted
+    packets : the loss in units of alpha above which a step counts
     """
     return count_at_most(_losses(system, packets * system.alpha), int(bound))
 
 
 def loss_amount(system: System, bound: Fraction | None = None) -> Bit:
-    """Return whether the losses sum to at most `bound` C (R + D) + (T - 1) alpha.
+    """Return the condition that the bytes lost in the trace are at most `bound` C (R + D) + (T - 1) alpha.
 
-    By default, `bound` is the permitted number of loss events (:func:`loss_events`).
+    By default, `bound` is the maximum number of steps with losses, as in :func:`loss_events`.
     """
     most = system.grid.span / 2 + 1 if bound is None else bound
     lost = system.L[system.grid.last] - system.L[0]
@@ -139,16 +147,17 @@ def loss_amount(system: System, bound: Fraction | None = None) -> Bit:
 
 
 def share(system: System, bound: Fraction = Fraction(1, 10)) -> Bit:
-    """Return whether each flow's bytes served are at least `bound` times those of the largest flow.
+    """Return the condition that the bytes served to each flow are at least `bound` times those served to any other
+    flow.
 
     Parameters
     ----------
     system : System, with several flows
-    bound : fraction of the largest flow's bytes
+    bound : ratio of the bytes served to two flows
 
     Raises
     ------
-    ConfigError : there is one flow
+    ConfigError : the system has only one flow
     """
     if len(system.flows) < 2:
         raise ConfigError(
@@ -159,7 +168,7 @@ def share(system: System, bound: Fraction = Fraction(1, 10)) -> Bit:
 
 
 def _steps(grid: Grid) -> str:
-    """Return the trace's length in R, as written in a claim: T sample points cover T - 1 steps."""
+    """Return the length of a trace minus D as text, such as ``(T - 1 - D)``: T points have T - 1 steps between them."""
     return "(T - 1 - D)" if grid.per_r == 1 else f"((T - 1)/{grid.per_r} - D)"
 
 
@@ -265,7 +274,7 @@ PROPERTIES: Mapping[str, Property] = {
 
 
 def _losses(system: System, size: z3.ArithRef | None = None) -> list[Bit]:
-    """Return, for each step, whether more than `size` was lost in the step."""
+    """Return, for each step, the condition that more than `size` bytes are lost in the step, with `size` in C R."""
     if not system.buffer.is_finite:
         return []
     least = z3.RealVal(0) if size is None else size
@@ -273,7 +282,8 @@ def _losses(system: System, size: z3.ArithRef | None = None) -> list[Bit]:
 
 
 def count_at_most(bits: list[Bit], most: int) -> Bit:
-    """Return whether at most `most` of the bits are true, as a propositional formula, which every solver supports.
+    """Return the condition that at most `most` of `bits` are true. The condition uses only and, or, not, which all
+    solvers have.
 
     Parameters
     ----------
@@ -284,7 +294,7 @@ def count_at_most(bits: list[Bit], most: int) -> Bit:
         return z3.BoolVal(True)
     if most == 0:
         return z3.And(*(z3.Not(bit) for bit in bits))
-    # more[k]: more than k of the previous bits are true
+    # more[k]: more than k of the bits examined so far are true
     more = [z3.BoolVal(False)] * (most + 1)
     for bit in bits:
         more = [z3.Or(more[0], bit)] + [z3.Or(more[k], z3.And(bit, more[k - 1])) for k in range(1, most + 1)]

@@ -1,10 +1,19 @@
-"""The variables of one question and the constraints that bind them, in named groups.
+"""A system: the variables and the constraints, in named groups, of one question to a solver.
 
-The symbols are those of the thesis (Table 2.1, Listing A.1); docs/formal/models.md lists them. Curves are cumulative,
-in units of C R, relative to the service and the detected losses at t = 0: S(0) = Ld(0) = 0. This loses no generality,
-because senders, beliefs and properties depend only on differences. With an infinite buffer L and Ld are the constant 0.
+A question is whether a trace exists, which is a value of each variable, that a network model and the senders allow and
+that violates a claim. The symbols are those of the thesis (table 2.1, listing A.1); docs/formal/models.md lists them.
 
-Delays are order-encoded: ``delay[t][k]`` is true if the bytes served at t waited for k steps or more.
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. A, S, L, Ld:
+cumulative bytes sent, served, lost, and known to be lost by their sender, at sample point t. TA: cumulative bytes that
+have left the bottleneck's queue or, on a CCAC link (a token bucket with jitter), the tokens admitted. alpha: one MSS.
+beta: size of the buffer. T: number of sample points. qdel_L: a flow's lower bound on its queueing delay, the observed
+delay minus D.
+
+Curves are relative to the service and the detected losses at t = 0, so S(0) = Ld(0) = 0. This loses no generality,
+because senders, beliefs and properties depend only on differences. If the buffer is infinite, L and Ld are the constant
+0. ``delay[t][k]`` is true if the bytes served at t waited for k steps or more.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
 """
 
 from __future__ import annotations
@@ -30,12 +39,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Acks", "Bit", "Curve", "Flow", "Sender", "System", "is_max", "is_min", "less", "rising"]
 
-#: alpha < C R / 5: a link carries at least five packets per R. On slower links, rounding would dominate the results.
+#: Upper bound on alpha: a link carries at least five packets per R. On slower links, rounding would dominate results.
 LARGEST_ALPHA = Fraction(1, 5)
 
 Curve: TypeAlias = Sequence[z3.ArithRef]
 Bit: TypeAlias = z3.BoolRef
-#: Returns where a trace differs from a CCA's decisions, computed from the CCA's definition.
+#: A function that yields each point at which a trace differs from what a congestion control algorithm (CCA) decides.
 Judge: TypeAlias = "Callable[[Trace], Iterable[Violation]]"
 
 
@@ -43,26 +52,27 @@ class Acks(StrEnum):
     """Whether acknowledgments may pause for a step while bytes wait."""
 
     MAY_PAUSE = "may-pause"
-    """They may, as long as D allows. After a pause of n steps the observed delay may have grown by n + 1 steps."""
+    """Acknowledgments may pause as long as D allows. After a pause of n steps the delay may be n + 1 steps longer."""
     STEADY = "steady"
-    """The published code's rule: the observed delay grows by at most one step per step. It forbids pauses
-    that D admits, so its proofs cover fewer traces. Use it only to compare with published results.
+    """The published code's rule: the observed delay grows by at most one step per step. The rule forbids pauses
+    that D allows, so proofs under this rule cover fewer traces. Use the rule only to compare with published results.
     """
 
 
 @dataclass
 class Flow:
-    """One flow's variables.
+    """The variables of one flow.
 
     Attributes
     ----------
-    A, S, L, Ld : cumulative arrivals, service, losses, detected losses at each point, C R
-    rate, cwnd : the sender's rate (C) and window (C R) at each point; the sender decides them from t = R on
+    A, S, L, Ld : bytes sent, served, lost, and known to be lost, cumulative, at each point, C R
+    rate, cwnd : the sender's rate (C) and window (C R) at each point; from t = R on, the sender decides both
     delay : ``delay[t][k]`` for k = 0 .. T: the flow's bytes served at t waited k steps or more; ``delay[t][0]`` is true
-    waited : as `delay`, for the last byte served up to t, even if nothing was served at t
+    waited : ``waited[t][k]``: the last byte served up to t waited k steps or more, even if nothing was served at t
     past : A - L at t = -1, -2, .. -T, in C R
-    beliefs : the values of the attached beliefs (:mod:`fairweir.formal.beliefs`) at each point
-    attached : the families of those beliefs, and the terms under which they are attached
+    beliefs : by name, the value at each point of each belief: a bound on the network that the flow infers from what it
+        observes (:mod:`fairweir.formal.beliefs`)
+    attached : the families (groups) of these beliefs, and each family's options
     """
 
     A: Curve
@@ -79,37 +89,39 @@ class Flow:
     attached: dict[str, Terms] = field(default_factory=dict)
 
     def accepted(self, t: int) -> z3.ArithRef:
-        """Return A - L: the bytes that entered the queue up to t, which may be before the trace."""
+        """Return A - L, the cumulative bytes of the flow that entered the queue by t, in C R. A negative t is before
+        the trace.
+        """
         return self.past[-t - 1] if t < 0 else less(self.A[t], self.L[t])
 
     def inflight(self, t: int) -> z3.ArithRef:
-        """Return A - Ld - S: data neither acknowledged nor known to be lost at t, C R."""
+        """Return A - Ld - S: the bytes that at t are neither acknowledged nor known to be lost, in C R."""
         return less(self.A[t], self.Ld[t]) - self.S[t]
 
 
 class System:
-    """A question's variables and constraints.
+    """The variables and the constraints of one question.
 
     Parameters
     ----------
-    network : Model
-    grid : Grid
-    buffer : Buffer
-    senders : constraint on each flow's arrivals, one per flow
-    acks : whether acknowledgments may pause
+    network : Model, the network model
+    grid : Grid, the sample points
+    buffer : Buffer, kind of buffer at the bottleneck
+    senders : for each flow, the limit on its sending: a rate, a window or both
+    acks : Acks, whether acknowledgments may pause
 
     Attributes
     ----------
     model : str, the model's name
-    A, S, L, Ld : the sums over all flows
-    TA : tokens admitted (CCAC), bytes that left the bottleneck's queue (CBR-delay), S (ideal); set by the model
-    left : per flow, its data that has left the bottleneck's queue (CBR-delay), else its S
+    A, S, L, Ld : the sums of these curves over all flows
+    TA : tokens admitted (CCAC), bytes that left the bottleneck's queue (CBR-delay), or S (ideal); the model sets TA
+    left : for each flow, its bytes that have left the bottleneck's queue (CBR-delay), or its S (other models)
     alpha : MSS, in C R; any value in (0, C R / 5), so a question covers all link rates
-    beta : the buffer, C R, or None if infinite
-    groups : the constraints by name
-    decided : the groups that define CCAs' decisions, each with a function that returns a trace's violations without the
-        encoding. Without these groups senders are arbitrary
-    assumed : names of the groups that narrow the model for one question
+    beta : size of the buffer, C R; None if the buffer is infinite
+    groups : lists of constraints, by the name of the group
+    decided : for each group that defines what a congestion control algorithm (CCA) decides, a function that checks a
+        trace without the constraints. Without these groups, flows send arbitrarily
+    assumed : names of the groups that hold the assumptions of the question
     """
 
     def __init__(
@@ -134,34 +146,35 @@ class System:
             self.require("buffer", *admits(buffer, grid, self.beta, self.alpha))
 
     def require(self, group: str, *constraints: z3.BoolRef) -> None:
-        """Add constraints to a named group."""
+        """Add constraints to the group with the name `group`."""
         self.groups.setdefault(group, []).extend(constraints)
 
     def decide(self, group: str, judge: Judge, *constraints: z3.BoolRef) -> None:
-        """Add a named group that defines the decisions of a flow's CCA, with the function that judges traces.
+        """Add a group of constraints that define what a flow's CCA decides, and a function that checks traces.
 
         Parameters
         ----------
-        group : str, the name
-        judge : returns where a trace differs from the decisions, without the encoding
-        constraints : for the solvers
+        group : str, name of the group
+        judge : yields each point at which a trace differs from what the CCA decides, without a solver
+        constraints : the decisions as constraints for solvers
         """
         self.decided[group] = judge
         self.require(group, *constraints)
 
     def assume(self, group: str, *constraints: z3.BoolRef) -> None:
-        """Add a named group that narrows the model for one question."""
+        """Add a group of constraints that are assumptions of the question."""
         self.assumed.add(group)
         self.require(group, *constraints)
 
     def assertions(self) -> list[z3.BoolRef]:
-        """Return all constraints."""
+        """Return the constraints of all groups."""
         return [constraint for group in self.groups.values() for constraint in group]
 
     def of_any_sender(self) -> list[z3.BoolRef]:
-        """Return the constraints without those that define CCAs' decisions.
+        """Return the constraints of all groups except those that define what CCAs decide.
 
-        A flow then sends at any rate of at least alpha, or with any positive window; its beliefs are still computed.
+        Without the excluded groups, a flow sends at any rate of at least alpha, or with any positive window. The
+        constraints on its beliefs remain.
         """
         return [constraint for name, group in self.groups.items() if name not in self.decided for constraint in group]
 
@@ -170,8 +183,8 @@ class System:
 
         Parameters
         ----------
-        symbol : str, the paper's
-        flow : int, index of the flow; None: there is only one flow, or the variable is the network's
+        symbol : str, the symbol in the thesis
+        flow : int, index of the flow; None: there is only one flow, or the variable belongs to the whole network
         """
         return [self.real(symbol, t, flow) for t in range(self.grid.points)]
 
@@ -180,26 +193,26 @@ class System:
 
         Parameters
         ----------
-        symbol : str, the paper's
-        t : int, the point
+        symbol : str, the symbol in the thesis
+        t : int, the sample point
         flow : as in :meth:`reals`
         """
         return z3.Real(f"{self._stem(symbol, flow)}_{t}")
 
     def bits(self, symbol: str, t: int, count: int, flow: int | None = None) -> list[Bit]:
-        """Return Booleans for one point: the constant true, then the variables ``G_3_1 G_3_2 ...``.
+        """Return Booleans for one point: the constant true, then `count` variables such as ``G_3_1 G_3_2 ...``.
 
         Parameters
         ----------
-        symbol : str
-        t : int, the point
+        symbol : str, first part of the variables' names
+        t : int, the sample point
         count : int, number of variables
         flow : as in :meth:`reals`
         """
         return [z3.BoolVal(True)] + [z3.Bool(f"{self._stem(symbol, flow)}_{t}_{k}") for k in range(1, count + 1)]
 
     def accepted(self, t: int) -> z3.ArithRef:
-        """Return A - L: the bytes that entered the queue up to t."""
+        """Return A - L, the cumulative bytes of all flows that entered the queue by t, in C R."""
         return less(self.A[t], self.L[t])
 
     def queue(self, t: int) -> z3.ArithRef:
@@ -207,16 +220,16 @@ class System:
         return self.accepted(t) - self.S[t]
 
     def bottleneck_queue(self, t: int) -> z3.ArithRef:
-        """Return bq = A - L - TA: the bytes that wait for the link's capacity, in C R (equation A.2.6)."""
+        """Return A - L - TA: the bytes that wait at t for the link's capacity, in C R (thesis equation A.2.6, bq)."""
         return self.accepted(t) - self.TA[t]
 
     def qdel_l_above(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
-        """Return whether qdel_L(t) > bound: a single Boolean, because delays are whole steps.
+        """Return the condition qdel_L(t) > bound, which is a single Boolean, because delays are whole steps.
 
         Parameters
         ----------
-        t : int, the point
-        bound : R
+        t : int, the sample point
+        bound : in R
         flow : int, index of the flow
         """
         steps = Fraction(bound) * self.grid.per_r
@@ -225,12 +238,12 @@ class System:
         return self._delay_at_least(t, self.grid.d_steps + int(steps) + 1, flow)
 
     def qdel_l_at_least(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
-        """Return whether qdel_L(t) >= bound.
+        """Return the condition qdel_L(t) >= bound, which is a single Boolean, because delays are whole steps.
 
         Parameters
         ----------
-        t : int, the point
-        bound : R
+        t : int, the sample point
+        bound : in R
         flow : int, index of the flow
         """
         steps = -(-Fraction(bound) * self.grid.per_r // 1)
@@ -252,7 +265,7 @@ class System:
     def _flow(self, index: int, sender: Sender, count: int) -> Flow:
         flow = index if count > 1 else None
         arrivals, rate = self.reals("A", flow), self.reals("rate", flow)
-        # The first point of S is the origin.
+        # S(0) = 0 by definition, so this point has no variable.
         served = [z3.RealVal(0), *self.reals("S", flow)[1:]]
         lost, detected = self._losses(flow)
         cwnd = [] if sender is Sender.RATE else self.reals("cwnd", flow)
@@ -271,9 +284,7 @@ class System:
         return Flow(arrivals, served, lost, detected, paced, cwnd, sender)
 
     def _losses(self, flow: int | None) -> tuple[Curve, Curve]:
-        """Return L and Ld. Senders know of a loss one R later, as with ECN; the solver chooses losses before the
-        trace.
-        """
+        """Return L and Ld. Senders know of a loss R later; the solver chooses the losses before the trace."""
         zero = z3.RealVal(0)
         if not self.buffer.is_finite:
             return [zero] * self.grid.points, [zero] * self.grid.points
@@ -291,13 +302,14 @@ class System:
 def _sends(
     system: System, sender: Sender, arrivals: Curve, served: Curve, detected: Curve, rate: Curve, cwnd: Curve
 ) -> list[z3.BoolRef]:
-    """Return the constraints on a flow's arrivals from t = 1 on. A window needs feedback, so it applies from t = R
-    on.
+    """Return the constraints on the bytes that a flow sends: from t = 1 on for a rate, from t = R on for a window.
+
+    A window needs feedback, which arrives after R.
     """
     grid, out = system.grid, []
     out += [c > 0 for c in cwnd]
     if sender is Sender.RATE:
-        # The sender chose the rate at t = 0 before the trace; it only shows whether the rate increased.
+        # The sender chose rate(0) before the trace; rate(0) only shows whether the rate has increased since.
         out.append(rate[0] > 0)
         out += [r >= system.alpha for r in rate[1:]]
         out += [arrivals[t] == arrivals[t - 1] + grid.step * rate[t] for t in range(1, grid.points)]
@@ -320,15 +332,15 @@ def less(left: z3.ArithRef, right: z3.ArithRef) -> z3.ArithRef:
 
 
 def rising(curve: Curve) -> list[z3.BoolRef]:
-    """Return the constraints by which a curve never falls."""
+    """Return the constraints that each value of a curve is at least the previous value."""
     return [after >= before for before, after in pairwise(curve) if not after.eq(before)]
 
 
 def is_max(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRef]:
-    """Return constraints equivalent to value = max(options): bounds and one disjunction."""
+    """Return the constraints that are equivalent to value = max(options)."""
     return [*(value >= option for option in options), z3.Or(*(value <= option for option in options))]
 
 
 def is_min(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRef]:
-    """Return constraints equivalent to value = min(options)."""
+    """Return the constraints that are equivalent to value = min(options)."""
     return [*(value <= option for option in options), z3.Or(*(value >= option for option in options))]

@@ -1,7 +1,13 @@
-"""A trace: the behavior of a network and its flows, as exact numbers, in memory and as JSON.
+"""A trace: the behavior of a network and of its flows as exact numbers, in memory and in a JSON file.
 
-:mod:`fairweir.formal.encoding.system` defines the curves and their origin. In a file, a fraction is a string:
-``"7/3"``.
+A trace has a value of each curve at each sample point. Curves: A, S, L, Ld, cumulative bytes that a flow sent, that
+were served, that were lost, and that the flow knows to be lost; TA, cumulative bytes that have left the bottleneck's
+queue or, on a CCAC link (a token bucket with jitter), the tokens admitted. :mod:`fairweir.formal.encoding.system`
+defines the curves and their origin. T is the number of sample points; data are in units of link rate times round-trip
+propagation delay (C R). In a file, a fraction is a string: ``"7/3"``.
+
+A belief is a bound on the network that a flow infers from what it observes. A system is the variables of a trace and
+the constraints on these variables, which form one question to a solver.
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ from fairweir.formal.encoding.buffers import Buffer
 from fairweir.formal.encoding.grid import Grid
 from fairweir.formal.encoding.system import Acks, Curve, Flow, Sender, System
 
-#: Exponents are rejected: `1e999999999` as a fraction would exhaust memory.
+#: Numbers with an exponent are rejected, because `1e999999999` as a fraction would exhaust memory.
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+|/\d+)?", re.ASCII)
 
 
@@ -44,12 +50,12 @@ Column = tuple[Exact, ...]
 
 
 class FlowTrace(BaseModel):
-    """One flow's columns, with a value for each point; :class:`fairweir.formal.encoding.system.Flow` defines them.
+    """The curves of one flow, with a value for each point; :class:`fairweir.formal.encoding.system.Flow` defines them.
 
     Attributes
     ----------
     delay : observed waiting time of the last bytes served, in whole steps; T means T or more
-    left : the flow's data that have left the bottleneck's queue (CBR-delay); in other models, its S
+    left : the flow's bytes that have left the bottleneck's queue (CBR-delay); in other models, equal to S
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -68,16 +74,16 @@ class FlowTrace(BaseModel):
     attached: dict[str, Terms] = {}
 
     def accepted(self, t: int) -> Fraction:
-        """Return A - L at t, which may be before the trace."""
+        """Return A - L, the cumulative bytes that entered the queue by t, in C R. A negative t is before the trace."""
         return self.past[-t - 1] if t < 0 else self.A[t] - self.L[t]
 
     def inflight(self, t: int) -> Fraction:
-        """Return A - Ld - S at t, C R."""
+        """Return A - Ld - S, the bytes that at t are neither acknowledged nor known to be lost, in C R."""
         return self.A[t] - self.Ld[t] - self.S[t]
 
 
 class Trace(BaseModel):
-    """A trace of a model."""
+    """A trace of a network model."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -92,35 +98,35 @@ class Trace(BaseModel):
 
     @classmethod
     def from_values(cls, system: System, values: Mapping[str, Fraction | bool]) -> Self:
-        """Read a solver's values by the variables' names. A variable without a value may have any; it becomes 0 or
-        false.
+        """Return the trace with a solver's values. If the solver gave a variable no value, the
+        variable gets 0 or false.
 
         Parameters
         ----------
-        system : System, with these variables
-        values : the value of each variable
+        system : System, whose variables have these names
+        values : the value of each variable, by name
         """
         return cls.read(system, lambda term: _value(term, values))
 
     @classmethod
     def from_model(cls, system: System, model: z3.ModelRef) -> Self:
-        """Read a z3 model; variables without a value get a default.
+        """Return the trace with the values of a z3 model. A variable without a value gets z3's default.
 
         Parameters
         ----------
-        system : System, with the model's variables
-        model : from z3's solver
+        system : System, whose constraints the z3 model satisfies
+        model : the result of z3's solver
         """
         return cls.read(system, lambda term: _constant(model.eval(term, model_completion=True)))
 
     @classmethod
     def read(cls, system: System, value: Callable[[z3.ExprRef], Fraction | bool]) -> Self:
-        """Return the trace whose columns are a system's, evaluated.
+        """Return the trace of a system, with each variable replaced by its value.
 
         Parameters
         ----------
-        system : System, whose columns are evaluated
-        value : returns the value of a z3 term
+        system : System
+        value : function that returns the value of a z3 term
         """
 
         def exact(term: z3.ExprRef) -> Fraction:
@@ -160,7 +166,7 @@ class Trace(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file.
+        """Read a trace from a JSON file.
 
         Raises
         ------
@@ -175,12 +181,12 @@ class Trace(BaseModel):
 
     @classmethod
     def from_json(cls, text: str, source: str | None = None) -> Self:
-        """Parse a trace file's text; raise the errors of :meth:`load`.
+        """Parse the text of a trace file. The exceptions are those of :meth:`load`.
 
         Parameters
         ----------
         text : str, JSON
-        source : str, the file, for messages
+        source : str, name of the file, for error messages
         """
         try:
             return cls.model_validate_json(text)
@@ -190,8 +196,8 @@ class Trace(BaseModel):
     def is_of(self, system: System) -> bool:
         """Return whether this is a trace of the system's network, with the same senders and beliefs.
 
-        A trace's header selects the definitions that judge it. A trace of another network may therefore satisfy all of
-        them and still prove nothing about this system.
+        The definitions that check a trace are selected by the model and the buffer that the trace names. A trace of
+        another network may therefore satisfy all definitions and still prove nothing about this system.
         """
         own = (self.model, self.acks, self.grid, self.buffer)
         same = own == (system.model, system.acks, system.grid, system.buffer)
@@ -204,25 +210,25 @@ class Trace(BaseModel):
 
     @property
     def A(self) -> Column:  # noqa: N802 - the paper's symbol
-        """The sum of all flows' arrivals."""
+        """The cumulative bytes sent by all flows, at each point."""
         return self._sum("A")
 
     @property
     def S(self) -> Column:  # noqa: N802 - the paper's symbol
-        """The sum of all flows' service."""
+        """The cumulative bytes served to all flows, at each point."""
         return self._sum("S")
 
     @property
     def L(self) -> Column:  # noqa: N802 - the paper's symbol
-        """The sum of all flows' losses."""
+        """The cumulative bytes lost by all flows, at each point."""
         return self._sum("L")
 
     def accepted(self, t: int) -> Fraction:
-        """Return A - L at t, summed over all flows."""
+        """Return A - L at t, summed over all flows, in C R."""
         return sum((flow.accepted(t) for flow in self.flows), Fraction(0))
 
     def bottleneck_queue(self, t: int) -> Fraction:
-        """Return A - L - TA at t, C R."""
+        """Return A - L - TA, the bytes that wait at t for the link's capacity, in C R."""
         return self.accepted(t) - self.TA[t]
 
     def _sum(self, name: str) -> Column:

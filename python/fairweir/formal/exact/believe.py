@@ -1,4 +1,10 @@
-"""A flow's beliefs in a trace: checked, or computed from initial values that are given or drawn at random."""
+"""Beliefs of a flow in a trace: check given beliefs, or compute beliefs from initial values.
+
+A belief is a bound on the network that a flow infers from what it observes, such as the lower bound C_L on the link
+rate. A family is a group of beliefs that are computed together. A family's terms are options: whether its initial
+values may be stale (true of an earlier link only), when its beliefs time out, and the resolution of delays. A trace is
+the value of each curve at each sample point t. qdel_L and qdel_U are a flow's bounds on its queueing delay.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +20,7 @@ from fairweir.formal.exact.senders import min_qdelay
 
 
 def belief_violations(trace: Trace, index: int) -> Iterator[Violation]:
-    """Check each belief attached to a flow: compute it again from its initial value, and compare.
+    """Yield a violation for each belief of a flow that differs from its definition, computed from the initial values.
 
     Parameters
     ----------
@@ -36,14 +42,14 @@ def belief_violations(trace: Trace, index: int) -> Iterator[Violation]:
 
 
 def believe(trace: Trace, index: int, family: str, terms: Terms, first: Values) -> Trace:
-    """Return the trace with one flow's beliefs of a family added, computed from their values at t = 0.
+    """Return a copy of the trace in which one flow has the beliefs of a family, computed from their values at t = 0.
 
     Parameters
     ----------
     index : int, index of the flow
     family : str, name of the family of beliefs
-    terms : Terms, under which the beliefs are attached
-    first : initial values, by belief
+    terms : Terms, the family's options
+    first : for each belief of the family, its value at t = 0
     """
     flow = trace.flows[index]
     computed = beliefs_named(family).columns(trace, flow, terms, first)
@@ -54,29 +60,29 @@ def believe(trace: Trace, index: int, family: str, terms: Terms, first: Values) 
 
 
 def first_values(trace: Trace, family: str, terms: Terms, random: Random) -> dict[str, Fraction]:
-    """Draw initial values as the terms require: consistent with the network, or arbitrary.
+    """Draw initial values of a family's beliefs: true of the trace's network, or arbitrary if the terms permit it.
 
     Parameters
     ----------
     trace : Trace
     family : str, name of the family of beliefs
-    terms : Terms, under which it is attached
-    random : Random, the source of the draw
+    terms : Terms, the family's options
+    random : Random, source of random numbers
     """
     part = Fraction(random.randint(0, 8), 8)
     return beliefs_named(family).first_values(trace, terms, part, random)
 
 
 def is_consistent(trace: Trace, family: str, terms: Terms, values: Values, t: int) -> bool:
-    """Return whether the trace's network is consistent with a family's values at t.
+    """Return whether a family's values at t are true bounds on the trace's network.
 
     Parameters
     ----------
     trace : Trace
     family : str, name of the family of beliefs
-    terms : Terms, under which it is attached
-    values : values at t, by belief
-    t : int, the point
+    terms : Terms, the family's options
+    values : for each belief of the family, its value at t
+    t : int, the sample point
     """
     return beliefs_named(family).is_consistent(trace, terms, values, t)
 

@@ -1,4 +1,11 @@
-"""A simulation of a network: in each step, one of the behaviors that the model allows is drawn."""
+"""Simulation of a network for random traces: in each step, one of the behaviors that the model allows is drawn.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1, so data are in
+units of C R. alpha: one MSS. beta: size of the buffer. Tokens: on a CCAC link, those of the link's token bucket (each
+token lets one byte pass); on other links, the bytes that have left the queue.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +23,15 @@ if TYPE_CHECKING:
     from fairweir.formal.exact.definition import Definition
 
 ZERO = Fraction(0)
-#: Number of parts into which each flow's arrivals in a step are divided, to interleave them with other flows'.
+#: Number of parts into which the bytes that a flow sends in one step are divided. Parts of several flows interleave.
 PARTS = 4
 
 
 @dataclass
 class FlowHistory:
-    """One flow's curves since the network began, in C R; rates in C; delays in steps."""
+    """One flow's curves since the simulation began: cumulative bytes in C R, rates in C, windows in C R, delays in
+    steps.
+    """
 
     sent: list[Fraction] = field(default_factory=lambda: [ZERO])
     lost: list[Fraction] = field(default_factory=lambda: [ZERO])
@@ -33,12 +42,12 @@ class FlowHistory:
     delays: list[int] = field(default_factory=lambda: [0])
 
     def age(self, t: int) -> int:
-        """Return how many steps before t the last byte served by t had arrived."""
+        """Return the age at t of the last byte served: the number of steps since the byte arrived."""
         return max(k for k in range(t + 1) if k == 0 or self.served[t] <= self.sent[t - k] - self.lost[t - k])
 
 
 class History:
-    """The history of a network that was empty at first."""
+    """The simulation of a network that is empty at the start."""
 
     def __init__(
         self, network: Definition, grid: Grid, alpha: Fraction, beta: Fraction | None, flows: int, random: Random
@@ -48,24 +57,27 @@ class History:
         self.tokens: list[Fraction] = [ZERO]
         self._random = random
         self._queue: deque[tuple[int, Fraction]] = deque()
-        #: Use of the CCAC link's spare tokens: 0 wastes them, 2 stores them for later bytes, 1 does both.
+        #: Tokens without a waiting byte that a CCAC link may store for the bytes of the next D: 0, none; 1, tokens for
+        #: half of these bytes; 2, tokens for all of these bytes.
         self.greed = random.choice([0, 1, 2])
 
     def by_rate(self, rate: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-        """Return a rate-based sender's bytes in a step, its rate and its cwnd, from the rate that it requests."""
+        """Return the bytes sent in a step, the rate and the cwnd of a sender that requests a rate; the cwnd is not
+        used.
+        """
         sent = max(rate, self.alpha)
         return sent * self.grid.step, sent, Fraction(1)
 
     def by_window(self, flow: int, cwnd: Fraction, sender: Sender) -> tuple[Fraction, Fraction, Fraction]:
-        """Return a window-based sender's bytes in a step, its rate and its cwnd.
+        """Return the bytes sent in a step, the rate and the cwnd of a sender that is limited by a window.
 
-        It sends nothing before the first feedback.
+        The sender sends nothing before its first feedback, which arrives after R.
 
         Parameters
         ----------
         flow : int, index of the flow
-        cwnd : window in excess of alpha, in C R
-        sender : Sender, a window-based kind, paced or not
+        cwnd : the window minus alpha, in C R
+        sender : Sender, `WINDOW` or `PACED_WINDOW`
         """
         own, back, window = self.flows[flow], self.grid.r_steps, cwnd + self.alpha
         t = len(self.tokens)
@@ -80,12 +92,13 @@ class History:
     def advance(
         self, wanted: Sequence[tuple[Fraction, Fraction, Fraction]], ahead: Sequence[Sequence[Fraction]]
     ) -> bool:
-        """Advance by one step. Return False if the bytes for tokens that were admitted D ago have not arrived.
+        """Advance the simulation by one step. Return False if the model requires the service of bytes that have not
+        arrived.
 
         Parameters
         ----------
-        wanted : for each flow, the bytes that it sends in the step, its rate and its cwnd
-        ahead : for each flow, its rates in the next D; empty if they are not known yet
+        wanted : for each flow, the bytes that the flow sends in the step, its rate and its cwnd
+        ahead : for each flow, its rates in the steps of the next D; empty if these rates are not known yet
         """
         sent = [amount for amount, _, _ in wanted]
         for flow, (amount, rate, window) in zip(self.flows, wanted, strict=True):
@@ -105,9 +118,7 @@ class History:
         return True
 
     def serve_within_jitter(self, accepted: Fraction) -> bool:
-        """Serve bytes that have a token, in order of arrival, each at most D after its token. Return False if
-        impossible.
-        """
+        """Serve bytes in order of arrival, each at most D after its token. Return False if a byte has not arrived."""
         t, jitter = len(self.tokens) - 1, self.grid.d_steps
         before = sum((flow.served[-1] for flow in self.flows), ZERO)
         least = max(before, self.tokens[t - jitter] if t >= jitter else ZERO)
@@ -120,7 +131,9 @@ class History:
         return True
 
     def _enqueue(self, sent: Sequence[Fraction], dropped: Fraction) -> None:
-        """Add a step's bytes to the queue, flows interleaved; drop the bytes at the end that do not fit."""
+        """Add the bytes that flows send in one step to the queue, interleaved, and drop the last `dropped` of these
+        bytes.
+        """
         chunks = [(i, amount / PARTS) for _ in range(PARTS) for i, amount in enumerate(sent) if amount > 0]
         if self._random.random() < 0.5:
             chunks.sort(key=lambda chunk: chunk[0], reverse=self._random.random() < 0.5)
@@ -136,7 +149,7 @@ class History:
             own.lost.append(own.lost[-1] + loss)
 
     def leave(self, amount: Fraction) -> None:
-        """Remove bytes from the queue, oldest first."""
+        """Remove `amount` bytes from the queue, oldest first, and append the new totals to each flow's `left`."""
         left = [flow.left[-1] for flow in self.flows]
         while amount > 0:
             flow, size = self._queue.popleft()
@@ -149,7 +162,7 @@ class History:
             own.left.append(total)
 
     def between(self, low: Fraction, high: Fraction) -> Fraction:
-        """Draw from an interval; return each of its ends with probability 2/9.
+        """Draw a number from an interval; each of the two ends has the probability 2/9.
 
         Parameters
         ----------

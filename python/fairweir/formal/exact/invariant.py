@@ -1,4 +1,14 @@
-"""Check by definition whether a trace satisfies the synthesis invariant (:mod:`fairweir.formal.encoding.invariant`)."""
+"""Decide in exact fractions, without a solver, whether a trace satisfies the synthesis invariant.
+
+The synthesis invariant is the condition that each trace of a candidate algorithm must satisfy. In short: at the last
+point, the flow's beliefs (its bounds on the network) are true of the network; and either the beliefs are tighter than
+at the first point, or each objective (utilization, queue, losses) is met or the quantity that misses the objective
+moves in the right direction. :mod:`fairweir.formal.encoding.invariant` has the constraints for solvers.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +23,12 @@ from fairweir.formal.exact.networks import definition_of
 
 
 def keeps(trace: Trace, asked: Demands) -> bool:
-    """Return whether a trace of one flow satisfies the invariant.
+    """Return whether a trace of one flow satisfies the synthesis invariant.
 
     Parameters
     ----------
     trace : Trace
-    asked : Demands, the constants
+    asked : Demands, the constants of the invariant
     """
     flow, last = trace.flows[0], trace.grid.last
     own = flow.beliefs
@@ -92,7 +102,9 @@ def _large_losses(trace: Trace, asked: Demands) -> int:
 
 
 def _goes(trace: Trace, sign: int) -> bool:
-    """Return whether rate, queue or bottleneck queue ends above (sign 1) or below (-1) its value at t = R."""
+    """Return whether the rate, the queue or the bottleneck queue is larger (sign 1) or smaller (-1) at the last point
+    than at t = R. The queue is all bytes that wait; the bottleneck queue excludes bytes that wait because of jitter.
+    """
     first, last, rate = trace.grid.r_steps, trace.grid.last, trace.flows[0].rate
     queues = [trace.accepted(t) - trace.S[t] for t in (first, last)]
     changes = [rate[last] - rate[first], queues[1] - queues[0]]

@@ -1,4 +1,8 @@
-"""Check all conditions on a trace."""
+"""Check all conditions that a trace must satisfy: those of the network model, the flows' beliefs and the flows' rules.
+
+A trace is the value of each curve at each sample point. A belief is a bound on the network that a flow infers from what
+it observes. A rule is a congestion control algorithm whose rate is a function of beliefs.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,16 @@ __all__ = ["Decider", "violations"]
 
 
 def violations(trace: Trace, deciders: Sequence[Decider | None] = ()) -> list[Violation]:
-    """Return where a trace violates its model, its flows' beliefs or their rules.
+    """Return each condition of the network model, the flows' beliefs or the flows' rules that a trace violates.
 
     Parameters
     ----------
-    deciders : for each flow, the ``decide`` of its rule, or None if the flow may send arbitrarily
+    trace : Trace
+    deciders : for each flow, the function that computes its rule's rate; None if the flow may send at any rate
 
     Returns
     -------
-    list of Violation, empty if the model admits the trace
+    list of Violation, empty if the trace satisfies all conditions
     """
     found = list(network_violations(trace))
     for i in range(len(trace.flows)):

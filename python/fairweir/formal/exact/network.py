@@ -1,4 +1,14 @@
-"""Check a network's behavior by definition: the link, losses and the order of service."""
+"""Check in exact fractions that a network may behave as a trace says: the link, the losses and the order of service.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. A, S, L, Ld:
+cumulative bytes sent, served, lost, and known to be lost by their sender, at sample point t. TA: cumulative bytes that
+have left the bottleneck's queue or, on a CCAC link (a token bucket with jitter), the tokens admitted. alpha: one MSS.
+beta: size of the buffer. T: number of sample points.
+
+Each function yields a violation for each condition that the trace violates.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +24,7 @@ ZERO = Fraction(0)
 
 
 def network_violations(trace: Trace) -> Iterator[Violation]:
-    """Check alpha and beta, the link, losses, and the order of service."""
+    """Check alpha, beta, the link, the losses and the order of service."""
     yield from path(trace)
     yield from definition_of(trace).link(trace)
     if trace.beta is not None:
@@ -24,7 +34,7 @@ def network_violations(trace: Trace) -> Iterator[Violation]:
 
 
 def path(trace: Trace) -> Iterator[Violation]:
-    """Check alpha and beta: 0 < alpha < C R / 5, and beta against the buffer."""
+    """Check that 0 < alpha < C R / 5, and that beta is a size which the trace's kind of buffer allows."""
     alpha, beta, room = trace.alpha, trace.beta, 1 + trace.grid.jitter
     yield from NETWORK.unless(0 < alpha < Fraction(1, 5), "alpha", 0, f"alpha is {alpha}")
     fits = {
@@ -37,12 +47,12 @@ def path(trace: Trace) -> Iterator[Violation]:
 
 
 def losses(trace: Trace, beta: Fraction) -> Iterator[Violation]:
-    """Check that exactly the overflow of the buffer is lost.
+    """Check that exactly the bytes that exceed the buffer are lost.
 
     Parameters
     ----------
     trace : Trace
-    beta : size of the buffer, in C R
+    beta : in C R
     """
     yield from NETWORK.unless(trace.bottleneck_queue(0) <= beta, "buffer", 0, "the queue is longer than the buffer")
     if trace.grid.r_steps == 1:
@@ -56,7 +66,9 @@ def losses(trace: Trace, beta: Fraction) -> Iterator[Violation]:
 
 
 def order(trace: Trace) -> Iterator[Violation]:
-    """Check that service is first in, first out, as far as sample points show it."""
+    """Check that the bytes of several flows leave the queue in order of arrival, as far as sample points show the
+    order.
+    """
     definition = definition_of(trace)
     output = definition.out(trace)
     for t in range(trace.grid.points):
@@ -69,7 +81,7 @@ def order(trace: Trace) -> Iterator[Violation]:
 
 
 def flow_violations(trace: Trace, index: int) -> Iterator[Violation]:
-    """Check a flow's curves: their origin, that they rise, and when losses are detected.
+    """Check that a flow's curves never fall, that S(0) = Ld(0) = 0, and that a loss becomes known one R later.
 
     Parameters
     ----------
@@ -97,7 +109,7 @@ def flow_violations(trace: Trace, index: int) -> Iterator[Violation]:
 
 
 def delays(trace: Trace, flow: FlowTrace, report: Report) -> Iterator[Violation]:
-    """Check the observed delays: the age of the last byte served, or the previous delay if nothing was served."""
+    """Check the observed delays: the age of the last byte served, or the previous delay if no byte was served."""
     points, jitter = trace.grid.points, trace.grid.d_steps
     yield from report.unless(
         flow.delay[0] <= age(flow, 0, points), "delay", 0, f"{flow.delay[0]} steps seen, {age(flow, 0, points)} waited"
@@ -119,19 +131,21 @@ def delays(trace: Trace, flow: FlowTrace, report: Report) -> Iterator[Violation]
 
 
 def age(flow: FlowTrace, t: int, points: int) -> int:
-    """Return the age at t of the last byte served, in whole steps, at most `points`.
+    """Return the age at t of the last byte served: the time since the byte arrived, in steps, at most `points`.
 
     Parameters
     ----------
     flow : FlowTrace
-    t : int, the point
+    t : int, the sample point
     points : int, T, the maximum of the result
     """
     return max(k for k in range(points + 1) if flow.S[t] <= flow.accepted(t - k) or k == 0)
 
 
 def possible(trace: Trace, steps: int) -> bool:
-    """Return whether a byte can wait for `steps`: at most beta / C + D, and one step more if its flow may pause.
+    """Return whether a byte can wait for `steps`: at most beta / C + D, or one step more if its flow may pause.
+
+    A flow may pause if a window limits the flow, or if other flows fill the queue.
 
     Parameters
     ----------

@@ -1,4 +1,9 @@
-"""Violations of conditions by a trace."""
+"""Violations: the conditions of a network model, of beliefs or of a sender that a trace does not satisfy.
+
+A trace is the value of each curve (such as bytes sent, served and lost) at each sample point.
+
+A belief is a bound on the network that a flow infers from what it observes.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,13 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Violation:
-    """A violated condition.
+    """A condition that a trace violates at one sample point.
 
     Attributes
     ----------
     rule : str, name of the violated condition of the model, the beliefs or the sender
-    t : the point
-    flow : index of the flow, or None for the network
+    t : int, the sample point
+    flow : int, index of the flow; None if the condition is about the whole network
     text : str, the actual and the expected value
     """
 
@@ -32,25 +37,25 @@ class Violation:
 
 @dataclass(frozen=True)
 class Report:
-    """Collects violations, for one flow or the network."""
+    """Creates the violations of one flow or, if `flow` is None, of the whole network."""
 
     flow: int | None = None
 
     def unless(self, holds: bool, rule: str, t: int, text: str) -> Iterator[Violation]:
-        """Yield a violation unless the rule holds.
+        """Yield a violation if `holds` is false.
 
         Parameters
         ----------
-        holds : bool, the condition
+        holds : bool, whether the trace satisfies the condition
         rule : str, name of the condition
-        t : int, the point
-        text : str, the violation
+        t : int, the sample point
+        text : str, description of the violation
         """
         if not holds:
             yield Violation(rule, t, self.flow, text)
 
     def equal(self, name: str, found: Fraction, expected: Fraction, rule: str, t: int) -> Iterator[Violation]:
-        """Yield a violation unless `found` equals `expected`.
+        """Yield a violation if `found` differs from `expected`.
 
         Parameters
         ----------
@@ -58,14 +63,14 @@ class Report:
         found : the quantity's value
         expected : the required value
         rule : str, name of the condition
-        t : int, the point
+        t : int, the sample point
         """
         yield from self.unless(found == expected, rule, t, f"{name} is {found}, should be {expected}")
 
     def within(
         self, name: str, low: Fraction, found: Fraction, high: Fraction, rule: str, t: int
     ) -> Iterator[Violation]:
-        """Yield a violation unless `found` lies between `low` and `high`.
+        """Yield a violation if `found` is below `low` or above `high`.
 
         Parameters
         ----------
@@ -74,23 +79,23 @@ class Report:
         found : the quantity's value
         high : maximum
         rule : str, name of the condition
-        t : int, the point
+        t : int, the sample point
         """
         yield from self.unless(low <= found <= high, rule, t, f"{name} is {found}, should be in [{low}, {high}]")
 
 
-#: Violations of the network itself.
+#: Creates violations of the whole network.
 NETWORK = Report()
 
 
 def rising(curve: tuple[Fraction, ...], name: str, report: Report) -> Iterator[Violation]:
-    """Check that a curve never falls.
+    """Yield a violation for each step in which a curve falls.
 
     Parameters
     ----------
     curve : the value at each point
     name : str, name of the curve
-    report : Report, of the curve's flow or of the network
+    report : Report, creates the violations
     """
     for t in range(1, len(curve)):
         yield from report.unless(

@@ -1,7 +1,7 @@
-"""Random traces of the models: simulated from an empty network, without the encodings.
+"""Random traces of network models, taken from simulations that share no constraints with the encoding for solvers.
 
-A trace begins long after the network did, so queues, losses and delays at its first point are reachable. The service
-of several flows is first in, first out, byte by byte.
+A simulation starts with an empty network. A trace is the last part of the simulation, so the trace may start with a
+queue, with losses and with delays. The bytes of several flows are served in order of arrival.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact.history import History
 from fairweir.formal.exact.networks import definition_named
 
-#: Returns a flow's rates, in C, for a number of steps.
+#: A function that returns a flow's rates for a given number of steps, in units of the link rate C.
 Rates = Callable[[Random, int], Sequence[Fraction]]
-#: Number of trace lengths that are simulated before a trace begins, so that its state is not that of an empty network.
+#: Time that is simulated before a trace begins, in lengths of the trace.
 WARM_UP = 3
-#: Maximum number of discarded attempts: CCAC may store tokens for bytes that then do not arrive.
+#: Maximum number of simulations for one trace. A simulation of a CCAC link fails if the link has admitted tokens for
+#: bytes that then do not arrive.
 ATTEMPTS = 200
 
 
@@ -33,16 +34,20 @@ def sample(
     rates: Rates | None = None,
     senders: Sequence[Sender] = (Sender.RATE,),
 ) -> Trace:
-    """Return a random trace; the same arguments give the same trace.
+    """Return a random trace of a model. The same arguments give the same trace.
 
     Parameters
     ----------
     model : str, name of a model of :mod:`fairweir.formal.exact.networks` that has random traces
-    rates : the flows' rates, or None for a mixture of bursts, pauses, steps and steady rates
+    grid : Grid, the sample points
+    buffer : Buffer, kind of buffer at the bottleneck
+    seed : int, seed of the random numbers
+    rates : function that draws a flow's rates; None: :func:`mixed`
+    senders : for each flow, the limit on its sending: a rate, a window or both
 
     Raises
     ------
-    RuntimeError : no attempt succeeded, which is a bug
+    RuntimeError : all simulations failed, which is a bug
     """
     grid = grid if definition_named(model).has_jitter else grid.without_jitter()
     random = Random(seed)  # noqa: S311 - not for secrets
@@ -54,11 +59,11 @@ def sample(
 
 
 def mixed(random: Random, steps: int) -> list[Fraction]:
-    """Return the rates of a sender of a randomly drawn kind: bursts, pauses, steps, or a steady rate.
+    """Return random rates, in units of C: runs of up to six steps, each steady, erratic, paused, or close to C.
 
     Parameters
     ----------
-    random : Random, the source of the draw
+    random : Random, source of random numbers
     steps : int, number of rates
     """
     out: list[Fraction] = []
@@ -109,7 +114,9 @@ def _size(buffer: Buffer, grid: Grid, alpha: Fraction, random: Random) -> Fracti
 
 
 def _cut(history: History, model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender]) -> Trace:
-    """Return the last points as a trace, relative to the service and the losses at the first of these points."""
+    """Return the last points of a simulation as a trace. Curves are relative to the served and the detected lost bytes
+    at the first of these points.
+    """
     start, end = len(history.tokens) - grid.points, len(history.tokens)
     back = grid.r_steps
     flows = []

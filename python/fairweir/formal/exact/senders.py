@@ -1,4 +1,12 @@
-"""Check a sender's behavior: arrivals against rate and window, and rates against a rule."""
+"""Check in exact fractions that a sender sends as its rate, its window and its rule permit.
+
+A rule is a congestion control algorithm whose rate is a function of beliefs; a belief is a bound on the network that a
+flow infers from what it observes. Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are
+such that C = R = 1. A: cumulative bytes sent, at sample point t. alpha: one MSS. qdel_L: the flow's lower bound on its
+queueing delay.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +17,12 @@ from fairweir.formal.encoding.system import Sender
 from fairweir.formal.encoding.trace import FlowTrace, Trace
 from fairweir.formal.exact.report import Report, Violation
 
-#: A sender's decision: a function from its beliefs, alpha and R (by name) to a rate, in C.
+#: A rule as a function: it takes the values of beliefs, alpha and R by name, and returns a rate, in C.
 Decider = Callable[[Mapping[str, Fraction]], Fraction]
 
 
 def arrivals(trace: Trace, index: int) -> Iterator[Violation]:
-    """Check A against rate and cwnd.
+    """Check that A is what the flow's rate and cwnd permit.
 
     Parameters
     ----------
@@ -44,13 +52,14 @@ def _allowed(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
 
 
 def decisions(trace: Trace, index: int, decide: Decider) -> Iterator[Violation]:
-    """Check the rate at every point from t = R on against the rule, applied to the beliefs of one R earlier.
+    """Check that at each point from t = R on, the flow's rate is what the rule computes from the beliefs of one R
+    earlier.
 
     Parameters
     ----------
     trace : Trace
     index : int, index of the flow
-    decide : returns the rate, in C, for the beliefs of one R earlier
+    decide : the rule as a function, from beliefs to a rate in C
     """
     flow, report, back = trace.flows[index], Report(index), trace.grid.r_steps
     for t in range(back, trace.grid.points):
@@ -60,12 +69,12 @@ def decisions(trace: Trace, index: int, decide: Decider) -> Iterator[Violation]:
 
 
 def min_qdelay(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
-    """Return qdel_L, in R: the observed delay minus D, at least 0.
+    """Return qdel_L at t, in R: the observed delay minus D, at least 0.
 
     Parameters
     ----------
     trace : Trace
     flow : FlowTrace, one of its flows
-    t : int, the point
+    t : int, the sample point
     """
     return max(0, flow.delay[t] - trace.grid.d_steps) * trace.grid.step

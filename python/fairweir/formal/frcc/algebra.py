@@ -1,8 +1,16 @@
-"""The ideal link's algebra, derived from the update rule by sympy: theorem 7.5.1, its lemmas, and colliding probes.
+"""Identities about rounds of the CCA FRCC that sympy derives from its update rule: theorem 7.5.1, and colliding probes.
 
-Only the statements that are checked are taken from the paper. With x = 1/N_C, a flow's share, and C = 1, a flow has the
-window x (R + theta N_T). For both updates, the result of a round is affine in x. The sum over flows therefore depends
-only on their number, because their shares add up to 1.
+The theorem is about flows on a link without jitter. In one round, every flow sends a probe (packets that lengthen the
+queue for a short time), estimates N_C and N_T, and updates its cwnd once. FRCC has two update rules, the main and the
+alternate update (Algorithm 1 of the thesis). Only the statements that are checked are taken from the paper. With x =
+1/N_C, a flow's share of the link, and C = 1, a flow's cwnd is x (R + theta N_T). For both updates, the cwnd after a
+round is affine in x. The sum over flows therefore depends only on the number of flows, because their shares add up to
+1.
+
+Symbols: C, link rate; R, round-trip propagation delay; N_C, C divided by a flow's throughput; N_T, queueing delay
+divided by theta; N_G, number of flows; theta, queueing delay per flow; alpha, weight of the new cwnd in the update; D,
+jitter that FRCC tolerates; gamma, size of a probe, in D N_T times the flow's throughput; N_C' and N_T', after the
+round.
 """
 
 from __future__ import annotations
@@ -20,7 +28,7 @@ from fairweir.formal.lemmas.result import About, LemmaResult, ProofOutcome
 
 X, N_T, R, THETA, ALPHA, N_G, GAMMA_D = sp.symbols("x N_T R theta alpha N_G gamma_D", positive=True)
 SOLVER: Final = f"sympy {sp.__version__}"
-#: Number of evaluations of an identity on fractions, in addition to simplification.
+#: Number of random points at which an identity is evaluated in fractions, in addition to simplification.
 POINTS: Final = 25
 
 Update = Callable[[Any, Any], Any]
@@ -28,7 +36,7 @@ Update = Callable[[Any, Any], Any]
 
 
 def main_update(n_c: Any, n_t: Any) -> Any:
-    """Algorithm 1, line 7.
+    """Return target cwnd divided by cwnd, by Algorithm 1, line 7.
 
     Parameters
     ----------
@@ -39,7 +47,7 @@ def main_update(n_c: Any, n_t: Any) -> Any:
 
 
 def alternate_update(n_c: Any, n_t: Any) -> Any:
-    """Algorithm 1, line 6.
+    """Return target cwnd divided by cwnd, by Algorithm 1, line 6.
 
     Parameters
     ----------
@@ -51,7 +59,7 @@ def alternate_update(n_c: Any, n_t: Any) -> Any:
 
 @dataclass(frozen=True)
 class Transition:
-    """A round on the ideal link without collisions: the next share x and N_T."""
+    """A flow's share x and N_T after a round on a link without jitter, in which probes do not overlap."""
 
     share: Any
     n_t: Any
@@ -59,7 +67,7 @@ class Transition:
 
 @functools.cache
 def transition(update: Update) -> Transition:
-    """Derive the round of N_G flows that measure without errors and update at the same time."""
+    """Derive the outcome of a round of N_G flows that measure without errors and update at the same time."""
     window = X * (R + THETA * N_T)
     after = sp.expand(sp.simplify(window * (1 - ALPHA + ALPHA * update(1 / X, N_T))))
     slope, level = sp.Poly(after, X).all_coeffs()
@@ -79,8 +87,9 @@ class Identity:
     note: str = ""
 
     def check(self) -> LemmaResult:
-        """Return whether the identity holds. Simplification and evaluation on random fractions must give the same
-        result.
+        """Return whether the identity holds.
+
+        If simplification and evaluation at random fractions disagree, the outcome is unknown.
         """
         began_s = time.process_time()
         is_zero = sp.simplify(self.left - self.right) == 0
@@ -107,7 +116,7 @@ class Identity:
 
 
 def main_identities() -> list[Identity]:
-    """Yield the identities of theorem 7.5.1's round and its convergence, for the main update."""
+    """Return the identities of theorem 7.5.1 for the main update: one round, and the distance from the fixed point."""
     to = transition(main_update)
     base = R + THETA * (1 - ALPHA) * N_T
     shrinks = base / (base + ALPHA * THETA * N_G)
@@ -134,7 +143,7 @@ def main_identities() -> list[Identity]:
 
 
 def alternate_identities() -> list[Identity]:
-    """Yield the identities for the alternate update, which theorem 7.5.2 concerns."""
+    """Return the identities for the alternate update, which is the update of theorem 7.5.2."""
     to = transition(alternate_update)
     n_c = 1 / X
     left = (1 - ALPHA) * N_T
@@ -175,14 +184,17 @@ def alternate_identities() -> list[Identity]:
 
 
 def collision_identities() -> list[Identity]:
-    """Two flows' rounds with overlapping probes (thesis section 7.5.4), against the closed forms of ``maps.py``."""
+    """Return the identities between the derived rounds of two flows with overlapping probes and ``maps.py``.
+
+    The rounds are those of thesis section 7.5.4.
+    """
     from fairweir.formal.frcc import maps
 
     path = maps.Path(r=R, theta=THETA)
-    n_c = sp.Symbol("N_C", positive=True) + 1  # of the first flow, above 1
+    n_c = sp.Symbol("N_C", positive=True) + 1  # N_C of the first flow is above 1
     shares = (1 / n_c, 1 - 1 / n_c)
-    # E_i = gamma N_T throughput_i D. On the ideal link with C = 1 a probe's delay is E_i, and the delays of overlapping
-    # probes add up.
+    # E_i = gamma N_T throughput_i D is the size of the probe of flow i. On a link with C = 1 and without jitter, the
+    # probe adds a delay of E_i, and the delays that overlapping probes add are summed.
     probes = [GAMMA_D * N_T * share for share in shares]
     found = []
     for panel, sees_both, closed in (
@@ -204,14 +216,16 @@ def collision_identities() -> list[Identity]:
 
 
 def fluid_identities() -> list[Identity]:
-    """Fixed points of flows with different rtprops (thesis sections 7.5.5 and D.4, without closed form).
+    """Return the identities for fixed points of flows with different propagation delays.
 
-    At the fixed point N_C = N_T, and N_C = N_T gamma D/excess delay, so each probe's excess delay is gamma D. The rates
-    solve
+    Thesis sections 7.5.5 and D.4 have no closed form. At the fixed point N_C = N_T. Because N_C is estimated as N_T
+    gamma D divided by the delay that a probe adds, each probe adds a delay of gamma D. The rates solve, for each flow
+    i,
 
-        sum over j of w_j/(RTT_j + gamma D) + E_i/(RTT_i + gamma D) = C,   w_j = rate_j RTT_j, E_i = N_T rate_i gamma D:
+        sum over j of w_j/(RTT_j + gamma D) + E_i/(RTT_i + gamma D) = C,   w_j = rate_j RTT_j, E_i = N_T rate_i gamma D.
 
-    The first sum is equal for all flows, so rate_i/(RTT_i + gamma D) is too. The rates add up to C, so N_T = N_G.
+    The first sum is equal for all flows, so rate_i/(RTT_i + gamma D) is equal for all flows. The rates add up to C, so
+    N_T = N_G.
     """
     found = []
     for flows in (2, 3, 4):

@@ -1,4 +1,4 @@
-"""A question about FRCC for the solvers, with its expected result."""
+"""A claim in the proofs about the CCA FRCC, with the question for the solvers and the expected result."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fairweir.formal.solving.solve import Question
 
 @dataclass(frozen=True)
 class Claim:
-    """A step of a proof that the solvers decide.
+    """A step of a proof, which the solvers prove or refute.
 
     Attributes
     ----------
-    about : for `About.CCA`, the question also defines the behavior of any sender in the CCA's place
+    about : if it is `About.CCA`, the question also has constraints for an arbitrary sender in place of FRCC
     """
 
     name: str

@@ -1,4 +1,12 @@
-"""The inequalities used by theorem 7.5.1 besides its algebra: its factors are contractions, checked by solvers."""
+"""The inequalities in the proof of theorem 7.5.1, as claims for solvers: in each round, FRCC moves towards fair shares.
+
+Theorem 7.5.1 of the thesis is about flows of the CCA FRCC on a link without jitter. :mod:`fairweir.formal.frcc.algebra`
+derives the factors by which one round changes the distance from the fixed point; the inequalities state that these
+factors are below 1. C.2 is a lemma of the FRCC paper. The main and the alternate update are FRCC's two rules for cwnd.
+
+Symbols: N_T, queueing delay divided by theta; N_T', N_T after the round; N_G, number of flows; theta, queueing delay
+per flow; R, round-trip propagation delay; alpha, weight of the new cwnd in the update, in (0, 1].
+"""
 
 from __future__ import annotations
 
@@ -10,7 +18,7 @@ from fairweir.formal.solving.solve import Question
 
 
 def inequalities() -> list[Claim]:
-    """Return all of them."""
+    """Return the claims for the main update and for the alternate update, with the expected results."""
     return [
         Claim(
             "7.5.1 contracts",
@@ -51,7 +59,11 @@ def _main_contracts() -> Question:
 
 
 def _alternate_shrinks(*, of_state: bool) -> Question:
-    """Of |N_T' - N_G| < |N_T - N_G|, written as (1 - alpha - alpha R/(theta N_T))^2 < 1 times (theta N_T)^2."""
+    """Return the question whether |N_T' - N_G| < |N_T - N_G| in a round of the alternate update.
+
+    The claim is |1 - alpha - alpha R/(theta N_T)| < 1, multiplied by theta N_T. The assumption is theta N_T > R if
+    `of_state`, otherwise theta N_G > R.
+    """
     alpha, r, theta, n_g, n_t, assumptions = _unknowns()
     enough = theta * n_t > r if of_state else theta * n_g > r
     whole = theta * n_t

@@ -1,14 +1,21 @@
-"""All outcomes of a round of two FRCC flows on a jittery link, as polynomial constraints.
+"""All outcomes of a round of two flows of the CCA FRCC on a link with jitter, as polynomial constraints for solvers.
 
-The constraints use shares instead of N_C, and do not contain the estimates: each flow's factor s (new cwnd divided by
-old cwnd) may have any value between those for the extreme errors,
+In a round, each flow estimates N_C and N_T, with errors that jitter causes, and updates its cwnd once. The constraints
+use shares instead of N_C, and do not contain the estimates: each flow's factor s (new cwnd divided by old cwnd) may
+have any value between the values for the extreme errors,
 
     1/s in [rate_low N_T share - e/gamma, rate_high (N_T + delay_error) share + e/gamma],   e = excess_error,
 
-and 1/s is at most N_T + delay_error, since an estimate of N_C is at least 1; all of it clamped. With this, five
-variables and products of three suffice, and a published lemma takes a solver fractions of a second.
+where :class:`~fairweir.formal.frcc.jittery.Jitter` defines the maximum errors and gamma, the size of a probe. Because
+an estimate of N_C is at least 1, 1/s is also at most N_T + delay_error. FRCC limits (clamps) s to a range. These
+constraints have five variables and products of at most three of them, so a solver decides a published lemma in less
+than a second.
 
-``seen`` evaluates the same rules on fractions, so that a lemma has the same meaning for solvers and for replays.
+``seen`` evaluates the same constraints on fractions, so a lemma has the same meaning for a solver and for the replay of
+a solver's counterexample.
+
+Symbols: N_C, link rate divided by a flow's throughput; share, 1/N_C; N_T, queueing delay divided by theta; theta,
+queueing delay per flow; R, round-trip propagation delay. Equations are those of the FRCC paper.
 """
 
 from __future__ import annotations
@@ -24,14 +31,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Round:
-    """The state before and after a round. Numbers are fractions or z3 reals; conditions are Python's or z3's Booleans.
+    """The state before a round, and what determines the state after the round.
+
+    Numbers are fractions or z3 reals; conditions are Python's or z3's Booleans.
 
     Attributes
     ----------
-    shares : the flows' shares of the link before the round
-    n_t : N_T before
+    shares : both flows' shares of the link before the round
+    n_t : N_T before the round
     r : R/theta
-    factors : the factors of the flows' windows
+    factors : for each flow, cwnd after the round divided by cwnd before
     """
 
     shares: tuple[Any, Any]
@@ -41,12 +50,12 @@ class Round:
 
     @property
     def growth(self) -> Any:
-        """The sum of all windows after the round divided by their sum before."""
+        """The sum of both flows' cwnd after the round divided by the sum before."""
         return self.factors[0] * self.shares[0] + self.factors[1] * self.shares[1]
 
     @property
     def n_t_after(self) -> Any:
-        """N_T after (eq. C.12)."""
+        """N_T after the round (eq. C.12)."""
         return (self.r + self.n_t) * self.growth - self.r
 
     def n_c_at_most(self, flow: int, bound: Any) -> Any:
@@ -62,16 +71,18 @@ class Round:
         return self.growth >= bound * self.factors[flow] * self.shares[flow]
 
     def n_c_falls(self, flow: int, by: Any) -> Any:
-        """Return the constraint that N_C of a flow decreases at least by the factor `by`."""
+        """Return the constraint that N_C of a flow is at least `by` times as large before the round as after."""
         return by * self.growth <= self.factors[flow]
 
 
 def possible(jitter: Jitter, seen: Round, *, any_sender: bool = False) -> list[Any]:
-    """Return the conditions on a round that jitter can cause.
+    """Return the conditions that a round satisfies if and only if jitter within its bounds can cause the round.
 
     Parameters
     ----------
-    any_sender : whether flows change their windows by an arbitrary positive factor instead of FRCC's
+    jitter : Jitter, the maximum errors
+    seen : Round
+    any_sender : True: each flow changes its cwnd by any positive factor; False: by a factor that FRCC can choose
     """
     conditions = [seen.shares[0] > 0, seen.shares[1] > 0, seen.n_t > 0, seen.r > 0, seen.r < jitter.r_below]
     if any_sender:
@@ -82,14 +93,14 @@ def possible(jitter: Jitter, seen: Round, *, any_sender: bool = False) -> list[A
 
 
 def factor_rule(jitter: Jitter, share: Any, n_t: Any, factor: Any) -> list[Any]:
-    """Return the conditions on the factor of a flow with that share.
+    """Return the conditions that one flow's factor satisfies (see the module's description).
 
     Parameters
     ----------
     jitter : Jitter, the maximum errors
-    share : of the link
+    share : the flow's share of the link before the round
     n_t : N_T before the round
-    factor : of the flow's window
+    factor : cwnd after the round divided by cwnd before
     """
     probe_error = jitter.excess_error / jitter.gamma
     most = jitter.rate_high * (n_t + jitter.delay_error) * share + probe_error
@@ -103,7 +114,7 @@ def factor_rule(jitter: Jitter, share: Any, n_t: Any, factor: Any) -> list[Any]:
 
 
 def unknowns() -> Round:
-    """Return a round whose numbers are unknowns."""
+    """Return a round whose numbers are unknowns of z3."""
     import z3
 
     share, n_t, r, first, second = (z3.Real(name) for name in ("share", "n_t", "r", "factor1", "factor2"))
@@ -111,23 +122,23 @@ def unknowns() -> Round:
 
 
 def seen(state: State, factors: tuple[Any, Any]) -> Round:
-    """Return a round with given numbers.
+    """Return the round that begins in `state` and changes the flows' cwnd by `factors`.
 
     Parameters
     ----------
-    state : State, before the round
-    factors : of both flows' windows
+    state : State before the round
+    factors : for each flow, cwnd after the round divided by cwnd before
     """
     return Round(state.shares, state.n_t, state.r, factors)
 
 
 def constraints(jitter: Jitter, of: Round, *, any_sender: bool = False) -> list[z3.BoolRef]:
-    """Return :func:`possible` for the solver.
+    """Return the conditions of :func:`possible` as constraints for a solver.
 
     Parameters
     ----------
     jitter : Jitter, the maximum errors
-    of : Round, of unknowns
+    of : Round whose numbers are unknowns of z3
     any_sender : as in :func:`possible`
     """
     return list(possible(jitter, of, any_sender=any_sender))

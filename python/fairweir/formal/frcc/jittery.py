@@ -1,9 +1,14 @@
-"""An exact round of two FRCC flows on a link with jitter: Algorithm 1 with errors of the estimates.
+"""One round of two flows of the CCA FRCC on a link with jitter, in exact fractions: Algorithm 1 with wrong estimates.
 
-States and windows are fractions; no solver is used. The encoding (``encoding.py``) defines which outcomes of a round
-are possible; this module computes the outcome for given errors, so the two can be compared.
+In a round, each flow sends a probe (packets that lengthen the queue for a short time), estimates N_C and N_T, and
+updates its cwnd once. This module computes the outcome of a round for given errors of the estimates, without a solver.
+``encoding.py`` defines for solvers which outcomes are possible, so the two modules can be compared.
 
-The paper has R, theta and Delta_R separately; only R/theta and Delta_R/theta matter, so theta = 1 here, and C = 1.
+Symbols: N_C, link rate C divided by a flow's throughput; share, 1/N_C; N_T, queueing delay divided by theta; N_G,
+number of flows; theta, queueing delay per flow; R, round-trip propagation delay; D, jitter that FRCC tolerates;
+Delta_R, maximum error of a difference of RTTs; gamma_R, maximum factor by which a throughput is wrong; 1/delta_L and
+delta_H, limits (clamps) of new cwnd divided by old cwnd. The paper has R, theta and Delta_R separately; only R/theta
+and Delta_R/theta matter, so theta = 1 here, and C = 1.
 """
 
 from __future__ import annotations
@@ -17,16 +22,16 @@ from typing import Any, Final
 
 @dataclass(frozen=True)
 class Jitter:
-    """Maximum errors of estimates, and FRCC's own constants (thesis section D.3.4).
+    """Maximum errors of the estimates, and the constants of FRCC (thesis section D.3.4).
 
     Attributes
     ----------
-    gamma : size of a probe
-    decrease, increase : maximum factors of cwnd per round, 1/delta_L and delta_H
-    rate_low, rate_high : measured divided by true throughput
+    gamma : size of a probe, which adds gamma times N_T times throughput times D to the bytes in flight
+    decrease, increase : minimum and maximum of new cwnd divided by old cwnd in one round: 1/delta_L and delta_H
+    rate_low, rate_high : minimum and maximum of measured throughput divided by true throughput
     delay_error : maximum error of N_T, Delta_R/(2 theta)
-    excess_error : Delta_R/D; the error of a probe's excess delay is at most this times D
-    r_below : upper bound on R/theta; it is N_G = 2 under the published condition theta N_G > R
+    excess_error : maximum error of the delay that a probe adds (the excess delay), in D: Delta_R/D
+    r_below : upper bound on R/theta; 2 follows from the published condition theta N_G > R with N_G = 2
     """
 
     gamma: Fraction = Fraction(4)
@@ -46,7 +51,7 @@ STATED: Final = Jitter(rate_low=Fraction(1, 2), rate_high=Fraction(1))
 EITHER: Final = Jitter(rate_low=Fraction(1, 2), rate_high=Fraction(2))
 """Throughputs may be over- and under-estimated."""
 AS_THE_TEXT_HAS_IT: Final = Jitter(delay_error=Fraction(1))
-"""theta > Delta_R/2, as in the theorem's conditions."""
+"""The condition theta > Delta_R/2 of the theorem's text, under which N_T may be wrong by up to 1."""
 KERNEL: Final = Jitter(decrease=Fraction(196, 256), increase=Fraction(332, 256))
 """The clamps of the published kernel module."""
 
@@ -57,7 +62,7 @@ class State:
 
     Attributes
     ----------
-    share : the first flow's share of the link, in (0, 1); its N_C is 1/share
+    share : the first flow's share of the link, in (0, 1)
     n_t : N_T, queueing delay divided by theta
     r : R/theta
     """
@@ -68,7 +73,7 @@ class State:
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
-        """Both flows' shares."""
+        """The shares of the first and of the second flow, which add up to 1."""
         return self.share, 1 - self.share
 
 
@@ -79,8 +84,8 @@ class Bend:
     Attributes
     ----------
     rate : measured throughput divided by the true throughput
-    delay : error of N_T
-    excess : error of the probe's excess delay, in units of D
+    delay : estimate of N_T minus the true N_T
+    excess : measured minus true excess delay of the probe, in units of D
     """
 
     rate: Fraction
@@ -89,12 +94,12 @@ class Bend:
 
 
 def factor(jitter: Jitter, share: Fraction, n_t: Fraction, bend: Bend) -> Fraction:
-    """Return the target cwnd divided by cwnd (alternate update): Algorithm 1, line by line.
+    """Return new cwnd divided by old cwnd, according to Algorithm 1 with the alternate update.
 
     Parameters
     ----------
     jitter : Jitter, FRCC's constants
-    share : of the link, in (0, 1)
+    share : the flow's share of the link, in (0, 1)
     n_t : true N_T
     bend : Bend, errors of the flow's estimates
     """
@@ -102,7 +107,7 @@ def factor(jitter: Jitter, share: Fraction, n_t: Fraction, bend: Bend) -> Fracti
     seen_n_t = n_t + bend.delay
     probe_by_d = jitter.gamma * seen_n_t * throughput
     excess_by_d = probe_by_d + bend.excess
-    # Line 4; an excess delay that is not positive means an infinite rate, which the clamp then limits.
+    # Line 4. If the measured excess delay is not positive, the estimate of N_C is unbounded, and the clamp limits it.
     seen_n_c = max(probe_by_d / excess_by_d / throughput, Fraction(1)) if excess_by_d > 0 else None
     highest = seen_n_t * jitter.increase
     clamped = highest if seen_n_c is None else min(max(seen_n_c, seen_n_t * jitter.decrease), highest)
@@ -110,13 +115,13 @@ def factor(jitter: Jitter, share: Fraction, n_t: Fraction, bend: Bend) -> Fracti
 
 
 def step(jitter: Jitter, state: State, bends: tuple[Bend, Bend]) -> State:
-    """Return the state after both flows have measured and updated (alternate update, synchronous, no collisions).
+    """Return the state after a round in which both flows first measure and then update; probes do not overlap.
 
     Parameters
     ----------
     jitter : Jitter, FRCC's constants
-    state : State, before the round
-    bends : Bend, errors of each flow's estimates
+    state : State before the round
+    bends : Bend, the errors of each flow's estimates
     """
     rtt = state.r + state.n_t
     windows = [
@@ -126,17 +131,17 @@ def step(jitter: Jitter, state: State, bends: tuple[Bend, Bend]) -> State:
 
 
 def bend_for(jitter: Jitter, share: Fraction, n_t: Fraction, wanted: Fraction) -> Bend | None:
-    """Return errors that give the factor `wanted`; None if there are none.
+    """Return errors with which :func:`factor` returns `wanted`; None if no errors within `jitter` do.
 
-    The search starts at the errors with the largest factor and moves one error after another to its other extreme. The
-    inverse factor is linear in each error, so the solution is exact.
+    The search starts at the errors for which the factor is largest, and then moves one error after another to its other
+    extreme. Before clamping, the inverse of the factor is linear in each error, so the solution is exact.
 
     Parameters
     ----------
     jitter : Jitter, maximum errors
-    share : of the link, in (0, 1)
+    share : the flow's share of the link, in (0, 1)
     n_t : true N_T
-    wanted : factor of the window
+    wanted : new cwnd divided by old cwnd
     """
     corners = [
         Bend(jitter.rate_low, Fraction(0), -jitter.excess_error),
@@ -171,7 +176,7 @@ def _by_floor(n_t: Fraction) -> Any:
 
 
 def any_bend(jitter: Jitter, dice: random.Random) -> Bend:
-    """Draw random errors, extremes more often than other values, because lemmas fail at extremes.
+    """Draw random errors within `jitter`; maximum errors are frequent, because lemmas tend to fail there.
 
     Parameters
     ----------

@@ -1,8 +1,14 @@
-"""One round of two flows on the ideal link: maps of the first flow's state (N_C, N_T), for each kind of probe overlap.
+"""One round of two flows of the CCA FRCC on a link without jitter, as maps from a state (N_C, N_T) to the next state.
 
-The maps are for the main cwnd update with alpha = 1 and no clamps, and for equal rtprops (thesis section 7.5.4, FRCC
-paper section 6.4). ``algebra.py`` derives the closed forms from the update rule; the functions here evaluate them on
-floats and arrays.
+In a round, each flow sends a probe (packets that lengthen the queue for a short time), measures the delay that the
+probe adds, and updates its cwnd once. If the flows' probes overlap in time, a flow may measure the delay of both
+probes. There is one map for each kind of overlap. The maps are for FRCC's main update of cwnd without clamps (limits
+per round) and without averaging (alpha = 1), and for flows with equal propagation delays (thesis section 7.5.4, FRCC
+paper section 6.4). ``algebra.py`` derives closed forms of the maps, except for :func:`in_turn`; the functions here
+evaluate floats and arrays.
+
+Symbols: N_C, link rate divided by the first flow's throughput; N_T, queueing delay divided by theta; theta, queueing
+delay per flow.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ class Path:
 
     Attributes
     ----------
-    r, theta : propagation delay, and queueing delay per flow, both in the same unit of time
+    r, theta : round-trip propagation delay, and queueing delay per flow, both in the same unit of time
     """
 
     r: Any
@@ -39,12 +45,12 @@ def other(n_c: Any) -> Any:
 
 
 def together(path: Path, n_c: Any, n_t: Any) -> State:
-    """Return the next state without overlap, if both flows measure and then both update: figure 7.12 (a)."""
+    """Return the next state if probes do not overlap, and both flows measure before either updates: figure 7.12 (a)."""
     return n_c * (path.r + 2 * path.theta) / (path.r + path.theta * n_c), 2 + 0 * n_t
 
 
 def in_turn(path: Path, n_c: Any, n_t: Any) -> State:
-    """Return the next state without overlap, if the first flow updates before the second measures: figure 7.12 (b).
+    """Return the next state if probes do not overlap, and the first flow updates before the second measures (panel b).
 
     The second flow uses the maximum throughput and the minimum RTT of its round, so it observes the first flow's update
     only if the update shortened the queue.
@@ -63,26 +69,26 @@ def both_see_both(path: Path, n_c: Any, n_t: Any) -> State:
 
 
 def first_sees_both(path: Path, n_c: Any, n_t: Any) -> State:
-    """Return the next state if the first flow measures both probes, and the second only its own: figure 7.12 (d).
+    """Return the next state if the first flow measures both probes, and the second flow only its own probe (panel d).
 
-    The first flow reduces its share.
+    The first flow's share of the link decreases.
     """
     return n_c + path.theta / (path.r + path.theta), 1 + 1 / n_c + 0 * n_t
 
 
 def second_sees_both(path: Path, n_c: Any, n_t: Any) -> State:
-    """Return the next state of :func:`first_sees_both` with the flows exchanged: figure 7.12 (e)."""
+    """Return the next state if the second flow measures both probes, and the first flow only its own (panel e)."""
     n_c2, n_t2 = first_sees_both(path, other(n_c), n_t)
     return other(n_c2), n_t2
 
 
 def next_state(path: Path, window1: Any, window2: Any) -> State:
-    """Return the state that results from the flows' windows (paper eq. C.1).
+    """Return the state that results from the cwnd of both flows (paper eq. C.1).
 
     Parameters
     ----------
     path : Path
-    window1, window2 : cwnd of the flows, in the link rate times the unit of time of `path`
+    window1, window2 : cwnd of each flow divided by the link rate, in the unit of time of `path`
     """
     total = window1 + window2
     return total / window1, (total - path.r) / path.theta
@@ -95,4 +101,4 @@ PANELS: Final[Mapping[str, Map]] = {
     "d: partial overlap, yields": first_sees_both,
     "e: partial overlap, receives": second_sees_both,
 }
-"""The maps of the panels of figure 7.12."""
+"""The map of each panel of figure 7.12, by the panel's letter and description."""

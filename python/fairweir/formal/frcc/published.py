@@ -1,7 +1,13 @@
-"""Lemmas with constants: theorem 7.5.2 as published, errors in print, and corrected theorems.
+"""The lemmas of theorem 7.5.2 about the CCA FRCC, with constants: as published, errors in print, and corrections.
 
-An error in print is a statement of the text that differs from what the published proof shows. Each is a lemma with an
-expected result.
+The theorem bounds the throughput ratio of two FRCC flows on a link with jitter. In a round, each flow estimates N_C and
+N_T, with errors that jitter causes, and updates its cwnd once. C.6, C.7 and C.8 are lemmas of the FRCC paper's appendix
+C: C.6, N_C and N_T stay in their ranges; C.7, N_T enters its range; C.8, N_C enters its range. An error in print is a
+statement of the text that differs from what the published proof shows; it is listed as a lemma that must be refuted.
+
+Symbols: N_C, link rate divided by a flow's throughput; N_T, queueing delay divided by theta; theta, queueing delay per
+flow; Delta_R, maximum error of a difference of RTTs; gamma_R, maximum factor by which a measured throughput is wrong;
+sigma, minimum factor of progress per round.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from fairweir.formal.frcc.rounds import no_jump
 from fairweir.formal.lemmas.result import Constant
 from fairweir.formal.solving.solve import ProofOutcome
 
-#: The constants of the published code for C.7, which are tighter than the printed ones.
+#: The constants of C.7 in the published code, which are tighter than the printed constants.
 IN_THE_CODE: Final = replace(PUBLISHED, n_t_low=Fraction(45, 100), n_t_high=Fraction(266, 100))
 
 
@@ -26,10 +32,10 @@ def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Le
 
     Parameters
     ----------
-    name : str, of the theorem
+    name : str, start of the lemmas' names
     jitter : Jitter, maximum errors
     within : Range, the lemma's constants
-    note : str, for the table
+    note : str, comment for the table of results
     """
     return [
         Lemma(
@@ -64,11 +70,11 @@ def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Le
 
 
 def converges(name: str, jitter: Jitter, within: Range) -> list[Lemma]:
-    """Return C.7: N_T outside its range moves by sigma towards the range, or into the range, but not across it.
+    """Return C.7: an N_T outside its range moves by the factor sigma towards the range, or into it, but not across it.
 
     Parameters
     ----------
-    name : str, of the theorem
+    name : str, start of the lemmas' names
     jitter : Jitter, maximum errors
     within : Range, the lemma's constants
     """
@@ -92,11 +98,11 @@ def converges(name: str, jitter: Jitter, within: Range) -> list[Lemma]:
 
 
 def moves(name: str, jitter: Jitter, within: Range) -> Lemma:
-    """Return C.8: if N_C or N_T is out of range, one of them improves and none degrades.
+    """Return C.8: if N_C or N_T is out of range, both are in range after the round, or one improves and none degrades.
 
     Parameters
     ----------
-    name : str, of the theorem
+    name : str, the lemma's name
     jitter : Jitter, maximum errors
     within : Range, the lemma's constants
     """
@@ -122,7 +128,7 @@ def theorem() -> list[Lemma]:
 
 
 def controls() -> list[Lemma]:
-    """Return lemmas that are wrong by a small amount. If one of them were proved, no proof could be trusted."""
+    """Return lemmas whose constants are slightly too strong, so that solvers must refute each lemma."""
     small = replace(PUBLISHED, n_c_high=Fraction(65, 10))
     high = replace(PUBLISHED, n_t_low=Fraction(23, 10))
     wide = replace(PUBLISHED, band_low=Fraction(1))
@@ -140,7 +146,7 @@ def controls() -> list[Lemma]:
 
 
 def faults() -> list[Lemma]:
-    """Return the errors in print, as lemmas that must be refuted."""
+    """Return the errors in print, as lemmas that solvers must refute."""
     paper = Lemma(
         "C.8 as the paper prints it",
         "as C.8, with N_T' >= 1.8 in the second half of 'bad N_T improves'",
@@ -176,7 +182,7 @@ def faults() -> list[Lemma]:
     ]
 
 
-#: The constants under assumption 7 as written.
+#: The constants that hold under assumption 7 as written: measured throughputs are at most the true throughputs.
 IN_THE_STATED_DIRECTION: Final = Range(
     n_t_low=Fraction(1, 5),
     n_t_high=Fraction(591, 100),
@@ -190,11 +196,11 @@ WITH_THE_KERNELS_CLAMPS: Final = replace(PUBLISHED, n_t_low=Fraction(148, 1000))
 
 
 FASTER: Final = replace(PUBLISHED, sigma=Fraction(105, 100))
-"""Published constants, but with a progress of 5 % per round instead of 1 %."""
+"""The published constants, but with a progress of at least 5 % per round instead of 1 %."""
 
 
 def put_right() -> list[Lemma]:
-    """Return corrected and additional lemmas."""
+    """Return the corrected lemmas, for each direction of throughput errors and for the kernel's clamps."""
     stated, either, kernel = IN_THE_STATED_DIRECTION, IN_EITHER_DIRECTION, WITH_THE_KERNELS_CLAMPS
     return [
         no_jump("C.8", PROVED, PUBLISHED),
@@ -214,7 +220,7 @@ def put_right() -> list[Lemma]:
 
 
 def number(value: Fraction) -> str:
-    """Return a constant as a decimal."""
+    """Return a constant as decimal text, for names and claims."""
     return f"{float(value):g}"
 
 

@@ -1,4 +1,11 @@
-"""Replay refutations exactly: find estimates that jitter allows from a solver's numbers, and compute the next state."""
+"""Replay a solver's counterexample to a lemma about the CCA FRCC in exact fractions.
+
+A counterexample is a round of two flows on a link with jitter. The replay computes errors of the flows' estimates that
+jitter can cause and that lead to the solver's numbers; then it computes the state after the round. Symbols: N_C, link
+rate divided by a flow's throughput; share, 1/N_C; N_T (in code: n_t), queueing delay divided by theta; theta, queueing
+delay per flow; r, round-trip propagation delay divided by theta; factor1 and factor2, new cwnd divided by old cwnd of
+the two flows.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +25,8 @@ class Replay:
 
     Attributes
     ----------
-    before, after : State
-    bends : the network's effect on each flow's estimates
+    before, after : State before and after the round
+    bends : Bend, the errors of each flow's estimates
     """
 
     before: State
@@ -44,11 +51,11 @@ def _short(value: Fraction) -> str:
 
 
 def replay(lemma: Lemma, values: Mapping[str, Value]) -> Replay | None:
-    """Replay a refutation.
+    """Replay a solver's counterexample.
 
     Parameters
     ----------
-    lemma : Lemma
+    lemma : Lemma that the solver refuted
     values : the solver's values of share, n_t, r, factor1 and factor2
 
     Returns

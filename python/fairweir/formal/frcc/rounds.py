@@ -1,15 +1,22 @@
-"""Composition of the lemmas of theorem 7.5.2: the steps from C.6-C.8 to "every run ends in the region", for a solver.
+"""The last part of theorem 7.5.2 about the CCA FRCC, for a solver: its lemmas imply that every run ends in a region.
 
-The published argument is in prose. Here a round is described by abstract numbers, N_C of the flow that is out of range
-and N_T, and the lemmas' conclusions are the only constraints on a round. They must imply:
+The region is the set of states in which N_C of both flows, and N_T, are in their ranges. In a round, each of two flows
+updates its cwnd once. Lemmas C.6 to C.8 of the FRCC paper are about one round; the published argument from the lemmas
+to the theorem is in prose. Here a round is described by two numbers before and after the round, N_T and the N_C of the
+flow that is out of range, and the conclusions of the lemmas are the only constraints on these numbers. They must imply:
 
-- if N_T is out of its range, it moves by sigma towards the range, or into the range; in its range, N_T stays there;
-- if N_T is in its range and N_C is not, N_C never grows, and in each round N_C decreases by sigma, or N_C enters its
-  range, or N_T moves by sigma towards the band; if N_T is in the band, only the first two are possible.
+- if N_T is out of its range, N_T moves by the factor sigma towards the range, or into it; if N_T is in its range, N_T
+  stays there;
+- if N_T is in its range and N_C is not, N_C never grows, and in each round N_C decreases by the factor sigma, or N_C
+  enters its range, or N_T moves by the factor sigma towards the band; if N_T is in the band, N_C decreases by sigma or
+  enters its range.
 
 N_C therefore decreases by sigma at least once in `rounds_to_band` + 1 rounds; :func:`max_rounds` counts the rounds. The
 published lemmas do not state that N_C cannot jump across its range, which would put the other flow out of range;
-``no_jump`` states it.
+``no_jump`` is the lemma that N_C cannot.
+
+Symbols: N_C, link rate divided by a flow's throughput; N_T, queueing delay divided by the queueing delay per flow;
+sigma, minimum factor of progress per round; band, the part of N_T's range in which an N_C out of range decreases.
 """
 
 from __future__ import annotations
@@ -34,7 +41,7 @@ def no_jump(name: str, jitter: Jitter, within: Range) -> Lemma:
 
     Parameters
     ----------
-    name : str, of the theorem
+    name : str, start of the lemma's name
     jitter : Jitter, maximum errors
     within : Range, the lemma's constants
     """
@@ -51,11 +58,11 @@ def no_jump(name: str, jitter: Jitter, within: Range) -> Lemma:
 
 
 def seams(name: str, within: Range) -> list[Claim]:
-    """Return the steps for the lemmas with these constants.
+    """Return the claims that lead from the lemmas to the theorem, and one false claim that does not use C.8.
 
     Parameters
     ----------
-    name : str, of the theorem
+    name : str, start of the claims' names
     within : Range, the lemmas' constants
     """
     return [
@@ -91,7 +98,7 @@ def seams(name: str, within: Range) -> list[Claim]:
 
 @dataclass(frozen=True)
 class _Abstract:
-    """A round about which nothing but the lemmas is known."""
+    """The state before and after a round that is constrained only by the lemmas; `n_c` is of the flow out of range."""
 
     n_c: Any
     n_t: Any
@@ -112,7 +119,7 @@ class _Abstract:
         return (self.n_c_after * self.within.sigma <= self.n_c) | (self.n_c_after <= self.within.n_c_high)
 
     def nears(self, low: Any, high: Any) -> Any:
-        """Return the constraint that N_T, outside [low, high], moves by sigma towards it or into it, but not across."""
+        """Return the constraint that N_T is outside [low, high] and moves by sigma towards or into it, not across."""
         sigma = self.within.sigma
         falls = (self.n_t_after * sigma <= self.n_t) | (self.n_t_after <= high)
         rises = (self.n_t_after >= self.n_t * sigma) | (self.n_t_after >= low)
@@ -121,7 +128,7 @@ class _Abstract:
         )
 
     def lemmas(self, *, with_c8: bool = True) -> list[z3.BoolRef]:
-        """Return the lemmas' conclusions: C.6 on N_T, C.7, no_jump, and C.8 for the flow that is out of range."""
+        """Return the conclusions of C.6 about N_T and of C.7; with `with_c8`, also those of C.8 and `no_jump`."""
         w = self.within
         known = [~self.is_n_t_in | self.stays_n_t_in, self.is_n_t_in | self.nears(w.n_t_low, w.n_t_high)]
         if with_c8:
@@ -158,12 +165,12 @@ def _n_c_falls_in_band(within: Range, *, with_c8: bool = True) -> Question:
 
 
 def steps_of(sigma: Fraction, ratio: Fraction) -> int:
-    """Return the maximum number of steps by a factor of `sigma` needed to pass `ratio`.
+    """Return the number of multiplications by `sigma` after which the product is at least `ratio`.
 
     Parameters
     ----------
-    sigma : factor of a step, above 1
-    ratio : final value divided by initial value, or its inverse; at least 1
+    sigma : factor, above 1
+    ratio : the larger of initial and final value divided by the smaller; at least 1
     """
     count = max(0, math.ceil(math.log(ratio) / math.log(sigma)) - 2)
     while sigma**count < ratio:
@@ -172,7 +179,7 @@ def steps_of(sigma: Fraction, ratio: Fraction) -> int:
 
 
 def rounds_to_band(within: Range) -> int:
-    """Return the maximum number of consecutive rounds in which N_T moves towards the band and N_C is unchanged."""
+    """Return the maximum number of consecutive rounds in which N_T moves towards the band and N_C does not decrease."""
     farthest = max(within.band_low / within.n_t_low, within.n_t_high / within.band_high)
     return steps_of(within.sigma, farthest)
 

@@ -1,4 +1,9 @@
-"""``fairweir prove frcc``: theorem 7.5.1, theorem 7.5.2 as published, its errors, controls, and corrections."""
+"""``fairweir prove frcc``: theorems 7.5.1 and 7.5.2 about the CCA FRCC, their errors in print, and corrections.
+
+Theorem 7.5.1 of the thesis is about a link without jitter, theorem 7.5.2 about a link with jitter. Each step of a proof
+is an identity that is checked by algebra, or a lemma or claim that is checked by solvers. The suite also has controls:
+claims that are false by a small amount, so that the solvers must refute them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,11 @@ Step = Identity | Claim | Lemma
 
 
 def ideal_link() -> list[Step]:
-    """Return the steps on the ideal link: theorem 7.5.1, overlapping probes, fixed points with different rtprops."""
+    """Return the steps for a link without jitter.
+
+    The steps are theorem 7.5.1, rounds with overlapping probes, and fixed points of flows with different propagation
+    delays.
+    """
     return [
         *main_identities(),
         *alternate_identities(),
@@ -39,22 +48,22 @@ def ideal_link() -> list[Step]:
 
 
 def jittery_link() -> list[Step]:
-    """Return the steps of theorem 7.5.2 under the assumptions of its proof, and controls that must fail."""
+    """Return the steps of theorem 7.5.2 under the assumptions of its proof, and controls that solvers must refute."""
     return [*published.theorem(), *seams("the lemmas add up", PUBLISHED), *published.controls()]
 
 
 def faults() -> list[Step]:
-    """Return the errors in print."""
+    """Return the errors in print, as lemmas that solvers must refute."""
     return [*published.faults()]
 
 
 def corrections() -> list[Step]:
-    """Return the corrected statements."""
+    """Return the corrected lemmas, and the claims that lead from these lemmas to the theorem."""
     return [*published.put_right()]
 
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Check all steps; each takes less than a second.
+    """Check all steps, each in less than a second, and return one result per step.
 
     Raises
     ------
@@ -71,25 +80,27 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def settle(step: Step, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
-    """Check a step: by algebra, or by the solvers.
+    """Check a step by algebra or by the solvers.
 
     Parameters
     ----------
-    step : Lemma or Claim
-    budget_s : float, CPU seconds
-    out : Path, folder of the questions; None: store nothing
+    step : Identity, Lemma or Claim
+    budget_s : float, CPU seconds of each solver
+    out : Path, folder in which the solvers' question is stored; None: store nothing
     """
     return step.check() if isinstance(step, Identity) else check(step, budget_s, out)
 
 
 def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
-    """Check one step by solvers. A lemma's refutation counts only if it can be replayed.
+    """Check one step by solvers.
+
+    The refutation of a lemma counts only if the solver's counterexample can be replayed in exact fractions.
 
     Parameters
     ----------
     step : Lemma or Claim
     budget_s : float, CPU seconds of each solver
-    out : Path, folder for the questions as SMT-LIB, which are satisfiable if and only if the claim is wrong
+    out : Path, folder for the question as SMT-LIB, which is satisfiable if and only if the claim is wrong
 
     Raises
     ------

@@ -1,4 +1,10 @@
-"""Congestion control algorithms encoded by hand, as in CCAC, because rules cannot express their state."""
+"""Congestion control algorithms (CCAs) encoded by hand, as in CCAC (SIGCOMM 2021).
+
+The CCAs in this package are not rules. A rule computes a rate from a flow's bounds on the network, and has no other
+state. Each CCA has constraints for solvers, and a check of traces in exact fractions.
+
+A trace is the behavior of a network and its flows: the value of each curve at each sample point.
+"""
 
 from collections.abc import Mapping
 

@@ -1,10 +1,13 @@
 """AIMD as in NewReno: cwnd grows by one MSS per acknowledged window, and is halved at most once per window of losses.
 
-On a loss outside the window in which cwnd was last halved: cwnd = cwnd / 2. Otherwise, if cwnd bytes were acknowledged
-since cwnd last changed: cwnd = cwnd + MSS.
+If a loss is detected, and all bytes that were in the queue at the last halving have been acknowledged, cwnd = cwnd / 2.
+Otherwise, if cwnd bytes were acknowledged since cwnd last changed, cwnd = cwnd + MSS.
+
+A trace is the value of each curve at each sample point t. A system is the variables and constraints of one question to
+a solver. R: round-trip propagation delay. S: cumulative bytes served. alpha: one MSS.
 
 Source: CCAC (SIGCOMM 2021), section 5, and its published encoding. Deviations: the network models report losses after
-R, instead of three duplicate ACKs, so there are no timeouts; cwnd never falls below one MSS; acknowledged bytes are
+R, not after three duplicate ACKs, so there are no timeouts; cwnd never falls below one MSS; acknowledged bytes are
 counted from the last change of cwnd, where the published encoding compares values of cwnd.
 """
 
@@ -23,14 +26,18 @@ from fairweir.formal.hand_encoded.cca import ELSE, bind, choose, remember
 
 @dataclass(frozen=True)
 class Aimd:
-    """The algorithm; ``mark`` is S at the last change of cwnd, ``recover`` the data accepted when it was halved."""
+    """AIMD for solvers and as a check of traces.
+
+    Its state: ``mark``, S at the last change of cwnd; ``recover``, the cumulative bytes that the queue had accepted
+    when cwnd was last halved.
+    """
 
     name: str = "aimd"
     source: str = "CCAC section 5; RFC 6582"
     sender: Sender = Sender.WINDOW
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Define cwnd."""
+        """Add the constraints on cwnd and on the state to the system, and return these constraints."""
         own, r = system.flows[flow], system.grid.r_steps
         mark, recover = remember(system, flow, "mark", "recover")
         out = [mark[r - 1] <= own.S[0], recover[r - 1] <= own.accepted(r - 1), own.cwnd[r - 1] >= system.alpha]
@@ -48,7 +55,7 @@ class Aimd:
         return bind(system, flow, self, out)
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Check the trace step by step."""
+        """Yield a violation for each point from t = R on at which cwnd differs from AIMD's."""
         own, report, r = trace.flows[flow], Report(flow), trace.grid.r_steps
         mark, recover, cwnd = own.beliefs["mark"][r - 1], own.beliefs["recover"][r - 1], own.cwnd[r - 1]
         yield from report.unless(mark <= own.S[0], "aimd's start", r - 1, f"mark is {mark}, above what was served")

@@ -1,10 +1,16 @@
 """A BBR-like algorithm: it paces at a gain times the maximum delivery rate of the last four R.
 
-The gain changes every R in the cycle 5/4, 4/5, 1, 1, with any initial phase. cwnd is 2 R times the maximum rate.
+The gain changes every R in the cycle 5/4, 4/5, 1, 1; a trace may start at any position of the cycle. cwnd is 2 R times
+the maximum delivery rate.
 
-Source: CCAC (SIGCOMM 2021), section 7. Its published encoding also has a cycle and a memory of four R, where BBR has
-eight and ten. Deviations: rates measured before the trace count until they expire (the published encoding drops them);
-each is at most C (1 + D/R), the maximum delivery rate over one R with jitter D; rate and cwnd never fall below one MSS.
+A trace is the value of each curve at each sample point t. A system is the variables and constraints of one question to
+a solver. Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1.
+alpha: one MSS.
+
+Source: CCAC (SIGCOMM 2021), section 7. The cycle and the memory of the published encoding are also four R long. In BBR,
+the cycle has eight R and the memory ten. Deviations: the maximum includes delivery rates from before the trace that are
+at most four R old (the published encoding drops these rates); each of these rates is at most C (1 + D/R), the maximum
+delivery rate over one R with jitter D; rate and cwnd never fall below one MSS.
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ from fairweir.formal.exact.report import Report, Violation
 from fairweir.formal.hand_encoded.cca import bind, need_whole_steps, remember
 
 GAINS = (Fraction(5, 4), Fraction(4, 5), Fraction(1), Fraction(1))
-#: Number of rates, one per R, of which the maximum is used.
+#: Number of delivery rates, one per R, of which the algorithm takes the maximum.
 MEMORY = 4
 CWND_GAIN = 2
 _AGES = tuple(f"rate_{age}_ago" for age in range(MEMORY))
@@ -30,14 +36,16 @@ _AGES = tuple(f"rate_{age}_ago" for age in range(MEMORY))
 
 @dataclass(frozen=True)
 class BbrLike:
-    """The algorithm; it remembers its last delivery rates, the newest first, and the phase of its cycle."""
+    """The algorithm for solvers and as a check of traces. Its state: the last delivery rates, newest first, and the
+    position in the cycle.
+    """
 
     name: str = "bbr_like"
     source: str = "CCAC section 7"
     sender: Sender = Sender.PACED_WINDOW
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Define cwnd and rate."""
+        """Add the constraints on cwnd, rate and state to the system, and return these constraints."""
         need_whole_steps(system, self.name)
         own, alpha = system.flows[flow], system.alpha
         *rates, peak, phase = remember(system, flow, *_AGES, "peak", "phase")
@@ -60,7 +68,7 @@ class BbrLike:
         return z3.And(*(phase[t] == (first + t) % len(GAINS) for t in range(len(phase))))
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Check the trace step by step."""
+        """Yield a violation for each point at which cwnd, rate or state differs from the algorithm's."""
         own, report, most = trace.flows[flow], Report(flow), 1 + trace.grid.jitter
         memory = [own.beliefs[name][0] for name in _AGES]
         phase = own.beliefs["phase"][0]

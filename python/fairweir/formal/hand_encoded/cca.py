@@ -1,4 +1,8 @@
-"""Interface of a hand-encoded congestion control algorithm: constraints for solvers, and an independent definition."""
+"""Interface of a hand-encoded congestion control algorithm (CCA): constraints for solvers, and a check of traces.
+
+A system is the variables and constraints of one question to a solver. A trace is the value of each variable. D is the
+maximum jitter, R the round-trip propagation delay.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,14 @@ from fairweir.formal.exact.report import Violation
 
 
 class HandEncodedCca(Protocol):
-    """An algorithm with state of its own, which no rule over beliefs can express.
+    """An algorithm whose state cannot be expressed by a rule, which computes a rate from a flow's bounds on the
+    network.
 
     Attributes
     ----------
-    name, source : str, name on the command line, and publication
-    sender : kind of sender, which constrains its arrivals
+    name : str, name on the command line
+    source : str, publication from which the constraints are taken
+    sender : Sender, the limit on the flow's sending: a rate, a window or both
     """
 
     @property
@@ -28,46 +34,46 @@ class HandEncodedCca(Protocol):
 
     @property
     def source(self) -> str:
-        """Source of the encoding."""
+        """The publication from which the constraints are taken."""
 
     @property
     def sender(self) -> Sender:
-        """Constraint on its arrivals."""
+        """The limit on the flow's sending: a rate, a window or both."""
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
         """Add the constraints on a flow's window or rate from t = R on to the system, and return them.
 
-        The algorithm's state becomes columns of ``flow.beliefs``. Its initial state is any state that some past may
-        lead to.
+        The variables of the algorithm's state are added to ``flow.beliefs``. The initial state is any state that the
+        algorithm can reach before the trace.
 
         Parameters
         ----------
-        system : System, whose flow has the CCA's :attr:`sender`
+        system : System, in which the flow has the CCA's :attr:`sender`
         flow : int, index of the flow
 
         Raises
         ------
-        ConfigError : the encoding does not exist for the system's grid
+        ConfigError : there are no constraints for the system's number of steps per R, or for its D
         """
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Check a trace's columns by the algorithm's definition, without the encoding.
+        """Yield a violation for each point at which a flow differs from the algorithm, without using the constraints.
 
         Parameters
         ----------
-        trace : Trace, with the CCA's state in its beliefs
+        trace : Trace, with the CCA's state among the flow's beliefs
         flow : int, index of the flow
         """
 
 
 def remember(system: System, flow: int, *names: str) -> list[Curve]:
-    """Create columns for an algorithm's state, and add them to the flow's beliefs.
+    """Create variables for an algorithm's state at each sample point, and add them to the flow's beliefs.
 
     Parameters
     ----------
     system : System
     flow : int, index of the flow
-    names : names of the state's variables; each becomes a column
+    names : names of the parts of the state; each part gets one variable per point
     """
     index = flow if len(system.flows) > 1 else None
     columns: list[Curve] = [system.reals(name, index) for name in names]
@@ -82,7 +88,7 @@ def bind(system: System, flow: int, cca: HandEncodedCca, constraints: list[z3.Bo
     ----------
     system : System
     flow : int, index of the flow
-    cca : the algorithm, whose `violations` checks the flow in traces
+    cca : the algorithm, whose `violations` later checks traces
     constraints : constraints on the algorithm's decisions
     """
     system.decide(f"{cca.name} {flow}", lambda trace: cca.violations(trace, flow), *constraints)
@@ -90,7 +96,7 @@ def bind(system: System, flow: int, cca: HandEncodedCca, constraints: list[z3.Bo
 
 
 def need_whole_steps(system: System, name: str, jitter: int | None = None) -> None:
-    """Reject grids for which there is no encoding.
+    """Raise an error if the system has several steps per R, or a D for which the algorithm has no constraints.
 
     Parameters
     ----------
@@ -100,7 +106,7 @@ def need_whole_steps(system: System, name: str, jitter: int | None = None) -> No
 
     Raises
     ------
-    ConfigError : the grid has several steps per R, or another jitter
+    ConfigError : the system has several steps per R, or its D is not `jitter`
     """
     if system.grid.per_r != 1:
         raise ConfigError(f"{name} is encoded for one step per R: `{system.grid.per_r}`", key="per_r", hint="write 1")
@@ -113,7 +119,11 @@ def need_whole_steps(system: System, name: str, jitter: int | None = None) -> No
 
 
 def choose(*cases: tuple[z3.BoolRef, z3.BoolRef]) -> list[z3.BoolRef]:
-    """Return implications for ``if``, ``elif``, ...: the consequence of the first condition that holds."""
+    """Return implications that mean ``if``, ``elif``, ...: of the first condition that holds, the consequence must
+    hold.
+
+    Each case is a pair of a condition and a consequence.
+    """
     out, earlier = [], list[z3.BoolRef]()
     for condition, then in cases:
         out.append(z3.Implies(z3.And(*(z3.Not(other) for other in earlier), condition), then))

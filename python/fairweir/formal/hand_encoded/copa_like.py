@@ -1,10 +1,14 @@
 """A Copa-like algorithm: cwnd changes by one packet per R, towards MSS (R + qdel) / qdel.
 
-On acknowledgments, Copa compares cwnd with a target that depends on the recent minimum delay. The encoding does not
-model which delay of the last D is the minimum: cwnd may grow if the delay observed R ago, less one step, allows it, and
-may shrink if the delay observed R + D ago allows it. If both do, either may occur.
+A trace is the value of each curve at each sample point t. A system is the variables and constraints of one question to
+a solver. Symbols: R, round-trip propagation delay; D, maximum jitter; qdel, queueing delay; alpha, one MSS; T, number
+of sample points.
 
-Source: CCAC (SIGCOMM 2021) section 6 and its published encoding. Deviations: without acknowledgments the window is
+On acknowledgments, Copa compares cwnd with a target that depends on the minimum delay of the last D. The constraints do
+not determine which delay this is. If the delay observed R ago, minus one step, allows growth, cwnd may grow. If the
+delay observed R + D ago allows it, cwnd may shrink. If both hold, cwnd may do either.
+
+Source: CCAC (SIGCOMM 2021), section 6, and its published encoding. Deviations: without acknowledgments cwnd is
 constant, whereas the published encoding then has no trace at all; the decision at t = R is constrained as well, by any
 delay before the trace.
 """
@@ -25,27 +29,27 @@ from fairweir.formal.hand_encoded.cca import bind, need_whole_steps
 
 @dataclass(frozen=True)
 class CopaLike:
-    """The algorithm, which remembers only its window."""
+    """The algorithm for solvers and as a check of traces. It has no state but cwnd."""
 
     name: str = "copa_like"
     source: str = "CCAC section 6; Copa (NSDI 2018)"
     sender: Sender = Sender.PACED_WINDOW
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Bind cwnd, and the rate at cwnd per R."""
+        """Add the constraints on cwnd to the system, and return them. The pacing rate is cwnd per R."""
         need_whole_steps(system, self.name, jitter=1)
         own, alpha = system.flows[flow], system.alpha
         out = [own.cwnd[0] >= alpha, *(rate == cwnd for rate, cwnd in zip(own.rate, own.cwnd, strict=True))]
         for t in range(1, system.grid.points):
             before, now = own.cwnd[t - 1], own.cwnd[t]
-            # The observed delay less one step: k - 1 for the largest k that the delay reaches.
+            # The observed delay minus one step is k - 1, for the largest k whose bit is true.
             may_grow = z3.And(
                 *(z3.Implies(bit, before * (k - 1) <= alpha * k) for k, bit in enumerate(own.delay[t - 1]) if k >= 2)
             )
             grows = z3.And(now == before + alpha, may_grow)
             less = z3.And(now >= alpha, now >= before - alpha, z3.Or(now <= alpha, now <= before - alpha))
             shrinks = less if t < 2 else z3.And(less, self._may_shrink(system, flow, t - 2, before))
-            # Without acknowledgments there is no decision. At t = 1 there may or may not have been acknowledgments.
+            # Without acknowledgments cwnd does not change. Whether acknowledgments arrived by t = 1 is not known.
             acked = z3.BoolVal(True) if t < 2 else own.S[t - 1] > own.S[t - 2]
             rests = z3.And(now == before, z3.BoolVal(True) if t < 2 else z3.Not(acked))
             out.append(z3.Or(z3.And(acked, grows), z3.And(acked, shrinks), rests))
@@ -54,12 +58,12 @@ class CopaLike:
     def _may_shrink(self, system: System, flow: int, seen: int, before: z3.ArithRef) -> z3.BoolRef:
         bits = system.flows[flow].delay[seen]
         last = len(bits) - 1
-        # A delay of T steps or more is not distinguished, so it may have any length.
+        # The last bit means a delay of T steps or more, which may be long enough for any cwnd.
         reached = [z3.And(bit, before * k >= system.alpha * (1 + k)) for k, bit in enumerate(bits[:-1]) if k >= 1]
         return z3.Or(*reached, bits[last])
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Check that each step is allowed by the observed delays."""
+        """Yield a violation for each point at which the observed delays do not allow the change of cwnd."""
         own, report = trace.flows[flow], Report(flow)
         for t in range(trace.grid.points):
             yield from report.equal("rate", own.rate[t], own.cwnd[t], "copa_like's pacing", t)

@@ -1,10 +1,14 @@
 """The algorithm with an exponential rate-delay curve: starvation paper (SIGCOMM 2022), Algorithm 1.
 
-Every R, a rate below the curve grows by one packet per R, and any other rate is halved. The curve decreases by a factor
-of 2 for each D of delay. At a delay of D, the minimum that keeps a link busy, the curve is above C. Without delay the
-rate grows.
+A trace is the value of each curve at each sample point t. A system is the variables and constraints of one question to
+a solver. Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; alpha, the rate of one packet per
+R.
 
-Deviations: delays are in whole steps, rounded down; the curve's value at a delay of D is any value above C, as in
+The curve gives a rate for each delay, and falls by a factor of 2 for each D of delay. At a delay of D, which is the
+minimum that keeps a link busy, the curve is at C or above. Every R, a rate below the curve grows by one packet per R,
+and any other rate is halved. If the delay is 0, the rate grows.
+
+Deviations: delays are in whole steps, rounded down; the curve's value at a delay of D is any value of at least C, as in
 CCAC's encoding of an earlier version; the rate never falls below one packet per R.
 """
 
@@ -21,21 +25,23 @@ from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.exact.report import Report, Violation
 from fairweir.formal.hand_encoded.cca import bind, need_whole_steps, remember
 
-#: s: the throughput ratio that corresponds to a difference of D in delay.
+#: Ratio of the curve's rates at two delays that differ by D (s in the paper).
 RATIO = 2
 BACKOFF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
 class Expo:
-    """The algorithm; ``top`` is the curve's height at a delay of D, common to all flows."""
+    """The algorithm for solvers and as a check of traces. ``top``, equal for all flows, is the curve's rate at a delay
+    of D.
+    """
 
     name: str = "expo"
     source: str = "starvation paper, Algorithm 1"
     sender: Sender = Sender.RATE
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Define the rate."""
+        """Add the constraints on the rate to the system, and return them."""
         need_whole_steps(system, self.name, jitter=1)
         own, alpha = system.flows[flow], system.alpha
         (top,) = remember(system, flow, "top")
@@ -43,7 +49,8 @@ class Expo:
         out += [] if flow == 0 else [top[0] == system.flows[0].beliefs["top"][0]]
         for t in range(1, system.grid.points):
             before, now, bits = own.rate[t - 1], own.rate[t], own.delay[t - 1]
-            # The curve decreases with delay: the maximum delay reached decides.
+            # The curve falls with delay. If the rate is above the curve at any delay up to the observed delay, it is
+            # above the curve at the observed delay.
             above = z3.Or(*(z3.And(bit, before * RATIO ** (k - 1) >= top[0]) for k, bit in enumerate(bits) if k))
             half = z3.Q(*BACKOFF.as_integer_ratio()) * before
             halves = z3.And(now >= half, z3.Or(now <= half, now <= alpha))
@@ -51,7 +58,7 @@ class Expo:
         return bind(system, flow, self, out)
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Check the trace step by step."""
+        """Yield a violation for each point at which the rate differs from the algorithm's."""
         own, report = trace.flows[flow], Report(flow)
         top = own.beliefs["top"][0]
         yield from report.unless(top >= 1, "expo's start", 0, f"top is {top}, below C")

@@ -1,8 +1,13 @@
 """AIMD on a CCAC link: cwnd falls to at most C (R + D) + beta + MSS and stays there; losses in flight are bounded.
 
-CCAC (SIGCOMM 2021), section 5. The published proofs are for a buffer of one BDP, and have a third state, in which three
-duplicate ACKs have not yet reported some losses. Here the buffer has any size up to 4 BDP. The network models report
-each loss after R, so the third state does not exist.
+The module has the lemmas of ``fairweir prove aimd``. CCAC is the network model of the CCAC paper (SIGCOMM 2021); the
+lemmas are from section 5 of that paper. The published proofs are for a buffer of one BDP, and have a third state, in
+which three duplicate ACKs have not yet reported some losses. Here the buffer has any size up to 4 BDP. The network
+models of fairweir report each loss after R, so the third state does not exist.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; beta, buffer; BDP, C R; MSS (in code: alpha),
+bytes of one packet; L, bytes lost; Ld, bytes that the sender knows to be lost; S, bytes served; T, duration of the
+trace. The units are such that C = R = D = 1. A window of time is the time that one trace covers.
 """
 
 from __future__ import annotations
@@ -32,7 +37,7 @@ SOURCE = "CCAC section 5"
 
 
 def max_cwnd(now: Snapshot) -> z3.ArithRef:
-    """Return the maximum window in the steady state: C (R + D) + beta + MSS."""
+    """Return the maximum cwnd in the steady state: C (R + D) + beta + MSS, in C R."""
     return 2 + now["beta"] + now["alpha"]
 
 
@@ -44,16 +49,16 @@ FALL = Transition("window falls", SOURCE, WIDE, ends=(STEADY,), progress=Progres
 STAY = Transition("window stays", SOURCE, STEADY, ends=(STEADY,), meets=True)
 POSITIVE = State("alpha > 0", lambda s: s["alpha"] > 0)
 PLAN = Plan(("cwnd", "alpha", "beta"), FIXED, POSITIVE, (Phase(WIDE, FALL), Phase(STEADY, STAY)))
-#: Number of packets by which cwnd may exceed its bound within a window of time; at the ends it is within the bound.
+#: Number of packets by which cwnd may exceed C (R + D) + beta + MSS within a trace whose first point is in `STEADY`.
 EXCESS = 2
 
 
 def build(points: int, model: str = "ccac") -> System:
-    """Return AIMD on a network model, with any buffer up to `LARGEST_BUFFER`.
+    """Return the constraints of one AIMD flow on a network model, with any buffer up to `LARGEST_BUFFER`.
 
     Parameters
     ----------
-    points : int, number T of sample points
+    points : int, number of sample points in a trace
     model : str, a name in `MODELS`
     """
     cca = HAND_ENCODED["aimd"]
@@ -64,30 +69,30 @@ def build(points: int, model: str = "ccac") -> System:
 
 
 def bounded(system: System, packets: int = EXCESS) -> z3.BoolRef:
-    """Return the constraint that cwnd never exceeds the steady state's maximum by more than `packets`.
+    """Return the constraint that cwnd never exceeds the steady state's maximum by more than `packets` packets.
 
     Parameters
     ----------
     system : System, of one flow
-    packets : int, number of packets of alpha each
+    packets : int, number of packets, each of one MSS
     """
     most = 2 + z3.Real("beta") + (1 + packets) * system.alpha
     return z3.And(*(cwnd <= most for cwnd in system.flows[0].cwnd))
 
 
 def undetected_below(system: System, bound: z3.ArithRef) -> z3.BoolRef:
-    """Return the constraint that losses unknown to the sender are at most `bound`, from t = 2 R on.
+    """Return the constraint that the lost bytes of which the sender does not know are at most `bound`, from 2 R on.
 
     Parameters
     ----------
-    system : System
-    bound : in C R
+    system : System, of one flow
+    bound : maximum of L - Ld, in C R
     """
     return z3.And(*(system.L[t] - system.Ld[t] <= bound for t in range(2, system.grid.points)))
 
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Prove the suite."""
+    """Ask the solvers all lemmas about AIMD, and return one result per lemma."""
     system = build(request.points or POINTS, request.model or "ccac")
     limit = Constant("cwnd <=", "C(R+D) + beta + MSS", "C(R+D) + beta + MSS")
     falls = Constant("cwnd falls by", "MSS", "MSS")

@@ -1,4 +1,8 @@
-"""Convert a transition, or a bound that holds throughout a window, into a question about a system."""
+"""Convert a transition between states, or a bound that holds throughout a window of time, into a question for solvers.
+
+A system is the set of constraints that all traces of a CCA on a network model satisfy. A question is: does each of
+these traces satisfy the claim? A trace covers one window of time.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +27,15 @@ def inquire(
     expects: ProofOutcome = ProofOutcome.PROVED,
     note: str = "",
 ) -> Inquiry:
-    """Ask whether all traces of a system satisfy a transition.
+    """Return the question whether all traces of a system satisfy a transition.
 
     Parameters
     ----------
-    constants : constants in the claim
-    objectives : formula that is true if the window meets the objectives
-    assumed : assumptions about the system, in addition to the transition's start state
+    system : System
+    transition : the claim about the first and the last point of each trace
+    constants : numbers in the claim, for the table of results
+    objectives : formula that is true if a trace meets the objectives on utilization, queue and losses
+    assumed : assumptions about the trace, in addition to the transition's start state
     name : name of the lemma; empty: the transition's name
     expects, note : as in :class:`fairweir.formal.lemmas.result.LemmaResult`
     """
@@ -52,7 +58,7 @@ def inquire_bound(
     note: str = "",
     about: About = About.CCA,
 ) -> Inquiry:
-    """Ask whether a bound holds throughout all traces that begin in a state; `words` describes the bound."""
+    """Return the question whether `bound` (in words: `words`) holds in all traces that begin in state `start`."""
     given = (*assumed, start.holds(snapshot(system, 0)))
     return Inquiry(name, f"{start.name} ⟹ {words}", system, given, bound, expects, constants, note, about)
 

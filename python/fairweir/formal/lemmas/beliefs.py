@@ -1,4 +1,10 @@
-"""``fairweir prove beliefs``: beliefs never exclude the network; checked by solvers and on random traces."""
+"""``fairweir prove beliefs``: the beliefs of a sender never exclude the true network; checked by solvers and on traces.
+
+A belief is a bound on a parameter or on the state of the network that a sender computes from what the sender observed,
+such as C_U, the upper bound on the link rate C. A belief excludes the network if the true value violates the bound.
+Symbols: R, round-trip propagation delay; D, maximum jitter. A trace lists all quantities of a flow and of the link at
+equally spaced points in time.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +27,10 @@ from fairweir.formal.models import MODELS, NETWORKS
 from fairweir.formal.solving.solve import ProofOutcome, Question, ask
 from fairweir.formal.solving.solvers import Budget
 
-#: Default number of points in a trace: C_U needs intervals longer than D, and a probe's result is known after 2 R.
+#: Default number of points in a trace. C_U is computed from intervals longer than D, and a sender knows the result of a
+#: probe (a short increase of the rate) after 2 R, so shorter traces would check little.
 POINTS = 7
-#: Random traces per model and buffer. A model has four kinds of buffer, so 10,000 traces.
+#: Random traces per network model and kind of buffer. There are four kinds of buffer, so 10,000 traces per model.
 TRACES = 2500
 #: Random traces for each combination of senders in `_TOGETHER`.
 TRACES_TOGETHER = 500
@@ -38,7 +45,7 @@ class Step:
 
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Check each bound with one and with two steps per R, then the controls and the random traces.
+    """Check each belief with one and with two steps per R, then false claims (controls), then random traces.
 
     Raises
     ------
@@ -55,7 +62,10 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def settle(bound: Bound, budget_s: float) -> LemmaResult:
-    """Ask the solvers about a bound; a refutation counts only if the evaluator accepts its trace."""
+    """Ask the solvers whether a belief is sound.
+
+    A refutation counts only if the solver's trace obeys the network model when it is evaluated in exact fractions.
+    """
     system = bound.system
     answer = ask(Question(bound.name, system.assertions(), bound.holds), Budget(cpu_s=budget_s))
     outcome, note = answer.outcome, answer.reason
@@ -87,7 +97,8 @@ def _settled(bound: Bound, suffix: str, budget_s: float) -> Callable[[], LemmaRe
     return lambda: settle(named, budget_s)
 
 
-#: Senders of flows that share a link. These flows have no beliefs, because beliefs bound the rate of a whole link.
+#: Combinations of senders whose random traces are checked without beliefs. A window-limited sender may pause, and flows
+#: that share a link each observe only a part of the rate; in both cases beliefs would be wrong.
 _TOGETHER: tuple[tuple[Sender, ...], ...] = (
     (Sender.WINDOW,),
     (Sender.RATE, Sender.RATE),

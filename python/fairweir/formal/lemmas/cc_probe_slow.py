@@ -1,10 +1,17 @@
-"""cc_probe_slow on a CBR-delay link with any buffer: thesis section 4.2.3 and the published code's lemmas.
+"""cc_probe_slow on a CBR-delay link with any buffer: lemmas of thesis section 4.2.3 and of the published code.
 
-The rule is the published code's: it probes at 3 C_L_lambda + alpha, and its beliefs know delays to within one step. The
-thesis does not define when beliefs time out. With the published code's conditions for timeouts, neither a stale bound
-nor the queue that it causes need fall, even if a trace has two probes or more, as that code assumes: both lemmas are
-refuted here. The suite is proved with fairweir's condition, :attr:`Expiry.ON_CONTRADICTION`, and without the assumption
-of two probes.
+cc_probe_slow is a CCA that probes: for one step it sends at 3 C_L_lambda + alpha, to find a higher link rate. A flow
+computes beliefs, which are bounds on the network's parameters, from what it observed, with delays known to within one
+step. A belief is stale if the true value violates the bound. A stale belief times out: it is replaced by a wider bound.
+The thesis does not define when beliefs time out. With the published code's conditions for timeouts, neither a stale
+C_L_lambda nor the queue that a stale C_L_lambda causes needs to fall, even in traces with two or more probes, which the
+published code assumes: both lemmas are refuted here. The suite is proved with fairweir's condition,
+:attr:`Expiry.ON_CONTRADICTION`, and without the assumption of two probes.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; T*, duration over which the bytes of a sample
+are counted, here R; alpha, one MSS per R; C_L_lambda, the lower bound on C from data that were sent and acknowledged
+without a loss or a queueing delay above D; q_U, upper bound on the queued bytes; bq, bytes that wait for link capacity;
+beta, buffer; MSS, bytes of one packet. The units are such that C = R = D = 1. A window is the time that a trace covers.
 """
 
 from __future__ import annotations
@@ -47,15 +54,15 @@ SOURCE = "thesis 4.2.3"
 REACH = 3
 #: Minimum C_L_lambda in the steady state, in C. Published: 0.23, for shorter traces.
 LEAST = Fraction(1, 4)
-#: Minimum utilization in the steady state, and in windows that meet the objectives while the bound is stale.
+#: Minimum utilization in the steady state; minimum in windows that meet the objectives while C_L_lambda is stale.
 SERVED, STALE_SERVED = Fraction(3, 10), Fraction(1, 4)
-#: Maximum queue, less 3 MSS, in windows that meet the objectives while the bound is stale, in C (R + D).
+#: Maximum queue, less 3 MSS, in windows that meet the objectives while C_L_lambda is stale, in C (R + D).
 STALE_QUEUE = Fraction(5)
 #: Bottleneck queue below which a further decrease does not count as progress, in C R (:func:`excess`).
 LOW_QUEUE = Fraction(11, 2)
-#: Weight of a stale rate bound in :func:`excess`, in R: the excess data sent before the bound falls, divided by it.
+#: Weight of C_L_lambda in :func:`excess`, in R: the excess data sent before a stale C_L_lambda falls, per C_L_lambda.
 WORTH = 30
-#: An assumption of the verdict, in addition to the model. The thesis does not define timeouts.
+#: Assumption of the verdict, in addition to the network model; shown as a note, because the thesis defines no timeouts.
 TIME_OUTS = "C_L_lambda times out if and only if a window contradicts it (ours; the published reasons do not suffice)"
 #: Maximum q_U in the steady state, in C R.
 MOST = Fraction(321, 100)
@@ -86,7 +93,7 @@ _BACK = Measure("C_L_lambda", lambda s: s["C_L_lambda"], Better.DOWN, Factor(Fra
 
 
 def excess(now: Snapshot) -> z3.ArithRef:
-    """Return the measure of recovery from a stale bound: the queue that it causes, and the bound itself, in C R."""
+    """Return the measure of recovery from a stale C_L_lambda, in C R: max(bq, LOW_QUEUE) + WORTH * C_L_lambda."""
     queue = z3.If(now["bq"] >= _q(LOW_QUEUE), now["bq"], _q(LOW_QUEUE))
     return queue + WORTH * now["C_L_lambda"]
 
@@ -110,7 +117,7 @@ STEADY = Transition("steady", SOURCE, SOUND & SHORT & HIGH, ends=(HIGH,), meets=
 RECOVER = Transition(
     "stale rate recovers", "ours", KNOWN & ~RATE_SOUND, ends=(RATE_SOUND,), progress=Progress((_EXCESS,)), or_met=True
 )
-#: The published lemma, for the published conditions for timeouts.
+#: The published lemma: a stale C_L_lambda falls. It is asked with the published conditions for timeouts.
 FALL = Transition("stale rate falls", SOURCE, STALE, ends=(RATE_SOUND,), progress=Progress((_BACK,)))
 PLAN = Plan(
     ("C_L_lambda", "q_U", "bq", "inflight", "alpha", "beta"),
@@ -128,12 +135,12 @@ PLAN = Plan(
 
 
 def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION, model: str = "cbr-delay") -> System:
-    """Return the rule on CBR-delay, with beliefs that may be stale at the start and time out at the end.
+    """Return the constraints of a cc_probe_slow flow whose beliefs may be stale at the start of the trace.
 
     Parameters
     ----------
-    points : int, number T of sample points
-    expiry : Expiry, when beliefs time out
+    points : int, number of sample points in a trace
+    expiry : Expiry, the condition on which beliefs time out at the end of the trace
     model : str, a name in `MODELS`
     """
     system = MODELS[model].build(Grid(points), Buffer.ARBITRARY)
@@ -143,7 +150,7 @@ def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION, model: str = "c
 
 
 def two_probes(system: System) -> z3.BoolRef:
-    """Return the constraint that at least two steps probe; the published code assumes it if beliefs are stale."""
+    """Return the constraint that a flow probes in two or more steps, as the published code assumes of stale beliefs."""
     own = system.flows[0]
     lower = own.beliefs["C_L_lambda"]
     probes = [own.rate[t] > REACH * lower[t - 1] for t in range(1, system.grid.points)]
@@ -152,7 +159,7 @@ def two_probes(system: System) -> z3.BoolRef:
 
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Prove the suite."""
+    """Ask the solvers all lemmas about cc_probe_slow, and return one result per lemma."""
     points = request.points or POINTS
     if request.model not in (None, "cbr-delay"):
         lemmas = elsewhere(ours(build(points, model=request.model)))
@@ -162,7 +169,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def ours(system: System) -> Iterator[Inquiry]:
-    """Yield the lemmas that compose to a result, and the bounds that hold in their last state."""
+    """Yield fairweir's lemmas, which lead a flow from any state to the steady state, and bounds on the steady state."""
     steady = State("steady", STEADY.start.holds)
     queue = Fraction(17, 10)
     served, waiting = serves(system, SERVED), queue_below(system, queue, 3)
@@ -194,7 +201,7 @@ def ours(system: System) -> Iterator[Inquiry]:
 
 
 def as_published(system: System) -> Iterator[Inquiry]:
-    """Yield the lemmas about a stale bound under the published code's conditions for timeouts; they are refuted."""
+    """Yield lemmas about a stale C_L_lambda with the published conditions for timeouts; solvers refute each of them."""
     factor = Constant("factor", Fraction(19, 10), Fraction(19, 10))
     probes, refuted = (two_probes(system),), ProofOutcome.REFUTED
     on_the_way = z3.And(serves(system, STALE_SERVED), queue_below(system, STALE_QUEUE, 3))
@@ -205,11 +212,11 @@ def as_published(system: System) -> Iterator[Inquiry]:
 
 
 def serves(system: System, least: Fraction) -> z3.BoolRef:
-    """Return the constraint that the utilization over a whole window is at least `least`.
+    """Return the constraint that at least `least` C (T - D) is served in a trace of duration T.
 
     Parameters
     ----------
     system : System
-    least : fraction of C
+    least : Fraction, minimum utilization
     """
     return system.S[system.grid.last] >= least * (system.grid.span - system.grid.jitter)

@@ -1,9 +1,15 @@
-"""cc_qdel on a CCAC link with a buffer of at least 3 C (R + D): thesis section 4.2.3 and appendix B.4.
+"""cc_qdel on a CCAC link with a buffer of at least 3 C (R + D): lemmas of thesis section 4.2.3 and appendix B.4.
 
-The published lemmas are checked as printed, on the published model, in which acknowledgments never pause. In the CCAC
-model acknowledgments may pause for as long as the jitter D allows, and two of the published lemmas are wrong. For this
-model the suite proves other lemmas, which compose, with six states instead of four. docs/formal/lemmas.md has the
-results.
+cc_qdel is a CCA of the thesis that sets its rate from beliefs. Beliefs are bounds on the network's parameters that a
+flow computes from what the flow observed, such as C_L and C_U, the lower and the upper bound on C. The published lemmas
+are checked as printed, on the published CCAC model, in which acknowledgments never pause. In fairweir's CCAC model,
+acknowledgments may pause for as long as the jitter D allows. On fairweir's model, two of the lemmas that hold on the
+published model are wrong, so the suite proves other lemmas, with six states instead of four. docs/formal/lemmas.md has
+the results.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; T, duration of a trace; S, bytes served; bq,
+bytes that wait for link capacity; MSS (in code: alpha), bytes of one packet. The units are such that C = R = D = 1. A
+window is the time that one trace covers; the objectives of a window are a minimum utilization and a maximum queue.
 """
 
 from __future__ import annotations
@@ -42,18 +48,20 @@ from fairweir.formal.models import MODELS
 from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 10
-#: Lower limits of the converged range; for each, `search` finds the smallest upper limit. A higher one allows a lower
-#: other.
+#: Lower limits on C_L in the converged range, in C. For each lower limit, `search` finds the smallest upper limit on
+#: C_U with which converged beliefs stay converged.
 LEAST = (Fraction(60, 100), Fraction(67, 100), Fraction(69, 100), Fraction(70, 100))
 
 
 def build(model: str, points: int) -> System:
-    """Return cc_qdel on a model, with beliefs that may be stale at the start and time out at the end.
+    """Return the constraints of one cc_qdel flow on a network model.
+
+    At the start of a trace, beliefs may be stale (exclude the true value). At the end of a trace, beliefs may time out.
 
     Parameters
     ----------
     model : str, a name in `MODELS`
-    points : int, number T of sample points
+    points : int, number of sample points in a trace
     """
     system = MODELS[model].build(Grid(points), Buffer.LARGE)
     beliefs.attach(system, start=Start.ANY, expiry=Expiry.AT_END)
@@ -73,7 +81,7 @@ def met(system: System, n: Numbers) -> z3.BoolRef:
 
 
 def ours(system: System) -> Iterator[Inquiry]:
-    """Yield the lemmas that compose to a result, and the bounds that hold in their last state."""
+    """Yield fairweir's lemmas, which lead a flow from any state to the steady state, and bounds on the steady state."""
     n, lemmas = OURS, Lemmas(OURS)
     moves = Constant("factor", n.moves, Fraction(11, 10))
     queue = Constant("queue", n.queue, Fraction(44, 10), "C(R+D)")
@@ -105,7 +113,7 @@ def ours(system: System) -> Iterator[Inquiry]:
 
 
 def loss_or_relief(system: System) -> z3.BoolRef:
-    """Return B.4.8 of the published code: after a large loss, the rate is lower or a queue shorter at the end."""
+    """Return lemma B.4.8 as published in code: no step has a large loss, or the rate or a queue is lower at the end."""
     last = system.grid.last
     return z3.Or(
         loss_below(system, last),
@@ -116,12 +124,13 @@ def loss_or_relief(system: System) -> z3.BoolRef:
 
 
 def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inquiry]:
-    """Yield the published lemmas with the published constants, and the outcome expected of each.
+    """Return the published lemmas with the published constants, and the expected outcome of each lemma.
 
     Parameters
     ----------
-    where : description of the model
-    may_pause : whether acknowledgments may pause on the model; two lemmas hold only if they may not
+    system : System, cc_qdel on a network model
+    where : description of the network model
+    may_pause : whether acknowledgments may pause on the model. If they may, two more lemmas are expected to be refuted
     """
     n, last, refuted = PUBLISHED, system.grid.last, ProofOutcome.REFUTED
     needs_steady = refuted if may_pause else ProofOutcome.PROVED
@@ -150,7 +159,7 @@ def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inqui
 
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Prove the suite."""
+    """Ask the solvers all lemmas about cc_qdel, or search their constants, and return one result per lemma."""
     points = request.points or POINTS
     main = build(request.model or "ccac", points)
     if request.search:
@@ -167,7 +176,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def search(system: System, request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Search the tightest constants: a value that is proved, next to one that is refuted, if the budget suffices."""
+    """Search the tightest value of each constant: the strongest value with which the lemma is proved."""
     steady = with_history(Lemmas(OURS).stays_drained).start
     tenth, percent = Fraction(1, 10), Fraction(1, 100)
 
@@ -196,7 +205,7 @@ def search(system: System, request: Request, on_progress: OnProgress) -> list[Le
 
 
 def _upper_limit(system: System, least: Fraction) -> Sought:
-    """Return the search for the minimum upper limit of the converged range, given the lower limit."""
+    """Return the search for the smallest upper limit on C_U in the converged range, given the lower limit on C_L."""
 
     def stays(most: Fraction) -> Inquiry:
         return inquire(system, Lemmas(replace(OURS, least=least, most=most)).stays_converged)

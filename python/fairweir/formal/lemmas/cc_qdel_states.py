@@ -1,8 +1,14 @@
-"""States and transitions of cc_qdel: thesis appendix B.4, with additions needed to compose them.
+"""States of a cc_qdel flow, and the transitions between states that the lemmas of thesis appendix B.4 claim.
 
-The thesis has four states. One state is added here, in which the queue is longer than the observed delay implies: after
-the link rate fell, a flow may recently have sent much faster than C. The thesis' state of stale beliefs is split in
-two, C_L > C and C_U < C; no window leads from the second back to the first.
+cc_qdel is a CCA that sets its rate from beliefs: bounds on the network's parameters that a flow computes from what the
+flow observed. A belief is consistent if the true value satisfies the bound, otherwise stale. The thesis has four
+states. One state is added here, in which the queue is longer than the observed delay implies: after the link rate fell,
+a flow may recently have sent much faster than C. The thesis' state of stale beliefs is split into C_L > C and C_U < C.
+
+Symbols: C, link rate; C_L and C_U, lower and upper bound on C (beliefs); R, round-trip propagation delay; D, maximum
+jitter; bq, bytes that wait for link capacity; alpha, bytes of one packet (MSS). The units are such that C = R = D = 1.
+A window is the time that one trace of the solvers covers. A window meets the objectives if utilization is at least, and
+the queue at most, the value in :class:`Numbers`.
 """
 
 from __future__ import annotations
@@ -23,17 +29,17 @@ _ONE = z3.RealVal(1)
 
 @dataclass(frozen=True)
 class Numbers:
-    """The constants of the lemmas, in units in which C = R = 1.
+    """The constants of the lemmas.
 
     Attributes
     ----------
-    moves : minimum factor by which a stale belief moves towards C in a window
-    least, most : lower bound on C_L and upper bound on C_U in the converged state, in C
-    shrinks : minimum factor by which C_L or C_U of consistent beliefs improves in a window
+    moves : minimum factor by which a stale C_L or C_U moves towards C in a window
+    least, most : lower limit on C_L and upper limit on C_U in the converged state, in C
+    shrinks : minimum factor by which a consistent C_L or C_U moves towards C in a window
     drained : maximum bottleneck queue that counts as drained, in C (R + D)
     drains : minimum decrease of a longer bottleneck queue per window, in C R
-    under_way : minimum utilization in windows that meet the objectives before the last state
-    steady : minimum utilization in the last state
+    under_way : minimum utilization in windows that meet the objectives, before the steady state
+    steady : minimum utilization in the steady state
     queue : maximum queue in windows that meet the objectives, in C (R + D)
     queue_packets : number of packets (alpha) added to `queue`
     """
@@ -68,24 +74,24 @@ SHOWN = State("delay shows the queue", lambda s: s["shows"] == 1)
 
 
 def converged(n: Numbers) -> State:
-    """Return the state in which C_L and C_U are close to C."""
+    """Return the converged state: C_L >= `n.least` C and C_U <= `n.most` C."""
     name = f"beliefs in [{float(n.least):g}, {float(n.most):g}] C"
     return State(name, lambda s: z3.And(s["C_L"] >= z3.Q(*n.least.as_integer_ratio()), s["C_U"] <= _q(n.most)))
 
 
 def drained(n: Numbers) -> State:
-    """Return the state in which the bottleneck queue is short; R + D = 2."""
+    """Return the state in which at most `n.drained` C (R + D) wait for link capacity."""
     return State(f"bq <= {float(n.drained):g} C(R+D)", lambda s: s["bq"] <= _q(2 * n.drained))
 
 
 @dataclass(frozen=True)
 class Lemmas:
-    """The lemmas' transitions, for given constants.
+    """The transitions of the lemmas for one set of constants.
 
     Attributes
     ----------
     numbers : Numbers, the constants
-    loses_none : whether windows that meet the objectives must not lose progress; false in the published lemmas
+    loses_none : whether no belief may worsen in a window that meets the objectives; false in the published lemmas
     """
 
     numbers: Numbers
@@ -93,9 +99,9 @@ class Lemmas:
 
     @property
     def valid(self) -> tuple[Transition, ...]:
-        """The beliefs at a window's end are valid at the next window's start, as the thesis assumes without a lemma.
+        """At a window's end, alpha <= C_L, and C_L <= C_U if a belief is stale, as the thesis assumes without a lemma.
 
-        Consistent bounds need no lemma, because they cannot cross.
+        Consistent beliefs need no lemma for C_L <= C_U, because C is between C_L and C_U.
         """
         source = "tacit in the thesis"
         return (
@@ -106,7 +112,7 @@ class Lemmas:
 
     @property
     def sound(self) -> tuple[Transition, Transition]:
-        """A correct bound stays correct, for any value of the other; the thesis states both as one, "for any CCA"."""
+        """C_L stays consistent regardless of C_U, and C_U regardless of C_L; one lemma of the thesis states both."""
         return (
             Transition("B.4.1 C_L sound", SOURCE, LOW_SOUND, ends=(LOW_SOUND,), about=About.NETWORK),
             Transition("B.4.1 C_U sound", SOURCE, HIGH_SOUND, ends=(HIGH_SOUND,), about=About.NETWORK),
@@ -114,18 +120,18 @@ class Lemmas:
 
     @property
     def shown(self) -> Transition:
-        """At the end of a window with consistent beliefs, the flow's delay shows its queue: it sent at most 2 C."""
+        """After a window with consistent beliefs, the delay shows the queue, because the flow sent at most at 2 C."""
         return Transition("history", "ours", CONSISTENT, ends=(SHOWN,))
 
     @property
     def low(self) -> Transition:
-        """C_L, which is too high after the link rate fell, falls to C."""
+        """If C_L is above C, because the link rate fell, C_L falls to at most C."""
         ends, rates = (CONSISTENT,), self._rates(Better.DOWN, Better.DOWN, self.numbers.moves)
         return Transition("B.4.2 C_L stale", SOURCE, STALE_LOW, ends, (), rates, True, self.loses_none)
 
     @property
     def high(self) -> Transition:
-        """C_U, which is too low after the link rate rose, rises to C."""
+        """If C_U is below C, because the link rate rose, C_U rises to at least C."""
         ends, rates = (CONSISTENT,), self._rates(Better.UP, Better.UP, self.numbers.moves)
         return Transition("B.4.2 C_U stale", SOURCE, STALE_HIGH, ends, (), rates, True, self.loses_none)
 
@@ -137,20 +143,20 @@ class Lemmas:
 
     @property
     def shrink(self) -> Transition:
-        """Consistent beliefs shrink until they have converged."""
+        """Consistent beliefs that have not converged move towards C until they have converged."""
         near, rates = converged(self.numbers), self._rates(Better.UP, Better.DOWN, self.numbers.shrinks)
         start = CONSISTENT & ~near
         return Transition("B.4.4 shrink", SOURCE, start, (near,), (), rates, True, self.loses_none)
 
     @property
     def stays_drained(self) -> Transition:
-        """A short queue remains short."""
+        """If the beliefs have converged and the bottleneck queue is short, the bottleneck queue stays short."""
         near, short = converged(self.numbers), drained(self.numbers)
         return Transition("B.4.5 queue stays", SOURCE, CONSISTENT & near & short, ends=(short,))
 
     @property
     def drain(self) -> Transition:
-        """A long queue drains."""
+        """If the beliefs have converged and the bottleneck queue is long, the bottleneck queue drains."""
         near, short, n = converged(self.numbers), drained(self.numbers), self.numbers
         by = Amount(lambda _: _q(n.drains), f"{n.drains} CR")
         queue = Measure("bq", lambda s: s["bq"], Better.DOWN, by, lambda _: _q(2 * n.drained))
@@ -165,7 +171,7 @@ class Lemmas:
 
 
 def plan() -> Plan:
-    """Return the order of the states, with the transitions proved on the model in which ACKs may pause."""
+    """Return the states in the order in which a flow passes them, each with its transition (ACKs may pause)."""
     lemmas = Lemmas(OURS)
     near, short = converged(OURS), drained(OURS)
     known = CONSISTENT & SHOWN

@@ -1,9 +1,15 @@
 """A Copa-like algorithm on a CCAC link with an infinite buffer: window and queue are bounded; throughput is not.
 
-CCAC (SIGCOMM 2021), section 6. The published proofs state that a window above 4 BDP + MSS falls, a queue above 4 BDP +
-2 MSS falls, a window below one BDP rises, and that these bounds persist. The published encoding excludes traces in
-which a step passes without acknowledgments, although the jitter D permits them. With these traces the bounds are 5 BDP,
-for traces of 15 points or more, and the window need not rise, even if tokens are wasted only when the queue is empty.
+The module has the lemmas of ``fairweir prove copa``. CCAC is the network model of the CCAC paper (SIGCOMM 2021): a
+token bucket serves the link, and tokens are wasted if too few bytes wait. The lemmas are from section 6 of that paper.
+The published proofs state that a cwnd above 4 BDP + MSS falls, that a queue above 4 BDP + 2 MSS falls, that a cwnd
+below one BDP rises, and that these bounds persist. The published encoding excludes traces in which no byte is
+acknowledged during a step, although the jitter D permits such traces. With these traces, the bounds are 5 BDP instead
+of 4 BDP for traces of 15 points or more. The cwnd need not rise, even if tokens are wasted only when the queue is
+empty.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; BDP, C R; MSS (in code: alpha), bytes of one
+packet; S, bytes served; TA, tokens admitted to the bucket; T, duration of a trace. The units are such that C = R = 1.
 """
 
 from __future__ import annotations
@@ -52,13 +58,13 @@ PLAN = Plan(
 
 
 def build(points: int, *, composes: bool, model: str = "ccac") -> System:
-    """Return the algorithm on a network model.
+    """Return the constraints of one flow of the Copa-like algorithm on a network model.
 
     Parameters
     ----------
-    points : int, number T of sample points
-    composes : whether tokens may be wasted whenever no bytes wait for a token, so that two links in series are
-        equivalent to one; otherwise tokens may be wasted only when no bytes wait at all
+    points : int, number of sample points in a trace
+    composes : True: tokens may be wasted when no byte waits for a token, although bytes may be delayed by jitter; one
+        such link also covers two links in series. False: tokens may be wasted only when no byte waits for any reason
     model : str, a name in `MODELS`
     """
     cca = HAND_ENCODED["copa_like"]
@@ -72,7 +78,7 @@ def build(points: int, *, composes: bool, model: str = "ccac") -> System:
 
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Prove the suite."""
+    """Ask the solvers all lemmas about the Copa-like algorithm, and return one result per lemma."""
     points = request.points or POINTS
     model = request.model or "ccac"
     composing, single = build(points, composes=True, model=model), build(points, composes=False, model=model)

@@ -1,8 +1,14 @@
-"""Ask the solvers a lemma, and return the answer as a line of the suite's table.
+"""Ask the solvers whether a lemma holds, and return the answer as one line of a table of results.
 
-If the request names a folder, proofs (with certificates, if requested) and refutations (with traces) are stored there
-under the fingerprint of their question, and the same command reads them again. :mod:`fairweir.documents.sealed` defines
-how stored answers are verified.
+A lemma is a claim about all traces of one CCA on one network model (a system). A trace lists the values of all
+quantities (bytes sent, served and lost, cwnd, ...) at equally spaced points in time; a trace that satisfies the
+assumptions but not the claim refutes the lemma. A proof may have a certificate: a file that lets a small program check
+the proof without a solver.
+
+If the request names a folder, proofs (with certificates, if requested) and refutations (with traces) are stored in that
+folder. The file name is the fingerprint of the question. When the same command runs again, it reads the stored answers
+and verifies them. A seal shows that a stored answer was written by this installation and not changed since
+(:mod:`fairweir.documents.sealed`).
 """
 
 from __future__ import annotations
@@ -37,14 +43,14 @@ CERTIFICATE_STEPS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Inquiry:
-    """A claim about all traces of a system.
+    """A claim about all traces of a system that satisfy some assumptions.
 
     Attributes
     ----------
     name, claim : str, as in :class:`LemmaResult`
-    system : System, with beliefs and senders
-    given : further assumptions, such as the state in which a trace begins
-    then : property that each such trace must have
+    system : System, the constraints of a network model and of the CCA of each flow
+    given : assumptions in addition to the system, such as the state in which a trace begins
+    then : formula that each trace must satisfy if the trace satisfies `system` and `given`
     expects, constants, note, about : as in :class:`LemmaResult`
     """
 
@@ -60,7 +66,7 @@ class Inquiry:
 
     @cached_property
     def question(self) -> Question:
-        """The question for the solvers. A claim about the network is asked of an arbitrary sender, without the CCA."""
+        """The question for the solvers; if the claim is about the network, the sender is arbitrary, not the CCA."""
         anyone = [*self.system.of_any_sender(), *self.given]
         if self.about is not About.CCA:
             return Question(self.name, anyone, self.then)
@@ -73,12 +79,12 @@ class Inquiry:
 
     @property
     def fingerprint(self) -> str:
-        """The hash of the question and of its controls."""
+        """The SHA-256 of the question and of its controls, which check that the claim is not vacuous."""
         controls = self.question.controls()
         return hashlib.sha256("\0".join([self.text, *controls]).encode()).hexdigest()
 
     def objections(self, trace: Trace) -> list[str]:
-        """Return the reasons why a trace does not refute the claim, by exact evaluation; empty if it does."""
+        """Evaluate a trace in exact fractions; return why it does not refute the claim, or an empty list if it does."""
         system = self.system
         found = [str(violation) for violation in violations(trace)]
         if self.about is About.CCA:
@@ -95,7 +101,7 @@ class Inquiry:
 
 
 def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
-    """Return the stored answer if it can be verified; otherwise ask the solvers.
+    """Return the result of a lemma: the stored answer if this answer can be verified, otherwise the solvers' answer.
 
     Parameters
     ----------
@@ -143,32 +149,33 @@ def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf
 
 
 def elsewhere(inquiries: Iterable[Inquiry]) -> list[Inquiry]:
-    """Return the lemmas that a suite asks on a model other than its default: those that the suite needs to be proved.
+    """Return the inquiries whose expected outcome is ``proved``; only these are asked if the user chooses the model.
 
-    Controls, and published statements that are wrong on the default model, are not relevant on another model.
+    On a model other than the suite's default, false claims (controls) and published errors are not relevant.
     """
     return [inquiry for inquiry in inquiries if inquiry.expects is ProofOutcome.PROVED]
 
 
-#: How a stored answer was verified when it was read again.
+#: Values of :attr:`LemmaResult.kept`: how a stored answer was verified when this run read it.
 CERTIFIED = "certificate checked again"
 JUDGED = "trace judged again"
 UNCHECKED = "not re-checked"
 
 
 def weakest_check(results: Iterable[LemmaResult]) -> str:
-    """Return how the stored answers among `results` were verified.
+    """Return the check that the stored answers among `results` passed.
 
     Returns
     -------
-    str : `UNCHECKED` if a stored answer was not verified; empty if no answer was stored
+    str : `UNCHECKED` if any stored answer was not verified; empty if no result was stored; otherwise one of the checks
+        that were made
     """
     found = {result.kept for result in results}
     return UNCHECKED if UNCHECKED in found else max(found, default="")
 
 
 class _Shelf:
-    """Storage of the answer to one question."""
+    """The files in which the answer to one question is stored."""
 
     def __init__(self, inquiry: Inquiry, out: Path) -> None:
         self.inquiry = inquiry
@@ -179,7 +186,7 @@ class _Shelf:
         self.certificate = out / "certificates" / stem
 
     def keep(self, result: LemmaResult) -> None:
-        """Store an answer with a seal; ``unknown`` and ``vacuous`` are not stored."""
+        """Store an answer with a seal; an answer that is ``unknown`` or ``vacuous`` is not stored."""
         if result.outcome not in (ProofOutcome.PROVED, ProofOutcome.REFUTED):
             return
         document = {
@@ -235,12 +242,12 @@ class _Shelf:
                 steps = accept(self.inquiry.text, sealed.read_text(proof).removesuffix("\n").split("\n"))
             except RejectedError as error:
                 raise NotBelievedError(f"{proof} is rejected: {error}") from None
-            # Independent checkers read the question from its file.
+            # Checkers other than `accept` read the question from the file, so the file must have the same question.
             if sealed.read_text(asked) != self.inquiry.text:
                 raise NotBelievedError(f"{asked} is not the question of {proof}")
             if not is_sealed:
-                # A certificate shows that the lemma holds. That the lemma is not vacuous follows from a seal or from
-                # the controls. The stored solver and CPU time cannot be verified without a seal.
+                # The certificate shows that the lemma holds, but not that the lemma is not vacuous; without a seal, the
+                # solvers check the controls again. The stored solver and CPU time cannot be verified without a seal.
                 if (found := control(self.inquiry.question, budget)).outcome is not ProofOutcome.PROVED:
                     raise NotBelievedError(f"{self.path}: {found.reason}")
                 known = replace(known, solver="checkers", cpu_s=0.0)
@@ -260,14 +267,14 @@ QUESTION, PROOF = "question.smt2", "certificate.txt"
 def answer_all(
     inquiries: Sequence[Inquiry], request: Request, on_progress: OnProgress, more: int = 0
 ) -> list[LemmaResult]:
-    """Answer the inquiries one after another.
+    """Return one result per inquiry, in the same order.
 
     Parameters
     ----------
-    inquiries : in the order of the table
+    inquiries : in the order of the lines in the table of results
     request : Request
     on_progress : called before and after each inquiry
-    more : int, number of further lines that the caller adds to the table; counted in the total
+    more : int, number of lines that the caller will add to the table; the reported total includes these lines
     """
     results = []
     total = len(inquiries) + more
@@ -283,7 +290,7 @@ def _stem(name: str) -> str:
 
 
 def _certified(result: LemmaResult, inquiry: Inquiry, shelf: _Shelf | None) -> LemmaResult:
-    """Search for a certificate. Without one the lemma remains proved, and a note gives the reason."""
+    """Return `result` with a certificate; if no certificate is found, `result` stays proved and its note says why."""
     from fairweir.formal.certificates.certificate import certify, save
 
     try:

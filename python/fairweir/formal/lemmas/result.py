@@ -1,4 +1,7 @@
-"""Results of lemmas, and of suites."""
+"""The result of a lemma, and the outcome of a suite, which is a set of lemmas that together imply a theorem.
+
+Solvers prove or refute a lemma: a claim about all behaviors of a CCA on a network model.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ class Constant:
 
 
 class About(StrEnum):
-    """Subject of a lemma. It determines how fairweir checks that the lemma is not vacuous."""
+    """Subject of a lemma, which determines how fairweir checks that the lemma is not vacuous."""
 
     CCA = "cca"
     """The CCA's behavior. The lemma counts as proved only if it is refuted for an arbitrary sender."""
@@ -54,21 +57,21 @@ class About(StrEnum):
 
 @dataclass(frozen=True)
 class LemmaResult:
-    """A claim and its result.
+    """A lemma and its result.
 
     Attributes
     ----------
     name : str, a short name such as "2.1 range"
-    claim : str, the statement in words or symbols, with its numbers
+    claim : str, the lemma in words or symbols, with its numbers
     outcome : ProofOutcome
-    expects : the outcome that the suite needs; ``refuted`` for a negative control, and for a published statement that
-        is known to be wrong
+    expects : the expected outcome; ``refuted`` for a deliberately false claim (a control), and for a published
+        statement that is known to be wrong
     constants : constants in the claim
     solver : str, the solver that answered
     cpu_s : float, CPU seconds of all solvers used
     note : str, an assumption, a reason for ``unknown``, or a difference from the published statement
-    files : paths of stored questions, traces and certificates
-    kept : str, how the answer of an earlier run was verified when it was read; empty if this run asked the question
+    files : paths of the stored question, of the trace that refutes the lemma, and of the proof's certificate
+    kept : str, the check that the stored answer of an earlier run passed; empty if this run asked the solvers
     about : About, the subject
     """
 
@@ -108,12 +111,13 @@ class LemmaResult:
 
 
 def conclude(results: Iterable[LemmaResult]) -> ProofOutcome:
-    """Return the outcome of a whole suite.
+    """Return the outcome of a suite from the results of its lemmas.
 
     Returns
     -------
-    ProofOutcome : ``vacuous`` if a lemma is vacuous; otherwise ``refuted`` if a lemma was proved or refuted contrary
-        to expectation; otherwise ``unknown`` if a lemma is unknown, or if there are no lemmas; otherwise ``proved``
+    ProofOutcome : ``vacuous`` if any lemma is vacuous; otherwise ``refuted`` if any lemma was proved or refuted
+        contrary to expectation; otherwise ``unknown`` if any lemma is unknown or if `results` is empty; otherwise
+        ``proved``
     """
     found = list(results)
     if any(result.outcome is ProofOutcome.VACUOUS for result in found):

@@ -1,7 +1,8 @@
-"""Search for a lemma's tightest constant: on a grid of values, the last that is proved before one that is refuted.
+"""Search for the tightest constant of a lemma, such as the highest utilization that solvers can prove.
 
-A stronger claim must imply the weaker ones. The strongest and weakest values are tried first; then the interval between
-them is bisected, or divided into n + 1 parts if n values are tried at a time.
+The search tries values on a grid. A lemma with a stronger value must imply the lemma with each weaker value. The
+weakest and the strongest value are tried first. Then the interval between the strongest proved and the weakest refuted
+value is bisected, or divided into n + 1 parts if n values are tried at a time.
 """
 
 from __future__ import annotations
@@ -35,25 +36,25 @@ class Found:
 
     @property
     def is_tight(self) -> bool:
-        """Whether some value was proved and some value was refuted."""
+        """Whether at least one value was proved and at least one value was refuted."""
         return self.proved is not None and self.refuted is not None
 
 
 def best(
     ask: Callable[[Fraction], ProofOutcome], weakest: Fraction, strongest: Fraction, step: Fraction, at_once: int = 1
 ) -> Found:
-    """Search the grid of values between `weakest` and `strongest`.
+    """Find the strongest value that is proved, and the weakest that is refuted, on a grid of values.
 
     Parameters
     ----------
-    ask : function from a value to the outcome of the claim with that value
-    weakest, strongest : ends of the grid; `weakest` may be the larger
+    ask : function from a value to the outcome of the lemma with this value
+    weakest, strongest : ends of the grid; `weakest` may be larger or smaller than `strongest`
     step : spacing of the grid, positive
     at_once : number of values tried in parallel
 
     Returns
     -------
-    Found : an unknown value counts as neither proved nor refuted; the search continues with weaker values
+    Found : if the outcome at a value is unknown, the search continues with weaker values
     """
     count = int(abs(strongest - weakest) / step)
     sign = 1 if strongest >= weakest else -1
@@ -75,7 +76,7 @@ def best(
 
 
 def _cuts(low: int, high: int, parts: int) -> list[int]:
-    """Return up to `parts` + 1 indices that divide the open interval between `low` and `high`."""
+    """Return at most `parts` + 1 indices between `low` and `high`, evenly spaced, with the middle index among them."""
     if low < 0 or high - low <= 1:
         return []
     return sorted(
@@ -85,12 +86,12 @@ def _cuts(low: int, high: int, parts: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Sought:
-    """A lemma, and the range of values in which its tightest constant is searched.
+    """A constant of a lemma, and the grid of values on which the tightest value is searched.
 
     Attributes
     ----------
     name, unit : str, name and unit of the constant
-    lemma : function from a value to the lemma with that value
+    lemma : function from a value of the constant to the lemma with this value
     weakest, strongest, step : as in :func:`best`
     published : the published value; None if there is none
     """
@@ -105,11 +106,11 @@ class Sought:
 
 
 def seek(sought: Sought, request: Request) -> LemmaResult:
-    """Search one constant.
+    """Search the tightest value of one constant.
 
     Parameters
     ----------
-    sought : the constant, its lemma, and the values to try
+    sought : Sought, the constant, the lemma, and the grid of values
     request : Request, with the budget per question
 
     Returns
@@ -149,7 +150,7 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
 
 
 def seek_all(lemmas: Sequence[Sought], request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Search the constants one after another."""
+    """Search the tightest value of each constant, and return one result per constant."""
     results = []
     for i, sought in enumerate(lemmas):
         on_progress(Progress(sought.name, i, len(lemmas)), None)

@@ -1,10 +1,17 @@
 """Two flows of one CCA that share a queue: bounds on the throughput ratio of periodic behavior.
 
-A trace is periodic if its last point equals its first in cwnd or rate, in each flow's bytes in flight, in the losses in
-flight, and in the algorithm's state. A property of all periodic traces holds for all behaviors that repeat with that
-period forever. Starvation paper (SIGCOMM 2022), section 5.4 and appendix C: over 10 R, the throughput ratio is bounded
-for AIMD with a buffer of 1 BDP and for the exponential curve of section 6.3. Jitter starves flows of delay-convergent
-algorithms, such as the Vegas-like one.
+The module has the lemmas of ``fairweir prove starvation``. A trace lists cwnd or rate, and the bytes sent, served and
+lost, of both flows at equally spaced points in time. A trace is periodic if its last and its first point have equal
+cwnd or rate, bytes in flight, undetected losses, and state of the algorithm. A property of all periodic traces holds
+for all behaviors that repeat with the period of the trace forever.
+
+The starvation paper (SIGCOMM 2022, section 5.4 and appendix C) bounds the throughput ratio over 10 R for AIMD with a
+buffer of 1 BDP and for the exponential curve of section 6.3, a CCA whose target rate decreases exponentially with
+delay. Jitter starves flows of delay-convergent CCAs (whose delay converges to a bounded range on an ideal link), such
+as Vegas.
+
+Symbols: R, round-trip propagation delay; BDP, link rate times R; S_1 and S_2, bytes served of the first and the second
+flow.
 """
 
 from __future__ import annotations
@@ -23,10 +30,10 @@ from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.models import MODELS
 from fairweir.formal.solving.solve import ProofOutcome
 
-#: Points per trace. The paper's ten R are 11 points; the solvers do not settle AIMD with 11 in two CPU minutes.
+#: Points per trace for AIMD. The paper's 10 R would be 11 points, for which the solvers need over two CPU minutes.
 AIMD_POINTS = 7
 POINTS = 11
-#: Throughput ratios that are asked: the solvers settle each.
+#: Throughput ratios in the lemmas; the solvers prove or refute the lemma for each ratio. ``REACHED``: refuted.
 AIMD_RATIO = 20
 EXPO_RATIO, EXPO_REACHED = 20, 10
 VEGAS_REACHED = (10, 100)
@@ -35,14 +42,14 @@ BUSY = Fraction(1, 2)
 
 
 def build(cca: str, model: str, buffer: Buffer, points: int) -> System:
-    """Return a system of two flows of one CCA.
+    """Return the constraints of two flows of one CCA on a network model.
 
     Parameters
     ----------
     cca : str, a name in `HAND_ENCODED`
     model : str, a name in `MODELS`
-    buffer : Buffer
-    points : int, number T of sample points
+    buffer : Buffer, the size of the link's buffer
+    points : int, number of sample points in a trace
     """
     subject = HAND_ENCODED[cca]
     system = MODELS[model].build(Grid(points), buffer, (subject.sender, subject.sender))
@@ -65,7 +72,7 @@ def periodic(system: System) -> list[z3.BoolRef]:
 
 
 def _aimd_returns(flow: Flow, last: int) -> list[z3.BoolRef]:
-    """Return the same for AIMD's state: bytes acknowledged since cwnd changed, and whether it is in loss recovery."""
+    """Return the constraints that AIMD's state at the last point equals its state at the first point."""
     mark, recover = flow.beliefs["mark"], flow.beliefs["recover"]
     is_over = [recover[t] <= flow.S[t] for t in (0, last)]
     same = flow.accepted(last) - recover[last] == flow.accepted(0) - recover[0]
@@ -78,12 +85,12 @@ def busy(system: System) -> z3.BoolRef:
 
 
 def fair(system: System, ratio: int) -> z3.BoolRef:
-    """Return the constraint that the second flow's throughput is less than `ratio` times the first flow's.
+    """Return the constraint that S_2 < `ratio` S_1 at the end of the trace.
 
     Parameters
     ----------
     system : System, of two flows
-    ratio : throughput ratio
+    ratio : int, throughput ratio
     """
     first, second = (flow.S[system.grid.last] for flow in system.flows)
     return second < ratio * first
@@ -97,7 +104,7 @@ def _inquiry(system: System, name: str, ratio: int, expects: ProofOutcome, *furt
 
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Prove the suite."""
+    """Ask the solvers all lemmas about throughput ratios, and return one result per lemma."""
     points = request.points or POINTS
     aimd = build("aimd", "ccac", Buffer.ARBITRARY, request.points or AIMD_POINTS)
     bdp = z3.Real("beta") == 1

@@ -1,8 +1,12 @@
-"""States of a flow on its path, and the transitions that a lemma claims between them (thesis section 4.1.2).
+"""States of a flow on its path, and the transitions between states that a lemma claims (thesis section 4.1.2).
 
-A lemma is about one window of time. A state is a formula over a snapshot of one point; a transition is a formula over
-the snapshots of the window's first and last point. A solver can therefore check that every trace of a model satisfies a
-transition, and that transitions compose over any number of windows (:mod:`fairweir.formal.lemmas.stitch`).
+A lemma is about one window of time, such as 10 round trips. A trace lists the quantities of a flow and a link (cwnd,
+queue, ...) at equally spaced points of the window; a snapshot has these quantities at one point. A state is a formula
+over a snapshot, such as "queue <= 4 C R"; a transition is a formula over the snapshots of the window's first and last
+point. A solver can therefore check that every trace satisfies a transition, and that transitions compose over any
+number of windows (:mod:`fairweir.formal.lemmas.stitch`).
+
+Symbols: C, link rate; R, round-trip propagation delay; C_L, lower bound on C that a sender computes from observations.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ class State:
     Attributes
     ----------
     name : str, such as "beliefs converged"
-    holds : function from a snapshot to the formula that it is in this state
+    holds : function from a snapshot to the formula that is true if and only if the snapshot is in this state
     """
 
     name: str
@@ -55,14 +59,14 @@ class Better(Enum):
 
 @dataclass(frozen=True)
 class Factor:
-    """Step of a measure: an improvement multiplies or divides it by at least `by`, which is above 1."""
+    """Minimum improvement of a measure: the value is multiplied or divided by at least `by`, which is above 1."""
 
     by: Fraction
 
 
 @dataclass(frozen=True)
 class Amount:
-    """Step of a measure: an improvement adds or subtracts at least `by`.
+    """Minimum improvement of a measure: at least `by` is added to, or subtracted from, the value.
 
     Attributes
     ----------
@@ -76,16 +80,16 @@ class Amount:
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity whose improvement leads out of a state.
+    """A quantity that shows how far a flow is from leaving a state, such as cwnd in the state "cwnd is too large".
 
     Attributes
     ----------
-    name : str
+    name : str, name of the quantity
     value : function from a snapshot to the quantity
     better : Better, the direction of improvement
-    step : minimum improvement
+    step : minimum improvement in a window that makes progress
     limit : function from a snapshot to the best value that is possible in the state; positive if `step` is a factor
-    strict : whether an improvement must exceed the step
+    strict : True: an improvement must exceed `step`; False: an improvement may equal `step`
     """
 
     name: str
@@ -96,7 +100,7 @@ class Measure:
     strict: bool = False
 
     def improves(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Return the constraint that the measure improves by its step.
+        """Return the constraint that the measure improves at least by `step` (by more than `step` if `strict`).
 
         Parameters
         ----------
@@ -122,7 +126,7 @@ class Measure:
         return new >= old if self.better is Better.UP else new <= old
 
     def is_within(self, now: Snapshot) -> z3.BoolRef:
-        """Return the constraint that the measure is within its limit."""
+        """Return the constraint that the measure is not better than its limit."""
         value, limit = self.value(now), self.limit(now)
         return value <= limit if self.better is Better.UP else value >= limit
 
@@ -137,7 +141,7 @@ class Progress:
     measures: tuple[Measure, ...]
 
     def made(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Return the constraint that there is progress.
+        """Return the constraint that a window makes progress.
 
         Parameters
         ----------
@@ -146,7 +150,7 @@ class Progress:
         return z3.And(z3.Or(*(m.improves(before, after) for m in self.measures)), self.kept(before, after))
 
     def kept(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Return the constraint that no progress is lost.
+        """Return the constraint that no measure worsens in a window.
 
         Parameters
         ----------
@@ -159,9 +163,9 @@ class Progress:
 class Transition:
     """A claim about every window that begins in `start`.
 
-    The window ends in one of `ends`, or makes `progress`, or (if `or_met`) meets the objectives and loses no progress.
-    In each of these cases all of `keeps` hold at its end. The objectives are bounds on utilization, queue and losses
-    that the suite sets.
+    The window ends in one of `ends`, or makes `progress`, or (if `or_met`) meets the objectives and worsens no measure
+    of `progress`. In each of these cases, all of `keeps` hold at the window's end. The objectives are bounds on
+    utilization, queue and losses that the author of the lemma sets.
 
     Attributes
     ----------
@@ -171,9 +175,9 @@ class Transition:
     keeps : States that all hold at the last point
     progress : Progress; None if only `ends` count
     or_met : whether a window that meets the objectives need not make progress
-    loses_none : whether a window that meets the objectives must not lose progress; false in the published lemmas
+    loses_none : whether a window that meets the objectives must not worsen a measure; false in the published lemmas
     meets : whether every window that begins in `start` must meet the objectives
-    about : About, the subject; a transition about the network is asked of an arbitrary sender
+    about : About, the subject; if the subject is the network, the solvers check the claim for an arbitrary sender
     """
 
     name: str

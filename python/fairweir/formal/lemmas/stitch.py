@@ -1,17 +1,20 @@
-"""Composition of a suite's transitions over any number of windows, checked by a solver.
+"""Check by a solver that the lemmas of a suite imply a statement about runs of any length.
 
-A plan lists phases in the order in which a flow passes them, each with the transition that was proved from it. The
-checks are:
+Each lemma is a transition: a claim about one window of time that begins in a given state, proved for all traces of a
+CCA on a network model. A snapshot has the quantities of a flow and its link (cwnd, queue, ...) at one point in time. A
+plan lists phases, which are states, in the order in which a flow passes them, each phase with its transition. A
+transition makes progress in a window if at least one measure (a quantity such as cwnd) improves by a step and no
+measure worsens. The objectives are bounds on utilization, queue and losses. The checks are:
 
-- cover: every snapshot at which a window may begin is in some phase;
+- cover: every snapshot at which a window may begin is in at least one phase;
 - begin: each phase implies the start state of its transition;
 - resume: at the end of each window, another window may begin;
 - advance: a window that begins in a phase ends in a later phase; or it ends in the same phase, and either makes
   progress, or meets the objectives and loses no progress;
-- limit: in each phase every measure has a bound, so only finitely many windows can make progress;
+- limit: in each phase, every measure has a bound, so only finitely many windows can make progress;
 - stay: windows that begin in the last phase end in it and meet the objectives.
 
-Together the checks imply that from any start all windows meet the objectives, except for a bounded number
+Together the checks imply that, from any start, all windows meet the objectives except for a bounded number of windows
 (`windows_without_objectives`).
 """
 
@@ -34,7 +37,7 @@ RLIMIT = 20_000_000
 
 @dataclass(frozen=True)
 class Phase:
-    """A state on a flow's way to the last state, and the transition that was proved from it."""
+    """A state that a flow passes, and the transition that was proved for windows that begin in this state."""
 
     state: State
     transition: Transition
@@ -42,14 +45,14 @@ class Phase:
 
 @dataclass(frozen=True)
 class Plan:
-    """Transitions to be composed.
+    """The transitions of a suite, in the order in which they apply to a flow.
 
     Attributes
     ----------
     quantities : names of a snapshot's quantities
-    fixed : names of quantities of the path, such as alpha, which do not change between windows
-    may_begin : State in which a window may begin, according to the lemmas
-    phases : in order; a flow stays in the last
+    fixed : names of quantities of the path, such as alpha (bytes of one packet), which do not change between windows
+    may_begin : State, the assumption of all lemmas about the first point of a window
+    phases : in the order in which a flow passes them; a flow stays in the last phase
     standing : transitions that apply in every phase, such as "consistent beliefs stay consistent"
     """
 
@@ -62,13 +65,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Check:
-    """One check of one phase.
+    """Result of one check of one phase.
 
     Attributes
     ----------
     name : str, kind of check, such as ``advance``
     phase : str, number and name of the phase
-    gap : str, the counterexample; empty if there is none
+    gap : str, the counterexample, or the reason for the solver's missing answer; empty if the check passed
     cpu_s : float, CPU seconds
     """
 
@@ -91,7 +94,7 @@ _MEANINGS = {
 def summary(checks: Sequence[Check]) -> list[LemmaResult]:
     """Return one line of the suite's table for each kind of check.
 
-    If a check has a counterexample, the line's outcome is ``unknown`` and its note has the counterexample.
+    If a check fails, the outcome of its kind is ``unknown``, and the note has the counterexample.
     """
     results = []
     for name, meaning in _MEANINGS.items():
@@ -107,7 +110,7 @@ def summary(checks: Sequence[Check]) -> list[LemmaResult]:
 
 
 def stitch(plan: Plan) -> list[Check]:
-    """Run all checks of a plan."""
+    """Run all checks of a plan, and return one result per check and phase."""
     before = _snapshot(plan, "")
     after = _snapshot(plan, "'")
     same = [before[name] == after[name] for name in plan.fixed]
@@ -173,16 +176,16 @@ def _check(name: str, where: str, impossible: list[z3.BoolRef], *shown: Snapshot
 
 
 def windows_to_cover(measure: Measure, ratio: Fraction) -> int:
-    """Return the maximum number of windows in which a measure can improve.
+    """Return the maximum number of windows in which a measure can improve by its step before it reaches its limit.
 
     Parameters
     ----------
     measure : Measure
-    ratio : initial distance from the measure's limit. If the step is a factor: the larger of value and limit, divided
-        by the smaller. If the step is an amount: the difference, divided by the amount
+    ratio : initial distance from the measure's limit. If the step is a factor: the larger of the measure's value and
+        its limit, divided by the smaller. If the step is an amount: value minus limit, divided by the amount
     """
     if isinstance(measure.step, Factor):
-        # The loop is exact; floating-point logarithms provide only its start.
+        # The loop is exact; floating-point logarithms provide only its initial value, which is too low.
         by = measure.step.by
         count = max(0, math.floor(math.log(ratio) / math.log(by)) - 2)
         while by ** (count + 1) <= ratio:
@@ -194,11 +197,11 @@ def windows_to_cover(measure: Measure, ratio: Fraction) -> int:
 def windows_without_objectives(measures: Iterable[tuple[Measure, Fraction]]) -> int:
     """Return the maximum number of windows in a phase that do not meet the objectives.
 
-    Each of these windows, except the one that leaves the phase, improves at least one measure by its step and worsens
-    none.
+    Each of these windows, except the window that leaves the phase, improves at least one measure by its step and
+    worsens no measure.
 
     Parameters
     ----------
-    measures : pairs of a measure and its initial distance from its limit, as in :func:`windows_to_cover`
+    measures : pairs of a measure and its initial distance from its limit (`ratio` in :func:`windows_to_cover`)
     """
     return sum(windows_to_cover(measure, ratio) for measure, ratio in measures) + 1

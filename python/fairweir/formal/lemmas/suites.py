@@ -1,7 +1,9 @@
-"""The suites of ``fairweir prove``: sets of lemmas that together imply a result.
+"""The suites of ``fairweir prove``: each suite is a set of lemmas that together imply a result about a CCA.
 
-A suite is a function ``run(request, on_progress) -> list[LemmaResult]``, in a module that is imported only when the
-suite runs. To add a suite, write this function and add an entry to `_ALL`.
+A lemma is a claim about all traces of a CCA on a network model, which solvers prove or refute. A trace lists the
+quantities of a flow and its link at equally spaced points in time. Each suite is a function ``run(request, on_progress)
+-> list[LemmaResult]``, in a module that is imported only when the suite runs. To add a suite, write this function and
+add an entry to `_ALL`.
 """
 
 from __future__ import annotations
@@ -18,14 +20,14 @@ from fairweir.formal.lemmas.result import LemmaResult
 
 @dataclass(frozen=True)
 class Request:
-    """Parameters of a suite's run.
+    """Parameters of the run of a suite.
 
     Attributes
     ----------
     points : int, number of sample points in a trace; None: the suite's default
-    budget_s : float, CPU seconds for each question; a question without an answer by then is ``unknown``
-    search : bool, search the tightest constants instead of checking the known ones
-    certificate : bool, write a certificate for each proof where that is possible
+    budget_s : float, CPU seconds for each lemma; without an answer in this time, the outcome is ``unknown``
+    search : bool, True: search the tightest constants of the lemmas; False: check the known constants
+    certificate : bool, write each proof as a file that a small program can check without a solver, where possible
     out : Path, folder for answers, traces and certificates; None: store nothing
     model : str, the network model, one of `Suite.models`; None: the suite's default
     """
@@ -54,12 +56,14 @@ Run = Callable[[Request, OnProgress], list[LemmaResult]]
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite.
+    """Name, description and function of a suite.
 
     Attributes
     ----------
-    name, shows, source : str, its name, its result, and the publication
-    where : str, its function as "module:function"
+    name : str
+    shows : str, the result that the lemmas imply
+    source : str, the publication
+    where : str, the suite's function as "module:function"
     reads : the fields of :class:`Request` that the suite uses, in addition to `budget_s`, `out` and `model`
     models : the network models for which the suite can run, the default first; empty if the model cannot be chosen
     """
@@ -72,14 +76,15 @@ class Suite:
     models: tuple[str, ...] = ()
 
     def load(self) -> Run:
-        """Import the suite's function."""
+        """Import and return the suite's function."""
         module, _, function = self.where.partition(":")
         run: Run = getattr(importlib.import_module(module), function)
         return run
 
 
 _HERE = "fairweir.formal.lemmas"
-#: Models with jitter. The lemmas' constants are for D = R; the ideal link has no jitter.
+#: Models with jitter. The lemmas' constants are for a maximum jitter D of one round-trip propagation delay R, so the
+#: ideal link, which has no jitter, is not among the models.
 _JITTERY = ("ccac", "ccac-published", "cbr-delay", "cbr-delay-published")
 
 _ALL: tuple[Suite, ...] = (
@@ -153,7 +158,7 @@ SUITES: dict[str, Suite] = {suite.name: suite for suite in _ALL}
 
 
 def find(name: str) -> Suite:
-    """Return the suite with this name.
+    """Return the suite named `name`.
 
     Raises
     ------

@@ -1,13 +1,16 @@
 """Theorem 4.2.1: minimum time for a CCA to find a link's rate, given its allowed loss (thesis 4.2.2, B.2).
 
-On a CBR-delay link whose buffer is at most C D, delays are not informative, so a CCA must lose packets to find the link
-rate. Data sent without loss implies a rate of at least C_L_lambda. A round trip later the CCA may send f(C_L_lambda)
-packets more than certainly fit, where f is its allowed loss. If the buffer holds the data of a time beta_s, the largest
-lower bound on the rate that a CCA can know after k round trips is
+A CBR-delay link serves a queue at the constant rate C and then delays each packet by jitter of at most D. If the buffer
+is at most C D, delays are not informative, so a CCA must lose packets to find the link rate. C_L_lambda is the lower
+bound on C that data sent without a loss imply. A round trip later, the CCA may send f(C_L_lambda) more packets than are
+certain to fit, where f is the number of packets that the CCA may lose. Let the buffer hold the data of a time beta_s,
+and let C_0 be the lower bound on C at the start. Then the largest lower bound that a CCA can know after k round trips
+is
 
     F(0) = C_0,   F(k) = F(k-1) + f(F(k-1)) / beta_s.
 
-To reach C, a CCA needs F^-1(C) round trips, the smallest k with F(k) >= C. Each takes R + beta_s.
+To reach C, a CCA needs F^-1(C) round trips: the smallest k with F(k) >= C. Each round trip takes R + beta_s, where R is
+the round-trip propagation delay.
 
 Units: data in packets, time in R. Rates, including f's argument, are therefore in packets per R, and beta_s is in R.
 """
@@ -44,11 +47,11 @@ _HINT: Final = "write f with C, numbers, + - * / **, sqrt, log, log2, min, max: 
 
 @dataclass(frozen=True)
 class Allowance:
-    """Allowed loss of a CCA's probe, as a function of the rate C_L_lambda that the CCA has confirmed.
+    """Number f of packets that a CCA may lose in one round trip, as a function of C_L_lambda.
 
     Parameters
     ----------
-    text : str, an expression in ``C`` for the number of packets that may be lost, with C in packets per R
+    text : str, an expression for f, in which ``C`` denotes C_L_lambda in packets per R
 
     Raises
     ------
@@ -84,7 +87,7 @@ class Allowance:
 
 
 def _compile(node: ast.expr, text: str) -> Callable[[float], float]:
-    """Return the function of C that an expression defines. Only arithmetic is allowed."""
+    """Return the function of C that the expression `node` defines; an expression may contain only arithmetic."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return lambda _: value
@@ -103,7 +106,7 @@ def _compile(node: ast.expr, text: str) -> Callable[[float], float]:
 
 
 def ramp(allowance: Allowance, start: float, buffer: float) -> Iterator[float]:
-    """Yield F(0), F(1), ...: the maximum known rate after 0, 1, ... round trips, in packets per R.
+    """Yield F(0), F(1), ...: the largest known lower bound on C after 0, 1, ... round trips, in packets per R.
 
     Parameters
     ----------
@@ -124,11 +127,11 @@ def ramp(allowance: Allowance, start: float, buffer: float) -> Iterator[float]:
 
 
 def rounds_to(rates: list[float], allowance: Allowance, start: float, buffer: float) -> list[int]:
-    """Return F^-1(C) for each C in `rates`: the smallest k with F(k) >= C.
+    """Return F^-1(C) for each C in `rates`: the smallest number k of round trips with F(k) >= C.
 
     Parameters
     ----------
-    rates : in packets per R, ascending
+    rates : link rates C, in packets per R, ascending
     allowance, start, buffer : as in :func:`ramp`
 
     Raises
@@ -152,16 +155,16 @@ def rounds_to(rates: list[float], allowance: Allowance, start: float, buffer: fl
 
 
 def min_time(rate: float, allowance: Allowance, start: float, buffer: float) -> float:
-    """Return the theorem's lower bound on the time that a CCA needs to get from `start` to `rate`, in R.
+    """Return the theorem's lower bound on the time that a CCA needs to find the link rate, in R.
 
-    A CCA can lose packets, and thus learn the link rate, only when F(k + 1) > C (B.2.1, step 4). This takes at least
-    F^-1(C) - 1 round trips, each of R + beta_s.
+    A CCA can lose packets, and thus learn the link rate, only after k round trips with F(k + 1) > C (B.2.1, step 4).
+    This takes at least F^-1(C) - 1 round trips, each of R + beta_s.
 
     Parameters
     ----------
-    rate : link rate, packets per R
-    allowance : allowed loss, as a function of the rate that the CCA has confirmed
-    start : initial known rate, packets per R
+    rate : C, packets per R
+    allowance : f, the number of packets that the CCA may lose, as a function of C_L_lambda
+    start : C_0, packets per R
     buffer : beta_s, R
     """
     rounds = rounds_to([rate], allowance, start, buffer)[0]

@@ -1,4 +1,11 @@
-"""Check random traces against the network model's definition, its encoding, and its beliefs."""
+"""Check random traces against a network model's definition, the model's encoding for solvers, and the flow's beliefs.
+
+A trace lists the quantities of each flow and of the link (bytes sent, served and lost, ...) at equally spaced points in
+time. A belief is a bound on a parameter of the network that a flow computes from what the flow observed. A family is a
+set of beliefs that are computed together. The definition evaluates a trace in exact fractions; the encoding is a set of
+constraints for solvers. Each random trace must satisfy the definition and the encoding, and no belief may exclude the
+true network.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +30,12 @@ from fairweir.formal.models import MODELS
 
 @dataclass(frozen=True)
 class Finding:
-    """A violation in a random trace.
+    """An error that a random trace showed.
 
     Attributes
     ----------
-    seed : int, from which the trace can be regenerated
-    text : str, the violation
+    seed : int, the seed from which the trace can be generated again
+    text : str, the equation, constraint or belief that is violated
     trace : Trace
     """
 
@@ -39,13 +46,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Trial:
-    """Result for random traces of one system.
+    """Result of checking the random traces of one system.
 
     Attributes
     ----------
     traces : int, number of traces
-    pauses : int, number of traces in which acknowledgments pause: the observed delay grows by more than a step per step
-    findings : violations; empty if there are none
+    pauses : int, number of traces in which acknowledgments pause: from one point to the next, the observed delay grows
+        by more than the time between the points
+    findings : errors; empty if no trace showed an error
     """
 
     traces: int
@@ -60,18 +68,18 @@ def families_of(model: str, buffer: Buffer) -> tuple[str, ...]:
     Parameters
     ----------
     model : str, a name in `MODELS`
-    buffer : Buffer, the model's
+    buffer : Buffer, the kind of buffer in the model
     """
     return tuple(name for name, family in FAMILIES.items() if family.is_sound_on(MODELS[model], buffer))
 
 
 def try_out(system: System, seeds: Sequence[int]) -> Trial:
-    """Generate a trace from each seed, and check it against the model's definition, the encoding, and its beliefs.
+    """Generate a trace from each seed, and check each trace as the module's description defines.
 
     Parameters
     ----------
-    system : System, of one or several flows. A single flow has the beliefs of `families_of`, with default terms
-    seeds : one per trace
+    system : System, of one or several flows. A single rate-limited flow must have the beliefs of `families_of`
+    seeds : one seed per trace
     """
     evaluator = Evaluator(system.groups)
     findings, pauses = [], 0
@@ -87,15 +95,15 @@ def try_out(system: System, seeds: Sequence[int]) -> Trial:
 
 @words_for_enums
 def make(model: str, grid: Grid, buffer: Buffer, seed: int, senders: Sequence[Sender]) -> Trace:
-    """Generate a random trace, with beliefs if it has one flow and that flow's sender never pauses.
+    """Generate a random trace; the trace has beliefs if there is one flow and its sender is limited only by its rate.
 
     Parameters
     ----------
-    model : str, a name in `MODELS` that has random traces
-    grid : Grid
+    model : str, name in `MODELS` of a model for which random traces can be generated
+    grid : Grid, the number of sample points, their spacing, and the maximum jitter
     buffer : Buffer
     seed : int; the same seed generates the same trace
-    senders : kind of sender for each flow, which constrains its arrivals
+    senders : for each flow, whether cwnd, a rate, or both limit the sender
     """
     trace = sample(model, grid, buffer, seed, senders=senders)
     if len(senders) > 1 or senders[0] is not Sender.RATE:
@@ -107,7 +115,7 @@ def make(model: str, grid: Grid, buffer: Buffer, seed: int, senders: Sequence[Se
 
 
 def inconsistencies(trace: Trace) -> list[str]:
-    """Return the points at which a flow's beliefs exclude the network, although the initial beliefs include it."""
+    """Return one message for each point at which a flow's beliefs exclude the true network."""
     out = []
     for i, flow in enumerate(trace.flows):
         for family, terms in flow.attached.items():

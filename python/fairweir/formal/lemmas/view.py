@@ -1,4 +1,9 @@
-"""The quantities of a system at one point, as lemmas use them."""
+"""Snapshots: the quantities of a flow and its link at one point of a trace, as the formulas of lemmas use them.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; MSS, bytes of one packet. A system is the set
+of constraints that all traces of a CCA on a network model satisfy. A flow's beliefs are bounds on the network's
+parameters that the flow computes from what the flow observed. The units are such that C = R = 1.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +19,10 @@ FIXED = frozenset({"alpha", "beta"})
 def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
     """Return the quantities at a point by name; data in C R, rates in C.
 
-    ``queue``: all waiting bytes; ``bq``: bytes that wait for the link's capacity; ``inflight``: bytes neither
-    acknowledged nor known to be lost; ``undetected``: lost bytes that the sender does not know to be lost; ``cwnd``,
-    ``rate``: the flow's; ``shows``: 1 if the flow's delay shows the queue (:func:`delay_shows_queue`), else 0;
-    ``alpha``, ``beta``: MSS and buffer; and the flow's beliefs under their names.
+    ``queue``: bytes that wait for capacity or are delayed by jitter; ``bq``: bytes that wait for capacity;
+    ``inflight``: bytes neither acknowledged nor known to be lost; ``undetected``: lost bytes that the sender does not
+    know to be lost; ``cwnd``, ``rate``: limits of the sender; ``shows``: 1 if :func:`delay_shows_queue` holds, else 0;
+    ``alpha``: MSS; ``beta``: buffer. Each belief of the flow is included under its own name.
 
     Parameters
     ----------
@@ -46,9 +51,9 @@ def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
 def delay_shows_queue(system: System, t: int, flow: int = 0) -> z3.BoolRef:
     """Return the constraint that the queue is no longer than the observed delay implies for a flow that sent at 2 C.
 
-    If the delay of the bytes served last was less than k + 1 steps, the queued bytes were sent during the last k + 1
-    steps and the steps of D in which service may have paused: queue <= 2 C (k + 1 + D). Values of k near the length of
-    the trace are left out, because they imply nothing.
+    Times are in steps between points. If the delay of the bytes served last was less than k + 1 steps, the queued bytes
+    were sent during the last k + 1 steps or during the D steps in which service may have paused, so queue <= 2 C (k + 1
+    + D). Values of k for which k + 1 + D exceeds the number of steps in the trace are left out.
 
     Parameters
     ----------

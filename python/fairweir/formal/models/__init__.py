@@ -1,4 +1,9 @@
-"""Network models, one file per model: relations between the data sent, served, lost and delayed."""
+"""Network models for solvers, one file per model.
+
+A network model is a relation between the bytes that flows send and the bytes that the network serves, loses and delays.
+Each model has a second definition, in :mod:`fairweir.formal.exact.networks`, which checks the traces that solvers find.
+A trace is the value of each curve, such as bytes sent, at each sample point.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +15,20 @@ from fairweir.formal.models.ccac import Ccac
 from fairweir.formal.models.ideal import Ideal
 from fairweir.formal.models.model import Model, PacketPath
 
-#: The shipped models by name. The definitions in `formal/exact/networks` judge their traces.
+#: The models that are part of fairweir, by name.
 NETWORKS: Mapping[str, Model] = {model.name: model for model in (Ideal(), CbrDelay(), Ccac())}
 
 _ALL: dict[str, Model] = {
     **NETWORKS,
     **{f"{name}-published": model.published() for name, model in NETWORKS.items() if model.has_jitter},
 }
-#: All models by the names that queries and the command line use, including users' models that are registered. In the
-#: models ending in `-published`, acknowledgments never pause, as in the published code.
+#: All models by name, including users' models that are registered. In a model whose name ends in `-published`,
+#: acknowledgments never pause while bytes wait, as in the published code.
 MODELS: Mapping[str, Model] = _ALL
 
 
 def register(model: Model) -> None:
-    """Add a model to :data:`MODELS`, and its definition to those that judge traces."""
+    """Add a model to :data:`MODELS`, and register the definition that checks the model's traces."""
     define(model.definition)
     _ALL[model.name] = model
 

@@ -1,10 +1,16 @@
 """The CBR-delay link for solvers: a queue served at a constant rate, then a delay of up to D (thesis section 2.3).
 
-TA is the data that has left the queue (figure 2.3). Unlike CCAC's tokens, it is a function of the other curves:
-TA(t) = min(TA(t-1) + C, A(t) - L(t)).
-If there are several flows, each has a delay of its own (starvation paper, section 3). The bytes of all flows leave the
-queue in order of arrival. S_i(t) is at least flow i's data that had left the queue by t - D, and at most its data that
-have left by t.
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. A, S, L:
+cumulative bytes sent, served and lost, at sample point t. TA: cumulative bytes that have left the queue (thesis figure
+2.3). In the formula, steps have the length 1: TA(t) = min(TA(t-1) + C, A(t) - L(t)). On a CCAC link, TA is a number of
+tokens that the link may choose; here, TA follows from A and L.
+
+If there are several flows, each flow's bytes are delayed separately after the queue (starvation paper, section 3). The
+bytes of all flows leave the queue in order of arrival. S(t) of a flow is at least the flow's bytes that had left the
+queue by t - D, and at most the flow's bytes that have left the queue by t.
+
+A trace is the value of each curve at each sample point; a step is the time between two points. A system is the
+variables of a trace and the constraints on these variables, which form one question to a solver.
 """
 
 from __future__ import annotations
@@ -26,7 +32,7 @@ class CbrDelay(Shipped):
     packets = PacketPath()
 
     def constrain(self, system: System) -> None:
-        """Add the queue and each flow's jitter."""
+        """Add the constraints on the queue and on each flow's jitter."""
         several = len(system.flows) > 1
         shares = [system.reals("TA", i if several else None) for i in range(len(system.flows))]
         system.left = list(shares)
@@ -37,7 +43,7 @@ class CbrDelay(Shipped):
 
 
 def queue(system: System) -> list[z3.BoolRef]:
-    """Return the constant-rate queue: its output is C per step while it has data."""
+    """Return the constraints on the queue: its output is C per step while it has bytes."""
     out = [system.TA[0] <= system.accepted(0)]
     for t in range(1, system.grid.points):
         out += is_min(system.TA[t], [system.TA[t - 1] + system.grid.step, system.accepted(t)])
@@ -45,15 +51,15 @@ def queue(system: System) -> list[z3.BoolRef]:
 
 
 def jitter(system: System, left: Curve, served: Curve) -> list[z3.BoolRef]:
-    """Return the constraints on jitter: data that left the queue are served at once or up to D later.
+    """Return the constraints on jitter: bytes that have left the queue are served at once or at most D later.
 
-    Before the trace, a flow's bytes left the queue at no more than C per step.
+    Before the trace, bytes of the flow left the queue at C or less.
 
     Parameters
     ----------
     system : System
-    left : the flow's bytes that have left the queue, in C R
-    served : S of the flow, in C R
+    left : cumulative bytes of one flow that have left the queue, in C R
+    served : S of this flow, in C R
     """
     steps, rate, out = system.grid.d_steps, system.grid.step, []
     for t in range(system.grid.points):

@@ -1,6 +1,11 @@
 """The CCAC link for solvers: a token bucket whose tokens may be wasted, and a delay of up to D (thesis listing A.1).
 
-TA replaces the listing's tokens: apart from the origin, TA(t) = C t - W(t), so 0 <= TA(t) - TA(t-1) <= C.
+Each token lets one byte pass. Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such
+that C = R = 1. A, S, L: cumulative bytes sent, served and lost, at sample point t. W: cumulative tokens wasted. TA:
+cumulative tokens admitted, which is C t - W(t) plus a constant, so 0 <= TA(t) - TA(t-1) <= C for steps of length 1. TA
+replaces the listing's variables for tokens.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ class Ccac(Shipped):
 
 
 def tokens(system: System) -> list[z3.BoolRef]:
-    """Return the constraints on tokens: C per step, and fewer only if no bytes wait (equations A.2.4, A.2.5)."""
+    """Return the constraints on tokens: C per step; fewer only if no bytes wait (thesis equations A.2.4, A.2.5)."""
     rate, out = system.grid.step, rising(system.TA)
     for t in range(1, system.grid.points):
         out.append(system.TA[t] <= system.TA[t - 1] + rate)
@@ -35,9 +40,10 @@ def tokens(system: System) -> list[z3.BoolRef]:
 
 
 def service(system: System) -> list[z3.BoolRef]:
-    """Return the bounds on S: arrivals, tokens, and tokens of D ago (equations A.2.1 to A.2.3).
+    """Return the bounds on S: at most the bytes that have arrived, at most TA(t), and at least TA(t - D).
 
-    Before the trace at most C tokens per step were admitted: TA(t - D) >= TA(0) - C (D - t).
+    See thesis equations A.2.1 to A.2.3. Before the trace, at most C tokens per step were admitted, so TA(t - D) >=
+    TA(0) - C (D - t).
     """
     jitter, rate, out = system.grid.d_steps, system.grid.step, []
     for t in range(system.grid.points):

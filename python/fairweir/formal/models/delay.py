@@ -1,7 +1,12 @@
-"""Delays that flows observe: waiting times of the bytes served, in whole steps, rounded down.
+"""Constraints on the delays that flows observe: the waiting times of the bytes served, in whole steps, rounded down.
 
-``waited[t][k]`` is S(t) <= A(t-k) - L(t-k): the last byte served up to t had arrived by t - k. If t - k is before the
-trace, A - L is the flow's past, which the solver may choose.
+Symbols: D, maximum jitter; A, S, L, cumulative bytes that a flow sent, that were served and that were lost, at sample
+point t; T, number of points; C, link rate; beta, size of the buffer. ``waited[t][k]`` is S(t) <= A(t-k) - L(t-k): the
+last byte served by t had arrived by t - k, so it waited for k steps or more. If t - k is before the trace, A - L is the
+flow's `past`, whose values the solver may choose.
+
+A trace is the value of each curve at each sample point; a step is the time between two points. A system is the
+variables of a trace and the constraints on these variables, which form one question to a solver.
 """
 
 from __future__ import annotations
@@ -12,16 +17,17 @@ from fairweir.formal.encoding.system import Acks, Bit, Flow, Sender, System, ris
 
 
 def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.BoolRef]:
-    """Create a flow's past and its delays, and return their constraints.
+    """Create the variables of a flow's `past` and of its observed delays, and return the constraints on these
+    variables.
 
-    If bytes are served in the step up to t, the delay is the waiting time of the last byte served. Otherwise it is the
-    previous delay.
+    If bytes are served in the step up to t, the delay observed at t is the waiting time of the last byte served.
+    Otherwise the delay is that of the previous point.
 
     Parameters
     ----------
     system : System
-    flow : Flow, of the system
-    index : int, index of the flow; None: it is the only flow
+    flow : Flow, a flow of the system
+    index : int, index of the flow; None: the system has one flow
     """
     points, jitter = system.grid.points, system.grid.d_steps
     flow.past = [system.real("past", t, index) for t in range(1, points + 1)]
@@ -44,8 +50,8 @@ def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.Bool
             out += [z3.Implies(shown[t][k + 1], shown[t - 1][k]) for k in range(1, points)]
         if system.acks is Acks.STEADY or len(system.flows) > 1:
             continue
-        # A single flow's service pauses for at most D while bytes wait. The delay at t = 0 is therefore at most D + 1
-        # steps below the next delay observed.
+        # While bytes of a single flow wait, service pauses for at most D. The first delay observed after t = 0 is
+        # therefore at most D + 1 steps larger than the delay at t = 0.
         rested = z3.And(moved, flow.S[t - 1] <= flow.S[0])
         out += [
             z3.Implies(z3.And(rested, shown[t][k]), shown[0][k - 1 - jitter]) for k in range(jitter + 2, points + 1)
@@ -54,14 +60,15 @@ def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.Bool
 
 
 def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
-    """Return, for each point, how long the first byte served in the step up to that point has waited.
+    """Return, for each point t and each k, whether the first byte served in the step up to t waited for k steps or
+    more.
 
-    The byte after S(t-1) had arrived by t - k if S(t-1) < A(t-k) - L(t-k).
+    This byte is the one after S(t-1). It had arrived by t - k if S(t-1) < A(t-k) - L(t-k).
 
     Parameters
     ----------
     system : System
-    flow : Flow, of the system
+    flow : Flow, a flow of the system
     """
     points = system.grid.points
     none = [z3.BoolVal(True)] + [z3.BoolVal(False)] * points
@@ -74,7 +81,8 @@ def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
 def _possible(system: System, steps: int) -> z3.BoolRef:
     """Return the condition on beta under which a byte can wait for `steps`: at most beta / C + D.
 
-    If a flow may pause, because of its window or because other flows fill the queue, it can observe one step more.
+    If a flow may pause, because a window limits the flow or because other flows fill the queue, the flow can observe a
+    delay that is one step longer.
     """
     if system.beta is None:
         return z3.BoolVal(True)

@@ -1,4 +1,4 @@
-"""The child process in which a user's network model runs."""
+"""The child process in which the code of a user's network model runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairweir.play.process import user_code
 
 
 def serve(fd: int) -> None:
-    """Answer requests from the connection `fd` until it is closed."""
+    """Answer the parent's requests on the connection with the file descriptor `fd`, until the parent closes it."""
     parent = Connection(fd)
     model: CheckedModel | None = None
     with user_code():

@@ -1,7 +1,8 @@
 """The ideal link for solvers: a queue with rate C, without jitter (thesis section 2.3).
 
-S(t) = min(S(t-1) + C, A(t) - L(t-1)): bytes that arrive in a step can be served in the same step, before any are
-dropped.
+Symbols: C, link rate; A, S, L, cumulative bytes sent, served and lost, at sample point t. With steps of length 1, S(t)
+= min(S(t-1) + C, A(t) - L(t-1)): bytes that arrive in a step can be served in the same step, before the buffer
+overflows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Ideal(Shipped):
 
 
 def service(system: System) -> list[z3.BoolRef]:
-    """Return the constraints on the service: all queued data, up to C per step."""
+    """Return the constraints on S: all bytes in the queue are served, up to C per step."""
     out = [system.S[0] <= system.accepted(0)]
     for t in range(1, system.grid.points):
         there = less(system.A[t], system.L[t - 1])

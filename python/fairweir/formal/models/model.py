@@ -2,11 +2,12 @@
 
 Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. A, S, L:
 cumulative bytes sent, served and lost, at sample point t. TA: the bytes that have left the bottleneck's queue or, on a
-CCAC link, the cumulative tokens admitted. C_L_lambda and q_U: a sender's lower bound on C and upper bound on the queue.
+CCAC link (a token bucket with jitter), the tokens admitted. C_L_lambda and q_U: a sender's lower bound on C and upper
+bound on the queue.
 
 A belief is a bound on the network that a flow infers from what it observes. A rule is a congestion control algorithm
-whose rate is a function of beliefs. A question is one model with a grid, a buffer and senders, for which a solver
-searches for a trace. A trace is the value of each curve at each sample point.
+whose rate is a function of beliefs. A question is one model with a grid (sample points), a buffer and senders, for
+which a solver searches for a trace. A trace is the value of each curve at each sample point.
 """
 
 from __future__ import annotations
@@ -59,10 +60,11 @@ class Model(ABC):
     ----------
     name : str, name of the model, which its traces contain
     has_jitter : bool, whether D may be above 0; without jitter, bytes wait only in the bottleneck's queue
-    knows_losses_at_once : bool, whether senders know of a loss in the step in which it happens; otherwise senders know
-        of it one R later
-    delays_each_flow : bool, whether each flow has a delay of its own after the queue, so that ``system.left`` is set
-    has_constant_rate : bool, whether the queue is served at C while it has bytes, so that C_L_lambda and q_U are sound
+    knows_losses_at_once : bool, whether senders know of a loss in the step in which the loss happens; otherwise one R
+        later
+    delays_each_flow : bool, whether each flow's bytes are delayed separately after the queue; the model then sets
+        ``system.left``, the bytes of each flow that have left the queue
+    has_constant_rate : bool, whether the queue is served at C while it has bytes; C_L_lambda and q_U are then true
     beliefs : str, name of the family of beliefs that rules synthesized for this model read
     packets : PacketPath, the path on which traces are replayed; None: traces are not replayed
     acks : Acks, whether acknowledgments may pause while bytes wait; a question may override this value
@@ -93,7 +95,7 @@ class Model(ABC):
 
     @property
     def definition(self) -> Definition:
-        """The definition that judges the model's traces."""
+        """The definition that checks the model's traces."""
         return _Own(self)
 
     @property
@@ -110,9 +112,9 @@ class Model(ABC):
 
         Parameters
         ----------
-        grid : Grid; on a link without jitter its D is replaced by 0
-        buffer : Buffer, at the bottleneck
-        senders : constraint on each flow's arrivals, one per flow
+        grid : Grid, the sample points; if the link has no jitter, D = 0 replaces the grid's D
+        buffer : Buffer, kind of buffer at the bottleneck
+        senders : for each flow, the limit on its sending: a rate or a window
         acks : Acks, whether acknowledgments may pause; None: as the model's `acks` says. Without jitter,
             acknowledgments never pause
         """
@@ -130,14 +132,14 @@ class Model(ABC):
         return system
 
     def published(self) -> Self:
-        """Return the model with acknowledgments that never pause, as in the published code."""
+        """Return a copy of the model whose acknowledgments never pause while bytes wait, as in the published code."""
         variant = copy.copy(self)
         variant.acks = Acks.STEADY
         return variant
 
 
 class _Own(Definition):
-    """The definition of a model whose `violations` method judges its traces."""
+    """The definition of a model whose `violations` method checks its traces."""
 
     def __init__(self, model: Model) -> None:
         self.name, self._model = model.name, model
@@ -145,5 +147,5 @@ class _Own(Definition):
         self.knows_losses_at_once = model.knows_losses_at_once
 
     def link(self, trace: Trace) -> Iterable[Violation]:
-        """Check TA and S of a trace."""
+        """Yield a violation for each condition on TA and S that a trace violates."""
         return self._model.violations(trace)

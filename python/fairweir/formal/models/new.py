@@ -1,4 +1,4 @@
-"""``fairweir new model``: the skeleton of a network model."""
+"""``fairweir new model``: write a Python file with an example of a network model, which the user then changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairweir.formal.models import MODELS
 
 
 def write_model(name: str, directory: Path) -> Skeleton:
-    """Write the skeleton of a network model that ``fairweir verify`` accepts.
+    """Write a file with an example of a network model that ``fairweir verify`` accepts.
 
     Parameters
     ----------

@@ -1,7 +1,12 @@
-"""A user's own network model: a class in a Python file, ``mine.py:Mine`` (docs/formal/models.md).
+"""A user's own network model: a class in a Python file, named as in ``mine.py:Mine`` (docs/formal/models.md).
 
-The model's code runs in a child process (:mod:`fairweir.formal.models.hosted`) as a :class:`CheckedModel`. The parent
-process uses a :class:`UserModel`, which sends requests to the child.
+A network model has two methods: `constrain` adds constraints for solvers to a system (the variables and constraints of
+one question), and `violations` checks a trace (the value of each curve at each sample point). The model's code runs in
+a child process (:mod:`fairweir.formal.models.hosted`) as a :class:`CheckedModel`. The parent process uses a
+:class:`UserModel`, which sends requests to the child.
+
+Symbols: C, link rate; R, round-trip propagation delay; S, cumulative bytes served; TA, cumulative bytes that have left
+the bottleneck's queue.
 """
 
 from __future__ import annotations
@@ -32,11 +37,11 @@ from fairweir.formal.models import MODELS, register
 from fairweir.formal.models.hosted import Added, Host, HostError
 from fairweir.formal.models.model import Model, PacketPath
 
-#: Number of sample points of the trace on which encoding and judge are compared when a model is loaded.
+#: When a model is loaded, `constrain` and `violations` are compared on one trace with this number of sample points.
 POINTS: Final = 4
-#: Resource limit (rlimit) of z3 for finding that trace; the shipped models need a thousandth of it.
+#: Resource limit (rlimit) of z3 for finding this trace. The models in fairweir need a thousandth of this limit.
 STEPS: Final = 20_000_000
-#: An amount of data, in C R, that no trace with so few points can serve.
+#: A number of bytes, in C R, that no link serves within `POINTS` points.
 TOO_MUCH: Final = 1000
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
@@ -45,7 +50,7 @@ _OPTION: Final = "--model"
 
 @dataclass(frozen=True)
 class Facts:
-    """Attributes of a user's model, and the file from which it was read."""
+    """Attributes of a user's model, its one-line summary, the path of its file, and the SHA-256 of the file."""
 
     attributes: dict[str, Any]
     summary: str
@@ -57,17 +62,18 @@ _FLAGS: Final = ("has_jitter", "delays_each_flow", "knows_losses_at_once", "has_
 
 
 class UserModel(Model):
-    """A user's model, whose methods run in a child process.
+    """A user's model as the parent process sees it: the methods run in a child process.
 
-    If a method raises, returns an invalid value or ends its process, the error names the file, the class and the line.
+    If a method raises, returns an invalid value or ends the process, an exception names the file, the class and the
+    line.
 
     Parameters
     ----------
-    source : str, ``mine.py:Mine``
+    source : str, the file and the class of the model, such as ``mine.py:Mine``
 
     Raises
     ------
-    ConfigError : there is no such model, or it is not one
+    ConfigError : the file or the class does not exist, or the class is not a valid network model
     """
 
     def __init__(self, source: str) -> None:
@@ -77,7 +83,7 @@ class UserModel(Model):
 
     @property
     def summary(self) -> str:
-        """The first line of the class's docstring."""
+        """The first line of the docstring of the model's class."""
         return self._facts.summary
 
     @property
@@ -87,7 +93,7 @@ class UserModel(Model):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the file from which the model was read."""
+        """The SHA-256 of the model's file at the time when the model was read."""
         return self._facts.digest
 
     @property
@@ -99,11 +105,11 @@ class UserModel(Model):
             return False
 
     def constrain(self, system: System) -> None:
-        """Add the constraints on TA and S.
+        """Add the model's constraints on TA and S to a system.
 
         Raises
         ------
-        ConfigError : the user's method raises, adds other constraints, or does not return
+        ConfigError : the user's method raises, adds invalid constraints, or does not return
         """
         senders = [flow.sender for flow in system.flows]
         added: Added = self._ask("`constrain`", "added", system.grid, system.buffer, senders, system.acks)
@@ -113,7 +119,7 @@ class UserModel(Model):
         system.TA, system.left = total, list(left)
 
     def violations(self, trace: Trace) -> list[Violation]:
-        """Check a trace by the user's method.
+        """Return each condition of the model that a trace violates, as the user's method reports it.
 
         Raises
         ------
@@ -123,7 +129,7 @@ class UserModel(Model):
         return found
 
     def fail(self, problem: str, hint: str | None = None) -> NoReturn:
-        """Raise an error that names the class and its file."""
+        """Raise a ConfigError that names the model's class and file."""
         raise _wrong(problem, self.source or "", hint)
 
     def _ask(self, what: str, method: str, *arguments: Any) -> Any:
@@ -134,12 +140,12 @@ class UserModel(Model):
 
 
 class CheckedModel(Model):
-    """A user's model in the child process. It checks the results of the user's methods, and reports what they raise.
+    """A user's model in the child process. It checks the results of the user's methods, and reports their exceptions.
 
     Parameters
     ----------
-    own : Model, an instance of the user's class
-    source : str, ``mine.py:Mine``
+    own : Model, an instance of the user's class, whose methods are called
+    source : str, the file and the class of the model, such as ``mine.py:Mine``
     """
 
     def __init__(self, own: Model, source: str) -> None:
@@ -149,7 +155,7 @@ class CheckedModel(Model):
             setattr(self, flag, getattr(own, flag))
 
     def facts(self) -> Facts:
-        """Return the model's attributes for the parent process."""
+        """Return the attributes of the model that the parent process needs."""
         path = Path(inspect.getfile(type(self.own))).resolve()
         attributes = {name: getattr(self, name) for name in (*_FLAGS, "name", "acks", "beliefs")}
         packets = self.packets and PacketPath(bool(self.packets.varies), bool(self.packets.delays))
@@ -157,11 +163,11 @@ class CheckedModel(Model):
 
     @words_for_enums
     def added(self, grid: Grid, buffer: Buffer, senders: Sequence[Sender], acks: Acks) -> Added:
-        """Return the constraints that the model adds to a system, as text.
+        """Return the constraints that the user's method adds to a new system, as text.
 
         Raises
         ------
-        ConfigError : the user's method raises, or adds something else
+        ConfigError : the user's method raises, or adds invalid constraints
         """
         system = System(self, grid, buffer, senders, acks)
         before = {name: list(group) for name, group in system.groups.items()}
@@ -172,11 +178,11 @@ class CheckedModel(Model):
         return Added.of(constraints, [system.TA, *system.left])
 
     def constrain(self, system: System) -> None:
-        """Add the constraints on TA and S, and check their types and groups.
+        """Add the constraints of the user's method to a system, and check their types and groups.
 
         Raises
         ------
-        ConfigError : the user's method raises, or adds something else
+        ConfigError : the user's method raises, or adds invalid constraints
         """
         before = {name: list(group) for name, group in system.groups.items()}
         with self._blamed("constrain"):
@@ -195,7 +201,7 @@ class CheckedModel(Model):
             self.fail(f"`constrain` sets `system.left` to {len(system.left)} curves for {len(system.flows)} flows")
 
     def violations(self, trace: Trace) -> list[Violation]:
-        """Check a trace by the user's method.
+        """Return each condition of the model that a trace violates, as the user's method reports it.
 
         Raises
         ------
@@ -212,7 +218,7 @@ class CheckedModel(Model):
         ]
 
     def fail(self, problem: str, hint: str | None = None) -> NoReturn:
-        """Raise an error that names the class and its file."""
+        """Raise a ConfigError that names the model's class and file."""
         raise _wrong(problem, self.source or "", hint)
 
     @contextmanager
@@ -226,13 +232,13 @@ class CheckedModel(Model):
 
 
 def find_model(name: str) -> Model:
-    """Return the shipped model with this name, or the user's model ``file.py:Class``.
+    """Return a network model by name: a model that is part of fairweir, or a user's model ``file.py:Class``.
 
-    A user's model is loaded, compared with its judge on a trace, and registered under its `name`.
+    A user's model is loaded, its two methods are compared on a trace, and the model is registered under its `name`.
 
     Raises
     ------
-    ConfigError : there is no such model, or it is not one
+    ConfigError : the file or the class does not exist, or the class is not a valid network model
     """
     if name in MODELS:
         return MODELS[name]
@@ -252,11 +258,11 @@ def find_model(name: str) -> Model:
 
 
 def load(name: str) -> CheckedModel:
-    """Load a user's model in this process, and compare its encoding with its judge on a trace.
+    """Load a user's model in this process, and check on a trace that `constrain` and `violations` agree.
 
     Raises
     ------
-    ConfigError : there is no such model, or it is not one
+    ConfigError : the file or the class does not exist, or the class is not a valid network model
     """
     model = CheckedModel(_instance(name), name)
     _check_facts(model)
@@ -265,7 +271,7 @@ def load(name: str) -> CheckedModel:
 
 
 def _is_at(path: str, name: str) -> bool:
-    """Return whether a name such as ``mine.py:Mine`` refers to the file at `path`; every module's name does."""
+    """Return whether a name such as ``mine.py:Mine`` refers to the file at `path`. For a module's name, always true."""
     where = name.rpartition(":")[0]
     return not where.endswith(".py") or str(locate(where)) == path
 
@@ -275,7 +281,7 @@ def _digest(path: Path) -> str:
 
 
 def _begins_with(group: Sequence[object] | None, given: Sequence[object]) -> bool:
-    """Return whether a list still begins with the identical objects."""
+    """Return whether the first elements of `group` are the same objects as the elements of `given`."""
     return (
         group is not None
         and len(group) >= len(given)
@@ -284,7 +290,7 @@ def _begins_with(group: Sequence[object] | None, given: Sequence[object]) -> boo
 
 
 def _instance(name: str) -> Model:
-    """Load the class and create an instance."""
+    """Load the user's class, and return an instance of the class."""
     try:
         where, attribute, module = load_module(name)
     except CcaError as error:
@@ -338,11 +344,11 @@ def _check_facts(model: CheckedModel) -> None:
 
 
 def _try_out(model: CheckedModel) -> None:
-    """Compare the encoding with the judge on one trace.
+    """Check on one trace that `constrain` and `violations` agree.
 
-    The judge must accept the trace, and reject it after :func:`_too_much` has added service.
-
-    If the solver finds no trace within the limit, the verdict's controls detect a vacuous model.
+    The check finds a trace that satisfies the constraints. `violations` must accept this trace, and must reject the
+    trace after :func:`_too_much` has added served bytes. If the solver finds no trace within its limit, nothing is
+    checked here: ``fairweir verify`` detects a model without traces.
     """
     define(model.definition)
     for buffer in (Buffer.INFINITE, Buffer.ARBITRARY):
@@ -362,7 +368,7 @@ def _try_out(model: CheckedModel) -> None:
 
 
 def _too_much(trace: Trace) -> Trace:
-    """Return the trace with more data served at its last point than had arrived."""
+    """Return the trace with `TOO_MUCH` more bytes served at the last point."""
     flow = trace.flows[0]
 
     def more(curve: tuple[object, ...]) -> tuple[object, ...]:

@@ -1,9 +1,13 @@
-"""A trace as a packet-level scenario: the same arrivals through the same queue and the same delays, in the simulator.
+"""Convert a solver's trace to a packet-level scenario: the same arrivals, the same queue and the same delays.
 
-C R becomes a thousand packets, and R 100 ms. The bottleneck is a link whose rate in each step is the rate at which the
-trace's queue drains (on CBR-delay and ideal links: C). A second link behind it serves according to S, so it delays
-packets by the jitter, at most D. Before the first point, the packets of the trace's initial queues are sent and held.
-Between sample points, curves are straight lines.
+A trace lists the cumulative bytes that flows sent and that a link served and lost at equally spaced points in time. In
+the scenario, C R becomes a thousand packets, and R 100 ms. The bottleneck is a link whose rate in each step between
+points is the rate at which the trace's queue drains (on links with a constant rate: C). A second link after the
+bottleneck serves packets at the times of S, so it delays packets by the jitter, at most D. Before the first point, the
+packets of the trace's initial queues are sent and held. Between points, curves are straight lines.
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; S, bytes served. A curve is the value of a
+cumulative quantity at each point.
 """
 
 from __future__ import annotations
@@ -25,9 +29,9 @@ if TYPE_CHECKING:
 
 #: One R, ms.
 R_MS = 100
-#: Number of packets in C R. Curves are therefore reproduced to 0.1 % of C R.
+#: Number of packets in C R. The simulator therefore reproduces curves to within 0.1 % of C R.
 PACKETS_PER_CR = 1000
-#: A loss of at most this many packets may be a rounding error, and is ignored.
+#: If the run loses at most this number of packets, the loss may be a rounding error and is ignored.
 BLUR_PACKETS = 3
 #: Size of a packet on the wire, bytes.
 PACKET_BYTES = 1500
@@ -54,7 +58,7 @@ class Replay:
 
     @property
     def interval(self) -> str:
-        """The sampling interval of the time series; each sample point is the end of an interval."""
+        """The sampling interval of the run's time series; each point of the trace is the end of one interval."""
         return f"{int(self.step_ms * 1_000_000)}ns"
 
 
@@ -107,7 +111,7 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
     document = {
         "name": name,
         "description": description,
-        # Data served at the last point are acknowledged one R later.
+        # Bytes that are served at the last point are acknowledged one R later.
         "duration": f"{int((times[-1] + R_MS) * 1_000_000)}ns",
         "warmup": f"{int(times[1] * 1_000_000)}ns",
         "packet": f"{PACKET_BYTES}B",
@@ -118,24 +122,25 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
 
 
 def _through(curve: Sequence[Fraction], origin: Fraction) -> list[Fraction]:
-    """Return a cumulative curve from the scenario's start on: zero, then the value at each point."""
+    """Return zero for the scenario's start, and then for each point the value of `curve` above `origin`, or zero."""
     return [Fraction(0), *(max(value - origin, Fraction(0)) for value in curve)]
 
 
 def _rates(curve: Sequence[Fraction], times: Sequence[Fraction]) -> list[Fraction]:
-    """Return the slopes between points, in C."""
+    """Return the slope of a curve between each pair of successive `times` (ms), in C."""
     pairs = zip(pairwise(curve), pairwise(times), strict=True)
     return [(after - before) * R_MS / (end - begin) for (before, after), (begin, end) in pairs]
 
 
 def _queue_rates(out: Sequence[Fraction], times: Sequence[Fraction]) -> list[Fraction]:
-    """Return the rate that serves the initial queue until the first point, and C from then on."""
+    """Return a rate for each step, in C: before the first point, the slope of `out`; then 1."""
     return [_rates(out, times)[0], *(Fraction(1) for _ in times[2:])]
 
 
 def _steps(times: Sequence[Fraction], rates: Sequence[Fraction]) -> list[list[str]]:
-    """Return a link's rates in scenario notation. After the trace the rate is C: a scenario's last rate must not be
-    0.
+    """Return a link's rates in scenario notation.
+
+    After the trace the rate is C, because the last rate in a scenario must not be 0.
     """
     return [
         [f"{int(t * 1_000_000)}ns", f"{round(rate * C_BPS)}bps"]
@@ -149,13 +154,15 @@ def _schedule(times: Sequence[Fraction], curve: Sequence[Fraction]) -> list[list
 
 
 def curves_of(run: Run, replay: Replay, trace: Trace) -> Curves:
-    """Return the curves of a run at the trace's points, in C R from the first point on.
+    """Return the curves of a run at the trace's points, in C R since the first point.
 
-    Accepted and dropped data are from the bottleneck's series; data in transmission count as served.
+    Arrivals and drops are read from the time series of the bottleneck. A packet in transmission counts as served.
 
     Parameters
     ----------
     run : Run of the replay's scenario, with time series at :attr:`Replay.interval`
+    replay : Replay
+    trace : Trace that was replayed
     """
     import numpy as np
 
@@ -166,7 +173,7 @@ def curves_of(run: Run, replay: Replay, trace: Trace) -> Curves:
     mbps_ms = float(replay.step_ms) * 1000 / 8
 
     def at_points(series: Sequence[float], later: int = 0) -> list[Fraction]:
-        """Sample a series at the trace's points, shifted by `later` steps."""
+        """Return the values of a series in bytes at the trace's points, `later` steps later, in C R."""
         begin = first - 1 + later
         return [Fraction(round(value)) / packets for value in series[begin : begin + points]]
 

@@ -1,4 +1,8 @@
-"""A picture of a refutation: the curves of the trace and of its packet-level replay."""
+"""A picture of a refutation: the curves of the solver's trace and of the trace's replay in the simulator.
+
+A refutation is a trace that violates a claim about a CCA. A curve is the value of a cumulative quantity, such as the
+bytes sent, at each point in time of the trace.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE_INCHES = (8.0, 7.0)
-#: For each curve: its name, its label, and its color's index in the palette.
+#: For each curve: name, label, and index of the color in the palette.
 _CURVES = (
     ("A", "A, sent", 0),
     ("TA", "TA, bytes that may have left the queue", 2),
@@ -31,9 +35,9 @@ def save_picture(trace: Curves, packets: Curves | None, title: str, path: Path) 
     Parameters
     ----------
     trace : curves of the solver's trace
-    packets : curves of the packet-level replay, drawn as points; None: it was not run
-    title : the refuted claim, and the margin by which it is violated
-    path : file that ends in .png, .svg or .pdf; the same curves give the same bytes
+    packets : curves of the replay in the simulator, drawn as points; None if the trace was not replayed
+    title : the refuted claim, and the margin by which the trace violates the claim
+    path : file that ends in .png, .svg or .pdf; the same curves produce the same bytes in the file
 
     Raises
     ------

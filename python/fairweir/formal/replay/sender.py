@@ -1,4 +1,7 @@
-"""A sender with prescribed send times, which reproduces a trace's arrivals packet by packet."""
+"""A sender with prescribed send times, which reproduces the arrivals of a solver's trace packet by packet.
+
+A trace lists the cumulative bytes that a flow sent at equally spaced points in time.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ WINDOW_BYTES = 1e9
 
 
 class Scheduled(Cca):
-    """Sends along a curve of cumulative packets, retransmissions included, independent of ACKs.
+    """Sends packets, retransmissions included, such that their cumulative number follows a curve, regardless of ACKs.
 
     Parameters
     ----------
@@ -36,13 +39,14 @@ class Scheduled(Cca):
         self.points = points
         self.sent = 0
         self.cwnd_bytes = WINDOW_BYTES
-        # A packet's send time determines the gap to the next one, so the first gap is known from the start.
+        # `on_send` sets the gap after the next packet; the gap after the first packet must be set before `on_send`.
         self.gap_ns = max(self.due_ns(2) - self.due_ns(1), SHORTEST_GAP_NS)
         self._pace()
 
     def due_ns(self, number: int) -> float:
-        """Return a packet's send time, in ns: when the curve reaches the packet's middle, or never after the curve's
-        end.
+        """Return the time at which the curve reaches the middle of packet `number`, in ns.
+
+        If the curve ends before, return a time after the end of any scenario.
         """
         wanted = number - 0.5
         at = bisect_left(self.points, wanted, key=lambda point: point[1])
@@ -54,7 +58,7 @@ class Scheduled(Cca):
         return before_ns + (after_ns - before_ns) * (wanted - before) / (after - before)
 
     def on_send(self, sent: _core.Sent) -> None:
-        """Choose the gap to the next packet so that the one after it is sent on time."""
+        """Set the gap between the next packet and the packet after it, so that the latter is sent when due."""
         self.sent += 1
         following_ns = sent.now_ns + self.gap_ns
         self.gap_ns = max(self.due_ns(self.sent + 2) - following_ns, SHORTEST_GAP_NS)

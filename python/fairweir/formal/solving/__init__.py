@@ -1,1 +1,1 @@
-"""Ask the solvers z3 and yices questions in SMT-LIB, and read their answers."""
+"""Ask the SMT solvers z3 and yices questions as SMT-LIB text, and read the solvers' answers."""

@@ -1,6 +1,7 @@
-"""SMT-LIB 2 text: questions for solvers, and exact numbers from their answers.
+"""SMT-LIB 2 text: write questions for SMT solvers, and read exact numbers from the solvers' answers.
 
-z3's printer writes the formulas, and all solvers get the same text. Values in answers are parsed as fractions.
+z3's printer writes the formulas, and all solvers get the same text. Values in answers are parsed as fractions. A
+constant of SMT-LIB is an unknown, to which a solver assigns a value.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ _DECLARED = re.compile(r"^\(declare-fun (\|[^|]*\||\S+) \(\) (\w+)\)", re.MULTIL
 
 
 def declared(text: str) -> dict[str, str]:
-    """Return the constants that `text` declares, in its notation, with their sorts."""
+    """Return a dict from each constant that `text` declares, as written there, to the constant's sort (type)."""
     return dict(_DECLARED.findall(text))
 
 
 def assert_all(formulas: Iterable[z3.BoolRef], known: Iterable[str] = ()) -> str:
-    """Write declarations and assertions.
+    """Return declarations of constants and assertions of formulas as SMT-LIB text.
 
     Parameters
     ----------
     formulas : z3's Booleans
-    known : constants declared before, as written in SMT-LIB
+    known : constants, as written in SMT-LIB, that an earlier text declares and this text must not declare again
 
     Returns
     -------
-    str, SMT-LIB 2 without logic and commands
+    str, SMT-LIB 2 without the logic and without commands such as ``(check-sat)``
     """
     import z3
 
@@ -50,7 +51,7 @@ def assert_all(formulas: Iterable[z3.BoolRef], known: Iterable[str] = ()) -> str
 
 
 def words(text: str) -> Iterator[str]:
-    """Yield brackets, symbols and literals one by one."""
+    """Yield the brackets, symbols and literals of SMT-LIB text in order."""
     return (found[0] for found in _WORD.finditer(text))
 
 
@@ -79,11 +80,11 @@ def parse(text: str) -> list[Tree]:
 
 
 def number(tree: Tree) -> Fraction:
-    """Read a rational literal: ``3``, ``2.5``, ``(/ 1 2)``, ``(- (/ 1.0 2.0))``.
+    """Return the value of a rational literal: ``3``, ``2.5``, ``(/ 1 2)``, ``(- (/ 1.0 2.0))``.
 
     Raises
     ------
-    SolverError : not a rational number, such as an algebraic number
+    SolverError : the expression is not a rational number; for example, it is an algebraic number
     """
     if isinstance(tree, str):
         try:
@@ -101,21 +102,21 @@ def number(tree: Tree) -> Fraction:
 
 
 def write(tree: Tree) -> str:
-    """Write an expression in SMT-LIB notation."""
+    """Return an expression in SMT-LIB notation."""
     return tree if isinstance(tree, str) else f"({' '.join(map(write, tree))})"
 
 
 def values(text: str, names: Sequence[str]) -> dict[str, Value]:
-    """Read the answer to ``(get-value ...)``.
+    """Return the values in a solver's answer to ``(get-value ...)``.
 
     Parameters
     ----------
     text : the solver's output
-    names : the constants requested, in order; quotes of SMT-LIB are removed
+    names : the constants whose values were requested, in the order of the request
 
     Returns
     -------
-    dict from name to its exact value; every name has one
+    dict from each name, without SMT-LIB's quotes, to its exact value
 
     Raises
     ------

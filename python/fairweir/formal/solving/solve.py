@@ -1,13 +1,14 @@
-"""A question to the solvers: do these assumptions imply this claim?
+"""Ask the SMT solvers z3 and yices whether assumptions imply a claim.
 
-``ask`` races z3 and yices over one SMT-LIB text; its answer is ``proved``, ``refuted`` with exact values, ``vacuous``
-or ``unknown`` with the reason. A claim is proved only if two controls are satisfiable: the assumptions alone
-(contradictory ones imply everything), and, for a claim about a CCA, the same question with any sender in place of the
-CCA (a claim that no sender can violate says nothing about this CCA).
+``ask`` runs z3 and yices in parallel on one SMT-LIB text. The answer is ``proved``, ``refuted`` with exact values,
+``vacuous``, or ``unknown`` with the reason. A claim is proved only if two further texts, the controls, are satisfiable.
+The first control is the assumptions alone, because contradictory assumptions imply every claim. The second control is
+for claims about a CCA: the negated claim with an arbitrary sender in place of the CCA, because a claim that no sender
+can violate does not characterize the CCA.
 
-Every question is a process of its own. For questions of some milliseconds, as synthesis asks by the thousand,
-`Prepared` writes the assumptions they share only once; a solver kept alive with push and pop was no faster
-(docs/formal/verify.md).
+Each solver answers each question in a separate process. Synthesis asks thousands of questions of a few milliseconds;
+`Prepared` writes the assumptions that these questions share only once. One solver process for many questions, with push
+and pop, was not faster (docs/formal/verify.md).
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ from fairweir.judging.outcome import Outcome
 if TYPE_CHECKING:
     import z3
 
-#: Default folder for a question on which solvers disagree.
+#: Default folder for questions on which the solvers contradict each other.
 CONTRADICTIONS = results_folder("contradictions")
 
 
-#: Why a claim is vacuous that is proved for any sender in place of the CCA.
+#: The reason in the answer if a claim is vacuous because it is also proved for an arbitrary sender.
 NO_SENDER = (
     "no sender can violate it: it is proved for an unconstrained sender too, so it does not characterise the CCA"
 )
 
 
 class ProofOutcome(StrEnum):
-    """Result of a claim about a model."""
+    """Answer of the solvers to the question whether assumptions imply a claim."""
 
     PROVED = "proved"
     REFUTED = "refuted"
@@ -53,7 +54,7 @@ class ProofOutcome(StrEnum):
 
     @property
     def verdict(self) -> Outcome:
-        """The verdict on the claim; a vacuous claim gives unknown."""
+        """The verdict of an audit: ``holds`` if proved, ``fails`` if refuted, and otherwise ``unknown``."""
         return {"proved": Outcome.HOLDS, "refuted": Outcome.FAILS}.get(self.value, Outcome.UNKNOWN)
 
 
@@ -67,12 +68,12 @@ class Question:
 
     Attributes
     ----------
-    name : str, its name in tables and files
+    name : str, name of the question in tables and files
     assumptions : z3's Booleans
     claim : z3's Boolean
-    variables : z3's constants whose values a refutation includes, in addition to those in the formulas
-    logic : str, of SMT-LIB; "QF_LRA", or "QF_NRA" where products of variables occur
-    anyone : the assumptions with an unconstrained sender in place of the CCA; None: the claim is not about a CCA
+    variables : z3's constants that do not occur in the formulas, but whose values a refutation must include
+    logic : str, the logic of SMT-LIB: "QF_LRA" (linear), or "QF_NRA" if the formulas have products of unknowns
+    anyone : the assumptions about an arbitrary sender in place of the CCA; None: the claim is not about a CCA
     """
 
     name: str
@@ -87,7 +88,11 @@ class Question:
         return Prepared(self.assumptions, self.variables, self.logic).script([~self.claim])
 
     def controls(self) -> list[str]:
-        """Return the SMT-LIB texts that must be satisfiable: assumptions can be met; some sender breaks the claim."""
+        """Return the SMT-LIB texts that must be satisfiable if the claim is not vacuous.
+
+        The first text has the assumptions; the second, if `anyone` is given, has an arbitrary sender and the negated
+        claim.
+        """
         texts = [Prepared(self.assumptions, self.variables, self.logic).script([])]
         if self.anyone is not None:
             texts.append(Prepared(self.anyone, (), self.logic).script([~self.claim]))
@@ -120,7 +125,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether assertions are satisfiable together.
+    """The solvers' answer to the question whether assertions are satisfiable together.
 
     Attributes
     ----------
@@ -144,8 +149,8 @@ class Prepared:
     Parameters
     ----------
     assertions : z3's Booleans
-    variables : z3's constants whose values are requested, in addition to those in the assertions
-    logic : str, of SMT-LIB
+    variables : z3's constants that do not occur in the assertions, but whose values are requested
+    logic : str, the logic of SMT-LIB, such as "QF_LRA"
     """
 
     def __init__(
@@ -162,7 +167,7 @@ class Prepared:
         self._text = text
 
     def script(self, further: Iterable[z3.BoolRef]) -> str:
-        """Return the SMT-LIB text that asks for values under these and `further` assertions."""
+        """Return the SMT-LIB text that asks for values which satisfy the prepared and the `further` assertions."""
         more = assert_all(further, self._sorts)
         names = " ".join([*self._sorts, *declared(more)])
         wanted = f"(get-value ({names}))\n" if names else ""
@@ -176,18 +181,18 @@ class Prepared:
         solvers: Sequence[SolverName] = ALL_SOLVERS,
         until: Race = Race.FIRST,
     ) -> Check:
-        """Return whether these and `further` assertions can be satisfied together.
+        """Return whether the prepared and the `further` assertions can be satisfied together.
 
         Parameters
         ----------
         further : assertions in addition to the prepared ones
-        budget : Budget, of each solver
-        solvers : which are asked
-        until : Race, whether the first answer counts or all are compared
+        budget : Budget of each solver
+        solvers : the solvers to run, in the order in which they start
+        until : Race, whether the first answer ends the race, or all solvers finish and their answers are compared
 
         Raises
         ------
-        SolverError : a solver is missing, does not understand, or two contradict each other
+        SolverError : a solver is missing or rejects the input, or two solvers contradict each other
         """
         return check_text(self.script(further), budget, solvers, until)
 
@@ -199,19 +204,19 @@ def check_text(
     solvers: Sequence[SolverName] = ALL_SOLVERS,
     until: Race = Race.FIRST,
 ) -> Check:
-    """Run the solvers on a text of :meth:`Prepared.script`.
+    """Return whether the assertions in a text of :meth:`Prepared.script` can be satisfied together.
 
     Parameters
     ----------
     text : SMT-LIB 2
-    budget : Budget, of each solver
-    solvers : which are asked
-    until : Race, whether the first answer counts or all are compared
+    budget : Budget of each solver
+    solvers : the solvers to run, in the order in which they start
+    until : Race, whether the first answer ends the race, or all solvers finish and their answers are compared
 
     Raises
     ------
-    SolverError : a solver is missing, rejects the input, or two disagree; then the files are stored in
-        :data:`CONTRADICTIONS`
+    SolverError : a solver is missing or rejects the input, or two solvers contradict each other. In the last case,
+        question and answers are stored in :data:`CONTRADICTIONS`
     """
     with _workplace() as folder:
         query = folder / "query.smt2"
@@ -232,24 +237,24 @@ def ask(
     solvers: Sequence[SolverName] = ALL_SOLVERS,
     until: Race = Race.FIRST,
 ) -> Answer:
-    """Ask whether the assumptions imply the claim.
+    """Ask the solvers whether the assumptions imply the claim.
 
     Parameters
     ----------
     question : Question
-    budget : Budget, of each solver, for the question and for each of its controls
-    solvers : solvers to run, in the order in which they start
-    until : Race; ``Race.ALL`` lets all of them finish and compares
+    budget : Budget of each solver, for the question and for each control
+    solvers : the solvers to run, in the order in which they start
+    until : Race, whether the first answer ends the race, or all solvers finish and their answers are compared
 
     Returns
     -------
-    Answer; proved only if the controls are satisfiable, refuted with exact values, vacuous if any sender satisfies the
-    claim, else unknown with the reason
+    Answer: proved only if the controls are satisfiable; refuted with exact values; vacuous if every sender satisfies
+    the claim; otherwise unknown with the reason
 
     Raises
     ------
     VacuousError : the assumptions contradict each other
-    SolverError : a solver is missing, does not understand, or two contradict each other
+    SolverError : a solver is missing or rejects the input, or two solvers contradict each other
     """
     prepared = Prepared(question.assumptions, question.variables, question.logic)
     text = prepared.script([~question.claim])
@@ -267,22 +272,23 @@ def ask(
 
 @words_for_enums
 def control(question: Question, budget: Budget | None = None, solvers: Sequence[SolverName] = ALL_SOLVERS) -> Answer:
-    """Check the controls of a claim that holds.
+    """Check the controls of a claim that is already proved.
 
     Parameters
     ----------
-    question : Question, whose claim is proved
-    budget : Budget, of each solver
-    solvers : which are asked
+    question : Question whose claim is proved
+    budget : Budget of each solver
+    solvers : the solvers to run, in the order in which they start
 
     Returns
     -------
-    Answer; proved if they are satisfiable, vacuous if no sender breaks the claim, unknown if one is not settled
+    Answer: proved if the controls are satisfiable; vacuous if no sender can violate the claim; unknown if the solvers
+    do not answer a control
 
     Raises
     ------
     VacuousError : the assumptions contradict each other
-    SolverError : a solver is missing, does not understand, or two contradict each other
+    SolverError : a solver is missing or rejects the input, or two solvers contradict each other
     """
     checks: list[Check] = []
     for text in question.controls():
@@ -301,7 +307,7 @@ def control(question: Question, budget: Budget | None = None, solvers: Sequence[
 
 
 def _controlled(controls: Sequence[Check]) -> tuple[ProofOutcome, str]:
-    """Return the result for a claim that holds, from its controls: the assumptions alone, then an arbitrary sender."""
+    """Return the outcome of a proved claim, and a reason, from the answers to :meth:`Question.controls`."""
     last = controls[-1]
     if last.verdict is Satisfiable.SAT:
         return ProofOutcome.PROVED, ""
@@ -321,7 +327,7 @@ def _values(reply: Reply, text: str) -> dict[str, Value]:
 
 @contextmanager
 def _workplace() -> Iterator[Path]:
-    """Yield a folder for one question; it is removed when the question is answered, unless solvers disagree."""
+    """Yield a folder for one question; the folder is removed afterwards, unless the solvers contradict each other."""
     folder = Path(tempfile.mkdtemp(prefix="fairweir-question-"))
     try:
         yield folder

@@ -1,4 +1,4 @@
-"""The solvers as programs: their paths, budgets, and a race between them."""
+"""The SMT solvers z3 and yices as processes: paths, budgets, and running both in parallel on one question."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.play.process import describe_exit, die_with_parent
 
-#: Steps of z3 (its deterministic measure of work) per CPU second, approximately, for queries on the network models.
+#: Approximate number of z3's steps per CPU second for questions on the network models. A step is z3's deterministic
+#: measure of work.
 Z3_STEPS_PER_S = 25_000_000
-#: Time that the first solver runs before the next one starts, s: most small questions need no second process.
+#: Time between the starts of successive solvers, s. Because of it, most small questions need only one process.
 HEAD_START_S = 0.25
 
 
 class SolverName(StrEnum):
-    """Solvers."""
+    """Names of the SMT solvers."""
 
     YICES = "yices"
     Z3 = "z3"
 
 
 _PROGRAMS = {SolverName.YICES: "yices-smt2", SolverName.Z3: "z3"}
-#: In the order in which they start: yices is the faster one on nearly every question of the lean encoding.
+#: The solvers in the order in which they start: yices is faster than z3 on nearly every question on network models.
 ALL_SOLVERS = (SolverName.YICES, SolverName.Z3)
 
 
@@ -54,8 +55,8 @@ class Budget:
 
     Attributes
     ----------
-    cpu_s : float, CPU seconds; z3 is held to the same in its own steps, :data:`Z3_STEPS_PER_S` a second
-    memory_bytes : int, address space
+    cpu_s : float, CPU seconds; for z3, the limit is the equivalent number of steps (:data:`Z3_STEPS_PER_S`)
+    memory_bytes : int, size of the address space
     """
 
     cpu_s: float = 300.0
@@ -63,18 +64,18 @@ class Budget:
 
     @property
     def z3_steps(self) -> int | None:
-        """Steps of z3's ``rlimit``; None if that many do not fit, and its CPU seconds are counted instead."""
+        """Value of z3's option ``rlimit``; None if the value exceeds 32 bits, so that CPU time limits z3 instead."""
         steps = max(1, int(self.cpu_s * Z3_STEPS_PER_S))
         return steps if steps < 2**32 else None
 
     @words_for_enums
     def bind(self, solver: SolverName) -> Callable[[], None]:
-        """Return a function for the child process to call first.
+        """Return a function that the solver's process must call before it starts the solver.
 
-        The function sets the child's resource limits, and makes it end when this process ends.
+        The function sets the resource limits of the solver's process, and makes the process end when its parent ends.
         """
         tie = die_with_parent()
-        # If z3 counts steps, the limit on CPU time is higher, and only stops z3 when steps are slow.
+        # If z3 counts steps, the limit on CPU time is twice as high, and stops z3 only if steps are slow.
         has_steps = solver is SolverName.Z3 and self.z3_steps is not None
         seconds = math.ceil(self.cpu_s * (2 if has_steps else 1))
 
@@ -88,7 +89,7 @@ class Budget:
 
 
 def _limit(what: int, most: int) -> None:
-    """Limit a resource; an existing lower limit (`ulimit`) is not raised."""
+    """Limit the resource `what` to `most`, or to the existing hard limit (`ulimit`) if that limit is lower."""
     _, hard = resource.getrlimit(what)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(what, (most, most))
@@ -96,12 +97,12 @@ def _limit(what: int, most: int) -> None:
 
 @dataclass(frozen=True)
 class Reply:
-    """One solver's output.
+    """Output of one solver for one question.
 
     Attributes
     ----------
     verdict : sat, unsat or unknown
-    rest : str, the output after the verdict, which has the values
+    rest : str, the output after the verdict, with the values of the unknowns
     reason : str, why the verdict is unknown
     cpu_s : float, CPU seconds
     """
@@ -115,7 +116,7 @@ class Reply:
 
 @functools.cache
 def find_program(solver: SolverName) -> str:
-    """Return the path of a solver: in this Python's environment, else in the PATH.
+    """Return the path of a solver's program, from this Python's environment or else from the PATH.
 
     Raises
     ------
@@ -131,7 +132,7 @@ def find_program(solver: SolverName) -> str:
 
 @functools.cache
 def version(solver: SolverName) -> str:
-    """Return a solver's name and version, as ``yices 2.6.5``."""
+    """Return a solver's name and version, such as ``yices 2.6.5``."""
     said = subprocess.run([find_program(solver), "--version"], capture_output=True, text=True, check=False)  # noqa: S603
     numbers = [word for word in said.stdout.split() if word[:1].isdigit()]
     return f"{solver.value} {numbers[0] if numbers else '?'}"
@@ -168,13 +169,13 @@ class _Runner:
         return self.query.with_suffix(f".{self.solver}.out")
 
     def stop(self) -> Reply:
-        """End the process if it is still running, and return its output and cost."""
+        """End the process if it is still running; return its output and CPU time."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         return self.collect(is_stopped=True)
 
     def collect(self, *, is_stopped: bool = False) -> Reply:
-        """Return the output and the cost of the process."""
+        """Wait for the end of the process; return its output and CPU time."""
         _, status, usage = os.wait4(self.process.pid, 0)
         os.close(self.pidfd)
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -203,7 +204,7 @@ class _Runner:
 
 
 class Race(StrEnum):
-    """When a race ends."""
+    """Condition on which a race between solvers ends."""
 
     FIRST = "first"
     """The first answer ends the race."""
@@ -215,22 +216,25 @@ class Race(StrEnum):
 def race(
     query: Path, budget: Budget, solvers: Sequence[SolverName] = ALL_SOLVERS, until: Race = Race.FIRST
 ) -> list[Reply]:
-    """Let solvers answer one question in parallel.
+    """Run solvers in parallel on one question.
+
+    Each solver starts :data:`HEAD_START_S` after the previous solver, or as soon as a running solver ends.
 
     Parameters
     ----------
-    query : file, SMT-LIB 2; each solver's output goes to a file next to it
-    budget : Budget, of each
-    solvers : in the order in which they start; each next one :data:`HEAD_START_S` later, or when all others ended
-    until : Race
+    query : SMT-LIB 2 file; the output of each solver is written to a file next to it
+    budget : Budget of each solver
+    solvers : the solvers, in the order in which they start
+    until : Race, whether the first answer ends the race, or all solvers finish
 
     Returns
     -------
-    list of Reply, in the order of ending; those cut off by another's answer are unknown
+    list of Reply, in the order in which the solvers ended; a solver that was stopped by another solver's answer has the
+    verdict unknown
 
     Raises
     ------
-    SolverError : a solver is missing, does not understand the question, or two contradict each other
+    SolverError : a solver is missing or rejects the question, or two solvers contradict each other
     """
     for solver in solvers:
         find_program(solver)
@@ -258,7 +262,7 @@ def race(
 
 
 def _wait(poll: select.poll, ends: float | None) -> set[int]:
-    """Wait until a solver has ended, at most until `ends`; return the descriptors of those that have."""
+    """Wait until a solver ends, at most until the time `ends`; return the descriptors of the solvers that ended."""
     left_ms = None if ends is None else max(0.0, ends - time.monotonic()) * 1000
     return {pidfd for pidfd, _ in poll.poll(left_ms)}
 

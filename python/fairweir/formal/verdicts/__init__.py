@@ -1,1 +1,1 @@
-"""From a claim about a CCA on a model to a verdict with its evidence (``fairweir verify``)."""
+"""``fairweir verify``: from a claim about a CCA on a network model to a verdict, with the evidence for the verdict."""

@@ -1,14 +1,17 @@
-"""Evidence for a verdict: the question, the trace, its scenario, the run in packets, and a figure.
+"""Evidence for a verdict of ``fairweir verify`` on a claim about a CCA, as files in a folder.
 
-Files in the folder of a case::
+A proof shows that all traces of the CCA on a network model satisfy the claim; a refutation is a trace that violates the
+claim. A trace lists the bytes that flows sent and that a link served and lost, at equally spaced points in time. The
+packet run is the run of a refutation's trace in the simulator. A curve is the value of a cumulative quantity over time.
+The files are::
 
     verdict.json     claim, assumptions, outcome, numbers
     question.smt2    the solvers' question: satisfiable if and only if the claim is wrong
     trace.json       the exact trace of a refutation
     scenario.toml    the trace as a scenario: ``fairweir run scenario.toml``
-    run/             the simulator's record of this scenario
+    run/             the record of the packet run
     picture.svg      the curves of the trace and of the packet run
-    certificate.txt  the certificate of a proof, with --certificate
+    certificate.txt  a proof that a small program can check without a solver; with --certificate
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from fairweir.formal.solving.solve import ProofOutcome
 from fairweir.formal.verdicts.verify import Verification
 from fairweir.play.run import Run, run
 
-#: Maximum number of characters of a claim in the name of a folder.
+#: Maximum number of characters that a claim contributes to the name of a folder.
 LONGEST_STEM = 60
 
 
@@ -47,12 +50,12 @@ class Played:
     Attributes
     ----------
     replay : Replay, the scenario
-    run : Run, its record
+    run : Run, the record of the scenario's run
     curves : Curves of the packet run
-    value : Fraction, the number that the claim bounds, in the packet run; None if the claim bounds several or none
+    value : Fraction, the number that the claim bounds, in the packet run; None if the claim does not bound one number
     breaks : whether the packet run violates the claim too; None if the claim has quantities that packets do not
         determine, such as beliefs
-    shown : the numbers at sample points that the claim reads, in the packet run
+    shown : the values in the packet run of the quantities that the claim names, such as ``queue@1``
     """
 
     replay: Replay
@@ -64,17 +67,17 @@ class Played:
 
 
 def play(found: Verification, trace: Trace, name: str) -> Played:
-    """Run a refutation's trace in the simulator.
+    """Run the trace of a refutation in the simulator.
 
     Parameters
     ----------
     found : Verification, a refutation
-    trace : Trace, the trace to run
+    trace : Trace of the refutation
     name : str, name of the scenario
 
     Raises
     ------
-    ConfigError : the trace cannot be run
+    ConfigError : the trace has no equivalent scenario
     """
     case = found.case
     words = f"{case.subject.name} on {case.model}: violates {case.claim.text}"
@@ -94,10 +97,10 @@ class Evidence:
     Attributes
     ----------
     found : Verification, the verdict
-    played : Played, the packet run of a refutation; None if there is none
-    certificate : Certificate of a proof; None if there is none
-    uncertified : str, why there is no certificate although one was requested
-    unplayed : str, why a refutation was not run in packets
+    played : Played, the packet run of a refutation; None if there was no packet run
+    certificate : Certificate of a proof; None if there is no certificate
+    uncertified : str, the reason why a requested certificate is missing; empty otherwise
+    unplayed : str, the reason why a refutation has no packet run; empty otherwise
     """
 
     found: Verification
@@ -152,14 +155,14 @@ class Evidence:
 
 
 def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int | None = None) -> Evidence:
-    """Run a refutation in packets, or certify a proof.
+    """Return the evidence for a verdict: the packet run of a refutation, or the certificate of a proof.
 
-    If no certificate is found, the proof remains valid, and the evidence has the reason.
+    If no certificate is found, the proof remains valid, and :attr:`Evidence.uncertified` has the reason.
 
     Parameters
     ----------
     found : Verification
-    with_certificate : bool, certify a proof
+    with_certificate : bool, whether to search a certificate if the claim is proved
     z3_steps : int, z3's budget for the certificate; None: unlimited
     """
     if found.trace is not None:
@@ -172,7 +175,8 @@ def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int
         except ConfigError as error:
             if not isinstance(model, UserModel):
                 raise
-            # A user's model may have behavior that its elements do not: the verdict stands without them.
+            # A user's model may behave differently from the path elements that it names for the packet run. The verdict
+            # is valid without the packet run.
             return Evidence(found, unplayed=f"the elements that `{model.name}` names do not fit: {error.message}")
     if not with_certificate or found.outcome is not ProofOutcome.PROVED:
         return Evidence(found)
@@ -183,12 +187,12 @@ def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int
 
 
 def keep(evidence: Evidence, folder: Path) -> list[Path]:
-    """Write everything to a folder, and return the paths.
+    """Write the evidence to files in a folder, and return the files' paths.
 
     Parameters
     ----------
     evidence : Evidence
-    folder : Path, which is created if necessary
+    folder : Path; if the folder does not exist, it is created
     """
     folder.mkdir(parents=True, exist_ok=True)
     found, case = evidence.found, evidence.found.case
@@ -227,7 +231,7 @@ def _stem(found: Verification) -> str:
 
 
 def claim_stem(claim: Claim) -> str:
-    """Return a claim as part of a file's name; long claims are truncated and distinguished by a hash."""
+    """Return a claim as text that may occur in a file name; a long claim is truncated, and its hash is appended."""
     if isinstance(claim, Bound):
         return f"{claim.name}-{str(claim.bound).replace('/', 'of')}"
     stem = re.sub(r"[^A-Za-z0-9_.]+", "-", claim.text.replace("<", "below").replace(">", "above")).strip("-.")

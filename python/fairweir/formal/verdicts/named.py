@@ -1,4 +1,9 @@
-"""``fairweir.verify``: verify a claim on a CCA, both given as text as on the command line."""
+"""``fairweir.verify``: prove or refute a claim about a CCA; CCA and claim are texts, as on the command line.
+
+Symbols: R, round-trip propagation delay; D, maximum jitter. A trace lists the quantities of a link and its flows at
+equally spaced points in time, the sample points. Beliefs are bounds on the network's parameters that a flow computes
+from what the flow observed.
+"""
 
 from __future__ import annotations
 
@@ -33,24 +38,24 @@ def case_of(
     timeouts: bool = False,
     given: str | Iterable[str] = (),
 ) -> Case:
-    """Return the case that the arguments describe.
+    """Return the parameters of a verification from texts and numbers.
 
     Parameters
     ----------
-    cca : str; a shipped rule, a rule file, or a hand-encoded CCA
+    cca : str; name of a shipped rule or of a hand-encoded CCA, or path of a rule file
     claim : str, such as ``utilization>=0.5`` or ``bq@end <= bq@0 or queue<=4``
-    model : str, network model, or a user's own as ``file.py:Class``
-    points, per_r : int; sample points per trace, steps per R
+    model : str, name of a network model, or a user's model as ``file.py:Class``
+    points, per_r : int; number of sample points in a trace, number of steps between points per R
     jitter : D in units of R, a whole number of steps, such as "1/2"
     buffer : "infinite", "small", "arbitrary" or "large"
     flows : int, number of flows that share the link
-    beliefs : "consistent" or "any", the beliefs at the start of a trace
-    timeouts : bool, whether beliefs time out at the end of a trace
+    beliefs : "consistent": at the start of a trace, the true network satisfies the beliefs; "any": it need not
+    timeouts : bool, whether beliefs are computed again from this trace only at the end of a trace
     given : one or several assumptions, such as ``queue@1<=2``
 
     Raises
     ------
-    ConfigError : an unknown name or an invalid text; the error names the option
+    ConfigError : a name is unknown or a text is invalid; the error names the option
     """
     for name, value in (("cca", cca), ("claim", claim), ("model", model)):
         text(value, name)
@@ -89,7 +94,7 @@ def verify(
     given: str | Iterable[str] = (),
     budget_s: float = 120.0,
 ) -> Verification:
-    """Prove or refute a claim on a CCA over every behavior of a network model.
+    """Prove or refute that all traces of a CCA on a network model satisfy a claim.
 
     Parameters
     ----------
@@ -98,11 +103,11 @@ def verify(
 
     Returns
     -------
-    Verification ; its ``outcome`` is proved, refuted, vacuous or unknown; a refutation has a ``trace``
+    Verification ; ``outcome`` is proved, refuted, vacuous or unknown; a refutation has a ``trace``
 
     Raises
     ------
-    ConfigError : an unknown name or an invalid text
+    ConfigError : a name is unknown or a text is invalid
     SolverError : a solver is missing, or two contradict each other
 
     Examples

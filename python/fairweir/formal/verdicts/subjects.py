@@ -1,4 +1,9 @@
-"""The subject of a question: a CCA, as constraints on a flow, and as a definition that judges traces."""
+"""The subject of a verification: a CCA, as constraints for solvers, and as a definition that judges traces.
+
+A trace lists the quantities of a link and its flows at equally spaced points in time. A rule is a CCA whose rate
+depends on beliefs. Beliefs are bounds on the network's parameters that a flow computes from what the flow observed; a
+belief times out if it is computed again from recent observations only. A hand-encoded CCA has no beliefs.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +30,16 @@ from fairweir.formal.models import MODELS
 
 @dataclass(frozen=True)
 class Subject:
-    """A CCA.
+    """A CCA that can be verified.
 
     Attributes
     ----------
-    name, summary : str
-    sender : kind of sender, which constrains its arrivals
-    encode : function that adds the CCA's constraints, including its beliefs, to a flow of a system
-    violations : function that returns where a flow of a trace deviates from the CCA's definition; it does not use the
-        encoding
-    assumes : str, assumptions on the CCA's state at the start of a trace
+    name, summary : str, name and description of the CCA
+    sender : Sender, whether a rate, cwnd, or both limit the sender
+    encode : function that adds the constraints of the CCA and of its beliefs to one flow of a system of constraints
+    violations : function that yields the points at which a flow of a trace deviates from the CCA's definition; the
+        function does not use the constraints
+    assumes : str, assumptions about the CCA's state at the start of a trace
     """
 
     name: str
@@ -47,13 +52,13 @@ class Subject:
 
 @words_for_enums
 def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
-    """Return a rule as a subject, with its beliefs at the start and the end of a trace.
+    """Return a rule as a subject.
 
     Parameters
     ----------
     rule : Rule
-    start : Start, the possible beliefs at t = 0
-    expiry : Expiry, whether beliefs time out at the last point
+    start : Start, the beliefs that are possible at the first point of a trace
+    expiry : Expiry, whether beliefs time out at the last point of a trace
     """
 
     def encode(system: System, flow: int) -> None:
@@ -81,7 +86,7 @@ def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
 
 
 def of_hand_encoded(cca: HandEncodedCca) -> Subject:
-    """Return a CCA that was encoded by hand as a subject."""
+    """Return a hand-encoded CCA as a subject."""
 
     def encode(system: System, flow: int) -> None:
         cca.encode(system, flow)
@@ -97,11 +102,11 @@ def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Ex
     Parameters
     ----------
     name : str, the name, or the path of a rule file
-    start, expiry : start and timeouts of a rule's beliefs; hand-encoded CCAs have no beliefs
+    start, expiry : as in :func:`of_rule`; for a hand-encoded CCA, both must have their defaults
 
     Raises
     ------
-    ConfigError : unknown CCA, or a file that is not a rule
+    ConfigError : the CCA is unknown, or the file is not a rule
     """
     if name in HAND_ENCODED:
         if start is not Start.CONSISTENT or expiry is not Expiry.NEVER:
@@ -112,7 +117,7 @@ def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Ex
     return of_rule(Rule.load(find_rule(name)), start, expiry)
 
 
-#: For CCAs that cannot be verified, the hand-encoded CCA whose behavior is closest.
+#: For each CCA that cannot be verified: the hand-encoded CCA with the most similar behavior.
 STANDS_FOR = {
     "reno": "aimd",
     "newreno": "aimd",
@@ -126,7 +131,7 @@ STANDS_FOR = {
 
 
 def _meant(name: str) -> str:
-    """Return a hint for an unknown name: its representative, a close name, or all names."""
+    """Return a hint for an unknown name: the similar hand-encoded CCA, a name with similar spelling, or all names."""
     stand_in = STANDS_FOR.get(re.sub(r"[^a-z0-9]", "", name.lower()))
     if stand_in is not None:
         return f"use `{stand_in}` in its place: {HAND_ENCODED[stand_in].source}"
@@ -137,5 +142,5 @@ def _meant(name: str) -> str:
 
 
 def rule_names() -> list[str]:
-    """Return the names of the rules that are shipped."""
+    """Return the names of the rules that are part of fairweir."""
     return list(shipped.by_name("rules"))

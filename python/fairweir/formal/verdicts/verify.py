@@ -1,8 +1,10 @@
-"""From a CCA, a model and a claim to a verdict with its evidence (``fairweir verify``).
+"""``fairweir verify``: prove or refute that all traces of a CCA on a network model satisfy a claim.
 
-A refutation is a trace. :mod:`fairweir.formal.exact`, which shares no code with the encoding, evaluates the trace
-again, and the simulator then runs it packet by packet (:mod:`fairweir.formal.replay.packets`). If a trace exists that
-violates the claim by a margin, the result is such a trace, so that the packet size does not obscure the violation.
+A trace lists the quantities of a link and its flows at equally spaced points in time. A refutation is a trace that
+violates the claim. :mod:`fairweir.formal.exact` evaluates the solver's trace again in exact fractions; it shares no
+code with the constraints for solvers. Then the simulator runs the trace packet by packet
+(:mod:`fairweir.formal.replay.packets`). If a trace exists that violates the claim by a margin, the result is such a
+trace, because a violation by less than a packet would not be visible in the simulator.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ from fairweir.formal.verdicts.subjects import Subject
 
 #: Margins, as fractions of the bound, by which a trace should violate the claim; tried in this order.
 MARGINS = (Fraction(1, 2), Fraction(1, 5), Fraction(1, 20))
-#: CPU seconds for each margin; these questions are asked only if the claim is already refuted.
+#: CPU seconds of each solver for each margin. Margins are tried only after the claim is refuted.
 MARGIN_BUDGET_S = 10.0
 
 
-#: Properties that only bound losses.
+#: Names of claims that bound only losses; with an infinite buffer, such claims are vacuous.
 LOSSES = ("loss-events", "large-losses", "loss-amount")
 
 
@@ -45,8 +47,9 @@ class Case:
     subject : Subject, the CCA
     model : str, a name in `MODELS`, or a user's model as ``file.py:Class``
     claim : Claim
-    grid, buffer : grid and buffer of the model
-    flows : int, number of flows of the subject that share the link
+    grid : Grid, the number of points in a trace, their spacing, and the maximum jitter
+    buffer : Buffer, the size of the link's buffer
+    flows : int, number of flows that share the link; all flows use the subject's CCA
     given : assumptions about the trace
     """
 
@@ -66,21 +69,21 @@ class Case:
 
     @cached_property
     def system(self) -> System:
-        """The model's variables and constraints, with the subject as its sender."""
+        """The constraints of the network model and of the subject for each flow."""
         system = MODELS[self.model].build(self.grid, self.buffer, (self.subject.sender,) * self.flows)
         for flow in range(self.flows):
             self.subject.encode(system, flow)
         return system
 
     def question(self, claim: Claim) -> Question:
-        """Return the question for the solvers."""
+        """Return the question for the solvers whether all traces of this case satisfy `claim`."""
         given = [formula for assumption in self.given for formula in assumption.over(self.system)]
         name = f"{self.subject.name} on {self.model}: {claim.text}"
         anyone = [*self.system.of_any_sender(), *given]
         return Question(name, [*self.system.assertions(), *given], claim.over(self.system), anyone=anyone)
 
     def why_empty(self) -> str:
-        """Return why no sender can violate the claim, if its numbers alone show this; otherwise an empty string."""
+        """Return why no sender can violate the claim, if the parameters of the case show this; otherwise empty."""
         grid = self.system.grid
         if not isinstance(self.claim, Bound):
             return ""
@@ -134,11 +137,11 @@ class Verification:
     ----------
     case : Case
     answer : Answer to the claim
-    trace : Trace of a refutation; it violates the claim, by a margin if such a trace was found
-    value : Fraction, the number that the claim bounds, on that trace; None if the claim bounds several or none
-    margin : Fraction, the margin by which the trace violates the claim at least, as a fraction of the bound
-    shown : the numbers at sample points that the claim reads, on that trace
-    empty : parts of a proved conjunction that no sender can violate, and which thus do not characterize the CCA
+    trace : Trace that violates the claim, by a margin if such a trace was found; None if the claim is not refuted
+    value : Fraction, the number that the claim bounds, in `trace`; None if the claim does not bound one number
+    margin : Fraction, minimum amount by which `trace` violates the claim, as a fraction of the bound
+    shown : the values in `trace` of the quantities that the claim names, such as ``queue@1``
+    empty : if the claim is proved and has parts joined by "and": the parts that no sender can violate
     cpu_s : float, CPU seconds of all solvers
     """
 
@@ -153,7 +156,7 @@ class Verification:
 
     @property
     def outcome(self) -> ProofOutcome:
-        """Proved, refuted, vacuous or unknown."""
+        """The solvers' answer to the claim: proved, refuted, vacuous or unknown."""
         return self.answer.outcome
 
 
@@ -165,12 +168,12 @@ def verify(
     until: Race = Race.FIRST,
     on_step: Callable[[str], object] = lambda _: None,
 ) -> Verification:
-    """Verify a case. A refutation has a trace that was evaluated again in exact fractions.
+    """Prove or refute the claim of a case; the trace of a refutation is evaluated again in exact fractions.
 
     Parameters
     ----------
     case : Case
-    budget : Budget, of each solver
+    budget : Budget of each solver
     solvers, until : as for :func:`fairweir.formal.solving.solve.ask`
     on_step : function that is called with a description of each step
 
@@ -211,7 +214,7 @@ def verify(
 
 
 def _proved(case: Case, answer: Answer, budget: Budget, solvers: Sequence[SolverName]) -> Verification:
-    """Return a proof with the parts of its conjunction that hold for any sender; each part has a separate control."""
+    """Return the result of a proved claim; check for each part of the claim whether every sender satisfies the part."""
     empty, cpu_s, reason = [], answer.cpu_s, answer.reason
     for part in parts(case.claim):
         found = control(case.question(part), budget, solvers)
@@ -224,7 +227,7 @@ def _proved(case: Case, answer: Answer, budget: Budget, solvers: Sequence[Solver
 
 
 def judge(case: Case, trace: Trace) -> Fraction | None:
-    """Evaluate a trace exactly, and return the number that the claim bounds; None if it bounds several or none.
+    """Evaluate a trace in exact fractions; return the number that the claim bounds, None if it bounds no single number.
 
     Parameters
     ----------

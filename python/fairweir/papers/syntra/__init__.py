@@ -1,1 +1,4 @@
-"""Syntra, NSDI 2026: what its public abstract, its artifact and the thesis say of it."""
+"""Computations about Syntra (NSDI 2026), which synthesizes senders of video as decision trees.
+
+They use only the paper's public abstract, its artifact and the thesis.
+"""

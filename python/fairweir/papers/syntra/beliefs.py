@@ -1,4 +1,9 @@
-"""Insight 1: what quantifier elimination makes of belief sets, next to the exact bounds."""
+"""Compute insight 1 of Syntra: the formulas of belief sets that quantifier elimination gives, and exact bounds.
+
+A *window* is what a sender observed at its latest points in time. Its *belief set* is the set of all links that can
+explain the window. Quantifier elimination *projects* the formula of the belief set to the link rate C. The exact bounds
+are the minimum and maximum of C over the belief set.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +32,11 @@ if TYPE_CHECKING:
     items=("syntra insight 1",),
 )
 def belief_sets(_: Archive) -> Computation:
-    """Compute how the projections grow with the number of points, and compare them with the exact bounds."""
+    """Compute how projections grow with the number of points, and compare them with the exact bounds."""
     found = [project(points) for points in POINTS]
     grown = "computations of beliefs are exponentially larger than the network model"
-    # The tactic's choices depend on the order of terms: counts vary by a fifth, growth by less than these bounds.
+    # z3's choices depend on the order of terms: the sizes vary by a fifth, which is much less than the growth that
+    # the bounds below require.
     first, last = found[0], found[-1]
     numbers = [
         Number(

@@ -1,13 +1,14 @@
-"""Published results of Syntra's video, compared with ours: table 1 and figure 4.
+"""Compare the results published for Syntra's video with ours: table 1 and figure 4.
 
-The paper's text is not available: its public abstract and artifact are. They state that the 95th percentile of delay is
-more than 6 times smaller, the median SSIM more than 2 dB higher, and the frame rate higher; not against which system on
-which link. Delay is compared with WebRTC's GCC, which lets queues grow, quality and frame rate with GCC and Salsify,
-the published system for short delays. Metrics are the receiver's for every system.
+The paper's text is not available, only its public abstract and artifact. They state that the 95th percentile of delay
+is more than 6 times smaller, that the median SSIM is more than 2 dB higher, and that the frame rate is higher. They do
+not state with which system they compare, or on which link. Here, delay is compared with WebRTC's GCC, which lets queues
+grow. Quality and frame rate are compared with GCC and with Salsify, the published system for short delays. A system
+with which our senders are compared is a *baseline*. For every system, the metrics are measured at the receiver.
 
-Where no sender could meet a statement against our baseline, and ours is not far below it, that is the reason given: a
-sixth of the baseline's delay is less than the path's own, the baseline shows every frame, or the link's whole rate has
-too little quality.
+On some links no sender could satisfy a statement: a sixth of the baseline's delay is less than the path's own delay,
+the baseline shows every frame, or even the whole link rate gives too little quality. If our sender is not much worse
+than the baseline on such a link, the result gives this reason.
 """
 
 from __future__ import annotations
@@ -39,35 +40,36 @@ if TYPE_CHECKING:
 
     from fairweir.play.batch import Archive
 
-#: Directory of mahimahi's cellular traces, which are not shipped.
+#: Environment variable that names the directory of mahimahi's cellular traces; the traces are not part of the package.
 TRACES_VARIABLE: Final = "FAIRWEIR_MAHIMAHI"
 TRACES: Final = ("ATT-LTE-driving.up", "TMobile-UMTS-driving.up", "Verizon-LTE-short.up")
 SEEDS: Final = 3
-#: The published tree once per step, as published, and rules for every frame.
+#: Our senders: the published decision tree, which decides once per step, and rules that decide for every frame.
 OURS: Final = ("published", "rules")
 LINKS: Final = ("fixed", "varying", "aggregation", "shallow")
-#: Statements of the abstract.
+#: The factor and the dB in the abstract's statements.
 SMALLER, HIGHER_DB = 6.0, 2.0
-#: From capture to display at least, ms: one way, and coding and decoding.
+#: Minimum time from capture to display, ms: the one-way delay of the path, encoding and decoding.
 FLOOR_MS: Final = 25.0 + 2 * Duration.from_ns(CODEC_NS).ms
 _SHORTER: Final = "95th percentile of the delay more than 6 times smaller"
 _BETTER: Final = "median SSIM more than 2 dB higher"
 _FASTER: Final = "frame rate higher"
-#: Below these ours is worse than the baseline, for any baseline: a ratio, dB, frames per second.
+#: If our metric is below this value, our sender is worse than the baseline. Units: a ratio, dB, frames per second.
 _NEAR: Final = {_SHORTER: 0.8, _BETTER: -1.0, _FASTER: -0.5}
 _KEY_MS: Final = "delay_p95_ms"
 
 
 @dataclass(frozen=True)
 class Cellular:
-    """A made-up link with the variation of a cellular one: a random walk of the rate's logarithm, with outages.
+    """A synthetic link that varies like a cellular link: the logarithm of the rate is a random walk, with outages.
 
     Attributes
     ----------
     name : str
-    mean_mbps, spread : of the rate, and the standard deviation of its logarithm
-    memory : share of the logarithm's deviation that is left after a second
-    outages : of a second, the chance that one begins
+    mean_mbps : mean of the rate
+    spread : standard deviation of the logarithm of the rate
+    memory : fraction of the logarithm's deviation from its mean that remains after a second
+    outages : probability that an outage begins within a second
     """
 
     name: str
@@ -77,7 +79,7 @@ class Cellular:
     outages: float
 
     def scenario(self, seconds: int, step_ms: int = 200) -> VideoScenario:
-        """Return the scenario; the same steps on every machine."""
+        """Return the scenario, with rates in steps of `step_ms`. The random rates are the same on every machine."""
         rng = random.Random(f"cellular/{self.name}")  # noqa: S311 (no secret)
         step_s = Duration.from_ms(step_ms).s
         keep = self.memory**step_s
@@ -87,7 +89,7 @@ class Cellular:
             if out_ms <= 0 and rng.random() < self.outages * step_s:
                 out_ms = rng.randrange(400, 2400, step_ms)
             out_ms -= step_ms
-            # An outage leaves what a retransmitting radio still carries.
+            # During an outage, the retransmissions of the radio link still carry a little data.
             mbps = 0.05 if out_ms > 0 else max(0.1, self.mean_mbps * math.exp(level - self.spread**2 / 2))
             steps.append((f"{t_ms}ms", f"{mbps:.2f}Mbps"))
         link = Link.model_validate({"steps": steps, "buffer": "infinite"})
@@ -99,7 +101,7 @@ _SETUP: Final = (
     "compared with WebRTC's GCC, SSIM with Salsify. Generated talking head, x264 tables of frames, metrics at the "
     "receiver for every system; `published` is the published tree once per step, `rules` decides at every frame"
 )
-#: Means and variation of the order of the three traces'; which are of drives, and cannot be shipped.
+#: Links with about the mean rate and the variation of the three traces, which cannot be redistributed.
 MADE_UP: Final = (
     Cellular("lte-like", 2.5, 0.7, 0.7, 0.02),
     Cellular("umts-like", 1.2, 0.9, 0.85, 0.05),
@@ -118,7 +120,7 @@ MADE_UP: Final = (
     items=("syntra table 1",),
 )
 def table_1(archive: Archive) -> Computation:
-    """Play the four links of table 1, three minutes each."""
+    """Run three minutes of video on each of table 1's four links."""
     scenarios = [VideoScenario.load(name).override(duration="180s") for name in LINKS]
     return compare(scenarios, archive)
 
@@ -137,7 +139,7 @@ def table_1(archive: Archive) -> Computation:
     items=("syntra figure 4",),
 )
 def figure_4(archive: Archive) -> Computation:
-    """Play cellular links, ten minutes each: mahimahi's traces where they are, else made-up ones."""
+    """Run ten minutes of video on each cellular link: mahimahi's traces if available, otherwise synthetic links."""
     return compare(cellular(), archive)
 
 
@@ -146,7 +148,7 @@ def cellular(seconds: int = 600) -> list[VideoScenario]:
 
     Raises
     ------
-    ConfigError : :data:`TRACES_VARIABLE` is set, and a trace is not there
+    ConfigError : :data:`TRACES_VARIABLE` is set, and its directory lacks a trace
     """
     folder = os.environ.get(TRACES_VARIABLE)
     if not folder:
@@ -164,7 +166,7 @@ def cellular(seconds: int = 600) -> list[VideoScenario]:
 
 
 def compare(scenarios: Sequence[VideoScenario], archive: Archive) -> Computation:
-    """Play ours and the baselines on every link with every seed, and state the published claims of each."""
+    """Run our senders and the baselines on every link with every seed, and check the published statements."""
     names = (*OURS, GCC, SALSIFY, "vegas")
     sessions = sessions_of(scenarios, names, archive)
     numbers = [
@@ -181,7 +183,7 @@ Sessions = dict[str, dict[str, list[Session]]]
 
 
 def sessions_of(scenarios: Sequence[VideoScenario], names: Sequence[str], archive: Archive) -> Sessions:
-    """Return the sessions of every link and sender, in the order of seeds; finished ones are reused."""
+    """Return the sessions by link and sender, in the order of their seeds. Stored sessions are reused."""
     kept = Kept(archive.directory / "video") if archive.directory is not None else None
     jobs = [
         Job(scenario, Sender.parse(name), seed)
@@ -208,7 +210,7 @@ def sessions_of(scenarios: Sequence[VideoScenario], names: Sequence[str], archiv
 
 def _against(ours: Sequence[Session], theirs: Sequence[Session], key: str, by: Callable[[float, float], float],
              scale: Scale) -> Interval | None:  # fmt: skip
-    """Return a metric of ours compared with theirs, seed by seed; None if no frame was shown."""
+    """Compare a metric of two senders seed by seed, and return the interval; None if a session showed no frame."""
     pairs = [(a.metrics[key], b.metrics[key]) for a, b in zip(ours, theirs, strict=True)]
     if any(a is None or b is None for a, b in pairs):
         return None
@@ -221,7 +223,7 @@ def _numbers(scenario: VideoScenario, ours: str, by_sender: Mapping[str, Sequenc
     def number(claim: str, what: str, found: Interval | None, bound: float, published: str, why: str) -> Number:
         reading = f"{what}; lower end of the 95 % interval over {SEEDS} seeds"
         value = None if found is None else found.lo
-        # A reason why no sender can be better does not justify being worse.
+        # The reason why no sender can be better does not explain a sender that is worse.
         is_near = value is not None and value > _NEAR[claim]
         return Number(case, claim, reading, value, Bound(at_least=bound), published, why if is_near else "")
 
@@ -254,7 +256,7 @@ def _mean(sessions: Sequence[Session], key: str) -> float:
 
 
 def _no_shorter(theirs: Sequence[Session]) -> str:
-    """Return why no sender has a delay 6 times smaller, if none can."""
+    """Return the reason why no sender can have a delay 6 times smaller; empty if one can."""
     delay_ms = _mean(theirs, _KEY_MS)
     if not delay_ms / SMALLER < FLOOR_MS:
         return ""
@@ -262,13 +264,16 @@ def _no_shorter(theirs: Sequence[Session]) -> str:
 
 
 def _no_faster(scenario: VideoScenario, theirs: Sequence[Session]) -> str:
-    """Return why no sender shows more frames, if none can."""
+    """Return the reason why no sender can show more frames; empty if one can."""
     fps = _mean(theirs, "fps")
     return f"the baseline shows {fps:.2f} of {scenario.fps:g} frames per second" if fps > 0.995 * scenario.fps else ""
 
 
 def _no_better(scenario: VideoScenario, theirs: Sequence[Session]) -> str:
-    """Return why no sender has 2 dB more on a link of constant mean rate, if none can: its whole rate has less."""
+    """Return the reason why no sender can have 2 dB more; empty if one can, or if the link rate varies.
+
+    The reason is that a video at the full link rate has less than 2 dB more than the baseline.
+    """
     import numpy as np
 
     if scenario.link.steps is not None or scenario.name in {Path(name).stem for name in TRACES}:
@@ -285,7 +290,7 @@ def _no_better(scenario: VideoScenario, theirs: Sequence[Session]) -> str:
 
 
 def _overall(ours: str, sessions: Sessions) -> Number:
-    """Return the geometric mean over links of the ratio of delays: what one number for all of them can mean."""
+    """Return the geometric mean over all links of GCC's delay divided by ours, as one number for all links."""
     ratios = []
     for by_sender in sessions.values():
         found = _against(by_sender[ours], by_sender[GCC], _KEY_MS, lambda a, b: b / a, Scale.FACTOR)

@@ -1,1 +1,1 @@
-"""Figures and tables of the thesis, chapters 4, 6 and 7."""
+"""Computations of figures, tables and theorems in chapters 4, 6 and 7 of the thesis."""

@@ -1,4 +1,11 @@
-"""Thesis figures 6.6 and C.1: robustness, unfairness and growth, by contracts and packet by packet."""
+"""Compute thesis figures 6.6 and C.1: robustness, unfairness and growth, from contracts and from packet simulations.
+
+A *contract* is the decreasing function from the queueing delay s that a flow observes to the flow's rate. It implies a
+*fixed point*: the rates and delays at which flows with this contract share a network. Each *metric* is a number at the
+fixed point: robustness, the throughput of a flow without noise divided by that of a flow with noise; unfairness, the
+throughput of short flows divided by that of a long flow; growth, the delay of n flows divided by the delay of one flow.
+Each metric is computed at several *places*: noises, numbers of hops, or numbers of flows.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +47,14 @@ LABELS: Final[dict[Metric, tuple[str, str]]] = {
 
 @dataclass
 class Curve:
-    """A metric of a CCA over its places.
+    """One metric of one CCA, as a function of the places at which it is computed.
 
     Attributes
     ----------
-    exact : a value a place
-    bands, measured : dict from packet size in bytes to (minimum, maximum), and to the values of all runs, one per point
+    exact : the metric at the fixed point, one value per place
+    bands : dict from packet size in bytes to one pair per place: the minimum and maximum of the metric that are
+        possible with whole packets
+    measured : dict from packet size in bytes to one list per place: the metric in each run
     """
 
     follower: Follower
@@ -55,7 +64,7 @@ class Curve:
     measured: dict[int, list[list[float]]] = field(default_factory=dict)
 
     def inside(self, packet: int) -> float:
-        """Share of the runs that are as near the fixed point as packets allow."""
+        """Return the fraction of the runs whose metric is in the range that is possible with whole packets."""
         runs = [
             low <= value <= high
             for (low, high), values in zip(self.bands[packet], self.measured[packet], strict=True)
@@ -64,7 +73,7 @@ class Curve:
         return sum(runs) / len(runs)
 
     def farthest(self, packet: int) -> float:
-        """Largest relative difference of a place's mean from the fixed point."""
+        """Return the largest relative difference between the mean over runs and the fixed point, over all places."""
         means = map(fmean, self.measured[packet])
         return max(abs(mean / exact - 1.0) for mean, exact in zip(means, self.exact, strict=True))
 
@@ -85,14 +94,14 @@ class Curve:
     ),
 )
 def against_packets(archive: Archive) -> Computation:
-    """Run the figure's curves and compare them with the fixed points."""
+    """Run all curves of the figure with packets, and compare the runs with the fixed points."""
     curves = play_curves([*CANONICAL, *CCAS], archive)
     numbers = [number for curve in curves for number in _numbers(curve)]
     return Computation([*numbers, *_beside_canonical(curves), _undamped(archive)], lambda: draw(curves))
 
 
 def play_curves(followers: Sequence[Follower], archive: Archive) -> list[Curve]:
-    """Run every metric of `followers` at every point.
+    """Run every CCA in `followers` for every metric at every place.
 
     Raises
     ------
@@ -199,7 +208,7 @@ def _undamped(archive: Archive) -> Number:
 
 
 def draw(curves: Sequence[Curve]) -> Figure:
-    """Draw both figures: above with linear axes (6.6), below with logarithmic ones (C.1); one column per metric."""
+    """Draw both figures, one column per metric: figure 6.6 above with linear axes, C.1 below with logarithmic axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 8), layout="constrained")

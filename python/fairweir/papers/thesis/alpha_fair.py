@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 HOPS: Final = 2
 ALPHAS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 PRINTED: Final = {1.0: 1 / 3, 2.0: math.sqrt(2) - 1}
-"""The long flow's rate in the table, by alpha. The table also has 0 for alpha = 0, and 1/2 for infinite alpha."""
+"""The long flow's rate in table 6.1, by alpha. The table also has 0 for alpha = 0, and 1/2 for infinite alpha."""
 NAMES: Final = {1.0: "proportional", 2.0: "min potential delay"}
 RENO_SEEDS: Final = range(1, 6)
 

@@ -1,18 +1,19 @@
-"""FRCC in the fluid model, on any network of links: no packets, no noise, each probe alone (thesis 7.5.5 and D.4).
+"""FRCC in a fluid model of any network of links: no packets, no noise, and no overlap of probes (thesis 7.5.5, D.4).
 
 The module computes the throughputs and queueing delays at which FRCC's updates no longer change the windows. Windows
-are fixed between updates, so queues converge to values at which every full link carries its rate. These values are the
-queueing delays q >= 0 that minimize the convex function
+are fixed between updates, so the queues converge to values at which every link with a queue is fully used. These values
+are the queueing delays q >= 0 that minimize the convex function
 
-    sum over links of rate_l q_l  -  sum over flows of w_i log(R_i + delay of i's path),
+    sum over links of rate_l q_l  -  sum over flows of w_i log(R_i + queueing delay of i's path),
 
-whose derivative by q_l is link l's unused capacity. A flow's probe changes only that flow's window. The excess delay
-that the flow measures is the change of the queueing delay of its path; on some links the delay may decrease.
+whose derivative with respect to q_l is the unused capacity of link l. A flow's probe changes only that flow's window.
+The *excess delay* that the flow measures is the change of the queueing delay of its path. On some links of the path the
+queueing delay may decrease during the probe.
 
-Symbols: w_i, window of flow i; R_i, its round-trip propagation delay; q_l, queueing delay of link l; theta, the
-queueing delay per flow at which FRCC aims; N_T, queueing delay of the flow's path / theta; gamma D, a constant time: a
-probe raises the window by N_T gamma D times the flow's rate; N_C = N_T gamma D / excess delay, the estimate of the
-number of flows; N_G, number of flows.
+Symbols: rate_l, rate of link l; w_i, window of flow i; R_i, its round-trip propagation delay; RTT_i, its RTT; q_l,
+queueing delay of link l; theta, the queueing delay per flow at which FRCC aims; N_T, queueing delay of the flow's path
+/ theta; gamma D, a constant time: a probe raises the window by N_T gamma D times the flow's rate; N_C = N_T gamma D /
+excess delay, the flow's estimate of the number of flows; N_G, number of flows.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ THETA_MS: Final = 10.0
 GAMMA_D_MS: Final = 40.0
 _NEWTON_STEPS: Final = 200
 _ROUNDS: Final = 20_000
-#: Tolerance for rounding of a full link's unused capacity, relative to its rate, and maximum delay divided by theta
-#: that counts as an empty queue.
+#: If a full link's unused capacity, relative to its rate, is at most this value, it counts as rounding error.
 _FULL: Final = 2e-13
+#: A queueing delay below this many theta counts as an empty queue.
 _EMPTY: Final = 1e-12
 #: Newton's method starts from queueing delays of at least this many theta, because an empty queue would stay empty.
 _RESTART: Final = 1e-3
@@ -48,8 +49,8 @@ class Network:
 
     Attributes
     ----------
-    rtprops : array, propagation delay of each flow
-    routes : array of 0 and 1, flows x links; row i: links that flow i takes
+    rtprops : array, round-trip propagation delay of each flow, in any unit of time
+    routes : array of 0 and 1, flows x links; row i has a 1 for each link that flow i crosses
     theta, gamma_d : FRCC's theta and gamma D, in the unit of `rtprops`
     """
 
@@ -63,7 +64,7 @@ class Network:
 
         Parameters
         ----------
-        windows : array, one per flow, in units of rate times time
+        windows : array, one per flow, as a multiple of the links' rate times the unit of `rtprops`
         start : array, the initial guess of the queueing delays
         """
         q = np.full(self.routes.shape[1], self.theta) if start is None else start.copy()
@@ -76,13 +77,13 @@ class Network:
             curvature = (self.routes.T * (windows / rtts**2)) @ self.routes
             move = np.zeros_like(q)
             move[free] = np.linalg.solve(curvature[np.ix_(free, free)], -lack[free])
-            # A step reduces a delay to at least a tenth: far from the solution the quadratic model overshoots.
+            # A step reduces a delay at most to a tenth, because far from the solution Newton's steps are too long.
             q = np.maximum(q + move, 0.1 * q)
             q[q < _EMPTY * self.theta] = 0.0
         raise NoFixedPointError("queues do not settle")
 
     def rates(self, windows: Vector, q: Vector) -> Vector:
-        """Return each flow's throughput."""
+        """Return each flow's throughput, as a multiple of the links' rate."""
         return windows / (self.rtprops + self.routes @ q)
 
     def excess_delay(self, windows: Vector, q: Vector, flow: int) -> float:
@@ -93,13 +94,15 @@ class Network:
         return float(self.routes[flow] @ (self.settle(probing, q) - q))
 
     def flow_counts(self, windows: Vector, q: Vector) -> tuple[Vector, Vector]:
-        """Return every flow's estimates N_C and N_T."""
+        """Return every flow's N_C and N_T."""
         n_t = self.routes @ q / self.theta
         excess = np.array([self.excess_delay(windows, q, flow) for flow in range(len(windows))])
         return n_t * self.gamma_d / excess, n_t
 
     def fixed_point(self, weight: float = 0.5) -> tuple[Vector, Vector]:
-        """Run rounds (main update with alpha `weight`) until windows converge; return throughputs and queueing delays.
+        """Run rounds of FRCC until the windows converge, and return the throughputs and queueing delays.
+
+        A round replaces a window w_i by (1 - `weight`) w_i + `weight` w_i (R_i + theta N_C)/(R_i + theta N_T).
 
         Raises
         ------
@@ -119,7 +122,7 @@ class Network:
 
 
 def one_link(rtprops: list[float], theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS) -> Network:
-    """Return flows of these rtprops on one link."""
+    """Return the network of flows with these propagation delays on one link."""
     return Network(np.array(rtprops, float), np.ones((len(rtprops), 1)), theta, gamma_d)
 
 
@@ -132,11 +135,12 @@ def parking_lot(
 
 
 def shares_of_one_link(rtprops: list[float], theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS) -> Vector:
-    """Return the throughputs at the fixed point on one link in closed form: in proportion to RTT_i + gamma D.
+    """Return the throughputs at the fixed point on one link: they are proportional to RTT_i + gamma D.
 
-    At the fixed point N_C = N_T for every flow, so every flow measures the excess delay gamma D. The probe's equation
-    then implies that throughput_i is proportional to RTT_i + gamma D. The sum of the equations over all flows implies
-    N_T = N_G, so RTT_i = R_i + N_G theta. ``algebra.py`` derives both results.
+    At the fixed point N_C = N_T for every flow, so every flow measures the excess delay gamma D. The equation for the
+    delay during flow i's probe then implies that the throughput of flow i is proportional to RTT_i + gamma D. The sum
+    of these equations over all flows implies N_T = N_G, so RTT_i = R_i + N_G theta. ``algebra.py`` derives both
+    results.
     """
     weights = np.array(rtprops, float) + len(rtprops) * theta + gamma_d
     return weights / weights.sum()

@@ -1,4 +1,8 @@
-"""FRCC in the simulator, with the kernel module's code, for comparison with the fluid model."""
+"""Run FRCC's kernel module in the simulator, to compare packets with the fluid model (``frcc_fluid.py``).
+
+FRCC updates cwnd once per round. It divides a round into slots, and probes in one of them; with more slots, the probes
+of different flows overlap less often.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,12 @@ SEEDS = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Played:
-    """Result of one run.
+    """Throughputs and delays in one run.
 
     Attributes
     ----------
-    throughputs_mbps, qdelays_ms : list, a flow each; of the queueing delay the median
+    throughputs_mbps : throughput of each flow
+    qdelays_ms : median queueing delay of each flow
     """
 
     throughputs_mbps: list[float]
@@ -30,18 +35,18 @@ class Played:
 
     @property
     def last_by_first(self) -> float:
-        """Throughput of the last flow divided by that of the first."""
+        """Throughput of the last flow divided by that of the first flow."""
         return self.throughputs_mbps[-1] / self.throughputs_mbps[0]
 
     @property
     def others_by_first(self) -> float:
-        """Mean throughput of all flows but the first, by the first's."""
+        """Mean throughput of all flows except the first, divided by the throughput of the first flow."""
         others = self.throughputs_mbps[1:]
         return sum(others) / len(others) / self.throughputs_mbps[0]
 
 
 def on_one_link(rtprops_ms: list[int], slots: int | None = None) -> Scenario:
-    """Return FRCC flows of these rtprops on one link; `slots` fixes the number of slots of a round."""
+    """Return a scenario with FRCC flows of these rtprops on one link; `slots` is the number of slots per round."""
     return dumbbell(
         [_frcc(slots)] * len(rtprops_ms),
         rate=RATE,
@@ -53,7 +58,9 @@ def on_one_link(rtprops_ms: list[int], slots: int | None = None) -> Scenario:
 
 
 def on_parking_lot(hops: int, slots: int | None = None) -> Scenario:
-    """Return an FRCC flow over `hops` links and one more on each, all with 10 ms; the first flow is the long one."""
+    """Return a parking lot: the first FRCC flow crosses all `hops` links, and one more flow crosses each link. All
+    rtprops are 10 ms; `slots` is the number of slots per round.
+    """
     links = [f"hop{number}" for number in range(1, hops + 1)]
     paths = [links, *([link] for link in links)]
     flows = [{"cca": _frcc(slots), "rtprop": "10ms", "path": path} for path in paths]

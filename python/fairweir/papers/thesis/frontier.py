@@ -1,7 +1,14 @@
-"""Thesis figure 4.4, F^-1 for several loss allowances, compared with cc_probe_slow_k in the simulator.
+"""Compute thesis figure 4.4: the minimum time to find the link rate, and the time that cc_probe_slow_k takes.
 
-A flow is limited by a slow link, the gate, until it has found its rate; then the gate opens, and the flow must find the
-rate of the next link. That link is the theorem's: its buffer is below C D, so that its delays look like jitter.
+Symbols: C, link rate, and C_0, the rate known at the start, in packets per R; R, round-trip propagation delay; D,
+maximum jitter; beta_s, the buffer's size as a time at rate C; f, the number of packets that a probe may lose, as a
+function of C (the *allowance*); F^-1(C), the minimum number of round trips until a CCA with this allowance finds C
+(theorem 4.2.1). cc_probe_slow_k probes for a time T* = k R. Each probe sends alpha packets more than the CCA knows to
+fit into the link and its buffer.
+
+In the simulator, a slow link, the *gate*, limits the flow until the flow has found the gate's rate. Then the gate
+opens, and the flow must find the rate of the next link. The next link satisfies the theorem's condition: its buffer is
+below C D, so its queueing delays look like jitter.
 """
 
 from __future__ import annotations
@@ -24,36 +31,36 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: R and D of the simulated links.
+#: R and D of the simulated links, ms.
 RTPROP_MS: Final = 40
 PACKET_BYTES: Final = 1500
-#: beta_s and the gate's buffer, R: below D = R, as required by the theorem.
+#: beta_s of the next link and of the gate, in units of R. It is below D = R, as the theorem requires.
 BUFFER: Final = 0.5
-#: C_0, the gate's rate; rates of the next link, ascending.
+#: The gate's rate, which is C_0; and the rates of the next link, ascending.
 GATE_MBPS: Final = 12
 RATES_MBPS: Final = (24, 48, 96, 192)
-#: When the gate opens: the flow's start, and losses at the gate, are long over.
+#: Time at which the gate opens. By then the flow's start and the losses at the gate are long past.
 OPENS_S: Final = 20
-#: Losses at the gate before it opened are known by then, R.
+#: Packets lost at the gate are known to the sender this long after the gate opened, in units of R.
 GATE_LOSSES_R: Final = 5
 #: A flow counts as converged once its throughput reaches this fraction of its final throughput.
 CONVERGED: Final = 0.9
 
-#: Figure 4.4's curves: from C = 1 packet per R, with a buffer of one R.
+#: Allowances in figure 4.4, and the rates C at which their curves are computed, in packets per R; beta_s is one R.
 CURVES: Final = ("1", "max(1, log(C))", "sqrt(C)", "C")
 CURVE_RATES: Final = [float(round(10 ** (i / 10))) for i in range(31)]
 
 
 @dataclass(frozen=True)
 class Prober:
-    """A member of the family cc_probe_slow_k.
+    """A set of parameters of cc_probe_slow_k, and whether its path has jitter.
 
     Attributes
     ----------
-    k : T* / R
-    alpha : packets
-    loss_share : of a bandwidth-delay product, in addition to alpha
-    has_jitter : does the path use the delays of up to D that it may have?
+    k : duration T* of a probe, divided by R
+    alpha : packets that a probe sends in excess of those that certainly fit
+    loss_share : further data that a probe sends in excess, as a fraction of the BDP
+    has_jitter : whether packets are delayed at random by up to D
     """
 
     k: float = 1.0
@@ -69,11 +76,11 @@ class Prober:
 
     @property
     def allowance(self) -> Allowance:
-        """Allowed loss of a probe: the alpha that may be queued before it, and its own."""
+        """The allowance f: twice the packets sent in excess, because as many may be queued before the probe starts."""
         return Allowance(f"2*({self.alpha} + {self.loss_share}*C)" if self.loss_share else f"{2 * self.alpha}")
 
     def duration_s(self, mbps: float) -> int:
-        """Return the time, from the gate's opening, after which it has certainly converged."""
+        """Return a time, in s after the gate opens, after which the flow has certainly converged."""
         if self.loss_share:
             return 25
         cycle_s = (self.k + 3.2) * RTPROP_MS / 1e3
@@ -81,7 +88,7 @@ class Prober:
         return math.ceil(1.6 * cycles * cycle_s) + 10
 
     def task(self, mbps: float) -> Task:
-        """Return the scenario in which the rate changes from the gate's to `mbps`."""
+        """Return the run in which the gate opens, and a link with the rate `mbps` becomes the bottleneck."""
         flow = {
             "id": "flow",
             "cca": {"name": "cc_probe_slow", "k": self.k, "alpha": self.alpha, "loss_share": self.loss_share},
@@ -115,13 +122,13 @@ class Prober:
 
 @dataclass(frozen=True)
 class Climb:
-    """Result of one run.
+    """How fast one run converged, and how many packets it lost.
 
     Attributes
     ----------
-    converged_s : time from the gate's opening until the flow gets 90 % of its final throughput
-    bound_s : the theorem's, to the same part of the link's rate
-    max_lost : packets in any R
+    converged_s : time from the opening of the gate until the flow has 90 % of its final throughput
+    bound_s : minimum time, by the theorem, until a flow has 90 % of the link rate
+    max_lost : maximum number of packets lost in any interval of length R
     """
 
     converged_s: float
@@ -130,14 +137,14 @@ class Climb:
 
 
 def packets_per_r(mbps: float) -> float:
-    """Return a rate in packets per R."""
+    """Return the rate in packets per R."""
     return mbps * 1e3 * RTPROP_MS / 8 / PACKET_BYTES
 
 
 def read_climb(prober: Prober, mbps: float, over_time: OverTime) -> Climb:
-    """Read a run's series, 10 ms each.
+    """Return the convergence time and the losses of a run, from its time series with one value per 10 ms.
 
-    The throughput is a mean over two cycles of probe and drain; losses at the gate are excluded.
+    The throughput is averaged over two cycles of probe and drain. Losses at the gate are excluded.
     """
     t_s = np.asarray(over_time.t_s) - OPENS_S
     throughput = np.asarray(over_time.throughput_mbps[0])
@@ -167,7 +174,7 @@ Climbs = dict[Prober, list[Climb | None]]
 
 
 def climb_all(archive: Archive, probers: Sequence[Prober] = (*CONSTANT, *IN_PROPORTION)) -> Climbs:
-    """Run each prober on each link; None for a run that failed."""
+    """Run each prober on each link. The result has None for a failed run."""
     tasks = {(prober, mbps): prober.task(mbps) for prober in probers for mbps in RATES_MBPS}
     outcomes: dict[str, TaskResult] = play_all(tasks.values(), archive)
     found: Climbs = {}
@@ -197,13 +204,13 @@ def climb_all(archive: Archive, probers: Sequence[Prober] = (*CONSTANT, *IN_PROP
     ),
 )
 def tradeoff(archive: Archive) -> Computation:
-    """Compute figure 4.4's curves, and compare cc_probe_slow_k with the theorem's bound."""
+    """Compute figure 4.4's curves, and compare the times of cc_probe_slow_k with the theorem's bound."""
     climbs = climb_all(archive)
     return Computation(numbers=[*_curves(), *_placed(climbs)], draw=lambda: draw(climbs))
 
 
 def _curves() -> list[Number]:
-    """F^-1 where it has a closed form, and its growth otherwise."""
+    """Compare F^-1 with its closed form, or, where there is none, check how F^-1 grows as C doubles."""
     start, far, farther = 1.0, 5_000.0, 10_000.0
     rounds = {text: rounds_to([far, farther], Allowance(text), start, 1.0) for text in CURVES}
     doubling = {text: (b - 1) / (a - 1) for text, (a, b) in rounds.items()}
@@ -277,7 +284,7 @@ def _placed(climbs: Climbs) -> list[Number]:
 
 
 def draw(climbs: Climbs) -> Figure:
-    """Draw figure 4.4, and the measured times with the bound."""
+    """Draw figure 4.4 on the left, and the measured times with the theorem's bounds on the right."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 4.2), layout="constrained")

@@ -1,7 +1,11 @@
-"""Thesis figure 7.14, overlapping probes, packet by packet, compared with the maps of ``maps.py``.
+"""Compute thesis figure 7.14: FRCC's overlapping probes in packet simulations.
 
-The fewer slots a round has, the more often probes meet. Two slots: the first never probes, so both flows probe in every
-other one, and in step they always meet.
+An FRCC flow updates cwnd once per round. It divides a round into slots, and probes in one randomly chosen slot of each
+round. The fewer slots a round has, the more often the probes of two flows overlap. The first slot is never chosen. With
+two slots per round, every flow therefore probes in the second slot, and if the rounds of two flows start at the same
+time, their probes always overlap.
+
+Symbols: theta, the queueing delay per flow at which FRCC aims; N_T, queueing delay / theta; N_G, number of flows.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from fairweir.play.batch import Archive
 
 SLOTS: Final = (2, 3, 6, 20)
-#: None: FRCC's own choice, 2 N_T, between 6 and 20.
+#: Numbers of slots per round on the parking lot. None: FRCC's default, 2 N_T, limited to the range from 6 to 20.
 LOT_SLOTS: Final = (None, 20, 60, 240)
 HOPS: Final = 3
 
@@ -41,7 +45,7 @@ HOPS: Final = 3
     ),
 )
 def overlaps(archive: Archive) -> Computation:
-    """Run two flows, and a parking lot, with increasing slots per round."""
+    """Run two flows on one link, and a parking lot, with several numbers of slots per round."""
     scenarios = {("pair", slots): on_one_link([50, 50], slots) for slots in SLOTS} | {
         ("lot", slots): on_parking_lot(HOPS, slots) for slots in LOT_SLOTS
     }
@@ -112,7 +116,7 @@ def _unfairness(run: Played) -> float:
 
 
 def draw(delays: list[float], ratios: list[float], fluid: float) -> Figure:
-    """Draw queueing delay and the parking lot's ratio over the number of slots."""
+    """Draw the queueing delay and the parking lot's throughput ratio as functions of the number of slots."""
     from matplotlib.figure import Figure
 
     from fairweir.show.style import colour

@@ -1,8 +1,8 @@
 """Thesis figure 7.12: how the state of two FRCC flows moves, round by round, on an ideal link.
 
 An FRCC flow probes once per round: it raises cwnd for a moment and measures the increase of the delay. The five panels
-of the figure differ in how the probes of the two flows overlap. For each panel, the module applies the map of one round
-to a grid of initial states.
+of the figure differ in how the probes of the two flows overlap. For each panel, the module applies the equations of one
+round to a grid of initial states.
 
 Symbols: N_C, the first flow's estimate of the number of flows from its probe, which is 1 / (its share of the link);
 N_T, queueing delay / theta; theta, the queueing delay per flow at which FRCC aims; R, round-trip propagation delay.
@@ -57,7 +57,7 @@ def after(rounds: int, move: Map, path: Path = PATH) -> tuple[Any, Any]:
     ),
 )
 def ideal_link(archive: Archive) -> Computation:
-    """Compute the portraits of figure 7.12 and their properties."""
+    """Compute the five panels of figure 7.12, and check where the states converge."""
     return Computation(numbers=[*_alone(), *_full(), *_partial()], draw=draw)
 
 

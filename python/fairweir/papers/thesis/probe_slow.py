@@ -1,7 +1,12 @@
-"""Thesis table 4.2: a steady cycle of cc_probe_slow (probe, drain, drain), on two paths that it cannot distinguish.
+"""Compute thesis table 4.2: a cycle of cc_probe_slow (probe, drain, drain) on two paths that it cannot distinguish.
 
-The CBR box has rate C and a buffer beta; within a phase the CCA sends at a constant rate. Amounts are exact fractions
-of C_L,lambda R = 1.
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; beta, buffer; C_L,lambda, the lower bound on
+C that the CCA infers from data acknowledged without loss; q_U, its upper bound on the queue; T*, duration of a probe;
+alpha, the data that a probe sends in excess of what certainly fits into link and buffer; P_1 and P_2, the slow and the
+fast path.
+
+Each path is a link of rate C with a buffer beta. Within a phase of the cycle the CCA sends at a constant rate. Amounts
+are exact fractions of C_L,lambda R, which is 1.
 """
 
 from __future__ import annotations
@@ -16,7 +21,8 @@ from fairweir.reproduce.experiment import Bound
 if TYPE_CHECKING:
     from fairweir.play.batch import Archive
 
-#: C_L,lambda, R = D = T*: the thesis' setting of the synthesized rule; alpha is small against C_L,lambda R.
+#: C_L,lambda, then R = D = T*, as the thesis sets them for the synthesized CCA. alpha is small compared to C_L,lambda
+#: R.
 BELIEVED: Final = Fraction(1)
 R: Final = Fraction(1)
 D: Final = R
@@ -26,13 +32,13 @@ ALPHA: Final = Fraction(1, 100)
 
 @dataclass(frozen=True)
 class Phase:
-    """One phase on one path.
+    """One phase of the cycle on one path.
 
     Attributes
     ----------
-    sent, serviced, lost : Fraction, of C_L,lambda R, within the phase
-    queue, believed_queue : Fraction, at its end; the latter is q_U
-    utilization : Fraction
+    sent, serviced, lost : Fraction, data in the phase, in C_L,lambda R
+    queue, believed_queue : Fraction, the queue and q_U at the end of the phase, in C_L,lambda R
+    utilization : Fraction, of the link in the phase
     """
 
     sent: Fraction
@@ -44,12 +50,12 @@ class Phase:
 
 
 def cycle(rate: Fraction, buffer: Fraction) -> list[Phase]:
-    """Follow probe, drain and drain from an empty queue.
+    """Return the phases probe, drain and drain, which start with an empty queue.
 
     Parameters
     ----------
-    rate : C of the path, by C_L,lambda
-    buffer : beta, by C_L,lambda R
+    rate : C of the path, divided by C_L,lambda
+    buffer : beta of the path, divided by C_L,lambda R
     """
     queue = believed = Fraction(0)
     phases = []
@@ -64,14 +70,18 @@ def cycle(rate: Fraction, buffer: Fraction) -> list[Phase]:
 
 
 def _sent(believed: Fraction, length: Fraction) -> Fraction:
-    """Return the data sent in a phase (listing 4.2): a probe once q_U is drained, and at least alpha."""
+    """Return the data sent in a phase (listing 4.2): a probe if q_U is 0; otherwise a drain, which sends at least
+    alpha.
+    """
     if believed == 0:
         return BELIEVED * (T_STAR + D) + ALPHA
     return max(ALPHA, BELIEVED * length - believed)
 
 
 def _serve(queue: Fraction, sent: Fraction, capacity: Fraction, buffer: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the queue at a phase's end, and the data served: rates are constant, so the queue is monotone."""
+    """Return the queue at the end of a phase, and the data served in the phase. Rates are constant within a phase, so
+    the queue only grows or only shrinks.
+    """
     if sent >= capacity:
         return min(buffer, queue + sent - capacity), capacity
     return max(Fraction(0), queue + sent - capacity), min(capacity, queue + sent)
@@ -89,7 +99,7 @@ def _serve(queue: Fraction, sent: Fraction, capacity: Fraction, buffer: Fraction
     items=("thesis table 4.2",),
 )
 def two_paths(_: Archive) -> Computation:
-    """Compute table 4.2 from the rule's cycle."""
+    """Compute table 4.2 from cycles of cc_probe_slow on both paths."""
     slow = cycle(BELIEVED, BELIEVED * D)
     fast = cycle(BELIEVED * (T_STAR + D) / T_STAR, Fraction(0))
     numbers = [

@@ -1,19 +1,19 @@
-"""A CCA with a fixed window that is raised once: FRCC's probe without the rest of FRCC."""
+"""A CCA whose window is fixed except for one increase: it isolates the effect of FRCC's probe."""
 
 from __future__ import annotations
 
 from fairweir._core import Ack, Loss, Start
 from fairweir.ccas.cca import Cca
 
-#: If `start_mbps` is given, the flow is paced until this time.
+#: If `start_mbps` is given, the flow is paced at that rate until this time.
 START_MS = 1000.0
 
 
 class Prober(Cca):
-    """Maintains `window_pkts` in flight, and `extra_pkts` more from `probe_ms` on, at once or over `ramp_ms`.
+    """Keeps `window_pkts` packets in flight, and from the time `probe_ms` on `extra_pkts` packets more.
 
-    The first second is paced at `start_mbps`, if that is given, so that packets of several flows alternate rather than
-    form bursts; ACK clocking preserves that.
+    The increase is immediate, or takes `ramp_ms`. If `start_mbps` is given, the flow is paced at this rate in the first
+    second, so that packets of several flows alternate instead of forming bursts. ACK clocking then preserves the order.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Prober(Cca):
         self.pacing_rate_mbps = start_mbps
 
     def on_ack(self, ack: Ack) -> None:
-        """Raise the window by the part of the probe that is due."""
+        """Set the window: after `probe_ms`, add the part of `extra_pkts` that is due."""
         if ack.now_ms > START_MS:
             self.pacing_rate_mbps = None
         since_ms = ack.now_ms - self.probe_ms

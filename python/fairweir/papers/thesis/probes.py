@@ -1,7 +1,12 @@
-"""Thesis figures 7.4 and 7.6 to 7.9: the required size and duration of a probe, and of the throughput measurement.
+"""Compute thesis figures 7.4 and 7.6 to 7.9: how large and how long FRCC's probe and throughput measurement must be.
 
-Windows are fixed except for the probe (:class:`fairweir.papers.thesis.prober.Prober`), so that observations are effects
-of the network. The thesis gives shapes without numbers; rates and windows are ours.
+A probe raises a flow's window for some time. The *excess delay* is the increase of the RTT during the probe; from it
+the flow infers the link rate. Here, windows are fixed except for the probe
+(:class:`fairweir.papers.thesis.prober.Prober`), so all other effects are those of the network. The thesis has no
+numbers for these figures; the rates and windows are our choice.
+
+Symbols: C, link rate; E, the packets that a probe adds; R, round-trip propagation delay; Delta R, maximum error of a
+measured RTT; gamma, a probe's size divided by C Delta R; W_i and R_i, window and R of flow i; q, queueing delay.
 """
 
 from __future__ import annotations
@@ -26,13 +31,13 @@ Series = Any
 """An array of floats."""
 
 PROBER: Final = "fairweir.papers.thesis.prober:Prober"
-#: 1000 packets per second: a packet is a millisecond.
+#: 1000 packets per second, so that the transmission time of a packet is 1 ms.
 RATE: Final = "12Mbps"
 _PACKETS_PER_MS: Final = 1.0
 SHARE_MBPS: Final = 6.0
 PROBE_MS: Final = 3000.0
 EXTRA_PKTS: Final = 40
-#: Long and short rtprop of figures 7.7 and 7.8, and the window of both flows.
+#: The short and the long rtprop of figures 7.7 and 7.8, and the window of both flows.
 SHORT_MS: Final = 20
 LONG_MS: Final = 100
 WINDOW_PKTS: Final = 100
@@ -53,12 +58,14 @@ WINDOW_PKTS: Final = 100
     ),
 )
 def probe_sizes(_: Archive) -> Computation:
-    """Figure 7.4: which capacities an excess delay allows, if jitter adds up to Delta R either way."""
+    """Compute figure 7.4: the range of link rates that a measured excess delay allows, if jitter adds up to Delta R."""
     capacity, jitter = 600.0, 1.0
     sizes = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0]) * capacity * jitter
 
     def spread(size: float) -> float:
-        """Return the largest capacity by the smallest that E/(E/C +- Delta R) allows."""
+        """Return the largest link rate divided by the smallest that the measured delays E/C - Delta R to E/C + Delta R
+        allow.
+        """
         delay = size / capacity
         return (delay + jitter) / (delay - jitter) if delay > jitter else math.inf
 
@@ -95,28 +102,28 @@ def probe_sizes(_: Archive) -> Computation:
 
 @dataclass(frozen=True)
 class Probe:
-    """A probe's effect on RTTs.
+    """The effect of one probe on the RTT of the flow that probes.
 
     Attributes
     ----------
-    t_ms : array; time since the probe began
-    excess : array; the prober's RTT minus that before, divided by the transmission time of the extra packets
+    t_ms : array, time since the probe began
+    excess : array, the RTT minus the RTT before the probe, divided by the transmission time E/C of the extra packets
     """
 
     t_ms: Series
     excess: Series
 
     def largest(self, after_ms: float, before_ms: float) -> float:
-        """Return the largest excess within a span."""
+        """Return the largest excess between two times after the probe began."""
         return float(np.nanmax(self._within(after_ms, before_ms)))
 
     def swing(self, after_ms: float, before_ms: float) -> float:
-        """Return the largest excess less the smallest within a span."""
+        """Return the largest minus the smallest excess between two times after the probe began."""
         span = self._within(after_ms, before_ms)
         return float(np.nanmax(span) - np.nanmin(span))
 
     def settled(self) -> float:
-        """Return the mean excess of the last second."""
+        """Return the mean excess in the last second of the run."""
         return float(np.nanmean(self.excess[-1000:]))
 
     def _within(self, after_ms: float, before_ms: float) -> Series:
@@ -138,9 +145,9 @@ class Probe:
     ),
 )
 def trains(_: Archive) -> Computation:
-    """Figure 7.6: a probe sent at once queues twice if it crosses another hop first."""
+    """Compute figure 7.6: a probe that is sent as one burst queues twice if another hop precedes the bottleneck."""
     near, far = _probe(_one_link([40, 40], 0)), _probe(_with_extra_hop())
-    # The first packets of the probe return after an RTT, the last ones while those of the next RTT are sent.
+    # The first packets of the probe are acknowledged after one RTT. The last ones are acknowledged during the next RTT.
     first_ms = 1.5 * 2 * WINDOW_PKTS / _PACKETS_PER_MS
     numbers = [
         Number("bottleneck alone", "the excess delay is the probe's transmission delay", "maximum excess / (E/C)",
@@ -170,7 +177,7 @@ def trains(_: Archive) -> Computation:
     ),
 )
 def oscillations(_: Archive) -> Computation:
-    """Figure 7.7: with different rtprops RTTs oscillate after a probe, whose excess delay is not its transmission."""
+    """Compute figure 7.7: if rtprops differ, RTTs oscillate after a probe, and the excess delay differs from E/C."""
     probes = {name: _probe(_one_link(rtprops, 0)) for name, rtprops in _PAIRS.items()}
     numbers = []
     for name, probe in probes.items():
@@ -225,7 +232,7 @@ def paced(_: Archive) -> Computation:
     ),
 )
 def aligned_intervals(_: Archive) -> Computation:
-    """Figure 7.9: bursts of two flows on an ideal link, and throughput over intervals of any length."""
+    """Compute figure 7.9: the throughputs of two bursty flows on an ideal link, over intervals of several lengths."""
     config = Scenario.from_dict(
         {
             "duration": "3s",
@@ -273,7 +280,9 @@ def aligned_intervals(_: Archive) -> Computation:
 
 
 def persistent_excess(prober_ms: int, other_ms: int) -> float:
-    """Excess delay of a probe in equilibrium, divided by E/C: windows W_i at rates W_i/(R_i + q) that sum to C."""
+    """Return the excess delay of a probe in equilibrium, divided by E/C. In equilibrium the rates W_i/(R_i + q) add up
+    to C.
+    """
     rtprops = [prober_ms, other_ms]
     before = _queue_ms(rtprops, [WINDOW_PKTS, WINDOW_PKTS])
     after = _queue_ms(rtprops, [WINDOW_PKTS + EXTRA_PKTS, WINDOW_PKTS])
@@ -290,9 +299,10 @@ def _queue_ms(rtprops_ms: list[int], windows_pkts: list[int]) -> float:
     return float(brentq(surplus, 0.0, 1e4))
 
 
-#: The rtprops of the prober and of the other flow.
+#: For each run, the rtprops of the flow that probes and of the other flow, ms.
 _PAIRS: Final = {"the short flow probes": [SHORT_MS, LONG_MS], "the long flow probes": [LONG_MS, SHORT_MS]}
-#: Spans over which oscillations are compared: after the ramp and the burst itself have passed, and two seconds later.
+#: Times after the probe began between which oscillations are compared: the first span begins when the ramp and the
+#: burst have passed, the second begins two seconds later.
 _FIRST_MS: Final = 400.0
 _LATE_MS: Final = 2400.0
 _SPAN_MS: Final = 400.0
@@ -340,7 +350,7 @@ def _flow(name: str, rtprop_ms: int, extra_pkts: int, ramp_ms: float) -> dict[st
 
 
 def _probe(scenario: Scenario) -> Probe:
-    """Run a probe, and read the prober's RTT every millisecond."""
+    """Run a scenario with a probe, and return the excess delay of the flow that probes, once per millisecond."""
     table = run(scenario, interval="1ms").flows
     is_prober = table["flow"] == 0
     t_ms, rtt_ms = table["t_ns"][is_prober] / 1e6, table["rtt_ms"][is_prober]

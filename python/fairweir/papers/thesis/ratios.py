@@ -1,7 +1,12 @@
-"""Thesis figure 7.16: throughput ratios where FRCC settles, with different rtprops and over several bottlenecks.
+"""Compute thesis figure 7.16: the throughput ratios at which FRCC settles, for different rtprops and several
+bottlenecks.
 
-The figure's curves, from its equations (thesis section D.4) and in closed form; then the same from rounds of the fluid
-model, which compute the queues, and from packets.
+The module computes the curves of the figure from the thesis's equations (section D.4) and from a closed form. It then
+computes the ratios in rounds of the fluid model, which includes the queues, and in packet simulations.
+
+Symbols: theta, the queueing delay per flow at which FRCC aims; N_T, queueing delay / theta; gamma D, a constant time: a
+probe raises the window by N_T gamma D times the flow's rate; N_C = N_T gamma D / (increase of the RTT during the
+probe), a flow's estimate of the number of flows; RTT_i, RTT of flow i.
 """
 
 from __future__ import annotations
@@ -22,11 +27,11 @@ if TYPE_CHECKING:
 
     from fairweir.play.batch import Archive
 
-#: N_T gamma D by the short flow's RTT, a line each. The figure's legend leaves N_T out.
+#: Values of N_T gamma D, divided by the short flow's RTT; each is a curve. The figure's legend omits the factor N_T.
 PROBES: Final = [2.0**power for power in range(-7, 9)]
 RTT_RATIOS: Final = [2.0**power for power in range(8)]
 HOPS: Final = [2, 3, 4, 5, 6, 8]
-#: Slots per round so many that probes rarely collide.
+#: A number of slots per round that is so large that probes rarely overlap.
 MANY_SLOTS: Final = 240
 BETWEEN_HOPS: Final = "between hops and hops²"
 BETWEEN_ONE_AND_RTTS: Final = "between 1 and the RTT ratio"
@@ -34,12 +39,12 @@ RULE: Final = "proportional to RTT + gamma D"
 
 
 def ratio_by_rtts(rtt_ratio: float, probe: float) -> float:
-    """Throughput of the long flow by the short's, from eq. D.1 and N_C equal for both, by root finding.
+    """Return the long flow's throughput divided by the short flow's. Root finding solves eq. D.1 for equal N_C.
 
     Parameters
     ----------
-    rtt_ratio : the long flow's RTT by the short's, which is 1
-    probe : N_T gamma D by the short's RTT
+    rtt_ratio : the long flow's RTT divided by the short flow's
+    probe : N_T gamma D divided by the short flow's RTT
     """
     rtts = np.array([1.0, rtt_ratio])
 
@@ -58,20 +63,20 @@ def _excess(rtts: np.ndarray, shares: np.ndarray, probe: float, flow: int) -> fl
 
 
 def ratio_by_rtts_closed(rtt_ratio: float, probe: float) -> float:
-    """Return the same in closed form: rates in proportion to RTT_i + N_T gamma D/2."""
+    """Return :func:`ratio_by_rtts` in closed form: rates are proportional to RTT_i + N_T gamma D/2."""
     return (rtt_ratio + probe / 2) / (1 + probe / 2)
 
 
 def ratio_by_hops(hops: int, probe: float) -> float:
-    """Short flows' throughput by the long one's, from eq. D.2 with equal RTTs of 1 as the figure takes them.
+    """Return a short flow's throughput divided by the long flow's, from eq. D.2. All RTTs are equal, as in the figure.
 
     Parameters
     ----------
-    probe : gamma D times the short flows' N_T, by the RTT
+    probe : gamma D times the short flows' N_T, divided by the RTT
     """
 
     def lack(ratio: float) -> float:
-        # A short flow's probe, with its own hop alone in view, gives its excess delay; the long one's must be the same.
+        # `excess` is the excess delay of a short flow's probe, from its hop alone. The long flow's must be the same.
         excess = probe * ratio / (1 + ratio)
         return (hops * probe - excess) / (1 + excess) - ratio * excess / (hops + excess)
 
@@ -106,7 +111,7 @@ def ratio_at_rest(network: Network) -> float:
     ),
 )
 def ratios(archive: Archive) -> Computation:
-    """Compute figure 7.16, and the corresponding packet results."""
+    """Compute figure 7.16, and compare packet simulations with the fluid model."""
     rtprops = {(4, 8): 17 / 16, (4, 32): 23 / 16, (4, 256): 79 / 16, (10, 20, 30): 5 / 4}
     scenarios = {key: on_one_link(list(key)) for key in rtprops} | {
         hops: on_parking_lot(hops, MANY_SLOTS) for hops in (2, 3)
@@ -213,7 +218,9 @@ def _of_lot(hops: int, played: list[Played]) -> Number:
 
 
 def draw() -> Figure:
-    """Draw the figure: left the RTTs' ratio, right hops; a line a size of probe, and FRCC's own on the right."""
+    """Draw the ratio for different RTTs on the left, and for several hops on the right. Each grey line is a size of
+    probe; the line with dots has FRCC's own probes.
+    """
     from matplotlib.figure import Figure
 
     from fairweir.show.style import colour

@@ -1,11 +1,14 @@
 """Thesis figure 7.13: the states that two FRCC flows reach on a link with jitter, and the region that contains them.
 
-Theorem 7.5.2 bounds the state by a region. For each state of a grid in the region, the module computes the extreme
-states after one round that jitter allows, and checks that they are within the region.
+Theorem 7.5.2 claims that N_C and N_T stay in a region. For each state (N_C, N_T) on a grid in the region, the module
+computes the extreme states that jitter can cause after one round, and checks that these states are in the region.
 
 Symbols: N_C, a flow's estimate of the number of flows, which is 1 / (its share of the link); N_T, queueing delay /
 theta; theta, the queueing delay per flow at which FRCC aims; R, round-trip propagation delay; Delta_R, maximum error of
 a measured RTT; gamma, size of a probe; gamma_R, maximum error factor of a measured throughput. Times are in theta.
+
+The published proof lets jitter increase measured throughputs by up to gamma_R; the theorem as stated assumes that
+jitter decreases them by up to gamma_R. Both variants are computed.
 """
 
 from __future__ import annotations
@@ -38,8 +41,9 @@ VARIANTS: Final = {
 def extremes(jitter: Jitter, share: Any, n_t: Any) -> tuple[Any, Any]:
     """Return the smallest and the largest factor by which jitter lets a flow change its window in a round.
 
-    The factor is smallest if throughput, N_T and excess delay are overestimated as far as possible, and largest if they
-    are underestimated as far as possible. `share` is the flow's share of the link; arrays of floats.
+    The factor is smallest if jitter makes the flow overestimate throughput, N_T and excess delay as far as possible. It
+    is largest if jitter makes the flow underestimate them as far as possible. `share` is the flow's share of the link.
+    All arguments and results except `jitter` may be arrays.
     """
     low, high, error = float(jitter.decrease), float(jitter.increase), float(jitter.excess_error / jitter.gamma)
     seen_n_t = n_t + float(jitter.delay_error)
@@ -75,7 +79,7 @@ def corners(jitter: Jitter, n_c: Any, n_t: Any, r: float = R) -> list[tuple[Any,
     ),
 )
 def jittery_link(archive: Archive) -> Computation:
-    """Compute the region of figure 7.13, in both directions of gamma_R."""
+    """Compute the region of figure 7.13 for both variants of gamma_R."""
     numbers = [number for name, (jitter, within) in VARIANTS.items() for number in _stays(name, jitter, within)]
     return Computation(numbers, draw)
 
@@ -118,7 +122,9 @@ def _stays(name: str, jitter: Jitter, within: Range) -> list[Number]:
 
 
 def draw() -> Figure:
-    """Draw the region and the band for both directions of gamma_R, with the four extreme successors of some states."""
+    """Draw the region, and the band towards which N_T moves, for both directions of gamma_R. Lines lead from some
+    states to their four extreme successors.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 5), layout="constrained")

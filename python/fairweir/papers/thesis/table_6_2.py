@@ -1,4 +1,9 @@
-"""Thesis Table 6.2: its closed forms next to values from the metrics' definitions (`contracts/costs.py`)."""
+"""Compute thesis table 6.2: its closed forms, and the values that follow from the metrics' definitions.
+
+A *contract* is the decreasing function from a statistic s that a flow observes (here a delay) to the flow's rate, for s
+between S_min and S_max. The metrics of a contract are robustness, unfairness, growth and generality; their definitions
+are in ``contracts/costs.py``. k is the number of hops, n the number of flows, S_0 the decay of an exponential contract.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +27,25 @@ NOISE: Final = 0.5
 HOPS: Final = 3
 FLOWS: Final = 4
 DECAY: Final = 10.0
-"""Of the exponentials; the unit of s, as of the others, is a ms."""
+"""S_0: the exponential contracts are exp(-s/S_0). The unit of every s is 1 ms."""
 SPAN: Final = S_MAX / S_MIN
 INTERCEPT: Final = 1.001 * S_MAX
-"""Where the curves of ICC and Astraea end. As it nears S_MAX their robustness and unfairness grow without bound."""
+"""The s at which the contracts of ICC and Astraea reach rate 0. As it approaches S_MAX, their robustness and unfairness
+grow without bound."""
 EXACT: Final = Bound(at_least=1.0 - 1e-3, at_most=1.0 + 1e-3)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row as printed, on one domain.
+    """A row of the table, with numbers for the parameters in this module.
 
     Attributes
     ----------
-    name : of CCAs
-    f, fold : contract, and how its statistic adds up
-    robustness, unfairness, growth, generality : as printed
-    why : str, metric to the reason why the definition has another value
+    name : names of the CCAs in the row
+    f : contract, a function from s to a rate
+    fold : whether a flow observes the sum or the maximum of the hops' s
+    robustness, unfairness, growth, generality : values of the printed formulas
+    why : dict from a metric to the reason why its definition gives another value
     """
 
     name: str
@@ -52,7 +59,7 @@ class Row:
 
 
 def power(name: str, exponent: float) -> Row:
-    """Return a row of 1/s^exponent."""
+    """Return the row of the contract 1/s^exponent."""
     robust, unfair = (1.0 + NOISE / S_MIN) ** exponent, HOPS**exponent
     return Row(name, lambda s: s**-exponent, Fold.SUM, robust, unfair, FLOWS ** (1.0 / exponent), SPAN**exponent, {})
 
@@ -64,7 +71,9 @@ def _exponential(name: str, fold: Fold, unfair: float, why: dict[str, str]) -> R
 
 
 def rows() -> list[Row]:
-    """Return the rows, with growth of the exponentials (printed: log n) as 1 + S_0 ln n / S_min."""
+    """Return all rows. The table prints the growth of the exponential contracts as log n; the rows have the exact
+    value, 1 + S_0 ln n / S_min.
+    """
     bound = (
         "the printed form is a bound: inside the domain the long flow observes at most S_max, the short flows S_max / k"
     )
@@ -111,7 +120,7 @@ def rows() -> list[Row]:
     items=("thesis table 6.2",),
 )
 def table(archive: Archive) -> Computation:
-    """Compare the table with the definitions; `archive` is not used."""
+    """Compare the printed formulas with the metrics' definitions; `archive` is not used."""
     numbers = []
     for row in rows():
         curve = Curve(row.f, S_MIN, S_MAX)
@@ -129,7 +138,7 @@ def _number(row: Row, metric: str, ours: float) -> Number:
     printed: float = getattr(row, metric)
     why = row.why.get(metric, "")
     if math.isinf(printed):
-        # Ten times nearer to the intercept: ten times worse, without bound.
+        # The metric is inversely proportional to the distance between intercept and S_max, so it has no bound.
         nearer = _at_intercept(row.name, metric, 1.0 + 1e-4) / _at_intercept(row.name, metric, 1.0 + 1e-3)
         reading = f"{metric}, intercept ten times nearer to S_max, divided by the value before"
         return Number(row.name, "unbounded at the intercept", reading, nearer, Bound(at_least=8.0), "infinite", why)
@@ -146,7 +155,7 @@ def _at_intercept(name: str, metric: str, ratio: float) -> float:
 
 
 def draw(shown: list[Row]) -> Figure:
-    """Draw the two pairs that are at odds: robustness and generality, unfairness and growth."""
+    """Draw the two pairs of metrics that conflict: robustness against generality, and unfairness against growth."""
     from matplotlib.figure import Figure
 
     from fairweir.contracts.draw import DOT_MARKS

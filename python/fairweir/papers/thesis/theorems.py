@@ -1,4 +1,9 @@
-"""FRCC's two theorems in ``fairweir reproduce``: number of steps with the expected result, and the constants."""
+"""Check FRCC's two theorems for ``fairweir reproduce``: how many steps of the proofs hold, and with which constants.
+
+Symbols: C, link rate; R, round-trip propagation delay; theta, the queueing delay per flow at which FRCC aims; N_T,
+queueing delay / theta; N_C, a flow's estimate of the number of flows; N_G, number of flows; Delta_R, maximum error of a
+measured RTT; gamma_R, maximum error factor of a measured throughput.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
     ),
 )
 def theorem_7_5_1(archive: Archive) -> Computation:
-    """Derive and check the ideal link's round and its convergence."""
+    """Derive the equations of one round on the ideal link, and check that rounds converge."""
     return Computation([_stands("ideal link", "fair, with an RTT of R + theta N_G", ideal_link())])
 
 
@@ -47,7 +52,7 @@ def theorem_7_5_1(archive: Archive) -> Computation:
     ),
 )
 def theorem_7_5_2(archive: Archive) -> Computation:
-    """Check the lemmas for the link with jitter, the errors in print, and the corrections."""
+    """Check the lemmas for the link with jitter, the known errors in the published text, and their corrections."""
     stated = published.IN_THE_STATED_DIRECTION
     return Computation(
         [

@@ -20,7 +20,7 @@ from fairweir.formal.exact.senders import min_qdelay
 
 
 class BufferSize(BeliefDefinition):
-    """beta_L and beta_U, from the queue one R ago and the bounds on the link rate, without timeouts."""
+    """beta_L and beta_U, computed from the queue one R earlier and from C_L and C_U. They have no timeouts."""
 
     name = "buffer"
     names = ("beta_L", "beta_U")

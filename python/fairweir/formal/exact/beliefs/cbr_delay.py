@@ -2,13 +2,16 @@
 
 Both are beliefs: bounds on the network that a flow infers from what it observes. C_L_lambda is a lower bound on the
 link rate: the bytes sent in an interval of length T* = R, divided by T* + D, if all these bytes were served and if no
-loss and no delay above D was observed since they were sent. With ``Resolution.STEP``, D + 1 step replaces D. q_U is
-an upper bound on the bottleneck's queue, in bytes. A belief is stale if the link has changed since it was inferred, so
+loss and no delay above D was observed since they were sent. With ``Resolution.STEP``, D + 1 step replaces D. q_U is an
+upper bound on the bottleneck's queue, in bytes. A belief is stale if the link has changed since it was inferred, so
 that the bound may be wrong.
 
 Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. A, S, L, Ld:
 cumulative bytes that a flow has sent, that were served, that were lost, and whose loss the flow knows, at sample point
 t. alpha: one MSS. beta: the size of the buffer.
+
+A trace is the value of each curve at each sample point; a step is the time between two points. The synthesis invariant
+is the condition that each trace of a synthesized algorithm must satisfy (:mod:`fairweir.formal.exact.invariant`).
 """
 
 from __future__ import annotations
@@ -66,7 +69,9 @@ class CbrDelay(BeliefDefinition):
         return fits and values["q_U"] >= trace.bottleneck_queue(t)
 
     def first_values(self, trace: Trace, terms: Terms, part: Fraction, random: Random) -> dict[str, Fraction]:
-        """Draw initial bounds: bounds that are true of the trace's network, or any bounds if they may be stale."""
+        """Draw initial bounds: any bounds if the bounds may be stale, otherwise bounds that are true of the trace's
+        network.
+        """
         most = Fraction(1) if trace.beta is None else min(Fraction(1), (1 + trace.beta) / room_of(trace, terms))
         if terms.start is Start.ANY:
             most *= 4
@@ -90,7 +95,8 @@ class CbrDelay(BeliefDefinition):
         """Return whether the synthesis invariant holds if the initial C_L_lambda may be stale.
 
         If the initial C_L_lambda is above C, the invariant holds in three cases: C_L_lambda falls during the trace,
-        C_L_lambda ends below alpha, or the trace satisfies all objectives. Otherwise the result is `kept`.
+        C_L_lambda ends below alpha, or the trace satisfies all objectives. Otherwise the result is `kept`, the
+        invariant for bounds that are not stale.
         """
         sending = trace.flows[0].beliefs["C_L_lambda"]
         excused = sending[-1] < sending[0] or sending[-1] < trace.alpha or harmless
@@ -103,10 +109,11 @@ def room_of(trace: Trace, terms: Terms) -> Fraction:
 
 
 def _losses_are_known(end: int, t: int, delay: int) -> bool:
-    """Return whether the flow knows at t all losses up to `end`.
+    """Return whether the flow knows at t all losses up to `end`. The flow knows of a loss after `delay` steps, which
+    are one R.
 
-    A flow knows of a loss `delay` steps, one R, later. If a step is one R long, the result is always true: an interval
-    counts only after all its bytes were served, and if the queue is empty, no bytes were lost in the last step.
+    If `delay` is 1, the result is true. The caller then uses only intervals of which all bytes have been served, so
+    that the queue is empty and no bytes were lost in the last step.
     """
     return end + delay <= t or delay == 1
 

@@ -1,11 +1,15 @@
 """The bounds C_L and C_U of a flow on the link rate, computed by definition in exact fractions (thesis section 4.1.1).
 
-Both are beliefs: bounds on the network that a flow infers from what it observes. C_L is the maximum over s < t of
-(S(t) - S(s)) / (t - s + D). C_U is the minimum of (S(t) - S(s)) / (t - s - D) over the intervals in which the link was
-busy. A belief is stale if the link has changed since it was inferred, so that the bound may be wrong.
+Both are beliefs: bounds on the network that a flow infers from what it observes. C_L is the maximum over s < t of (S(t)
+- S(s)) / (t - s + D). C_U is the minimum of (S(t) - S(s)) / (t - s - D) over the intervals in which the link was busy.
+A belief is stale if the link has changed since it was inferred, so that the bound may be wrong. A belief times out if
+it gives up its value for a weaker bound.
 
 Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. S: cumulative
 bytes that the link has served, at sample point t. alpha: the rate of one MSS per R.
+
+A trace is the value of each curve at each sample point; a step is the time between two points. The synthesis invariant
+is the condition that each trace of a synthesized algorithm must satisfy (:mod:`fairweir.formal.exact.invariant`).
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ belief is stale if the link has changed since it was inferred. The synthesis inv
 of a synthesized algorithm must satisfy (:mod:`fairweir.formal.exact.invariant`).
 
 Units: C, the link rate, and R, the round-trip propagation delay, are 1.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
 """
 
 from __future__ import annotations
@@ -43,10 +45,10 @@ class BeliefDefinition(ABC):
 
         Parameters
         ----------
-        trace : Trace, with the network of the flow
+        trace : Trace, the trace of which the flow is a part
         flow : FlowTrace
-        terms : Terms, under which the beliefs are attached
-        first : the values at t = 0, by belief
+        terms : Terms, the family's options: initial values, timeouts, resolution of delays
+        first : for each belief by name, its value at t = 0
         """
 
     @abstractmethod
@@ -56,27 +58,30 @@ class BeliefDefinition(ABC):
         Parameters
         ----------
         trace : Trace
-        first : the values at t = 0, by belief
+        first : for each belief by name, its value at t = 0
         """
 
     @abstractmethod
     def is_consistent(self, trace: Trace, terms: Terms, values: Values, t: int) -> bool:
-        """Return whether the trace's network is consistent with the values at t.
+        """Return whether the beliefs' values at t are true bounds on the trace's network.
 
         Parameters
         ----------
         trace : Trace
-        terms : Terms, under which the beliefs are attached
-        values : values at t by belief, in C or C R
-        t : int, the point
+        terms : Terms, the family's options: initial values, timeouts, resolution of delays
+        values : for each belief by name, its value at t, in C or C R
+        t : int, the sample point
         """
 
     def first_values(self, trace: Trace, terms: Terms, part: Fraction, random: Random) -> dict[str, Fraction]:
-        """Draw initial values as the terms require: consistent with the network, or arbitrary.
+        """Draw initial values: true of the trace's network, or arbitrary if the terms permit it.
 
         Parameters
         ----------
-        part : position of the first belief in its range, 0 to 1
+        trace : Trace
+        terms : Terms, the family's options
+        part : position of the family's first belief in the range of its possible values, from 0 to 1
+        random : Random, source of random numbers
         """
         raise NotImplementedError(f"no random beliefs of {self.name}")
 
@@ -85,11 +90,11 @@ class BeliefDefinition(ABC):
         return True
 
     def gains(self, own: Mapping[str, tuple[Fraction, ...]]) -> bool:
-        """Return whether the beliefs admit fewer networks at the last point than at the first."""
+        """Return whether the beliefs exclude more networks at the last point than at the first."""
         return False
 
     def loses_nothing(self, own: Mapping[str, tuple[Fraction, ...]]) -> bool:
-        """Return whether the beliefs admit at most as many networks at the last point as at the first."""
+        """Return whether the beliefs exclude at least as many networks at the last point as at the first."""
         return True
 
     def unless_stale(self, trace: Trace, *, kept: bool, harmless: bool, shrinks: bool) -> bool:
@@ -97,8 +102,9 @@ class BeliefDefinition(ABC):
 
         Parameters
         ----------
-        kept : whether the invariant for values that are not stale holds
-        harmless : whether all objectives hold
-        shrinks : whether the beliefs admit fewer networks at the last point than at the first
+        trace : Trace
+        kept : whether the invariant holds for values that are not stale
+        harmless : whether the trace satisfies the objectives of the invariant: utilization, queue and losses
+        shrinks : whether the beliefs exclude more networks at the last point than at the first
         """
         return kept

@@ -3,6 +3,10 @@
 Symbols: A, S, L, Ld are the cumulative bytes that the flow has sent, that were served, that were lost, and whose loss
 the flow knows, at sample point t. qdel_L is the flow's lower bound on the queueing delay: the observed delay minus D,
 the maximum jitter.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
+
+A belief is a bound on the network that a flow infers from what it observes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Definitions of network models, one file per model; the encodings are in :mod:`fairweir.formal.models`."""
+"""Definitions of network models in exact fractions, which check traces; one file per model.
+
+A network model is a relation between the bytes that flows send and the bytes that the network serves, loses and delays.
+A trace is the value of each curve, such as the bytes sent, at each sample point. :mod:`fairweir.formal.models` has the
+constraints of the same models for solvers.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +19,26 @@ _DEFINITIONS: dict[str, Definition] = {one.name: one for one in (Ideal(), CbrDel
 
 
 def define(definition: Definition) -> None:
-    """Register the definition that judges a model's traces."""
+    """Register the definition of a model."""
     _DEFINITIONS[definition.name] = definition
 
 
 def definition_of(trace: Trace) -> Definition:
-    """Return the definition of a trace's model.
+    """Return the definition of the model to which a trace belongs.
 
     Raises
     ------
-    ConfigError : there is no such model
+    ConfigError : no model has this name
     """
     return definition_named(trace.model)
 
 
 def definition_named(model: str) -> Definition:
-    """Return a model's definition.
+    """Return the definition of a model, by the model's name.
 
     Raises
     ------
-    ConfigError : there is no such model
+    ConfigError : no model has this name
     """
     if model not in _DEFINITIONS:
         known = ", ".join(_DEFINITIONS)

@@ -1,4 +1,12 @@
-"""The definition of the CBR-delay link (thesis section 2.3)."""
+"""The definition of the CBR-delay link in exact fractions: a queue at a constant rate, then jitter (thesis section
+2.3).
+
+Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such that C = R = 1. S: cumulative
+bytes served, at sample point t. TA: cumulative bytes that have left the queue. The functions check traces and simulate
+the link.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +28,9 @@ class CbrDelay(Definition):
     delays_each_flow = True
 
     def link(self, trace: Trace) -> Iterator[Violation]:
-        """Check that the queue is served at C while it has bytes, and that each flow's delay is at most D."""
+        """Yield a violation if the queue is not served at C while it has bytes, or if a flow's bytes are delayed by
+        more than D.
+        """
         left, step, jitter = trace.TA, trace.grid.step, trace.grid.d_steps
         yield from NETWORK.unless(left[0] <= trace.accepted(0), "queue", 0, "more has left than had arrived")
         for t in range(1, trace.grid.points):
@@ -35,11 +45,11 @@ class CbrDelay(Definition):
             yield from NETWORK.equal("TA", left[t], total, "queue", t)
 
     def admit(self, history: History, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
-        """Return the queue's output: C per step while it is not empty."""
+        """Return the cumulative bytes that have left the queue by the next point: C per step while bytes wait."""
         return min(history.tokens[-1] + history.grid.step, come)
 
     def serve(self, history: History, accepted: Fraction) -> bool:
-        """Remove bytes from the queue, and serve each flow's at once or up to D later."""
+        """Remove bytes from the queue, and serve each flow's bytes at once or at most D later."""
         t, jitter = len(history.tokens) - 1, history.grid.d_steps
         history.leave(history.tokens[t] - history.tokens[t - 1])
         for flow in history.flows:

@@ -1,4 +1,10 @@
-"""The definition of the CCAC link (listing A.1)."""
+"""The definition of the CCAC link in exact fractions: a token bucket, then jitter (thesis listing A.1).
+
+Each token lets one byte pass. Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; units are such
+that C = R = 1. TA: cumulative tokens admitted, at sample point t. The functions check traces and simulate the link.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +20,12 @@ ZERO = Fraction(0)
 
 
 class Ccac(Definition):
-    """Tokens arrive at C and may be wasted while no bytes wait; bytes are served within D of their tokens."""
+    """Tokens arrive at C and may be wasted while no bytes wait. Each byte is served at most D after its token."""
 
     name = "ccac"
 
     def link(self, trace: Trace) -> Iterator[Violation]:
-        """Check tokens and service against listing A.1."""
+        """Yield a violation for each condition of listing A.1, on tokens and on service, that a trace violates."""
         tokens, served, step, jitter = trace.TA, trace.S, trace.grid.step, trace.grid.d_steps
         for t in range(1, trace.grid.points):
             admitted = tokens[t] - tokens[t - 1]
@@ -36,8 +42,9 @@ class Ccac(Definition):
             yield from NETWORK.within("S", oldest, served[t], min(tokens[t], trace.accepted(t)), "service", t)
 
     def admit(self, history: History, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
-        """Return the tokens admitted: all if bytes wait; otherwise some may be wasted or stored for bytes of the next
-        D.
+        """Return the cumulative tokens admitted by the next point, in C R: C per step if bytes wait for tokens.
+
+        Otherwise some tokens may be wasted, or stored for the bytes of the next D.
         """
         full = history.tokens[-1] + history.grid.step
         if full <= come:

@@ -1,4 +1,10 @@
-"""The definition of the ideal link."""
+"""The definition of the ideal link in exact fractions: a queue with rate C, without jitter (thesis section 2.3).
+
+Symbols: C, link rate; A, S, L, cumulative bytes sent, served and lost, at sample point t. The functions check traces
+and simulate the link; S and TA are equal.
+
+A trace is the value of each curve at each sample point; a step is the time between two points.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +25,7 @@ class Ideal(Definition):
     knows_losses_at_once = True
 
     def link(self, trace: Trace) -> Iterator[Violation]:
-        """Check S(t) = min(S(t-1) + C, A(t) - L(t-1))."""
+        """Yield a violation for each step in which S(t) = min(S(t-1) + C, A(t) - L(t-1)) is false, for steps of 1."""
         served, step = trace.S, trace.grid.step
         yield from NETWORK.unless(trace.grid.jitter == 0, "jitter", 0, "an ideal link has no jitter")
         yield from NETWORK.unless(served[0] <= trace.accepted(0), "service", 0, "more was served than had arrived")
@@ -30,7 +36,7 @@ class Ideal(Definition):
             yield from NETWORK.equal("S", served[t], min(served[t - 1] + step, there), "service", t)
 
     def admit(self, history: History, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
-        """Return the cumulative arrivals that the link has had the capacity to serve."""
+        """Return the cumulative bytes that have left the queue by the next point, in C R: at most C more per step."""
         return min(history.tokens[-1] + history.grid.step, come)
 
     def serve(self, history: History, accepted: Fraction) -> bool:

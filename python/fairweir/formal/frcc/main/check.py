@@ -1,6 +1,12 @@
-"""Checks attractors against exact rounds from the corners of cells, and against long random runs.
+"""Check attractors of the CCA FRCC against exact rounds from the corners of cells, and against long random runs.
 
-This module shares no code with the search, which encloses rounds in intervals.
+A state is the flows' cwnd. The state space is divided into cells; an attractor is a set of cells that every run reaches
+and does not leave. Each cell has a rank: cells of the attractor have rank 0, and a round from any other cell leads to a
+cell of lower rank. In a round, each flow estimates N_C and N_T, with errors that jitter causes, and updates its cwnd
+once. This module shares no code with the search for attractors, which encloses rounds in intervals.
+
+Symbols: C, link rate; R, round-trip propagation delay; theta, queueing delay per flow; N_C, C divided by a flow's rate;
+N_T, queueing delay divided by theta.
 """
 
 from __future__ import annotations
@@ -17,11 +23,11 @@ from fairweir.formal.frcc.main.update import Attractor, Case
 
 @dataclass(frozen=True)
 class Escape:
-    """A round that contradicts the ranks.
+    """A round that ends in a cell of too high a rank, so that the attractor is wrong.
 
     Attributes
     ----------
-    before, after : cwnd of all flows, in C theta
+    before, after : cwnd of all flows before and after the round, in C theta
     r : R/theta
     errors : errors of each flow's estimates
     """
@@ -38,16 +44,17 @@ class Escape:
 
 
 def escapes(attractor: Attractor, assumed: Assumed, cells: list[int]) -> Iterator[Escape]:
-    """Run an exact round from every corner of the cells, with errors at the ends of their ranges.
+    """Run exact rounds from the corners of the cells, with extreme errors; yield each round that contradicts the ranks.
 
     All flows update at the same time. A round from a cell of rank 0 must end in a cell of rank 0. A round from another
-    cell must end in a cell of lower rank, unless it leaves the bounds that every run satisfies.
+    cell must end in a cell of lower rank. The second condition does not apply to a round that ends outside the bounds
+    on cwnd and N_T which the lemmas proved by hand (``hand.py``) imply for every run.
 
     Parameters
     ----------
     attractor : Attractor
     assumed : Assumed, FRCC's constants and maximum errors
-    cells : numbers of the cells, in the first copy
+    cells : indices of the cells from which rounds are run
     """
     for cell in cells:
         rank = attractor.rank[cell]
@@ -62,7 +69,7 @@ def escapes(attractor: Attractor, assumed: Assumed, cells: list[int]) -> Iterato
 
 
 def sample(attractor: Attractor, number: int, dice: random.Random) -> list[int]:
-    """Draw cells at random: half on the border of the attractor, the others from all ranked cells.
+    """Draw cells at random: half from the border of the attractor, the others from all cells that have a rank.
 
     Parameters
     ----------
@@ -85,8 +92,8 @@ class Runs:
     Attributes
     ----------
     rounds : total number of rounds
-    worst_ratio : maximum ratio of two flows' rates after the attractor was reached
-    strays : number of rounds that left the attractor
+    worst_ratio : maximum ratio of two flows' rates in the rounds that ended in the attractor
+    strays : number of rounds that ended outside the attractor after the run had reached the attractor
     latest : maximum number of rounds until a run reached the attractor
     """
 
@@ -96,19 +103,20 @@ class Runs:
     latest: int
 
 
-#: Relative tolerance: a float this close to a cell may belong to the cell.
+#: Relative tolerance for a cwnd in floating point: if any cwnd within the tolerance is in a cell, the cwnd counts as
+#: inside the cell.
 HAIR = 1e-9
 
 
 def play(attractor: Attractor, rounds: int, dice: random.Random, *, restart_every: int = 5_000) -> Runs:
-    """Run rounds from random states, with some flows' estimates biased down and some up for a few rounds at a time.
+    """Run rounds from random states, with errors of each flow that stay extreme or random for one to six rounds.
 
     Parameters
     ----------
     attractor : Attractor
-    rounds : int, number of rounds of all runs together
+    rounds : int, number of rounds in all runs together
     dice : Random, the source of states and errors
-    restart_every : int, number of rounds of a run
+    restart_every : int, number of rounds in each run
     """
     assumed = attractor.case.assumed
     case = attractor.case

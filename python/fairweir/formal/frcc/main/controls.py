@@ -1,4 +1,13 @@
-"""Controls that must fail: exact runs under weaker assumptions, from the fair point until the claim is violated."""
+"""Controls of the proof about the CCA FRCC: claims that are false under weaker assumptions, and runs that refute them.
+
+In a round, each flow estimates N_C and N_T, with errors that jitter causes, and updates its cwnd once. A control runs
+exact rounds from the fixed point of the link without jitter until the claim is violated; if no run violates the claim,
+the proof's method would accept a false claim.
+
+Symbols: C, link rate; R (in code: r, in units of theta), round-trip propagation delay; theta, queueing delay per flow;
+N_C, C divided by a flow's rate; N_T, queueing delay divided by theta; D, jitter that FRCC tolerates; Delta_R, maximum
+error of a difference of RTTs; gamma_R, maximum factor by which a measured rate is wrong.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +24,20 @@ from fairweir.formal.frcc.main.update import Case, attractor
 from fairweir.formal.lemmas.result import About, LemmaResult, ProofOutcome
 
 Cwnd = list[Fraction]
-#: Rounds after which a control that still holds is abandoned.
+#: Maximum number of rounds in a run; if the claim still holds then, the control has failed.
 MAX_ROUNDS: Final = 200
 
 
 @dataclass(frozen=True)
 class Control:
-    """A claim that some run from the fair point violates.
+    """A false claim, and the search for a run that violates the claim.
 
     Attributes
     ----------
-    name, claim : str
-    note : str, its purpose
-    broken : function that searches for the run and returns its description; None if there is none
+    name, claim : str, the name, and the claim in words
+    note : str, the reason why the claim is checked
+    broken : function that searches for a run that violates the claim, and returns the run's description; the function
+        returns None if it finds no such run
     """
 
     name: str
@@ -36,7 +46,7 @@ class Control:
     broken: Callable[[], str | None]
 
     def check(self) -> LemmaResult:
-        """Return the result: refuted by an exact run, or unknown."""
+        """Return the result: ``refuted`` if a run violates the claim, otherwise ``unknown``."""
         how = self.broken()
         outcome = ProofOutcome.UNKNOWN if how is None else ProofOutcome.REFUTED
         note = f"{self.note}: {how}" if how else f"{self.note}; no run was found that breaks it"
@@ -46,7 +56,7 @@ class Control:
 
 
 def controls() -> list[Control]:
-    """Return all of them."""
+    """Return the controls of ``fairweir prove frcc-main``."""
     return [
         Control(
             "control: larger errors",
@@ -82,25 +92,25 @@ def controls() -> list[Control]:
 
 
 def fair(r: Fraction, flows: int = 2) -> Cwnd:
-    """Return the fixed point on the ideal link: N_T = N_C = n.
+    """Return each flow's cwnd at the fixed point of a link without jitter, in C theta: N_T = N_C = number of flows.
 
     Parameters
     ----------
     r : R/theta
-    flows : int, n
+    flows : int, number of flows
     """
     return [(r + flows) / flows] * flows
 
 
 def lead(assumed: Assumed, cwnd: Cwnd, r: Fraction, score: Callable[[Cwnd], Fraction]) -> Iterator[Cwnd]:
-    """Run rounds exactly, each flow's estimate biased in the direction that maximizes `score`.
+    """Run exact rounds with the extreme errors that maximize `score` in each round; yield all cwnd after each round.
 
     Parameters
     ----------
     assumed : Assumed, FRCC's constants and maximum errors
-    cwnd : of all flows at first, C theta
+    cwnd : initial cwnd of all flows, in C theta
     r : R/theta
-    score : of the windows after a round; the errors with the largest are taken
+    score : function from all cwnd after a round to the number that the errors maximize
     """
     push = Errors(Fraction(0), assumed.rate_under, -assumed.excess)
     hold = Errors(assumed.nt_over, assumed.rate_over, assumed.excess)
@@ -145,7 +155,8 @@ def _drowned_probe() -> str | None:
     assumed = replace(THESIS, excess=Fraction(6))
 
     def score(cwnd: Cwnd) -> Fraction:
-        # unfair, with a queue short enough for clamps to decide: fractions then stay small
+        # The score is the ratio of cwnd while 1 <= N_T < 3. In this range clamps decide the factors of cwnd, so the
+        # numerators and denominators of the fractions stay small.
         n_t = sum(cwnd, Fraction(0)) - r
         return cwnd[0] / cwnd[1] if 1 <= n_t < 3 else -abs(n_t - 2)
 

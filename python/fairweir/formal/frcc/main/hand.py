@@ -1,6 +1,12 @@
-"""The lemmas that bound every run; proved by hand in ``crates/reach/src/bounds.rs`` and checked by solvers.
+"""Lemmas about every run of the CCA FRCC; proved by hand in ``crates/reach/src/bounds.rs`` and checked by solvers here.
 
-Each lemma concerns one flow and its share, so the lemmas hold for any number of flows. Units: theta = 1, C = 1.
+Each lemma concerns one flow and its share of the link in one round, so the lemmas hold for any number of flows. In a
+round, each flow sends a probe, estimates N_C and N_T, with errors that jitter causes, and updates its cwnd once.
+
+Symbols: C, link rate; R, round-trip propagation delay; theta, queueing delay per flow; N_C, C divided by a flow's rate;
+N_T, queueing delay divided by theta; N^_C and N^_T, a flow's estimates of N_C and N_T; P, minimum of N^_T; s, cwnd
+after the round divided by cwnd before; Delta_R, maximum error of a difference of RTTs; gamma_R, maximum factor by which
+a measured rate is wrong; gamma, size of a probe. The units are such that theta = 1 and C = 1.
 """
 
 from __future__ import annotations
@@ -12,12 +18,12 @@ from fairweir.formal.frcc.main.rule import THESIS, Assumed
 from fairweir.formal.lemmas.result import About
 from fairweir.formal.solving.solve import Question
 
-#: Margin of a probe's signal reserved for persistence, as in the compiled part.
+#: Margin in the lemma "persistence", as numerator and denominator; ``crates/reach`` uses the same margin.
 MARGIN: Final = (1, 64)
 
 
 def lemmas(assumed: Assumed = THESIS) -> list[Claim]:
-    """Return all of them."""
+    """Return the claims for FRCC's constants and for the maximum errors in `assumed`."""
     return [
         Claim(
             "floor",
@@ -59,7 +65,7 @@ def _exact(value: Any) -> Any:
 
 
 def _flow(assumed: Assumed) -> tuple[Any, ...]:
-    """A flow's estimates: R, N_T, share, N^_T, its estimate of N_T / N_C, and their constraints."""
+    """Return R, N_T, share, N^_T, the flow's estimate of N_T / N_C, all unknowns, and the constraints on them."""
     import z3
 
     r, n_t, share, seen, rate, excess = z3.Reals("R N_T share seen rate excess")
@@ -81,7 +87,7 @@ def _flow(assumed: Assumed) -> tuple[Any, ...]:
 
 
 def _factor(assumed: Assumed, r: Any, seen: Any) -> tuple[Any, list[Any], tuple[Any, ...]]:
-    """Some factor of cwnd that an estimate of N_C of 1 or more gives; its definition without a division."""
+    """Return the factor s for an arbitrary N^_C >= 1, the constraints that define s, and the unknowns."""
     import z3
 
     n_c, target, factor = z3.Reals("n_c target factor")
@@ -128,7 +134,7 @@ def _persistence(assumed: Assumed) -> Question:
 
     _, n_t, share, _, inverse, unknowns, assumptions = _flow(assumed)
     small = _exact(assumed.rate_over) * share * (n_t + _exact(assumed.nt_over)) <= _signal(assumed)
-    # N^_C = N^_T / inverse >= N^_T / (1 - margin), or unbounded
+    # N^_C = N^_T / inverse is at least N^_T / (1 - margin); if inverse <= 0, N^_C is unbounded.
     claim = z3.Or(inverse <= 0, inverse <= 1 - _exact_margin())
     return Question("persistence", [*assumptions, small], claim, unknowns, "QF_NRA")
 
@@ -142,7 +148,7 @@ def _cwnd_of_others(assumed: Assumed) -> Question:
 
 
 def _ceiling(assumed: Assumed) -> Question:
-    """Return the question for the minimum estimate P and a target s of at least the lower clamp."""
+    """Return the question of the lemma "ceiling", for any P and for any s between the lower clamp and 1."""
     import z3
 
     r, n_t, share, seen, inverse, unknowns, assumptions = _flow(assumed)
@@ -157,7 +163,7 @@ def _ceiling(assumed: Assumed) -> Question:
         _exact(assumed.rate_under) * share * least * highest
         >= _exact(assumed.excess / assumed.gamma) * highest + least,
     ]
-    # R + N^_C <= s (R + N^_T) for N^_C = max(1, N^_T / inverse)
+    # The claim is R + N^_C <= s (R + N^_T), where N^_C = max(1, N^_T / inverse).
     reached = target * (r + seen) - r
     claim = z3.And(inverse > 0, reached >= 1, reached * inverse >= seen)
     return Question("ceiling", [*assumptions, *given], claim, (*unknowns, least, target), "QF_NRA")

@@ -1,7 +1,13 @@
-"""An exact round of n FRCC flows with the main cwnd update: Algorithm 2 with errors of the estimates.
+"""One round of n flows of the CCA FRCC with the main cwnd update, in exact numbers: Algorithm 2 with wrong estimates.
 
-In the kernel module, clamps limit the change of cwnd; as printed in line 5 of the algorithm, they limit the estimate of
-N_C. In units with theta = 1 and C = 1, a cwnd is in C theta, R is R/theta, and the sum of all cwnd is R + N_T.
+In a round, each flow sends a probe (packets that lengthen the queue for a short time), estimates N_C and N_T, with
+errors that jitter causes, and updates its cwnd once. In the kernel module, clamps (minimum and maximum) limit cwnd'
+divided by cwnd; as printed in line 5 of the algorithm, they limit the estimate of N_C.
+
+Symbols: C, link rate; R (in code: r), round-trip propagation delay; theta, queueing delay per flow; N_C, C divided by a
+flow's rate; N_T, queueing delay divided by theta; cwnd', cwnd after the round; D, jitter that FRCC tolerates; Delta_R,
+maximum error of a difference of RTTs; gamma_R, maximum factor by which a measured rate is wrong. The units are such
+that theta = 1 and C = 1: cwnd is in C theta, R is R/theta, and the sum of all cwnd is R + N_T.
 """
 
 from __future__ import annotations
@@ -17,15 +23,15 @@ Number = Any
 
 @dataclass(frozen=True)
 class Assumed:
-    """FRCC's constants, and maximum errors of estimates (thesis section D.3.4.1; the errors are those of D.3.2, 7).
+    """FRCC's constants (thesis section D.3.4.1), and the maximum errors of estimates (section D.3.2, assumption 7).
 
     Attributes
     ----------
-    gamma : size of a probe
+    gamma : size of a probe, which adds gamma times N_T times the flow's rate times D to the bytes in flight
     slowest, fastest : minimum and maximum of cwnd' / cwnd per round: 1/delta_L and delta_H
-    nt_under, nt_over : maximum under- and over-estimate of N_T (never below 0): Delta_R/(2 theta)
+    nt_under, nt_over : maximum by which N_T is under- and overestimated: 0 and Delta_R/(2 theta); estimates are >= 0
     rate_under, rate_over : minimum and maximum of measured divided by true throughput: 1/gamma_R and 1
-    excess : Delta_R/D; the error of a probe's excess delay is at most this times D, in either direction
+    excess : maximum absolute error of the delay that a probe adds (the excess delay), in D: Delta_R/D
     """
 
     gamma: Fraction = Fraction(4)
@@ -48,7 +54,7 @@ class Errors:
 
     Attributes
     ----------
-    n_t : error of N_T
+    n_t : estimate of N_T minus the true N_T
     rate : measured throughput divided by the true throughput
     excess : error of the excess delay, in units of D
     """
@@ -59,20 +65,21 @@ class Errors:
 
 
 def wanted(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Errors) -> Number | None:
-    """Return target cwnd / cwnd before any clamp; None if unbounded (N_T = 0, excess delay <= 0).
+    """Return cwnd' / cwnd before any clamp; None if unbounded: the estimate of N_T is 0, or the excess delay is <= 0.
 
     Parameters
     ----------
     assumed : Assumed, FRCC's constants and maximum errors
-    share : of the link, in (0, 1)
+    share : the flow's share of the link, in (0, 1)
     n_t : true N_T
     r : R/theta
-    errors : Errors, of the flow's estimates
+    errors : Errors, the errors of the flow's estimates
     """
     seen = n_t + errors.n_t
     if seen <= 0:
         return None
-    # the probe's share of a second, by the true rate: E / C = gamma N_T rate D / C, so N_T / N_C = excess / (gamma D)
+    # A probe of size E = gamma N_T rate D adds the delay E / C, so the flow estimates N_T / N_C as the measured excess
+    # delay divided by gamma D. `inverse` is this estimate, with both errors.
     inverse = errors.rate * seen * share + errors.excess / assumed.gamma
     if inverse <= 0:
         return None
@@ -109,15 +116,15 @@ def printed_factor(assumed: Assumed, share: Number, n_t: Number, r: Number, erro
 def after_round(
     assumed: Assumed, cwnd: Sequence[Number], r: Number, errors: Sequence[Errors], rule: Any = factor
 ) -> list[Number]:
-    """Return all flows' cwnd after a round in which first all flows measure and then all update.
+    """Return the cwnd of all flows, in C theta, after a round in which all flows measure before any flow updates.
 
     Parameters
     ----------
     assumed : Assumed, FRCC's constants and maximum errors
-    cwnd : of all flows, C theta
+    cwnd : cwnd of all flows before the round, in C theta
     r : R/theta
-    errors : of each flow's estimates
-    rule : returns a flow's cwnd' / cwnd, as :func:`factor`
+    errors : Errors of each flow's estimates
+    rule : function that returns cwnd' / cwnd of one flow, with the parameters of :func:`factor`
     """
     total = sum(cwnd)
     n_t = max(total - r, 0)
@@ -125,12 +132,12 @@ def after_round(
 
 
 def corners(assumed: Assumed, n_t: Number) -> list[Errors]:
-    """Return the errors at the ends of their ranges: bounds are tight there, or where N_C starts to leave 1.
+    """Return all combinations of minimum and maximum errors.
 
     Parameters
     ----------
     assumed : Assumed, the maximum errors
-    n_t : true N_T, below which no error takes it under 0
+    n_t : true N_T; errors that would make the estimate of N_T negative are reduced
     """
     lowest = -min(assumed.nt_under, n_t)
     return [

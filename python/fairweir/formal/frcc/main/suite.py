@@ -1,4 +1,10 @@
-"""``fairweir prove frcc-main`` and ``frcc-main-3``: the main cwnd update bounds throughput ratios under any jitter."""
+"""``fairweir prove frcc-main`` and ``frcc-main-3``: FRCC's main cwnd update bounds throughput ratios under any jitter.
+
+FRCC is a CCA of the thesis. Symbols: R, round-trip propagation delay; theta, queueing delay per flow; N_T, queueing
+delay divided by theta. A case is a range of R/theta with assumptions about errors. The state space of a case is divided
+into cells; a compiled search finds an attractor, a set of cells that every run reaches and does not leave. Each
+attractor is compared with exact rounds and random runs. Controls are false claims, which must be refuted.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +53,12 @@ VARIED_AT: Final = ((Fraction(1), Fraction(11, 10)), (Fraction(5), Fraction(11, 
 
 @dataclass(frozen=True)
 class Effort:
-    """Effort of comparing each attractor with rounds.
+    """Number of rounds with which each attractor is compared.
 
     Attributes
     ----------
     cells : number of cells from whose corners exact rounds are run
-    rounds : number of random rounds
+    rounds : number of rounds in random runs
     """
 
     cells: int
@@ -65,7 +71,7 @@ THREE: Final = Effort(cells=1, rounds=50_000)
 
 
 def two_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Prove all ranges of R/theta up to 20 (100 with ``search``), the variants, the lemmas by hand and the controls.
+    """Check all ranges of R/theta up to 20 (up to 100 with ``search``), variants, lemmas of ``hand.py``, and controls.
 
     Raises
     ------
@@ -88,7 +94,7 @@ def two_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def three_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Prove ranges of R/theta from 1/2 to 4, for three flows; smaller ones require finer cells.
+    """Check ranges of R/theta from 1/2 to 4 for three flows; smaller values of R/theta would require smaller cells.
 
     Raises
     ------
@@ -104,13 +110,16 @@ def three_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def _case(low: Fraction, high: Fraction) -> Case:
-    """Return a case with cells that are small enough: the change of rates per round decreases with R/theta."""
+    """Return a case with smaller cells for larger R/theta, because rates change less per round if R/theta is large."""
     step = Fraction(1, 100) if high <= 10 else Fraction(1, 200) if high <= 25 else Fraction(1, 400)
     return Case(low, high, odds_step=step if high <= 50 else Fraction(1, 800))
 
 
 def _boxes(first: Fraction, last: Fraction, ratio: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
-    """Cut (first, last] into adjoining ranges, narrow in proportion; the smallest by twentieths and tenths."""
+    """Divide (first, last] into ranges whose upper end is about `ratio` times the lower end.
+
+    A range is at least 1/20 wide if it begins below 1/10, and at least 1/10 wide otherwise.
+    """
     low = first
     while low < last:
         grown = Fraction(math.floor(low * ratio * 100), 100)
@@ -130,12 +139,14 @@ def run(
     variants: list[tuple[str, Case]],
     effort: Effort,
 ) -> list[LemmaResult]:
-    """Prove the lemmas by hand, the ranges, the variants; refute the controls; conclude.
+    """Check the lemmas of ``hand.py``, all cases and the controls; return one result each, and the conclusion.
 
     Parameters
     ----------
-    ranges : list of adjoining Cases; the conclusion is what holds for all of them
-    variants : list of (name, Case)
+    request : Request
+    on_progress : called before and after each step
+    ranges : list of Cases with adjoining ranges of R/theta; the conclusion holds for all these ranges together
+    variants : list of (name, Case) with other assumptions
     effort : Effort, for each case
     """
     named = [*((f"R/theta {_span(case.r_low, case.r_high)}", case) for case in ranges), *variants]
@@ -154,7 +165,7 @@ def run(
 
 
 def _altogether(ranges: list[Case], results: list[LemmaResult]) -> LemmaResult:
-    """Return the conclusion for all values of R/theta: the worst result of the adjoining ranges."""
+    """Return the conclusion for all ranges together: proved only if each range is; the ratio is the largest of all."""
     low, high, flows = ranges[0].r_low, ranges[-1].r_high, ranges[0].flows
     adjoin = all(a.r_high == b.r_low for a, b in itertools.pairwise(ranges))
     outcomes = {result.outcome for result in results}
@@ -177,7 +188,7 @@ RATIO: Final = "ratio"
 
 
 def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaResult:
-    """Prove one case, or reuse a stored result from the same folder if it can be verified."""
+    """Return the stored result of a case if the result can be verified; otherwise search the attractor."""
     if request.out is None:
         return _prove(name, case, effort)[0]
     question = _question(case, effort)
@@ -202,7 +213,7 @@ def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaRe
 
 
 def _question(case: Case, effort: Effort) -> str:
-    """Return the hash of all inputs of an answer: the case, its effort, and the compiled search."""
+    """Return the hash of all inputs of a result: the case, the effort, the version, and the compiled search."""
     asked = json.dumps([case.document(), asdict(effort), __version__, _program()])
     return hashlib.sha256(asked.encode()).hexdigest()
 
@@ -213,7 +224,7 @@ def _program() -> str:
 
 
 def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attractor | None]:
-    """Search the attractor and compare it with rounds."""
+    """Search the attractor of a case, and compare the attractor with random runs and exact rounds."""
     started = time.process_time()
     unit = "rates stay within a ratio, N_T in a range, from some round on"
     found = attractor(case)
@@ -252,12 +263,15 @@ def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attracto
 
 
 def _up(x: float) -> str:
-    """Return two decimals, rounded up, so that an upper bound stays valid."""
+    """Return `x` with two decimals, rounded up, so that an upper bound stays valid."""
     return f"{math.ceil(x * 100) / 100:.2f}"
 
 
 def _certificate(found: Attractor) -> dict[str, Any]:
-    """Return the attractor as cells; a row is a cell of N_T, the last odds run fastest."""
+    """Return the attractor as a JSON object: the borders of the cells, and the indices of the attractor's cells.
+
+    The index of a cell is counted over N_T first and over the ratio of the last pair of rates last (row-major order).
+    """
     return {
         "case": found.case.document(),
         "found": asdict(found.found),
@@ -268,11 +282,14 @@ def _certificate(found: Attractor) -> dict[str, Any]:
 
 
 def _recalled(name: str, path: Path, question: str, cells: Path | None) -> LemmaResult:
-    """Read a stored answer; a search has no certificate, so only its seal is verified.
+    """Return the stored result of a case.
+
+    Only the seal is verified, which shows that this installation wrote the file: a search has no certificate that could
+    be checked.
 
     Raises
     ------
-    NotBelievedError : it cannot be verified, or the required cells are missing
+    NotBelievedError : the stored result cannot be verified, or the required cells are missing
     """
     document = sealed.read(path)
     if not sealed.is_sealed(document):

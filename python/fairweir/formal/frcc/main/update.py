@@ -1,7 +1,12 @@
-"""The throughput ratio that the *main* cwnd update guarantees, from an attractor of all runs (beyond theorem 7.5.2).
+"""The throughput ratio that the *main* cwnd update of the CCA FRCC guarantees (beyond theorem 7.5.2 of the thesis).
 
-The state space is divided into cells; the attractor is a set of cells that all runs reach and do not leave. This module
-is the interface to the compiled search for it (``crates/reach``). See ``docs/formal/frcc-main.md``.
+A state is the flows' cwnd. The state space is divided into cells; the attractor is a set of cells that all runs reach
+and do not leave. The ratio is the maximum in the attractor. This module is the interface to the compiled search for the
+attractor (``crates/reach``). See ``docs/formal/frcc-main.md``.
+
+Symbols: C, link rate; R, round-trip propagation delay; theta, queueing delay per flow; N_T, queueing delay divided by
+theta. In a round, each flow estimates N_T and its share of the link, with errors that jitter causes, and updates its
+cwnd once. Odds are the flows' rates divided by the last flow's rate.
 """
 
 from __future__ import annotations
@@ -23,17 +28,17 @@ UNRANKED: Final = 2**32 - 1
 
 @dataclass(frozen=True)
 class Case:
-    """A range of R/theta and its assumptions.
+    """A range of R/theta, the assumptions, and the size of the cells.
 
     Attributes
     ----------
     r_low, r_high : bounds of R/theta
-    flows : int, 2 or 3
-    assumed : Assumed, the assumed bounds on errors
+    flows : int, number of flows, 2 or 3
+    assumed : Assumed, FRCC's constants and the maximum errors of estimates
     schedule : ``synchronous``: in each round all flows measure, and then all update; ``sequential``: in each round the
         flows measure and update one after another, in any order
-    odds_step : relative width of a cell in the ratio of rates
-    nt_step : width of a cell in N_T; if N_T is above 1, the relative width
+    odds_step : width of a cell in each of the odds, relative to the odds
+    nt_step : width of a cell in N_T; where N_T is above 1, the width relative to N_T
     """
 
     r_low: Fraction
@@ -45,7 +50,7 @@ class Case:
     nt_step: Fraction = Fraction(1, 50)
 
     def document(self) -> dict[str, Any]:
-        """Return the case as JSON for the compiled search, with numbers as "p/q"."""
+        """Return the case as a JSON object for the compiled search, with numbers as "p/q"."""
         return {
             "assumptions": {name: str(value) for name, value in asdict(self.assumed).items()},
             "schedule": self.schedule,
@@ -63,11 +68,12 @@ class Found:
     Attributes
     ----------
     worst_ratio : maximum ratio of two flows' rates in the attractor
-    hand_worst_ratio : maximum ratio according to the manual lemmas (``hand.py``), without cells
+    hand_worst_ratio : maximum ratio of two flows' rates that follows from the lemmas of ``hand.py`` alone
     n_t : (minimum, maximum) of N_T in the attractor
-    cwnd_floor : minimum cwnd of any flow in the attractor, in C theta
-    rounds : maximum number of rounds (updates, if sequential) from the manual lemmas' bounds to the attractor
-    region_cells, attractor_cells : int, number of cells within the manual lemmas' bounds, and in the attractor
+    cwnd_floor : lower bound on cwnd of every flow from some round on, by the lemmas of ``hand.py``, in C theta
+    rounds : maximum number of rounds (of updates, if the schedule is sequential) until a run reaches the attractor; a
+        run is counted from the time at which it satisfies the bounds of the lemmas of ``hand.py``
+    region_cells, attractor_cells : int, number of cells within the bounds of these lemmas, and in the attractor
     """
 
     worst_ratio: float
@@ -80,10 +86,11 @@ class Found:
 
 
 class Attractor:
-    """Cells of the state (the flows' rates divided by the last flow's, and N_T), with their ranks.
+    """The cells of a case, in the coordinates N_T and odds, with a rank for each cell.
 
-    The attractor has rank 0. From any other cell, every run within the manual lemmas' bounds moves to lower ranks. If
-    flows update sequentially, each set of flows that have not yet updated in a round has its own copy of the cells.
+    Cells of the attractor have rank 0. From any other cell, every run that satisfies the bounds of the lemmas of
+    ``hand.py`` moves to a cell of lower rank. If flows update sequentially, there is one copy of the cells for each set
+    of flows that have not yet updated in the current round.
     """
 
     def __init__(self, case: Case, found: Found, odds: list[float], n_t: list[float], rank: bytes) -> None:
@@ -96,12 +103,14 @@ class Attractor:
 
     @property
     def start(self) -> int:
-        """The index of the first cell in the last copy, which is that of the start of a round."""
+        """The index of the first cell in the last copy; this copy is for the start of a round."""
         copy = (len(self.n_t) - 1) * (len(self.odds) - 1) ** (self.case.flows - 1)
         return int(len(self.rank) - copy)
 
     def cells_at(self, cwnd: Sequence[Number], r: Number) -> Iterator[int]:
-        """Yield the cells that contain a state at the start of a round: several on a border, none outside the region.
+        """Yield the indices of the cells that contain a state at the start of a round.
+
+        A state on a border is in several cells; a state outside all cells is in none.
 
         Parameters
         ----------
@@ -116,7 +125,7 @@ class Attractor:
             yield self.start + number
 
     def rank_at(self, cwnd: Sequence[Number], r: Number) -> int | None:
-        """Return the minimum rank of the cells that contain a state; None if it is in no ranked cell.
+        """Return the minimum rank of the cells that contain a state; None if the state is in no cell that has a rank.
 
         Parameters
         ----------
@@ -127,7 +136,7 @@ class Attractor:
         return min(ranks, default=None)
 
     def corners(self, cell: int) -> Iterator[tuple[list[Fraction], Fraction]]:
-        """Yield the exact states at the corners of a cell of the first copy: cwnd of each flow, and R/theta."""
+        """Yield the exact states at the corners of a cell of the first copy: each cwnd in C theta, and R/theta."""
         columns = len(self.odds) - 1
         indices: list[int] = []
         for _ in range(self.case.flows - 1):
@@ -142,7 +151,7 @@ class Attractor:
                     yield [*(odd * unit for odd in odds), unit], r
 
     def runs(self) -> list[tuple[int, int]]:
-        """Return the attractor as ranges of cell numbers, [first, last + 1)."""
+        """Return the attractor as ranges [first, end) of cell indices."""
         found: list[tuple[int, int]] = []
         start = None
         for cell, rank in enumerate([*self.rank, UNRANKED]):
@@ -154,7 +163,7 @@ class Attractor:
         return found
 
     def border(self) -> list[int]:
-        """Return the cells of the attractor whose neighbor in the same row is not in the attractor."""
+        """Return the indices of the attractor's cells of which the previous or next cell is not in the attractor."""
         last = len(self.rank) - 1
         return [
             cell
@@ -164,17 +173,17 @@ class Attractor:
 
 
 def _cells(borders: list[float], x: Number) -> range:
-    """Return the cells that contain `x`; a cell includes both its borders."""
+    """Return the indices of the intervals between `borders` that contain `x`; an interval includes both its ends."""
     return range(max(bisect_left(borders, x) - 1, 0), min(bisect_right(borders, x), len(borders) - 1))
 
 
 def attractor(case: Case, on_progress: Callable[[int], object] | None = None) -> Attractor | str:
-    """Find the attractor of a case, or return the reason why none was found.
+    """Return the attractor of a case; if the search finds no attractor, return the reason.
 
     Parameters
     ----------
     case : Case, the range of R/theta, the errors and the size of the cells
-    on_progress : called periodically with the number of settled cells
+    on_progress : called periodically with the number of cells whose rank is known
 
     Raises
     ------
