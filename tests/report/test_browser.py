@@ -19,6 +19,9 @@ from fairweir.agree.page import render as render_agreement
 from fairweir.audit.report import render_report
 from fairweir.audit.results import AuditResults
 from fairweir.audit.standings import Relative, Side, Standing
+from fairweir.conform.page import render as render_conformance
+from fairweir.conform.runner import conform
+from fairweir.conform.side import Side
 from fairweir.documents import shipped
 from fairweir.documents.toml import read_document
 from fairweir.explain.page import render as render_explained
@@ -59,6 +62,11 @@ def agreement() -> str:
     cells = [compare("reno", name, [filled(summary)], [filled(summary)]) for name in ("one", "<b>two")]
     terms: dict[str, Any] = {"kernel": "6.1", "seeds": [1], "kernel_runs": 1, "host_stall": ""}
     return render_agreement(Agreement(scenarios=["one", "<b>two"], ccas=["reno"], cells=cells, **terms))
+
+
+def conformance() -> str:
+    scenario = dumbbell("reno", rate="10Mbps", duration="40s", warmup="8s")
+    return render_conformance(conform([(Side.of("cubic"), Side.of("reno"))], [scenario], seeds=3))
 
 
 def explained(folder: Path) -> str:
@@ -130,6 +138,7 @@ def test_a_page_opens_without_an_error_and_draws_its_figures(
 ) -> None:
     make: dict[str, Callable[[], str]] = {
         "report.html.j2": lambda: render_report(results),
+        "conform.html.j2": conformance,
         "explain.html.j2": lambda: explained(tmp_path),
         "agreement.html.j2": agreement,
         "synthesis.html.j2": lambda: synthesised(tmp_path),

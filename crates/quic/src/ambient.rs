@@ -1,13 +1,13 @@
-//! The clock and the entropy of stacks that ask the C library for them instead of being told.
+//! The virtual clock and random bytes of stacks that read them from the C library.
 //!
-//! A program that defines the C library's functions itself answers them from here; `fairweir-quiche` does. Elsewhere
-//! this is without effect: [`is_interposed`] tells the two apart by asking the clock.
+//! `fairweir-quiche` defines the C library's functions and implements them with this module. In other programs this
+//! module has no effect; [`is_interposed`] reads the clock to distinguish the two.
 
 use fairweir_units::{Dur, Time};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What the clock shows at time zero, ns: late enough that code may subtract from it.
+/// Clock reading at time zero, ns; large enough that code may subtract from it.
 const EPOCH_NS: u64 = 1_000_000_000_000_000;
 /// Increment of the state of the random numbers (SplitMix64).
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -9,7 +9,7 @@ IMC 2023.
 
 **Deviations**: coordinates are fractions of the link rate and of the maximum queueing delay, so that distances have a
 meaning. A sample is a square with a side of twice :data:`RESOLUTION`, so that flows with constant throughput have an
-envelope with an area. Both sides have the same weight, whatever their number of samples. The number of clusters
+envelope with an area. Both sides have the same weight even if their numbers of samples differ. The number of clusters
 follows from silhouettes of the reference's samples.
 """
 

@@ -1,4 +1,4 @@
-"""What a run shows of its first flow: samples of throughput and delay, and measures of its controller's mechanisms."""
+"""Extract samples of throughput and delay, and measures of the controller's mechanisms, from a run's first flow."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairweir.conform.envelope import Points
 from fairweir.errors import ConfigError
+from fairweir.units import Bytes, Duration, Rate
 
 if TYPE_CHECKING:
     from fairweir.judging.summary import Summary
@@ -28,7 +29,6 @@ _APART: Final = 6
 _SLOW_START_GROWTH: Final = 1.25
 #: Fraction of the window before a loss whose recovery is timed.
 _REGAINED: Final = 0.9
-_NS_PER_MS: Final = 1e6
 _BITS_PER_KBIT: Final = 1e3
 
 
@@ -63,11 +63,12 @@ class Path:
         rate = hop["link"].get("rate")
         if rate is None:
             raise ConfigError("the link has no constant rate", source=source, hint="conform needs `link.NAME.rate`")
-        rtprop_ms = flow["rtprop"] / _NS_PER_MS
+        rate, rtprop = Rate.from_bytes_per_s(rate), Duration.from_ns(flow["rtprop"])
         limit = hop["queue"].get("limit")
         # Without a limit of the queue, a delay is compared with the rtprop.
-        queue_ms = rtprop_ms if limit is None else limit / rate * 1e3
-        return cls(rate * 8 / 1e6, rtprop_ms, queue_ms, config["warmup"] / 1e9, float(config["packet"]))
+        queue = rtprop if limit is None else Bytes(limit) / rate
+        warmup = Duration.from_ns(config["warmup"])
+        return cls(rate.mbps, rtprop.ms, queue.ms, warmup.s, float(config["packet"]))
 
     def scaled(self, points: Points) -> Points:
         """Return samples (Mbit/s, ms) as fractions of the rate and of the maximum queueing delay."""
@@ -80,13 +81,13 @@ class Path:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What one run shows.
+    """Samples and measures of one run.
 
     Attributes
     ----------
     points : n × 2 array of samples: throughput, Mbit/s, and RTT, ms
-    measures : measure (a name in :data:`fairweir.conform.mechanisms.MEASURES`) -> value; a measure that the run does
-        not show, such as the decrease in a run without losses, is missing
+    measures : dict from measure (a name in :data:`fairweir.conform.mechanisms.MEASURES`) to value; a measure that the
+        run does not have, such as the decrease in a run without losses, is missing
     """
 
     points: Points
@@ -94,7 +95,7 @@ class Observation:
 
 
 def observe(summary: Summary, path: Path) -> Observation:
-    """Return what a run shows of its first flow; the run has :data:`COLUMNS`, sampled once per rtprop."""
+    """Return the observation of a run's first flow; the run has :data:`COLUMNS`, sampled once per rtprop."""
     t_s = np.array(summary.over_time.t_s)
     series = {name: np.array(flows[0], dtype=float) for name, flows in summary.document["columns"].items()}
     return Observation(_points(t_s, series, path), _measures(summary, t_s, series, path))

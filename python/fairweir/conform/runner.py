@@ -129,7 +129,7 @@ def _cell(pair: Pair, outcomes: dict[str, TaskResult]) -> Cell:
 
 
 def _facts(tasks: Sequence[Task], outcomes: dict[str, TaskResult]) -> dict[str, str]:
-    """Return what the results depend on beside the controllers, if a run was on the kernel."""
+    """Return the facts on which the results depend in addition to the controllers, if a run was on the kernel."""
     real = {task.key: outcomes[task.key] for task in tasks if task.world == "kernel"}
     if not real:
         return {}

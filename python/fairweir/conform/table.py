@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rich.table import Table
 
 from fairweir.conform.judge import Cell, Difference, Standing
+from fairweir.documents.arguments import words_for_enums
 from fairweir.show import formats
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def title(one: Conformance) -> str:
     return " compared with ".join(" ".join(part for part in side if part) for side in sides)
 
 
+@words_for_enums
 def mark(standing: Standing) -> str:
     """Return one character that is readable without color."""
     return standing.outcome.symbol

@@ -50,7 +50,7 @@ pub(super) struct End {
     /// Gives each connection ID.
     number: u64,
     max_datagrams: u64,
-    /// Present if somebody reads it.
+    /// Present if the scenario records time series.
     gauge: Option<Gauge>,
     stage: Stage,
     /// When the pacer is asked again.

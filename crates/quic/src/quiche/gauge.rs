@@ -1,4 +1,4 @@
-//! The bytes in flight and the pacing rate, which quiche reports to its log only.
+//! The bytes in flight and the pacing rate, which quiche reports only in its qlog.
 
 use fairweir_units::Rate;
 use std::io::Write;
@@ -14,7 +14,7 @@ const PACING_RATE: &[u8] = b"\"pacing_rate\":";
 pub(super) struct Gauge {
     inflight: Arc<AtomicU64>,
     pacing_rate: Arc<AtomicU64>,
-    /// What was written of an event that has not ended.
+    /// The part of an incomplete event that was written.
     event: Vec<u8>,
 }
 

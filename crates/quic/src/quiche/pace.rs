@@ -1,29 +1,29 @@
-//! When datagrams leave.
+//! Departure times of datagrams.
 //!
-//! quiche does not hold packets back: [`quiche::Connection::send`] returns a packet whenever cwnd has room. The
-//! application asks beforehand when the next packet may leave, waits if that is too far ahead, and else gives the time
-//! to the network (`SO_TXTIME`). `SendInfo::at` of a packet is no substitute: with BBRv2 it is the time of the packet
-//! after it, and nothing bounds how far ahead it lies, so that cwnd is spent on packets which wait in the host.
+//! quiche does not delay packets: [`quiche::Connection::send`] returns a packet whenever cwnd has room. Before it, the
+//! application reads the release time of the next packet, waits if that time is too late, and otherwise passes the time
+//! to the network (`SO_TXTIME`). `SendInfo::at` of a packet cannot replace this: with BBRv2 it is the time of the
+//! following packet and has no upper bound, so that cwnd would be used by packets that wait in the host.
 //!
-//! The rules are those of Cloudflare's own event loop, tokio-quiche. Only BBRv2 is paced: quiche's Reno and CUBIC ask for
-//! every departure at once.
+//! The rules are those of Cloudflare's own event loop, tokio-quiche. Only BBRv2 is paced: quiche's Reno and CUBIC request
+//! that each packet leaves immediately.
 
 use quiche::Connection;
 use std::time::Instant;
 
-/// Part of the time that a packet may lie ahead after which the application asks again.
+/// After this fraction of the maximum release time, the application asks again.
 const ASK_AGAIN: f32 = 0.8;
 
-/// What the application does with the next packet.
+/// The application's decision about the next packet.
 #[derive(Debug)]
 pub(super) enum Pace {
-    /// Sends it, to leave at that time or, without one, at once.
+    /// Send it; it leaves at this time, or immediately if there is none.
     Send(Option<Instant>),
-    /// Asks again at that time.
+    /// Ask again at this time.
     Wait(Instant),
 }
 
-/// Decides about the first packet of a batch, and returns what says whether another packet leaves together with it.
+/// Decides about the first packet of a batch. The function returned decides whether another packet leaves with it.
 pub(super) fn begin(connection: &Connection, now: Instant) -> (Pace, impl Fn(&Connection) -> bool + use<>) {
     let is_paced = connection.gcongestion_enabled() == Some(true) && connection.pacing_enabled();
     let first = if is_paced { connection.get_next_release_time() } else { None };

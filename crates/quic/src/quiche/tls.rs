@@ -1,6 +1,6 @@
-//! Identities for TLS: an Ed25519 key and a certificate of the same size whatever the key.
+//! Identities for TLS: an Ed25519 key and a certificate whose size does not depend on the key.
 //!
-//! An ECDSA signature has a varying length: with it the sizes of handshakes, and thereby the phase of flows, would depend on the
+//! The length of an ECDSA signature varies: the sizes of handshakes, and thereby the phase of flows, would depend on the
 //! key and the random numbers.
 
 use boring::error::ErrorStack;

@@ -71,8 +71,8 @@ pub unsafe extern "C" fn getrandom(buffer: *mut c_void, length: size_t, _flags: 
 /// `SYS_getrandom` is answered as [`getrandom`], every other call is passed on.
 ///
 /// # Safety
-/// As the system call `number` demands. Callers pass up to six further arguments; those that they leave out are read as
-/// whatever is in their place, and ignored by the kernel, which is what the C library's own `syscall` does.
+/// As the system call `number` demands. Callers pass up to six further arguments. Arguments that a caller omits have
+/// indeterminate values, which the kernel ignores; the C library's own `syscall` does the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(
     number: c_long,

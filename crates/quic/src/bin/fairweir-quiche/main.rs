@@ -1,14 +1,14 @@
-//! `fairweir-quiche`: `fairweir-quic` with one more stack, quiche, which reads the C library's clock.
+//! `fairweir-quiche`: `fairweir-quic` with another stack, quiche, which reads the C library's clock.
 //!
-//! The clock and the entropy of this process are virtual ([`interpose`]), so that a run depends on its scenario alone;
-//! BoringSSL's random numbers go on where the last run left them, hence one run a process.
+//! The clock and the random bytes of this process are virtual ([`interpose`]), so that a run depends on its scenario
+//! alone. BoringSSL keeps the state of its random number generator between runs, so each run needs a new process.
 
 mod interpose;
 
 use std::process::ExitCode;
 
-/// Free memory that the C library keeps rather than returns to the system, bytes; and the largest allocation of which it
-/// does: quiche's buffers come and go with each batch.
+/// The C library returns free memory to the system above the first limit, bytes, and maps allocations above the second
+/// separately. Both are raised because quiche allocates and frees its buffers with each batch.
 const KEPT: [(libc::c_int, libc::c_int); 2] = [(libc::M_TRIM_THRESHOLD, 1 << 30), (libc::M_MMAP_THRESHOLD, 1 << 25)];
 
 fn main() -> ExitCode {
@@ -21,8 +21,8 @@ fn main() -> ExitCode {
     fairweir_quic::program::main("fairweir-quiche")
 }
 
-/// Makes BoringSSL believe that the processor has no RDRAND, whose bytes nobody can seed; it mixes them into its random
-/// numbers on processors where the instruction is fast.
+/// Disables BoringSSL's use of RDRAND, whose bytes cannot be seeded. BoringSSL mixes them into its random numbers on
+/// processors on which the instruction is fast.
 ///
 /// # Safety
 /// No other thread runs, and BoringSSL has not been called.
