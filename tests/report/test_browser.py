@@ -21,7 +21,7 @@ from fairweir.audit.results import AuditResults
 from fairweir.audit.standings import Relative, Side, Standing
 from fairweir.conform.page import render as render_conformance
 from fairweir.conform.runner import conform
-from fairweir.conform.side import Side
+from fairweir.conform.side import Side as ConformSide
 from fairweir.documents import shipped
 from fairweir.documents.toml import read_document
 from fairweir.explain.page import render as render_explained
@@ -66,7 +66,7 @@ def agreement() -> str:
 
 def conformance() -> str:
     scenario = dumbbell("reno", rate="10Mbps", duration="40s", warmup="8s")
-    return render_conformance(conform([(Side.of("cubic"), Side.of("reno"))], [scenario], seeds=3))
+    return render_conformance(conform([(ConformSide.of("cubic"), ConformSide.of("reno"))], [scenario], seeds=3))
 
 
 def explained(folder: Path) -> str:
