@@ -1,5 +1,5 @@
-//! Measures how often a held min B exceeds the buffer after a link's capacity changed, and how often that causes
-//! losses, for the shipped trees and for random actions of their queries.
+//! Measures how often the held lower bound of the buffer exceeds the buffer after a link's capacity has changed, and
+//! how often that causes losses, for the shipped trees and for random actions of their queries.
 //!
 //! ```text
 //! cargo run --release -p fairweir-game --example held -- 1000 1
@@ -9,7 +9,7 @@ use fairweir_game::controller::Controller;
 use fairweir_game::play::{Policy, Row, Session, play};
 use fairweir_game::query::Query;
 
-/// Number of steps after a change at which no point of the window precedes the change.
+/// Number of steps after a change from which on all points of the window are later than the change.
 const WINDOW: u32 = 7;
 
 fn read(path: &str) -> String {
@@ -24,15 +24,15 @@ fn query(name: &str) -> Query {
     Query::from_json(&serde_json::to_string(&all).expect("JSON")).expect("a query")
 }
 
-/// Counts of the steps that come at least a window after a change.
+/// Counts of steps that are at least `WINDOW` steps after a change.
 #[derive(Default)]
 struct Tally {
     steps: usize,
     held: usize,
     above: usize,
-    /// Steps in which R0 exceeds what the link can accept without loss.
+    /// Steps with too large a held bound in which the safe rate exceeds what the link can accept without loss.
     unsafe_rate: usize,
-    /// Steps in which frames were sent that may be lost.
+    /// Steps with too large a held bound in which the message exceeds what the link can accept without loss.
     harmful: usize,
 }
 

@@ -1,8 +1,10 @@
 //! A controller's actions in a step: the batches that it sends, their grouping into FEC frames, the rate, and the
-//! target size of the next frames.
+//! target size of the next video frames. A *batch* is the encoder's output for the video frames of one step; an *FEC
+//! frame* is one or more batches with common repair packets.
 //!
-//! A message of k packets with n - k packets of repair (Reed-Solomon) can be decoded from any k of the n packets, so
-//! only counts matter here.
+//! The *message* of an FEC frame is its k packets of batches. With n - k packets of repair (Reed-Solomon) it can be
+//! decoded from any k of the n packets, so only counts matter here. M, Q and R0 are the minimum capacity, maximum queue
+//! and safe rate of a belief.
 
 use crate::form::{Amounts, Form};
 use serde::{Deserialize, Serialize};
@@ -22,7 +24,8 @@ pub enum Send {
     Oldest,
     /// All batches, as one FEC frame: they share repair and are decoded together.
     All,
-    /// All batches, each as a separate FEC frame, decoded one by one. At most `R0` is sent, so none needs repair.
+    /// All batches, each as a separate FEC frame, decoded one by one. At most `R0` is sent unless the message is
+    /// larger, so no frame needs repair.
     Each,
 }
 
@@ -80,11 +83,11 @@ impl Waiting {
 pub struct Action {
     /// Which batches are sent.
     pub send: Send,
-    /// Size of the message: the number of packets that must arrive.
+    /// Size of the message: the number of packets that must arrive for all FEC frames to be decoded.
     pub message: f64,
     /// Number of packets sent in the step; `rate - message` of them are repair.
     pub rate: f64,
-    /// Target size of the frames that are encoded next; 0 to skip them.
+    /// Target size of the video frames that are encoded next; 0 to skip them.
     pub encode: f64,
 }
 
@@ -94,18 +97,18 @@ impl Action {
         self.rate - self.message
     }
 
-    /// Returns the action that sends nothing and encodes with this target.
+    /// Returns the action that sends nothing and encodes the next frames with this target size.
     pub fn hold(encode: f64) -> Action {
         Action { send: Send::None, message: 0.0, rate: 0.0, encode }
     }
 }
 
-/// An action in terms of the belief: a leaf of a tree, or a row of an action set.
+/// An action as linear forms in M, Q and R0: a leaf of a tree, or a row of an action set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Template {
     /// Which batches are sent.
     pub send: Send,
-    /// Number of packets to send; at least the message.
+    /// Number of packets to send; raised to the size of the message.
     pub rate: Form,
     /// Target size of the next frames.
     pub encode: Form,

@@ -1,8 +1,10 @@
-//! A belief that is never empty, even if no link of the model explains all observations.
+//! A belief (bounds of the links that explain a window) that is never empty, even if no link of the model explains all
+//! observations.
 //!
-//! Real links change their rate, stall, and delay packets by more than a step. The sources of a belief are tried in
-//! order, and each assumes less than the previous: fewer points, losses up to a packet before the buffer is full, more
-//! jitter, and finally only that the link can again deliver at the recent rate.
+//! Real links change their rate, stall, and delay packets by more than a step. The assumptions are therefore weakened
+//! until some link explains the points. For each number of latest points, from all down to three, first the model is
+//! tried, then losses up to a packet before the buffer is full. Then more jitter is tried with all points. Finally the
+//! belief assumes only that the link can again deliver at the recent rate.
 
 use serde::Serialize;
 
@@ -18,17 +20,17 @@ const PACKET: f64 = 1.0;
 /// Number of steps over which the recent delivery rate is measured.
 const RECENT_STEPS: usize = 2;
 
-/// Evidence for the bounds of a belief, in decreasing strength.
+/// The observations and assumptions from which a belief follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BeliefSource {
     /// All points, with the model's assumptions.
     Window,
-    /// The maximum number of latest points that some link of the model explains.
+    /// The largest number of latest points that some link of the model explains.
     FewerPoints,
-    /// All points, with losses that may come up to a packet before the buffer is full.
+    /// As `Window` or `FewerPoints`, but packets may be lost up to a packet before the buffer is full.
     PacketSlack,
-    /// All points, with the smallest jitter, in whole steps, for which some link explains them.
+    /// All points, with the smallest jitter, in whole steps, with which some link explains them.
     LargerJitter,
     /// The rate delivered in the last two steps; no link was found that explains the points.
     DeliveredRate,
@@ -47,15 +49,15 @@ impl BeliefSource {
     }
 }
 
-/// Belief about the link, and its basis.
+/// Belief about the link, with the observations and assumptions from which it follows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Belief {
     /// Bounds at the next point.
     pub bounds: Bounds,
-    /// Whether the bounds are those of all links with the model's jitter that explain the points. Only then do proved
-    /// claims apply.
+    /// Whether the bounds are those of all links with the model's jitter that explain the points. Proved claims apply
+    /// only to exact bounds.
     pub exact: bool,
-    /// Basis of the bounds.
+    /// Observations and assumptions from which the bounds follow.
     pub from: BeliefSource,
     /// Number of points used.
     pub points: usize,
@@ -65,18 +67,18 @@ pub struct Belief {
     pub jitter: usize,
 }
 
-/// Returns the belief about the link from the window, or from the longest recent part that a link can explain.
+/// Returns the belief from the window, with the fewest changes to the model that let some link explain it.
 pub fn believe(w: &Window, model: &LinkModel) -> Belief {
     let fewest = FEWEST_POINTS.min(w.len);
     let shorter = (fewest..=w.len).rev().find_map(|points| explained(w, model, model.jitter, points));
-    // Only whole steps: with the minimum jitter that explains a window, the belief is a single link, often one with the
-    // model's maximum C.
+    // Jitter is increased in whole steps: with the minimum jitter that explains a window, the belief would be a single
+    // link, often with the model's maximum C.
     let later = || (model.jitter + 1..=POINTS).find_map(|jitter| explained(w, model, jitter, w.len));
     shorter.or_else(later).unwrap_or_else(|| delivered_rate(w, model))
 }
 
-/// Bounds from the latest points, if some link with this jitter explains them, if necessary with a packet of slack at
-/// losses.
+/// Returns bounds from the latest points if some link with this jitter explains them; if none does and packets were
+/// lost, tries again with a packet of slack at losses.
 fn explained(w: &Window, model: &LinkModel, jitter: usize, points: usize) -> Option<Belief> {
     let latest = w.latest(points)?;
     let has_loss = (1..latest.visible).any(|t| latest.has_loss_at(t));
@@ -96,7 +98,8 @@ fn explained(w: &Window, model: &LinkModel, jitter: usize, points: usize) -> Opt
     })
 }
 
-/// Assumes that the link delivers at least at the rate of the last steps; all data in flight may be in its queue.
+/// Returns a belief that assumes that the link delivers at least at the rate of the last steps, and that all data in
+/// flight may be in its queue.
 fn delivered_rate(w: &Window, model: &LinkModel) -> Belief {
     let last = w.len - 1;
     let steps = RECENT_STEPS.min(last);

@@ -1,8 +1,10 @@
-//! The observations that determine the bounds of C.
+//! The observations that determine the bounds of C. S\[t\] and I\[t\] are the cumulative packets delivered and served
+//! by point t, and K = C + B.
 
 use serde::Serialize;
 
-/// A constraint on the link that follows from an observation or from the model, with its points.
+/// A constraint on the link that follows from an observation or from the model, with the points of the window on which
+/// it depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fact {
@@ -10,16 +12,14 @@ pub enum Fact {
     ModelC,
     /// The model's range of B.
     ModelB,
-    /// Data served between two points was delivered, with a delay of at most the jitter, by `point`: I\[point\] >=
-    /// S\[point\].
+    /// Data delivered by `point` had been served: I\[point\] >= S\[point\].
     Delivered {
         /// The point by which the data was delivered.
         point: u8,
         /// The last point at which the queue was empty, if it is within the window.
         empty_at: Option<u8>,
     },
-    /// Data served by `point - 1` was delivered by `point`, because the jitter is at most one step: I\[point - 1\] <=
-    /// S\[point\].
+    /// Data served by `point` minus the maximum jitter was delivered by `point`: I\[point - jitter\] <= S\[point\].
     JitterEnds {
         /// The point by which the data was delivered.
         point: u8,
@@ -31,7 +31,7 @@ pub enum Fact {
         /// The point at which the queue was empty or nearly empty.
         point: u8,
     },
-    /// The buffer had space for the data accepted by `point`, and was full at the loss by `loss_at`.
+    /// The buffer had space for the data accepted by `point`, and was full at `loss_at`.
     Loss {
         /// The point by which the packets were lost.
         loss_at: u8,

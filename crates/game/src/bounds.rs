@@ -1,4 +1,4 @@
-//! Bounds of a belief, independent of the method of their computation.
+//! Bounds of a belief (the set of the links that explain a window). Several modules compute them, exactly or fast.
 
 use crate::model::Range;
 use serde::Serialize;

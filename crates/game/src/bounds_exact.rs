@@ -1,11 +1,13 @@
-//! Exact bounds of C, B, the queue and the safe rate over all links that explain a window. They are used at roots of
-//! the search, for claims and for the shield.
+//! Exact bounds of C, B, the queue q and the safe rate (minimum of C + B - q) over all links that explain a window.
+//! They are used at roots of the search, for claims and for the shield.
 //!
-//! If all losses are known, the queue is either empty or not at each point. These combinations are called regimes. In
-//! each regime all observations are linear constraints on C, I\[0\] and K = C + B. K has lower bounds L and upper
-//! bounds U, which are linear in (C, I\[0\]); a K exists if every L is at most every U. A regime is therefore a convex
-//! polygon in (C, I\[0\]). The queue and C + B - q increase with K, so the extremes lie at vertices, with K at its
-//! largest L or smallest U (docs/formal/game.md contains the proof).
+//! A\[t\], S\[t\], N\[t\] and I\[t\] are the cumulative packets sent, delivered, accepted by the queue, and served, by
+//! point t; K = C + B. A point whose losses are known is *visible*, otherwise *hidden*. At each visible point the queue
+//! is either empty or not; a choice for all visible points is a *regime*. In a regime all observations are linear
+//! constraints on C, I\[0\] and K. Each constraint on K is a lower or an upper bound that is linear in (C, I\[0\]), and
+//! a K exists if no lower bound exceeds an upper bound. A regime is therefore a convex polygon in (C, I\[0\]). The
+//! queue and C + B - q increase with K, so the extremes lie at vertices, with K at its largest lower bound or its
+//! smallest upper bound (docs/formal/game.md contains the proof).
 
 use serde::Serialize;
 
@@ -18,7 +20,8 @@ use crate::window::{POINTS, Window};
 /// Tight bounds: every link of the belief is within them, and each bound is attained by some link of the belief.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ExactBounds {
-    /// The bounds. If the possible capacities have a gap, the outer ends.
+    /// The bounds. If the possible capacities have a gap, C's bounds are the smallest and the largest possible
+    /// capacity.
     #[serde(flatten)]
     pub bounds: Bounds,
     /// Constraints that bound C from below.
@@ -50,18 +53,19 @@ fn explore(w: &Window, model: &LinkModel, all: bool) -> Option<Found> {
     Some(explorer.found)
 }
 
-/// Amounts relative to the amount delivered at the first point, so that long connections lose no digits.
+/// Enumerates the regimes. Amounts are relative to the amount delivered at the first point, so that long connections
+/// lose no digits.
 struct Explorer<'a> {
     w: &'a Window,
     model: &'a LinkModel,
     /// N\[t\], if known.
     accepted: [f64; POINTS],
     delivered: [f64; POINTS],
-    /// A\[t\] - A\[t-1\], for points up to the next.
+    /// A\[t\] - A\[t-1\], for all points up to the one after the window.
     arrived: [f64; POINTS + 1],
-    /// A\[0\] minus the losses known before it: upper bound on the packets accepted by the first point.
+    /// A\[0\] minus the losses known before the window: an upper bound on N\[0\].
     first_at_most: f64,
-    /// Whether to compute B, the queue and the safe rate too.
+    /// Whether to compute also B, the queue and the safe rate.
     all: bool,
     found: Found,
 }
@@ -81,7 +85,7 @@ struct Found {
 /// At each point after the first, the queue is either empty or not.
 const MAX_REGIMES: usize = 1 << (POINTS - 1);
 
-/// A regime, for the points up to some point.
+/// A regime, with the constraints up to some point.
 #[derive(Clone, Copy)]
 struct Regime {
     polygon: Polygon,
@@ -94,7 +98,7 @@ struct Regime {
     upper: Forms,
 }
 
-/// Bounds of K, and the points that they come from (0: the model).
+/// Bounds of K, each with the point that causes it (0: the model, or the first point).
 #[derive(Clone, Copy)]
 struct Forms {
     forms: [Form; POINTS + 1],
@@ -125,8 +129,8 @@ fn widen(range: &mut Range, by: Range) {
     range.max = range.max.max(by.max);
 }
 
-/// Returns the fact behind a bound of K: accepted packets bound it from below, a loss from above. Point 0 stands for
-/// the model or for the first point.
+/// Returns the fact that relates a lower bound of K (from packets accepted by point `lower`) to an upper bound (from a
+/// loss at point `upper`). An `upper` of 0 is the model's bound; so is a `lower` of 0 if `lower_is_model`.
 fn fact_of_buffer(lower: u8, lower_is_model: bool, upper: u8) -> Fact {
     match (lower_is_model, upper) {
         (true, 0) => Fact::ModelB,
@@ -137,8 +141,8 @@ fn fact_of_buffer(lower: u8, lower_is_model: bool, upper: u8) -> Fact {
 }
 
 impl<'a> Explorer<'a> {
-    /// Returns `None` if the window is inconsistent: more was delivered than accepted, or points are hidden that should
-    /// be visible.
+    /// Returns `None` if the window is inconsistent: more was delivered than accepted, or a point is hidden although
+    /// all packets that it can have accepted were delivered.
     fn new(w: &'a Window, model: &'a LinkModel, all: bool) -> Option<Explorer<'a>> {
         let base = w.delivered[0];
         let mut accepted = [0.0; POINTS];
@@ -198,8 +202,8 @@ impl<'a> Explorer<'a> {
         let accepted = Fact::Accepted { point: 0 };
         let mut polygon =
             Polygon::rectangle(model.c, Range::new(0.0, at_most.max(0.0)), Fact::ModelC, delivered, accepted);
-        // Packets served by the points `jitter` steps before these. All but the last of these points precede the
-        // window.
+        // By point k, the link had delivered all that it had served by k - jitter, so I[0] <= S[k] + C (jitter - k).
+        // All of these k - jitter but the last precede the window.
         for (k, &by) in self.delivered[..w.len].iter().take(model.jitter + 1).enumerate() {
             let cap = Form::constant(by) + Form::C * (model.jitter - k) as f64;
             if !polygon.keep(cap - Form::SERVED, Fact::JitterEnds { point: k as u8, empty_at: None }) {
@@ -240,7 +244,7 @@ impl<'a> Explorer<'a> {
         true
     }
 
-    /// Add point `t`, with both an empty and a non-empty queue if both are possible.
+    /// Adds point `t`: explores an empty and a non-empty queue if both are possible.
     fn point(&mut self, t: usize, regime: &mut Regime) {
         let w = self.w;
         if t == w.len {
@@ -267,9 +271,10 @@ impl<'a> Explorer<'a> {
         if t < w.visible {
             self.visible_point(t, regime, busy);
         } else {
-            // A hidden point accepted more packets than were delivered by the end. If its queue had been empty, all of
-            // these packets would have been served. If packets served by then were delivered within the window, this
-            // point does not exist. Otherwise only the queue depends on it, and the queue is computed separately.
+            // A hidden point accepted more than was delivered by the end: N[t] > S[end]. If the queue were empty, I[t]
+            // would be N[t]. This is impossible if t + jitter is in the window, because then I[t] <= S[end]. If it is
+            // not, only the queue depends on I[t], and the queue is computed separately. The link is therefore assumed
+            // to be busy.
             regime.served = busy;
             self.served(t, regime);
         }
@@ -291,7 +296,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Adds the constraint on I\[t\], which is `regime.served`: it had been delivered when the jitter ended.
+    /// Adds the constraint that I\[t\], which is `regime.served`, had been delivered by point t + jitter.
     fn served(&mut self, t: usize, regime: &mut Regime) {
         if t < self.w.visible {
             regime.served_visible = regime.served;
@@ -327,7 +332,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// K at its largest lower bound: computes the minimum of B, of the queue, and of C + B - q.
+    /// Sets K to its largest lower bound to compute the minimum of B, of the queue, and of C + B - q.
     fn smallest_buffers(&mut self, regime: &Regime) {
         for (i, (k, _)) in regime.lower.iter().enumerate() {
             let mut polygon = regime.polygon;
@@ -348,7 +353,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// K at its smallest upper bound: computes the maximum of B and of the queue.
+    /// Sets K to its smallest upper bound to compute the maximum of B and of the queue.
     fn largest_buffers(&mut self, regime: &Regime) {
         for (i, (k, _)) in regime.upper.iter().enumerate() {
             let mut polygon = regime.polygon;
@@ -365,8 +370,8 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// If the first point's losses are unknown as well, N\[0\] is between the packets delivered (or served) and the
-    /// packets sent. The queue increases with N\[0\] and with B. C + B - q decreases with N\[0\] until B has to
+    /// If the first point is hidden too, N\[0\] is at least the packets delivered and the packets served, and at most
+    /// the packets sent. The queue increases with N\[0\] and with B. C + B - q decreases with N\[0\] until B has to
     /// increase with it.
     fn first_hidden(&mut self, regime: &Regime) {
         let Range { min: b_min, max: b_max } = self.model.b;
@@ -378,7 +383,7 @@ impl<'a> Explorer<'a> {
             for (b, polygon) in larger(waiting, Form::constant(b_min), polygon) {
                 self.queue(1, polygon, b + Form::C, waiting, Side::SmallestQueue);
             }
-            // A full buffer of minimum size, if this number of packets can have been accepted.
+            // If the sender can have sent enough packets, they fill a buffer of minimum size.
             for (most, polygon) in smaller(sent, Form::SERVED + Form::constant(b_min), polygon) {
                 for (accepted, polygon) in larger(accepted, most, polygon) {
                     let waiting = accepted - Form::SERVED;
@@ -394,14 +399,15 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Compute the queue from before point `t` to the next point: q\[t\] = min(B, max(0, q\[t-1\] + arrived - C)).
+    /// Computes the queue from point `t` to the point after the window, from its value `before` at point t - 1: q\[t\]
+    /// = min(B, max(0, q\[t-1\] + arrived - C)).
     fn queue(&mut self, t: usize, polygon: Polygon, k: Form, before: Form, side: Side) {
         let b = k - Form::C;
         let slack = self.model.slack;
         if slack == 0.0 {
             return self.queue_up_to(t, polygon, k, before, b, side);
         }
-        // A loss before the buffer is full leaves a shorter queue.
+        // A loss before the buffer is full leaves a queue that is shorter by up to `slack`.
         if matches!(side, Side::SmallestBuffer | Side::SmallestQueue) {
             for (most, polygon) in larger(b - Form::constant(slack), Form::constant(0.0), polygon) {
                 self.queue_up_to(t, polygon, k, before, most, Side::SmallestQueue);
@@ -414,7 +420,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Compute the queue over one point, limited to `most`.
+    /// Computes the queue at point `t`, limited to `most`, and continues with the next point.
     fn queue_up_to(&mut self, t: usize, polygon: Polygon, k: Form, before: Form, most: Form, side: Side) {
         let after = before + Form::constant(self.arrived[t]) - Form::C;
         if let Some(overflowing) = polygon.part(after - most, Fact::ModelB) {
@@ -448,7 +454,7 @@ impl<'a> Explorer<'a> {
     }
 }
 
-/// The extreme value for which a queue is computed.
+/// The extreme values for which a queue is computed.
 #[derive(Clone, Copy)]
 enum Side {
     /// Min of q and of C + B - q.
@@ -461,13 +467,13 @@ enum Side {
     SmallestRoom,
 }
 
-/// Returns the larger of two forms, for each part of the polygon.
+/// Splits the polygon into the parts in which `one` or `two` is larger, and returns the larger form with each part.
 fn larger(one: Form, two: Form, polygon: Polygon) -> impl Iterator<Item = (Form, Polygon)> {
     let parts = [(one, polygon.part(one - two, Fact::ModelB)), (two, polygon.part(two - one, Fact::ModelB))];
     parts.into_iter().filter_map(|(form, part)| Some((form, part?)))
 }
 
-/// Returns the smaller of two forms, for each part of the polygon.
+/// Splits the polygon into the parts in which `one` or `two` is smaller, and returns the smaller form with each part.
 fn smaller(one: Form, two: Form, polygon: Polygon) -> impl Iterator<Item = (Form, Polygon)> {
     let parts = [(one, polygon.part(two - one, Fact::ModelB)), (two, polygon.part(one - two, Fact::ModelB))];
     parts.into_iter().filter_map(|(form, part)| Some((form, part?)))

@@ -1,9 +1,13 @@
-//! Bounds and links at the corners of a belief, computed in about a microsecond. They are used in the search, not for
-//! claims.
+//! Fast bounds of a belief (the set of the links that explain a window), and its *corners*: the links at the ends of
+//! its ranges of C and B. Both take about a microsecond.
 //!
-//! The bounds of C are exact. The bounds of B, the queue and the safe rate are evaluated only at the bounds of C. For
-//! capacities in between they can be further out, so the true link is outside in about 1 % of windows
-//! (docs/formal/game.md).
+//! The search for an action uses them. They are not sound, so claims and the shield use [`crate::bounds_exact`]: C's
+//! bounds are exact, but those of B, of the queue q and of the safe rate (minimum of C + B - q) are computed at the
+//! smallest and the largest C only. Capacities in between can have wider ones, so in about 1 % of windows the true link
+//! violates these bounds (docs/formal/game.md).
+//!
+//! A\[t\], S\[t\], N\[t\] and I\[t\] are the cumulative packets sent, delivered, accepted by the queue, and served, by
+//! point t.
 
 use crate::bounds::Bounds;
 use crate::bounds_exact::exact_c;
@@ -21,11 +25,11 @@ pub struct Path {
     pub b: f64,
 }
 
-/// Up to four links: at each bound of C, both bounds of B.
+/// Up to four links: the smallest and the largest B at each end of C's range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Corners {
     paths: [Path; 4],
-    /// Values that the window allows at the capacity of each link.
+    /// For each link, the values of I\[0\] that the window allows at the link's capacity.
     at: [Option<AtCapacity>; 4],
     len: usize,
 }
@@ -38,8 +42,8 @@ impl std::ops::Deref for Corners {
 }
 
 impl Corners {
-    /// Returns every corner that explains `w`, with its buffer (adjusted for rounding) and its extreme trajectories,
-    /// the longest queue first. `self` must be the corners of `w`.
+    /// Returns every corner that explains `w`, with its buffer (adjusted for rounding) and its two extreme
+    /// trajectories: the one with the longest queue, then the one with the shortest. `self` must be the corners of `w`.
     pub(crate) fn trajectories(
         &self,
         w: &Window,
@@ -55,7 +59,8 @@ impl Corners {
 /// Two corners closer than this are merged.
 const SAME: f64 = 1e-3;
 
-/// A window with its bounds of C. It is the belief at the root of a search, which contains all later beliefs.
+/// A window with its bounds of C. At the root of a search it limits all later beliefs: the network moves only on links
+/// that the root's window allows too.
 #[derive(Clone, Copy, Debug)]
 pub struct Within {
     window: Window,
@@ -63,7 +68,7 @@ pub struct Within {
 }
 
 impl Within {
-    /// Returns the belief of `window`; `None` if no link of the model explains it.
+    /// Returns `window` with its bounds; `None` if no link of the model explains it.
     pub fn of(window: &Window, model: &LinkModel) -> Option<Within> {
         Some(Within { window: *window, c: c_range(window, model)? })
     }
@@ -76,17 +81,18 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     let jitter = model.jitter;
     // Quotients with the same divisor are compared by their dividends.
     let largest = |dividends: &mut dyn Iterator<Item = f64>| dividends.fold(f64::NEG_INFINITY, f64::max);
-    // Packets delivered between k and t were served between k - jitter and t.
+    // Packets delivered between points k and t were served between k - jitter and t.
     for n in 0..w.len {
         lo = lo.max(largest(&mut (n..w.len).map(|t| s[t] - s[t - n])) / (n + jitter) as f64);
     }
-    // Packets accepted by u and delivered later.
+    // By t, the link delivered S[t] - N[u] packets more than were accepted by u, all of them served after u.
     let visible = w.visible.min(w.len);
     for n in 1..w.len {
         let ends = n..w.len.min(visible + n);
         lo = lo.max(largest(&mut ends.map(|t| s[t] - w.accepted(t - n))) / n as f64);
     }
-    // If busy from t to u, the link served C (u - t); otherwise the queue was empty in between.
+    // S[u + jitter] contains all that was served by u. Either the link was busy from t to u and served C (u - t), or
+    // its queue was last empty at some e < u, and it has served C (u - e) since.
     for u in 1..w.len.saturating_sub(jitter) {
         let delivered = s[u + jitter];
         if u < w.visible && w.accepted(u) <= delivered + EPS {
@@ -102,7 +108,8 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
         }
         hi = hi.min(emptied.max(busy));
     }
-    // At a loss by u the buffer is full, so data accepted later must have been served since.
+    // If packets were lost at u, the buffer was full (but for `slack`), so as much as was accepted after u was also
+    // served.
     for u in 1..w.visible.max(1) {
         if w.has_loss_at(u) {
             for t in u + 1..w.visible {
@@ -113,7 +120,7 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     Range::new(lo, hi)
 }
 
-/// A bound of C, with the values that the window allows there.
+/// An end of C's range, with the values that the window allows there.
 #[derive(Clone, Copy, Debug)]
 struct End {
     at: AtCapacity,
@@ -128,7 +135,7 @@ impl End {
     }
 }
 
-/// Returns the exact range of C (outer ends); `None` if no link explains the window.
+/// Returns the smallest and the largest C of the links that explain the window, exactly; `None` if no link does.
 pub fn c_range(w: &Window, model: &LinkModel) -> Option<Range> {
     Ends::new(w, model).map(|ends| ends.c)
 }
@@ -193,8 +200,8 @@ pub fn corners(w: &Window, model: &LinkModel, within: Option<&Within>) -> Option
     (found.len > 0).then_some(found)
 }
 
-/// Returns the corners for capacities `c`. `end_at` is called with the smaller capacity, and then with the larger if it
-/// differs.
+/// Returns the corners at both ends of `c`. `end_at` is called with the smaller capacity, and then with the larger if
+/// it differs.
 fn at_ends(c: Range, mut end_at: impl FnMut(f64) -> Option<End>) -> Corners {
     let mut found = Corners { paths: [Path { c: 0.0, b: 0.0 }; 4], at: [None; 4], len: 0 };
     let mut add = |at: AtCapacity, b: f64| {
@@ -217,15 +224,15 @@ fn at_ends(c: Range, mut end_at: impl FnMut(f64) -> Option<End>) -> Corners {
 }
 
 impl Path {
-    /// Returns the extreme trajectories of this link, the longest queue first; `None` if the link does not explain the
-    /// window, even with a buffer that differs by a rounding error.
+    /// Returns this link's two extreme trajectories: the one with the longest queue, then the one with the shortest.
+    /// `None` if the link does not explain the window, even with a buffer that differs by a rounding error.
     pub fn trajectories(&self, w: &Window, model: &LinkModel) -> Option<[Trajectory; 2]> {
         let at = AtCapacity::new(w, model, self.c)?;
         self.trajectories_at(&at, w, model).map(|(_, trajectories)| trajectories)
     }
 
-    /// Does the same as `trajectories`, and returns the adjusted buffer; uses the values that the window allows at the
-    /// link's capacity.
+    /// Like [`Path::trajectories`], but also returns the adjusted buffer. `at` must be the values that the window
+    /// allows at the link's capacity.
     pub(crate) fn trajectories_at(
         &self,
         at: &AtCapacity,
@@ -241,7 +248,7 @@ impl Path {
     }
 }
 
-/// Returns bounds from the corners only, for the search.
+/// Returns the bounds over the corners of the belief.
 pub fn fast_bounds(w: &Window, model: &LinkModel) -> Option<Bounds> {
     let ends = Ends::new(w, model)?;
     let corners = ends.corners();
@@ -249,7 +256,7 @@ pub fn fast_bounds(w: &Window, model: &LinkModel) -> Option<Bounds> {
     Some(Bounds { c: ends.c, ..bounds_of(model, links)? })
 }
 
-/// Returns bounds over the given links of the belief of `w`.
+/// Returns the bounds over those of the links `paths` that explain `w`.
 pub fn bounds_at(w: &Window, model: &LinkModel, paths: &[Path]) -> Option<Bounds> {
     bounds_of(model, paths.iter().filter_map(|path| Some((*path, path.trajectories(w, model)?))))
 }

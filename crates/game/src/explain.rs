@@ -119,7 +119,7 @@ pub struct Explanation {
     pub belief: Belief,
     /// Evidence for min C and max C; `None` if the belief is not exact.
     pub binding: Option<[Binding; 2]>,
-    /// The features, in the order of the list.
+    /// The features, in the order of [`crate::features::FEATURES`].
     pub features: Vec<(&'static str, f64)>,
     /// The leaf, if a controller file decides.
     pub leaf: Option<LeafText>,

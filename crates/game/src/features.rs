@@ -1,8 +1,8 @@
-//! Features of a tree: a fixed list of numbers that are linear in the belief's bounds and the sizes in the state.
+//! Features of a tree: a fixed list of numbers, each linear in the belief's bounds and the sizes in the state.
 //!
 //! All amounts are divided by `M`, the minimum capacity of the belief. Away from the model's bounds the game is
 //! scale-free, so a tree made on slow links is valid for fast links. The features are linear so that the action of a
-//! leaf can be proved for all beliefs that reach it (docs/formal/game.md).
+//! leaf can be proved for all beliefs that reach the leaf (docs/formal/game.md).
 
 use crate::action::Waiting;
 use crate::form::Amounts;
@@ -59,9 +59,9 @@ pub fn index_of(name: &str) -> Option<usize> {
 /// Inputs of the features.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct View {
-    /// Bounds of the belief.
+    /// M, Q and R0 of the belief.
     pub amounts: Amounts,
-    /// Whether max C is held.
+    /// Whether max C is held (the controller remembers it after its evidence has left the window).
     pub is_converged: bool,
     /// The held max C; if none is held, the belief's max C; packets per step.
     pub max_c: f64,

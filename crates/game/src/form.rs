@@ -1,11 +1,12 @@
-//! Linear forms of a belief's summary. All rates, targets and limits of a controller are such forms.
+//! Linear forms in a belief's minimum capacity `M`, maximum queue `Q` and safe rate `R0`, and in one packet. All rates,
+//! targets and limits of a controller are such forms.
 
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// A controller's knowledge of the link.
+/// The quantities of a belief that forms use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Amounts {
     /// `M`: the minimum capacity of the belief, packets per step.

@@ -1,14 +1,15 @@
-//! Frames in transit: encoded batches that wait, FEC frames in flight, and their fates.
+//! A controller's data: encoded batches that wait, FEC frames in flight, and their fates.
 //!
-//! A batch is the encoder's output for the frames of one step. Its age counts steps since its encoding began: one step
-//! to encode, one until its packets have arrived, and the jitter of the link.
+//! A *batch* is the encoder's output for the video frames of one step, and an *FEC frame* is one or more batches with
+//! common repair packets. A batch's age counts the steps since its encoding began. On a link without jitter and queue,
+//! a batch that is sent as soon as possible is received at age 3.
 
 use crate::action::{Action, MAX_WAITING, Send, Waiting};
 use crate::model::EPS;
 use crate::window::{Observation, Window};
 
-/// Maximum number of FEC frames in flight at the same time. Further frames count as late (a step sends at most
-/// [`MAX_WAITING`] frames).
+/// Maximum number of FEC frames in flight at the same time. If one more is sent, the oldest counts as late. (A step
+/// sends at most [`MAX_WAITING`] frames.)
 pub const MAX_GROUPS: usize = 12;
 
 /// An encoded batch that waits.
@@ -23,10 +24,11 @@ pub struct Batch {
 /// An FEC frame in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Group {
-    /// Points since its packets were sent: they arrive at the point that is `back` points before the next point.
+    /// Number of points since its packets were sent. They arrive at the point that is `back` points before the next
+    /// point.
     pub back: u32,
-    /// Number of its step's packets that must be accepted and delivered for decoding it: its own message, and those of
-    /// the FEC frames sent before it in that step.
+    /// Number of packets of its step that must be accepted and delivered to decode it: its own message, and the
+    /// messages of the FEC frames sent before it in that step.
     pub need: f64,
     /// Size of its message, packets.
     pub message: f64,
@@ -60,7 +62,7 @@ pub struct Deadlines {
     pub late: u32,
 }
 
-/// The frames of a controller: waiting, in the encoder and in flight.
+/// The batches and FEC frames of a controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frames {
     batches: [Batch; MAX_WAITING],
@@ -187,7 +189,7 @@ impl Frames {
     }
 
     /// Determine received and late FEC frames from the observation at the new point. `before` is the window without
-    /// that point. Call this after [`Frames::act`] of the same step.
+    /// that point. Call this after [`Frames::act`] in each step.
     pub fn observe(&mut self, before: &Window, new: &Observation, deadlines: Deadlines) {
         let sent = |t: usize| if t < before.len { before.sent[t] } else { before.sent_next };
         let accepted = |t: usize| (t < new.visible).then(|| sent(t) - new.lost[t]);

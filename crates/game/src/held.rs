@@ -1,8 +1,9 @@
-//! Memory of max C and min B after the observations that showed them have left the window.
+//! Memory of max C and min B after the observations that showed them have left the window. C is the capacity and B the
+//! buffer of the links that explain the window; max and min are their bounds.
 //!
 //! Only a full queue or a loss bounds C from above, and only a long queue shows that a buffer is deep. A sender that
-//! probes for them at every step has long queues. Min C is always that of the window, because a link that has become
-//! slower must be detected.
+//! probed for these bounds at every step would have long queues, so it holds them for a period. Min C is always that of
+//! the window, because a link that has become slower must be detected.
 
 use crate::believe::{Belief, BeliefSource, believe};
 use crate::model::{EPS, LinkModel, Range};
@@ -15,7 +16,7 @@ pub struct HeldCapacity {
     /// Number of steps for which a bound is held.
     pub probe_period: u32,
     /// Tolerance by which min C may exceed the held max C without contradicting it, packets per step. It is 0 for a
-    /// fluid link. If the link sends whole packets, a window may count one too many.
+    /// fluid link. If a link sends whole packets, a window may count one packet too many.
     grain: f64,
     max_c: Option<Held>,
     /// Held for the same time as max C. A link's rate may change; its buffer rarely does.
@@ -35,8 +36,8 @@ pub struct Remembered {
     pub belief: Belief,
     /// The held max C, packets per step.
     pub max_c: Option<f64>,
-    /// The held min B that the belief uses, packets. Without it, `R0` would fall to little more than M after the
-    /// packets that showed the buffer have left the window.
+    /// The held min B that the belief uses, packets. Without it, the safe rate (minimum of C + B - queue) would fall to
+    /// little more than min C after the packets that showed the buffer have left the window.
     pub min_b: Option<f64>,
 }
 
@@ -46,7 +47,7 @@ impl HeldCapacity {
         HeldCapacity { probe_period, grain: 0.0, max_c: None, min_b: None }
     }
 
-    /// Sets the packet size of links that send whole packets.
+    /// Sets the tolerance for links that send whole packets: the packet size, in packets.
     pub const fn with_grain(self, grain: f64) -> HeldCapacity {
         HeldCapacity { grain, ..self }
     }

@@ -1,5 +1,15 @@
-//! Decision synthesis (Syntra, thesis section 4.5): beliefs about a constant-bit-rate link with jitter and a finite
+//! Decision synthesis (Syntra, thesis section 4.5): beliefs about a link of constant rate with jitter and a finite
 //! buffer, the game of a sender against that link, and the decision trees that are derived from it.
+//!
+//! Time is divided into steps of one rtprop. A *point* is the end of a step, and a *window* is a sender's observations
+//! at the last points. A *belief* is the set of the links of a model that explain a window. Symbols, in packets:
+//!
+//! - C, B: capacity (packets per step) and buffer of a link; K = C + B
+//! - A\[t\], S\[t\], L\[t\]: cumulative packets sent, delivered and lost by point t, as the sender observes them
+//! - N\[t\] = A\[t\] - L\[t\]: cumulative packets that the queue accepted
+//! - I\[t\]: cumulative packets that the link served; jitter then delays their delivery
+//! - q: queue at the point after the window
+//! - M: minimum C of a belief; Q: maximum q; R0: the safe rate, which is the minimum of C + B - q
 #![forbid(unsafe_code)]
 
 pub mod action;

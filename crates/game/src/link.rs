@@ -1,4 +1,4 @@
-//! A link that satisfies the model, for property tests and for closed-loop runs of a controller.
+//! A simulated link that satisfies the model, for property tests and for closed-loop runs of a controller.
 
 use rand::{Rng, RngExt};
 
@@ -51,8 +51,9 @@ impl Link {
         self.points.last().expect("an idle link has a point").1
     }
 
-    /// `rate` packets arrive in this step. `haste` (0 to 1) is the fraction delivered now of the packets that may be
-    /// delivered: 1 delivers all served packets, 0 only those that the model's jitter bound forces.
+    /// Simulate one step, in which `rate` packets arrive. `haste` (0 to 1) is the fraction delivered in this step of
+    /// the packets that may be delivered: 1 delivers all served packets, 0 only those that the model's jitter bound
+    /// forces.
     pub fn step(&mut self, rate: f64, haste: f64) {
         let (sent, lost) = *self.points.last().expect("an idle link has a point");
         let before = self.served;
@@ -88,7 +89,7 @@ impl Link {
     }
 }
 
-/// Number of styles of random windows, for the data sent and for the fraction delivered.
+/// Number of ways in which random windows send data, and number of kinds of jitter.
 const STYLES: u32 = 4;
 
 /// Returns a random link of the model, and the window of a sender that has sent over it for 6 to 25 steps: steadily, at

@@ -47,13 +47,13 @@ impl Range {
 }
 
 /// Assumptions about the link before any observation (thesis section 2.3, "CBR-delay"). Times are in steps of one
-/// rtprop.
+/// rtprop. I\[t\] is the amount served by point t, S\[t\] the amount observed as delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkModel {
     /// Capacity C, in packets per step.
     pub c: Range,
-    /// Buffer B, in packets: the maximum number of waiting packets, in addition to those served within the step.
+    /// Buffer B, in packets: the maximum number of packets that wait, not counting those served within the step.
     pub b: Range,
     /// Maximum delay between service and its observation, in whole steps, at least 1: I\[t - jitter\] <= S\[t\] <=
     /// I\[t\].
@@ -64,7 +64,8 @@ pub struct LinkModel {
 }
 
 impl Default for LinkModel {
-    /// Returns the published model: 5 to 1000 units of a fifth of a packet, one step of jitter, fluid losses.
+    /// Returns the published model: C and B from 1 to 200 packets (5 to 1000 units of a fifth of a packet in the
+    /// thesis), one step of jitter, and losses only when the buffer is full.
     fn default() -> LinkModel {
         LinkModel { c: Range::new(1.0, 200.0), b: Range::new(1.0, 200.0), jitter: 1, slack: 0.0 }
     }

@@ -1,14 +1,16 @@
-//! Objectives as data: components in order of importance. Each is a weighted sum of the outcome of a line of play.
+//! Objectives as data. A *line of play* is a sequence of moves of the controller and the network. An objective is a
+//! list of components in order of importance; each is a weighted sum of metrics of a line of play.
 //!
 //! A sum is rounded to multiples of its quantum and compared as an integer. The order is therefore exact, ties are the
-//! same on every machine, and irrelevant differences have no effect.
+//! same on every machine, and irrelevant differences have no effect. M is the minimum capacity of the belief, in
+//! packets per step; the initial M is that of the belief at the start of the search.
 
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of components of a phase.
 pub const MAX_COMPONENTS: usize = 8;
 
-/// Value of a step metric if the event did not occur.
+/// Value of `shrink_step` and `raise_step` if the event did not occur.
 pub const NEVER: f64 = 99.0;
 
 macro_rules! metrics {
@@ -45,17 +47,17 @@ metrics! {
     ReceivedFrames = "received_frames",
     /// Message packets received in time (quality), divided by the initial M.
     ReceivedMessage = "received_message",
-    /// Batches in flight at the horizon, which cannot be received before it.
+    /// Batches in flight at the horizon.
     FramesInFlight = "frames_in_flight",
     /// Batches never sent.
     DroppedFrames = "dropped_frames",
-    /// Number of waiting batches beyond the first; every pipeline has one.
+    /// Number of waiting batches beyond the first, which is not a backlog.
     Backlog = "backlog",
     /// Sum of the ages of the received batches, steps.
     Delay = "delay",
-    /// Maximum queue divided by the initial M, i.e. in steps at the minimum capacity.
+    /// Maximum queue divided by the initial M.
     Queue = "queue",
-    /// Part of the queue above `queue_steps`, in steps.
+    /// Maximum queue divided by the initial M, minus `queue_steps`; 0 if negative.
     QueueExcess = "queue_excess",
     /// Min C divided by the initial M.
     MinC = "min_c",
@@ -63,7 +65,7 @@ metrics! {
     MinCPlusB = "min_c_plus_b",
     /// Packets known to be lost, divided by the initial M.
     Lost = "lost",
-    /// 1 if the packets known to be lost exceed the sum of `tolerance_packets` and `tolerance_steps`.
+    /// 1 if more packets are known to be lost than `tolerance_packets` plus `tolerance_steps` times the initial M.
     LostTooMuch = "lost_too_much",
     /// Packets delivered, divided by the initial M.
     Delivered = "delivered",
@@ -102,7 +104,7 @@ impl Value {
     pub const MAX: Value = Value([i32::MAX; MAX_COMPONENTS]);
 }
 
-/// A component: the sum of `weight x metric`, at most `max`, rounded to multiples of `quantum`.
+/// A component: the sum of weight times metric, at most `max`, rounded to a multiple of `quantum`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
@@ -111,7 +113,7 @@ pub struct Component {
     /// Weights of metrics.
     #[serde(with = "terms")]
     pub terms: Vec<(Metric, f64)>,
-    /// Smaller differences have no effect; in the unit of the sum.
+    /// Rounding unit, in the unit of the sum; smaller differences have no effect.
     pub quantum: f64,
     /// Upper bound on the sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,16 +172,16 @@ pub struct Limits {
     pub stale_steps: u32,
     /// Minimum gain of min(C + B) that counts as raised, packets.
     pub raise_packets: f64,
-    /// Queue above which `queue_excess` counts, in steps at the minimum capacity.
+    /// Queue above which `queue_excess` counts, in multiples of the initial M.
     pub queue_steps: f64,
     /// Number of lost packets within the horizon that is tolerated.
     pub tolerance_packets: f64,
-    /// Additional tolerance, in steps of the initial M.
+    /// Additional number of lost packets that is tolerated, in multiples of the initial M.
     #[serde(default)]
     pub tolerance_steps: f64,
 }
 
-/// An objective. It has two phases, because a controller that knows the link should stop measuring it.
+/// An objective. It has two phases, because a controller that knows the link should stop probing it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Objective {
@@ -187,7 +189,7 @@ pub struct Objective {
     pub limits: Limits,
     /// Components while max C is unknown.
     pub searching: Vec<Component>,
-    /// Components while max C is held.
+    /// Components while max C is held, i.e. known and not to be measured again yet.
     pub converged: Vec<Component>,
 }
 

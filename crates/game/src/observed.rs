@@ -150,8 +150,8 @@ impl Document {
         Ok(w)
     }
 
-    /// Checks that at no point more packets were delivered than sent and not lost, and that losses are given exactly
-    /// for the points at which they can be known.
+    /// Checks that by each point, at most the packets sent and not lost were delivered, and that losses are given
+    /// exactly for the points at which they can be known.
     fn consistent(&self, w: &Window) -> Result<(), Fault> {
         let end = w.delivered_last();
         for t in 0..w.len {

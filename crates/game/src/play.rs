@@ -1,4 +1,5 @@
-//! Closed loops of a policy with a link that satisfies the model, and the receiver's results.
+//! Sessions: a policy in closed loop with a link that satisfies the model, and statistics of the frames that the
+//! receiver gets.
 
 use crate::action::Action;
 use crate::believe::BeliefSource;
@@ -48,7 +49,7 @@ pub struct Session {
     /// Number of warm-up steps, which are not counted.
     #[serde(default)]
     pub warm_up: u32,
-    /// Probability of a random action of the query in place of the policy's.
+    /// Probability with which a random action of the query replaces the policy's.
     #[serde(default)]
     pub noise: f64,
     /// Whether the sizes of encoded batches deviate at random from their targets; otherwise they are exact.
@@ -126,7 +127,7 @@ pub enum Policy<'a> {
 /// A step of a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// The controller's knowledge at that time.
+    /// The controller's knowledge before the step.
     pub situation: Situation,
     /// Index of the template or leaf; `None` for noise and custom policies.
     pub chosen: Option<usize>,
@@ -182,7 +183,7 @@ pub fn play(query: &Query, session: &Session, mut policy: Policy<'_>, mut each: 
         }
         let situation = Situation::new(state, &query.model, query.points, &mut held);
         let (mut chosen, mut action) = decide(query, &mut policy, &situation);
-        // All random numbers are drawn independently of the policy, so that every policy runs on the same link.
+        // Every policy draws the same random numbers, so that all run on the same link.
         let (is_noise, pick, haste, batch) = (
             random.random::<f64>() < session.noise,
             random.random::<f64>(),
@@ -278,8 +279,8 @@ impl Tally {
     }
 }
 
-/// Return `n` situations of random senders on random links, with random batches. They include beliefs that no policy
-/// reaches.
+/// Return `n` situations of random senders on random links, with random batches. Some of their beliefs cannot be
+/// reached by any policy.
 pub fn random_situations(query: &Query, n: usize, seed: u64) -> Vec<Situation> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let deadlines = query.deadlines();
@@ -296,7 +297,7 @@ pub fn random_situations(query: &Query, n: usize, seed: u64) -> Vec<Situation> {
                 if random.random::<f64>() < 0.1 { 0.0 } else { link.c * (0.3 + random.random::<f64>()) };
         }
         let mut held = HeldCapacity::new(query.probe_period);
-        // In half of the situations with a known max C, it comes from earlier points.
+        // In half of the situations, max C is held from earlier points.
         if random.random::<bool>() {
             let c = Range::new(query.model.c.min, link.c * (1.0 + random.random::<f64>()));
             held.hold_capacity(c, &query.model, 1.0);

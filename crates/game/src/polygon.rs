@@ -1,5 +1,5 @@
-//! Convex polygons in the plane of capacity C and first service I\[0\]. They are cut by linear constraints, and each
-//! edge stores the constraint that made it.
+//! Convex polygons in the plane of capacity C and I\[0\], the amount served by a window's first point. They are cut by
+//! linear constraints, and each edge stores the constraint that made it.
 
 use crate::binding::Fact;
 use crate::model::{EPS, Range};
@@ -63,8 +63,8 @@ pub(crate) struct Vertex {
     pub served: f64,
 }
 
-/// Maximum number of vertices of a polygon; the maximum in a million random windows was 16. Beyond the limit a cut is
-/// skipped. The polygon is then too large, so bounds remain sound.
+/// Maximum number of vertices of a polygon; the maximum in a million random windows was 16. At the limit, cuts are
+/// skipped: the polygon is then too large, so bounds are sound but not tight.
 const VERTICES: usize = 24;
 
 /// A convex polygon, a segment (two vertices), or a point (one vertex). The vertices are in order around it.
@@ -135,8 +135,8 @@ impl Polygon {
 
     /// A step of the Sutherland-Hodgman algorithm: cut along the line where the values at the vertices are 0.
     ///
-    /// A convex polygon has at most one run of vertices inside, so a cut adds at most one vertex. A run that rounding
-    /// splits adds another, hence the spare places.
+    /// The vertices on the remaining side of a convex polygon are one run, so a cut adds at most one vertex. If
+    /// rounding splits the run, it adds two; the test of `len` leaves space for both.
     fn cut(&mut self, values: &[f64; VERTICES], edge: Edge) {
         let old = *self;
         let len = old.len;
@@ -149,7 +149,7 @@ impl Polygon {
             let (from, to) = (values[i], values[j]);
             match (from >= -EPS, to >= -EPS) {
                 (true, true) => self.push(old.vertices[i], old.edges[i]),
-                // If a vertex is on the line, the polygon is cut there. Edges of zero length keep their constraints.
+                // A vertex on the line becomes two vertices with an edge of zero length, which keeps the constraint.
                 (true, false) => {
                     self.push(old.vertices[i], old.edges[i]);
                     self.push(between(old.vertices[i], old.vertices[j], from.max(0.0) / (from.max(0.0) - to)), edge);
@@ -188,8 +188,8 @@ impl Polygon {
         range
     }
 
-    /// Returns the one or two constraints that prevent a smaller C (`least`) or a larger one: those through the extreme
-    /// vertex whose normals have the direction of C between them.
+    /// Returns the constraint that prevents a smaller C (if `least`) or a larger C, or the two constraints that do so
+    /// together: of the edges at the extreme vertex, those whose normals have a positive combination along the C axis.
     pub fn facts_of_c(&self, least: bool) -> [Option<Fact>; 2] {
         let towards: i32 = if least { 1 } else { -1 };
         let c = |vertex: &Vertex| f64::from(towards) * vertex.c;
@@ -205,14 +205,14 @@ impl Polygon {
         }
         for one in touching().filter(|edge| edge.served > 0) {
             for two in touching().filter(|edge| edge.served < 0) {
-                // the positive combination of the normals in which I[0] cancels.
+                // The sum of the normals, weighted so that I[0] cancels, has this coefficient of C.
                 let c = i32::from(one.c) * -i32::from(two.served) + i32::from(two.c) * i32::from(one.served);
                 if c * towards > 0 {
                     return [Some(one.fact), Some(two.fact)];
                 }
             }
         }
-        // Rounding has moved an edge away from its vertex.
+        // If rounding has moved an edge away from its vertex, one constraint at the vertex is returned.
         [touching().next().map(|edge| edge.fact), None]
     }
 }

@@ -25,17 +25,17 @@ pub struct NamedTemplate {
     /// Which batches are sent.
     #[serde(default = "crate::tree::no_batch")]
     pub send: crate::action::Send,
-    /// Rate, such as `3 M - Q`; default: the message.
+    /// Rate, such as `3 M - Q` (see [`crate::form`]); default: the message.
     #[serde(default, with = "form_text")]
     pub rate: Form,
     /// Target size of the next frames, such as `M`; default: they are skipped.
     #[serde(default, with = "form_text")]
     pub encode: Form,
-    /// Whether later moves of the search consider this action only if the queue is above a step of M or two batches
+    /// If true, moves after the first consider this action only if the maximum queue is above M or at least two batches
     /// wait.
     #[serde(default)]
     pub only_backlogged: bool,
-    /// Whether only the root of the search considers this action: a finer choice for this step at little cost.
+    /// If true, only the first move of the search considers this action: a finer choice for this step at little cost.
     #[serde(default)]
     pub only_now: bool,
     /// The reason, for documentation.
@@ -141,7 +141,7 @@ pub struct Query {
     /// Number of points of history.
     #[serde(default = "six")]
     pub points: usize,
-    /// The horizon, in steps; each is a move of the controller and one of the network.
+    /// The horizon, in steps: each step is a move of the controller and one of the network.
     pub depth: u32,
     /// Number of steps for which max C is held after it falls below the model's maximum.
     pub probe_period: u32,

@@ -1,4 +1,5 @@
-//! Replay of a window on one link: the data that the queue accepted and served at each point and at the next point.
+//! Replay of a window on one link (capacity C, buffer B): the data that the queue accepted and served at each point of
+//! the window and at the next point. N\[t\] and I\[t\] are the cumulative packets accepted and served by point t.
 
 use crate::model::{EPS, LinkModel, Range};
 use crate::slice::initial_service;
@@ -21,7 +22,7 @@ impl Trajectory {
         (self.accepted[t] - self.served[t]).max(0.0)
     }
 
-    /// Replace the next point according to `w.sent_next`, on the trajectory's link of capacity `c` and buffer `b`.
+    /// Recomputes the next point from `w.sent_next`. `c` and `b` are the capacity and buffer of the trajectory's link.
     pub fn with_next(mut self, w: &Window, c: f64, b: f64) -> Trajectory {
         let last = self.len - 1;
         let before = self.served[last];
@@ -30,15 +31,15 @@ impl Trajectory {
         self
     }
 
-    /// Packets in the queue at the next point, after packets in transit have arrived.
+    /// Packets in the queue at the next point, when the packets in transit have arrived.
     pub fn queue_next(&self) -> f64 {
         self.queue(self.len)
     }
 }
 
 impl Window {
-    /// The observation at the next point on this trajectory, if the link has delivered `delivered` by then. Losses are
-    /// visible at every point whose accepted packets have all been delivered.
+    /// Returns the observation at the next point if the network follows the trajectory `link` and has delivered
+    /// `delivered` by then. Losses are visible at every point whose accepted packets have all been delivered.
     pub fn observe(&self, link: &Trajectory, delivered: f64) -> Observation {
         let mut new = Observation { delivered, visible: self.visible, lost: [0.0; POINTS + 1] };
         new.lost[..self.visible].copy_from_slice(&self.lost[..self.visible]);
@@ -58,8 +59,8 @@ impl Window {
     }
 }
 
-/// Replay the window at capacity `c` (packets per step) and buffer `b` (packets), from `served` = I\[0\] and `accepted`
-/// = N\[0\]. `accepted` is read only if the first point's losses are not known.
+/// Replay the window at capacity `c` (packets per step) and buffer `b` (packets), from I\[0\] = `served` and N\[0\] =
+/// `accepted`. `accepted` is used only if the first point's losses are not known.
 pub fn replay(w: &Window, c: f64, b: f64, served: f64, accepted: f64) -> Trajectory {
     let mut link = Trajectory { accepted: [0.0; POINTS + 1], served: [0.0; POINTS + 1], len: w.len };
     link.accepted[0] = if w.visible > 0 { w.accepted(0) } else { accepted };
@@ -88,8 +89,8 @@ pub fn initial_accepted(w: &Window, b: f64, served: f64) -> Range {
     Range::new(w.delivered_last().max(served).min(max), max)
 }
 
-/// Returns the two extreme trajectories of capacity `c` and buffer `b`: first the longest queue (smallest I\[0\]), then
-/// the shortest. `None` if (`c`, `b`) does not explain the window.
+/// Returns the two extreme trajectories of capacity `c` and buffer `b`: the one with the longest queue (smallest
+/// I\[0\]), then the one with the shortest. `None` if (`c`, `b`) does not explain the window.
 pub fn extreme_trajectories(w: &Window, model: &LinkModel, c: f64, b: f64) -> Option<[Trajectory; 2]> {
     Some(trajectories_from(w, c, b, initial_service(w, model, c, b)?))
 }

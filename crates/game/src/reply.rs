@@ -1,11 +1,12 @@
 //! The network's moves: possible observations at the next point, on links of the belief.
 //!
-//! Each move is played on one link. Its C and B are at a corner of what both the root's window and the current window
-//! allow, I\[0\] is at one end of its range, and S at one end of its range. All losses of a move are therefore
-//! consistent. At most 16 moves remain after duplicates are removed, usually 2 to 8.
+//! N\[t\], I\[t\] and S\[t\] are the cumulative packets accepted by the queue, served, and delivered by point t. Each
+//! move is played on one link, so its losses are consistent. The link's C and B are at a corner of what both the root's
+//! window and the current window allow, I\[0\] is at one end of its range, and S at the next point is at one end of its
+//! range. At most 16 moves remain after duplicates are removed, usually 2 to 8.
 //!
 //! Packets sent now arrive one point later, so the moves, and most of the belief after them, do not depend on the
-//! controller's action. A [`Branch`] is therefore computed once for all actions.
+//! controller's next action. A [`Branch`] is therefore computed once for all actions.
 
 use crate::bounds::Bounds;
 use crate::bounds_fast::{Ends, Path, Within};
@@ -69,7 +70,7 @@ impl Replies {
     }
 }
 
-/// A link of the belief with its two extreme trajectories up to the window's last point.
+/// A link of the belief with its two extreme trajectories (longest and shortest queue) up to the window's last point.
 #[derive(Debug, Clone, Copy)]
 struct Mover {
     path: Path,
@@ -103,7 +104,7 @@ impl Last {
         Last { path, accepted_served }
     }
 
-    /// Returns the queues at the next point if `arriving` packets reach the link by then.
+    /// Returns the queues of both trajectories at the next point if `arriving` packets reach the link by then.
     #[inline]
     fn queues(&self, arriving: f64) -> [f64; 2] {
         let Path { c, b } = self.path;
@@ -126,24 +127,24 @@ fn links<T: Copy>(all: impl Iterator<Item = T>) -> Option<Links<T>> {
     links[0].is_some().then_some(links)
 }
 
-/// The successors of a window before its next arrivals are known.
+/// A window, its belief and the network's moves, before the controller's action fixes the packets that arrive next.
 #[derive(Debug, Clone)]
 pub struct Branch {
-    /// The window. `sent_next` excludes the packets sent in the step that led to it.
+    /// The window. Its `sent_next` is not used; see [`Branch::window`].
     window: Window,
     /// Range of C; `None` if rounding left a single link.
     ends: Option<Ends>,
     /// Links of the window's belief.
     own: Links<Last>,
     /// Links on which the network moves: those that the search's root also allows. They do not depend on the next
-    /// arrivals, so all actions that lead to this branch share them. Boxed, because most branches have no moves and all
-    /// branches are copied.
+    /// arrivals, so all actions that lead to this branch share them. Boxed, because branches are copied and most of
+    /// them have no moves.
     moves: OnceCell<Box<Links<Mover>>>,
 }
 
 impl Branch {
-    /// Compute the successors of `window`; `None` if no link explains it. The packets that reach the queue by the next
-    /// point are `window.sent_next` plus `arriving`, which [`Branch::bounds`] and [`Branch::replies`] take.
+    /// Compute the branch of `window`; `None` if no link explains the window. `window.sent_next` is ignored: the caller
+    /// passes the packets that reach the queue by the next point to the other functions, as `arriving`.
     pub fn new(window: Window, model: &LinkModel) -> Option<Branch> {
         let ends = Ends::new(&window, model)?;
         let own = links(ends.corners().trajectories(&window, model).map(|(path, _, both)| Last::of(path, &both)))?;
@@ -155,7 +156,7 @@ impl Branch {
         Window { sent_next: self.window.sent[self.window.len - 1] + arriving, ..self.window }
     }
 
-    /// Returns the bounds at the corners if `arriving` packets reach the queue by the next point.
+    /// Returns the bounds over the belief's corners if `arriving` packets reach the queue by the next point.
     pub fn bounds(&self, arriving: f64) -> Bounds {
         let none = Range::new(f64::INFINITY, f64::NEG_INFINITY);
         let mut all = Bounds { c: none, b: none, q: none, safe_rate: f64::INFINITY, min_c_plus_b: f64::INFINITY };
@@ -211,12 +212,13 @@ impl Branch {
         })
     }
 
-    /// Return the successor after `reply`, before the next action. `None` if no link explains it, which rounding can
-    /// cause at the extremes.
+    /// Return the branch after `reply`, before the next action. `None` if no link explains the new window, which
+    /// rounding can cause at the extremes.
     pub fn after(&self, model: &LinkModel, arriving: f64, reply: &Reply) -> Option<Branch> {
         let mut window = self.window(arriving);
         window.slide(&reply.observed, 0.0);
-        // Losses can narrow C so much that the search for its range misses it; the range contains the link of the move.
+        // Losses can narrow C's range so much that the computation of the range fails by rounding. The link of the move
+        // explains the new window in any case.
         Branch::new(window, model).or_else(|| {
             let path = Path { c: reply.c, b: reply.b };
             let own = links(path.trajectories(&window, model).iter().map(|both| Last::of(path, both)))?;
@@ -234,7 +236,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     impl Branch {
-        /// Returns a copy without the results that calls share.
+        /// Returns a copy without the cached moves.
         pub(crate) fn unshared(&self) -> Branch {
             Branch { moves: OnceCell::new(), ..self.clone() }
         }

@@ -1,9 +1,9 @@
 //! The search for the controller's best action against every move of the network over several steps (alpha-beta).
 //!
-//! Each step is a move of the controller (an action) and a move of the network: an observation that a link of the
-//! belief can cause, and, as a second adversary, the size of the encoder's batches relative to their target. Values are
-//! compared in lexicographic order of their components ([`crate::objective`]); of equal actions the first in the
-//! query's list is taken.
+//! Each step is a move of the controller (an action) and a move of the network. The network chooses an observation that
+//! a link of the belief can cause, and once also a factor: the size of the encoder's batches divided by their target.
+//! Values are compared in lexicographic order of their components ([`crate::objective`]); of equal actions the first in
+//! the query's list is taken. M, Q and R0 are the minimum capacity, maximum queue and safe rate of a belief.
 
 use crate::action::Action;
 use crate::believe::Belief;
@@ -40,7 +40,7 @@ struct Node<'a> {
     way: Way,
 }
 
-/// The root's values, against which the outcome of a line of play is measured.
+/// Values at the root, from which the metrics of a line of play are measured.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     bounds: Bounds,
@@ -58,7 +58,7 @@ pub struct Judged {
     pub action: Action,
     /// Its value against the network's best moves.
     pub value: Value,
-    /// The network's best move, the first of equal ones; `None` if no link explains what follows.
+    /// The network's best move, the first of equal ones; `None` if no link explains any observation that follows.
     pub reply: Option<Reply>,
     /// The encoder's factor in that move.
     pub factor: f64,
@@ -104,17 +104,17 @@ pub struct Search<'a> {
     nodes: u64,
     /// Branches of the nodes on the current line of play, by number of steps from the root.
     scratch: Vec<Vec<Option<Option<Branch>>>>,
-    /// By number of steps from the root: the action and the reply that were best the previous time; they are tried
-    /// first.
+    /// By number of steps from the root: the indices of the action and the reply that were best in the last node
+    /// searched there; they are tried first.
     killers: Vec<(usize, usize)>,
-    /// By number of steps from the root: how often each reply caused a cutoff. After the killer, replies are tried in
-    /// decreasing order of this count.
+    /// By number of steps from the root: the number of times that each reply caused a cutoff. After the killer, replies
+    /// are tried in decreasing order of this number.
     refutations: Vec<[u32; MAX_REPLIES]>,
 }
 
 impl<'a> Search<'a> {
     /// Prepare a search; `None` if no link of `model` explains the state's window. `bounds` are the bounds of the
-    /// belief. The actions at the root are computed from them, so they should be exact.
+    /// belief. The actions at the root are computed from `bounds`, which should therefore be exact.
     pub fn new(
         query: &'a Query,
         model: &LinkModel,
@@ -296,7 +296,8 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// The network's move: returns the maximum over its observations and the encoder's factors.
+    /// The network's move: returns the maximum over its observations and the encoder's factors. `found` receives the
+    /// best move.
     #[allow(clippy::too_many_arguments)]
     fn network(
         &mut self,
@@ -409,7 +410,8 @@ impl<'a> Search<'a> {
 
 impl Situation {
     /// Prepare a search from this situation, with the points and the jitter on which the belief is based. If max C is
-    /// held, only links up to that capacity are considered. `None` if no such link explains the points.
+    /// held, only links up to that capacity are considered, unless none of them explains the points. `None` if no link
+    /// explains them.
     pub fn search<'a>(&self, query: &'a Query) -> Option<Search<'a>> {
         let Belief { bounds, points, slack, jitter, .. } = self.belief;
         let window = self.state.window.latest(points.min(self.state.window.len))?;
@@ -433,7 +435,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     impl Search<'_> {
-        /// The definition: without pruning, move ordering or sharing between actions.
+        /// The value by its definition: without pruning, move ordering or sharing between actions.
         fn plain(&self, node: &Node) -> Value {
             if node.way.steps == self.depth {
                 return self.evaluate(node);
@@ -468,7 +470,7 @@ mod tests {
         Query::from_json(&serde_json::to_string(&toml).unwrap()).unwrap()
     }
 
-    /// On all shipped queries the search returns exactly the decision of the definition.
+    /// On all shipped queries, the search returns the same decision as a search without pruning.
     #[test]
     fn pruning_order_and_sharing_change_no_decision() {
         for (seed, name) in ["bulk", "conference", "cloud-gaming", "live"].into_iter().enumerate() {

@@ -1,7 +1,9 @@
-//! A shield: a few rules applied after a tree, with which every leaf satisfies [`promises`] on every belief.
+//! A shield: a few rules that are applied to a tree's action. With the standard rules, every leaf satisfies
+//! [`promises`] on every belief.
 //!
 //! A tree is fitted to examples, so some beliefs reach a leaf that was not made for them. The shield is part of the
-//! controller file, so the same text is proved, executed and explained.
+//! controller file, so the same text is proved, executed and explained. M, Q and R0 are the minimum capacity, maximum
+//! queue and safe rate of a belief.
 
 use crate::action::{Action, Send, Waiting};
 use crate::form::{Amounts, Form};
@@ -77,7 +79,7 @@ impl<'de> Deserialize<'de> for Condition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Instead {
-    /// Send nothing. Encode as the leaf decides.
+    /// Send nothing. Keep the leaf's target size for the next frames.
     Hold,
     /// Send nothing and skip the next frames.
     Skip,
@@ -98,7 +100,7 @@ pub enum Rule {
         /// The action if it fails.
         instead: Instead,
     },
-    /// Cap the rate. If the cap is below the message, send nothing: a message is never truncated.
+    /// Cap the rate. If the message does not fit under the cap, send nothing: a message is never truncated.
     Cap {
         /// Maximum rate, packets; a negative value counts as 0.
         at: Form,
@@ -154,8 +156,8 @@ impl From<Rule> for AnyRule {
 pub struct Shield(pub Vec<Rule>);
 
 impl Shield {
-    /// Return the standard rules: the newest batch in place of more than `R0`; nothing if the newest batch exceeds
-    /// `R0`; and at most three steps of the minimum capacity minus the queue.
+    /// Return the standard rules. A message above `R0` or above 3 M - Q is replaced by the newest batch. If that is
+    /// above `R0`, nothing is sent. The rate is at most 3 M - Q.
     pub fn standard() -> Shield {
         let safe = Condition { side: Side::Message, limit: Form([0.0, 0.0, 1.0, 0.0]) };
         let room = Form([3.0, -1.0, 0.0, 0.0]);
@@ -208,15 +210,15 @@ impl Instead {
     }
 }
 
-/// Margins of a shielded action, negative where a promise is violated.
+/// Margins by which a shielded action satisfies its promises, in packets; negative where a promise is violated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Promises {
     /// `rate - message`.
     pub rate_covers_message: f64,
-    /// Number of repair packets minus the packets that may be lost, `max(0, rate - R0)`. If it is not negative, the
-    /// message is decoded in any case.
+    /// Number of repair packets minus the number of packets that may be lost, `max(0, rate - R0)`. If the margin is not
+    /// negative, the message is decoded in any case.
     pub decodable: f64,
-    /// `max(2 M, Q - M)` minus the queue one step later, at the minimum capacity.
+    /// `max(2 M, Q - M)` minus the queue one step later at capacity M.
     pub queue: f64,
 }
 

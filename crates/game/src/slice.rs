@@ -1,15 +1,19 @@
-//! Beliefs for a fixed capacity: everything is a function of the service at the window's first point, I\[0\].
+//! Beliefs (sets of links that explain a window) at a fixed capacity C: everything is a function of I\[0\], the amount
+//! served by the window's first point.
 //!
-//! With N = A - L, the link of thesis section 2.3 in steps of one rtprop is N\[t\] = min(N\[t-1\] + A\[t\] - A\[t-1\],
-//! I\[t-1\] + K), I\[t\] = min(I\[t-1\] + C, N\[t\]), with K = C + B. If the losses are known, N is known, and I\[t\] =
+//! A\[t\], L\[t\], N\[t\] = A\[t\] - L\[t\] and I\[t\] are the cumulative packets sent, lost, accepted and served by
+//! point t; K = C + B. In steps of one rtprop, the link of thesis section 2.3 is N\[t\] = min(N\[t-1\] + A\[t\] -
+//! A\[t-1\], I\[t-1\] + K), I\[t\] = min(I\[t-1\] + C, N\[t\]). If the losses are known, so is N, and I\[t\] =
 //! min(I\[0\] + C t, m_t) with m_t = min over 1 <= s <= t of N\[s\] + C (t - s). No bound on K increases with I\[0\].
-//! The values of I\[0\] for which a K exists are therefore an interval, and the range of K is found at its ends
+//! The values of I\[0\] for which a K exists are therefore an interval, and its ends give the range of K
 //! (docs/formal/game.md).
+//!
+//! A point whose losses are known is *visible*, otherwise *hidden*.
 
 use crate::model::{EPS, LinkModel, Range};
 use crate::window::{POINTS, Window};
 
-/// Possible values for a fixed C.
+/// The links of a fixed C that explain a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slice {
     /// Values of I\[0\] with which some buffer explains the window.
@@ -18,7 +22,7 @@ pub struct Slice {
     pub b: Range,
 }
 
-/// m_t: the service by point t if the queue was last empty at one of the points 1 to t whose losses are known.
+/// Returns m_t: the service by point t if the queue was last empty at one of the visible points from 1 to t.
 fn chain(w: &Window, c: f64) -> [f64; POINTS] {
     let mut m = [f64::INFINITY; POINTS];
     for t in 1..w.len {
@@ -30,11 +34,12 @@ fn chain(w: &Window, c: f64) -> [f64; POINTS] {
     m
 }
 
-/// Returns the range of I\[0\] that the delivered packets allow, for an unknown buffer.
+/// Returns the range of I\[0\] that the delivered packets allow if the buffer is unknown.
 fn without_buffer(w: &Window, model: &LinkModel, c: f64, m: &[f64; POINTS]) -> Option<Range> {
     let s = &w.delivered;
     let mut served = Range::new(s[0], if w.visible > 0 { w.accepted(0) } else { w.sent[0] - w.lost_before });
-    // Packets served by the points `jitter` steps before these. All but the last of these points precede the window.
+    // By point k, the link had delivered all that it had served by k - jitter, so I[0] <= S[k] + C (jitter - k). All of
+    // these k - jitter but the last precede the window.
     for (k, delivered) in s[..w.len].iter().take(model.jitter + 1).enumerate() {
         served.max = served.max.min(delivered + c * (model.jitter - k) as f64);
     }
@@ -44,8 +49,8 @@ fn without_buffer(w: &Window, model: &LinkModel, c: f64, m: &[f64; POINTS]) -> O
         if m[t] < s[t] - EPS {
             return None;
         }
-        // If the queue had been empty at a point whose losses are unknown, more would have been served than was
-        // delivered at the end.
+        // At a hidden point the queue was not empty: otherwise the link would have served more than was delivered at
+        // the end.
         if t + model.jitter < w.len && m[t] > s[t + model.jitter] + EPS {
             served.max = served.max.min(s[t + model.jitter] - since);
         }
@@ -58,18 +63,18 @@ fn settle(range: Range) -> Option<Range> {
     if range.min > range.max + EPS { None } else { Some(Range::new(range.min, range.max.max(range.min))) }
 }
 
-/// Minimum K for the packets accepted by point `t`: N\[t\], or the minimum that a hidden point can have accepted.
+/// Returns a lower bound of K + I\[t-1\] for t >= 1: N\[t\], or the minimum that a hidden point can have accepted.
 fn needed(w: &Window, t: usize) -> f64 {
     if t < w.visible { w.accepted(t) } else { w.delivered_last() }
 }
 
-/// Points t >= 1 whose accepted packets bound K from below: the visible points and the first hidden point. (Before
-/// later hidden points more was served, and no more is known of the packets that they accepted.)
+/// Returns the points t >= 1 whose accepted packets bound K from below: the visible points and the first hidden point.
+/// A later hidden point adds no bound: the packets known to be accepted are the same, and more was served before it.
 fn bounding_points(w: &Window) -> std::ops::Range<usize> {
     1..if w.visible == 0 { 1 } else { (w.visible + 1).min(w.len) }
 }
 
-/// Returns whether the hidden points sent enough packets: they accepted more than was delivered at the end.
+/// Returns whether enough packets were sent for the hidden points, which accepted more than was delivered at the end.
 fn hidden_were_sent(w: &Window) -> bool {
     match w.visible {
         0 => w.sent[0] - w.lost_before >= w.delivered_last() - EPS,
@@ -88,8 +93,8 @@ fn losses(w: &Window) -> impl Iterator<Item = usize> {
     (1..w.visible.max(1)).filter(|&t| w.has_loss_at(t))
 }
 
-/// Values that a window allows at a fixed capacity, for any buffer. All computations about buffers at that capacity use
-/// them.
+/// Values that a window allows at a fixed capacity, for any buffer. All computations about buffers at that capacity
+/// start from them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtCapacity {
     /// The capacity, packets per step.
@@ -100,12 +105,12 @@ pub struct AtCapacity {
     served: Range,
 }
 
-/// Returns the I\[0\] and the buffers that explain the window at capacity `c`; `None` if there are none.
+/// Returns the range of I\[0\] and of the buffers that explain the window at capacity `c`; `None` if no pair does.
 pub fn slice(w: &Window, model: &LinkModel, c: f64) -> Option<Slice> {
     AtCapacity::new(w, model, c)?.slice(w, model)
 }
 
-/// Returns the I\[0\] that explain the window at capacity `c` and buffer `b`; `None` if there are none.
+/// Returns the range of I\[0\] that explains the window at capacity `c` and buffer `b`; `None` if it is empty.
 pub fn initial_service(w: &Window, model: &LinkModel, c: f64, b: f64) -> Option<Range> {
     AtCapacity::new(w, model, c)?.initial_service(w, model, b)
 }
@@ -121,8 +126,8 @@ impl AtCapacity {
         Some(AtCapacity { c, chain, served })
     }
 
-    /// Returns the I\[0\] and the buffers that explain the window; `None` if there are none. `w` must be the window
-    /// from which this was computed.
+    /// Returns the range of I\[0\] and of the buffers that explain the window; `None` if no pair does. `w` must be the
+    /// window from which `self` was computed.
     pub fn slice(&self, w: &Window, model: &LinkModel) -> Option<Slice> {
         let AtCapacity { c, chain: m, served: Range { min: mut lo, max: mut hi } } = *self;
         let (k_min, k_max) = (c + model.b.min, c + model.b.max);
@@ -175,7 +180,7 @@ impl AtCapacity {
         Some(Slice { served, b: Range::new(b.min.min(model.b.max), b.max.max(b.min.min(model.b.max))) })
     }
 
-    /// Returns the I\[0\] that explain the window at buffer `b`; `None` if there are none.
+    /// Returns the range of I\[0\] that explains the window at buffer `b`; `None` if it is empty.
     pub fn initial_service(&self, w: &Window, model: &LinkModel, b: f64) -> Option<Range> {
         let AtCapacity { c, chain: m, served: Range { min: mut lo, max: mut hi } } = *self;
         let k = c + b;

@@ -1,4 +1,5 @@
-//! A controller's knowledge at the time of a decision.
+//! A controller's knowledge at the time of a decision: its observations, its frames, and its belief about the link
+//! (bounds of C and B).
 
 use crate::believe::Belief;
 use crate::bounds::Bounds;
@@ -30,7 +31,7 @@ impl State {
     }
 }
 
-/// Return M, Q and R0.
+/// Return `M` (minimum C), `Q` (maximum queue) and `R0` (safe rate) of a belief.
 pub fn amounts(bounds: &Bounds) -> Amounts {
     Amounts { min_c: bounds.c.min, max_q: bounds.q.max, safe_rate: bounds.safe_rate }
 }
@@ -44,7 +45,7 @@ pub struct Situation {
     pub belief: Belief,
     /// The held max C. If it is set, the controller has converged.
     pub max_c: Option<f64>,
-    /// The held min B that the belief uses. Without it, `R0` would fall to little more than M after the packets that
+    /// The held min B that the belief uses. Without it, `R0` would fall to little more than `M` after the packets that
     /// showed the buffer have left the window.
     pub min_b: Option<f64>,
 }
@@ -62,7 +63,7 @@ impl Situation {
         self.max_c.is_some()
     }
 
-    /// Returns the inputs of a tree.
+    /// Returns the inputs of the tree's features.
     pub fn view(&self) -> View {
         let (bounds, w, frames) = (&self.belief.bounds, &self.state.window, &self.state.frames);
         let before = if w.len > 1 { w.delivered[w.len - 2] } else { w.delivered_last() };

@@ -134,12 +134,12 @@ impl Leaf {
     }
 }
 
-/// Format of a node in files.
+/// A node of a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     /// If `split <= at_most`, continue at `then`, otherwise (also for NaN) at `otherwise`.
     Split {
-        /// The compared form.
+        /// The compared linear form.
         split: Split,
         /// The threshold.
         at_most: f64,

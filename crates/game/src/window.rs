@@ -1,4 +1,5 @@
-//! The last observations of a sender: cumulative packets sent, delivered and lost, at up to six points one step apart.
+//! The last observations of a sender: cumulative packets sent, delivered and lost, at up to six points one step (an
+//! rtprop) apart.
 
 /// Maximum number of points of a window (section 4.5 of the thesis and its artifact look six steps back).
 pub const POINTS: usize = 6;
@@ -18,16 +19,16 @@ pub struct Window {
     pub delivered: [f64; POINTS],
     /// L: cumulative packets lost; known only for points below `visible`.
     pub lost: [f64; POINTS],
-    /// Number of points whose losses are known: all packets sent by then were delivered or are lost, so S\[len-1\] >=
-    /// A\[t\] - L\[t\].
+    /// Number of points whose losses are known. At such a point t, each packet sent by then was delivered or lost:
+    /// S\[len-1\] >= A\[t\] - L\[t\].
     pub visible: usize,
     /// Losses known by the last point before the window; L\[0\] is at least this.
     pub lost_before: f64,
-    /// Cumulative packets sent that reach the queue by the next point (what A\[len\] will be).
+    /// Cumulative packets sent that reach the queue by the next point, i.e. the future A\[len\].
     pub sent_next: f64,
 }
 
-/// Observation at the next point, with the known losses of the window extended by that point.
+/// Observation at the next point. The *extended* window is the window with that point appended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// Cumulative packets delivered at the new point.

@@ -97,8 +97,8 @@ fn sliding_keeps_the_latest_points() {
     assert_eq!(w.latest(0), None);
 }
 
-/// Returns C from two constraints that count from I\[0\], or from a constraint that counts from an empty queue; `None`
-/// for other kinds.
+/// Returns C as computed from the two facts of a binding, or from one fact that counts from an empty queue; `None` for
+/// other facts.
 fn c_of(facts: [Option<Fact>; 2], w: &Window) -> Option<f64> {
     let s = |point: u8| w.delivered[usize::from(point)];
     let rate = |amount: f64, steps: i32| amount / f64::from(steps);
