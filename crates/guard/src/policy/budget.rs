@@ -1,19 +1,22 @@
-//! Enforces a flow's rate for any RTT that its sender claims. The bytes that the host acknowledges are compared with
-//! the rate; while they exceed it, the window is reduced.
+//! Enforces a flow's rate `L` for any RTT that its sender claims: the bytes that the host acknowledges are compared
+//! with the rate, and while they exceed it, the window is reduced.
 //!
 //! A window is rate times RTT, and a sender can claim an arbitrarily long RTT by echoing timestamps late. It cannot
-//! make the host acknowledge data that has not arrived. The budget therefore fills at the rate `L` and is spent by
-//! deliveries:
+//! make the host acknowledge data that has not arrived. Each flow therefore has a budget in bytes, which grows at the
+//! rate `L` and shrinks by the bytes delivered:
 //!
 //! ```text
 //! window = L · RTT · min(1.1, 1 + budget / (L · RECOVERY))
 //! ```
 //!
-//! The window is at least two segments. If two segments per RTT exceed `L`, a pace (`crate::Pace`) applies the same
-//! factor to `L`, with a minimum of a tenth. Derivation: budget(T) = budget(0) + L · T - delivered(T), unless a bound
-//! cuts it off. The upper bound (the credit) cuts off only what a flow does not use. Below -L · RECOVERY the window is
-//! at its minimum, so the budget grows if two segments per RTT are less than L. Over a time T, therefore, at most L · T
-//! plus the credit plus the debt at the end is delivered.
+//! The window is at least two segments, and two segments per RTT may exceed `L`. A pace (`crate::Pace`: the maximum
+//! rate at which the window's right edge advances) therefore limits the rate to the same factor of `L`, but at least to
+//! a tenth.
+//!
+//! Bound on the delivered bytes: budget(T) = budget(0) + L · T - delivered(T), unless the budget reaches one of its
+//! limits. The upper limit (the credit) only removes budget that the flow does not use. Below -L · RECOVERY the window
+//! is at its minimum, so the budget grows if two segments per RTT are less than L. Over a time T, therefore, at most L
+//! · T plus the credit plus the debt at the end is delivered.
 
 use super::{Decision, View, Why};
 use crate::flow::FlowId;
@@ -21,20 +24,23 @@ use crate::window::WindowTarget;
 use fairweir_units::{Dur, Time};
 use std::collections::HashMap;
 
-/// Debt, as time at the rate, at which the window reaches its minimum.
+/// Debt at which the window reaches its minimum, as time at the rate.
 const RECOVERY: Dur = Dur::from_millis(500);
-/// Upper bound on the factor by which rounding and delayed ACKs make a flow slower than its window allows.
+/// Maximum factor by which the window may exceed L · RTT, because rounding and delayed ACKs make a flow slower than its
+/// window allows.
 const MAX_SHARE: f64 = 1.1;
-/// Minimum pace of a flow with an overdrawn budget, as a fraction of its rate.
+/// Minimum pace of a flow with a negative budget, as a fraction of its rate.
 const MIN_PACE: f64 = 0.1;
-/// Maximum credit for bursts, as time at the rate, in addition to one window, because data arrives in windows. It also
-/// compensates for rounding, delayed ACKs and RTT samples below the mean.
+/// Maximum credit for bursts, as time at the rate; one RTT, up to the same time, is added because data arrives in
+/// windows. It also compensates for rounding, delayed ACKs and RTT samples below the mean.
 const CREDIT: Dur = Dur::from_millis(100);
 /// Maximum debt, as time at the rate.
 const MAX_DEBT: Dur = Dur::from_secs(2);
-/// Number of initial decisions during which deliveries are not counted, because data promised before is still to come.
+/// Number of initial decisions during which deliveries are not counted, because data that earlier windows allowed is
+/// still arriving.
 const GRACE: u32 = 4;
-/// Maximum growth between decisions of the RTT used for windows. While the budget is overdrawn, this RTT does not grow.
+/// Maximum growth of the RTT used for windows, between two decisions. While the debt exceeds `CREDIT`, this RTT does
+/// not grow.
 const GROWTH: (u64, u64) = (5, 4);
 
 /// Budgets of flows that are limited to a rate.
@@ -110,7 +116,8 @@ impl Budget {
         let debt = bytes(self.level, MAX_DEBT);
         self.balance = (self.balance + bytes(self.level, span) - arrived).clamp(-debt, credit);
         if self.balance < -bytes(self.level, CREDIT) {
-            // A sender that delivers more than its window per RTT has a shorter RTT than it claims.
+            // A sender that delivers more than its window per RTT has a shorter RTT than it claims; its deliveries show
+            // which.
             let shown = Dur::from_nanos((self.window as f64 / arrived.max(1.0) * span.as_nanos() as f64) as u64);
             self.rtt = self.rtt.min(shown.max(self.rtt.mul_ratio(1, 2)));
         } else {
@@ -129,13 +136,13 @@ mod tests {
     use crate::{Limits, Table};
     use proptest::prelude::*;
 
-    /// A sender that uses its whole window on a path of RTT `rtt`, and claims an RTT of `claims`. Returns its rate in
-    /// Mbit/s for each second.
+    /// Runs a sender that uses its whole window on a path of RTT `rtt` and claims an RTT of `claims`. Returns its rate
+    /// in Mbit/s for each second.
     fn rates(mbps: f64, rtt: Dur, seconds: u64, mut claims: impl FnMut(Time) -> Dur) -> Vec<f64> {
         let key = FlowKey::new("10.0.0.1:1".parse().unwrap(), "192.0.2.1:443".parse().unwrap(), 0);
         let (labels, every) = (Labels::default(), Dur::from_millis(100));
         let (mut budgets, mut monitor) = (Budgets::default(), Monitor::new(&Plan::new([])));
-        // Any table gives a name.
+        // The table only serves to create a flow id.
         let mut table = Table::new(Limits { needs_proof: false, ..Limits::default() }, [0; 16], Plan::new([]));
         let packet = crate::Packet {
             at: Time::ZERO,

@@ -1,4 +1,4 @@
-//! A rate that a service's flows together may not exceed. Capacity that one flow does not use goes to the others.
+//! Limits the total rate of a service's flows. Capacity that one flow does not use goes to the others.
 
 use super::budget::Budgets;
 use super::group::{group_by, named};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapRule {
-    /// Grouping of the flows that share the rate.
+    /// Grouping of flows into services.
     #[serde(default)]
     pub group: Group,
     /// Apply only to the service of this name; to each service if absent.

@@ -1,9 +1,10 @@
-//! Classification of a flow by its rate relative to its target.
+//! Classification of flows by their rate relative to their target, an equal share of the link: B/N for a link rate B
+//! and N flows.
 
 use crate::features::Feature;
 use std::fmt::Debug;
 
-/// A flow's rate relative to its target B/N (CMU-CS-24-129, equation 1), the lowest rate first.
+/// A flow's rate relative to its target B/N (CMU-CS-24-129, equation 1). Classes are in the order of increasing rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Below 0.9 of the target.
@@ -16,7 +17,7 @@ pub enum Class {
 
 /// A trained model, or another classifier.
 pub trait Classify: Debug + Send {
-    /// Returns the features that it needs; rows have this order.
+    /// Returns the features that the classifier needs; the values of a row have this order.
     fn features(&self) -> Vec<Feature>;
 
     /// Returns a class for each of `rows`, in the same order.

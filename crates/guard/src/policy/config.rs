@@ -1,4 +1,5 @@
-//! Policies in a file. Each table is a policy; all of them apply, and the smallest window counts.
+//! Policies in a TOML file. Each table configures a policy. All policies apply: each flow gets the smallest window that
+//! any of them decides.
 
 use super::{Config, Group};
 use fairweir_units::{Hint, ParseError, Rate};
@@ -48,12 +49,12 @@ impl Config {
         })
     }
 
-    /// Grouping of displayed services: that of the first policy.
+    /// Grouping by which services are displayed: that of the first policy that has one.
     pub fn group(&self) -> Group {
         self.groups().next().unwrap_or_default()
     }
 
-    /// Groupings of the policies, in the order in which they are applied.
+    /// Groupings of the policies, in the order of the list of policies.
     pub fn groups(&self) -> impl Iterator<Item = Group> {
         self.rules().into_iter().filter_map(|rule| rule.group())
     }

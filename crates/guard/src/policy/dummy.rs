@@ -1,4 +1,4 @@
-//! A policy that limits nothing: shows in tests that a policy is one file and one line.
+//! A policy for tests that limits nothing. It also shows that a policy takes one file and one line in the list.
 
 use super::{Classify, Decision, Group, ModelError, Policy, Rule, View, Why};
 use crate::features::Feature;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DummyRule {
-    /// The reason that it gives.
+    /// The reason given with its decisions.
     pub why: String,
 }
 

@@ -1,24 +1,27 @@
-//! FlowPolicy: a classifier determines which flows exceed their target. Their rate is decreased and increased by
-//! factors until they are near the target (CMU-CS-24-129 §5.3).
+//! FlowPolicy: a classifier determines which flows exceed their target, an equal share of the link. The rate of these
+//! flows is decreased and increased by factors until they are near the target (CMU-CS-24-129 §5.3).
+//!
+//! The limit of a flow by its class:
 //!
 //! ```text
-//! above  target = decrease · throughput      decrease = 0.8
-//! below  target = max(target, increase · throughput)      increase = 1.3, only for flows held already
-//! near   as it is
+//! above  limit = decrease · min(limit, throughput)      decrease = 0.8; a flow without a limit gets one
+//! below  limit = max(limit, increase · throughput)      increase = 1.3, only if the flow has a limit
+//! near   unchanged
 //! ```
 //!
 //! On an idle path (no loss in the window, RTT below `idle` = 1.05 times the minimum) every flow counts as below its
-//! target: without a queue no flow harms others.
+//! target: without a queue, no flow harms others.
 //!
-//! A flow that was never above its target is never limited. A decision uses the classes of all rows since the previous
-//! decision: the most frequent class, or the highest of equally frequent ones. Decisions are 8 minimum RTTs plus an RTT
-//! apart: throughput is measured over 8 minimum RTTs, after the previous window has taken effect.
+//! A flow that was never above its target is never limited. The class of a decision is the most frequent one of all
+//! rows since the previous decision, or the highest of equally frequent ones. Decisions are 8 minimum RTTs plus an RTT
+//! apart, so that throughput, which is measured over 8 minimum RTTs, is measured after the previous window has taken
+//! effect.
 //!
 //! **Deviations** from the published prototype: the rate decreases by a factor of 0.8 for all flows (prototype: 0.57,
 //! and 0.8 for Reno against Cubic), which leaves less of the link unused. Idle paths are detected. Increases start from
-//! the measured throughput, so the target of a flow that does not use it does not grow without bound. A flow that
-//! leaves half of its window unused for several decisions is released. Without a measured throughput there is no
-//! decision. A window is at least two segments, not 2,000 bytes.
+//! the measured throughput, so the limit of a flow that does not use it cannot grow without bound. A flow that leaves
+//! half of its limit unused for several decisions is released. Without a measured throughput there is no decision. A
+//! window is at least two segments, not 2,000 bytes.
 
 use super::share::THROUGHPUT;
 use super::{Class, Classify, Decision, Group, ModelError, Policy, Rule, View, Why};
@@ -28,12 +31,12 @@ use fairweir_units::{Dur, Time};
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 
-/// A flow that uses less than this fraction of its target is not limited by it.
+/// A flow that uses less than this fraction of its limit is slowed by something else.
 const MIN_USED_SHARE: f64 = 0.5;
-/// Number of consecutive decisions with an unused target after which a flow is released.
+/// Number of consecutive decisions with an unused limit after which a flow is released.
 const MAX_UNUSED_DECISIONS: u32 = 4;
 
-/// A model, and the response to its classes.
+/// The model, and the factors by which its classes change a flow's limit.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowConfig {
@@ -94,7 +97,7 @@ const LOSS: Feature = Feature::Window(WindowStat::LossRate, 8);
 /// The policy's own features, before those of the classifier.
 const OWN: [Feature; 2] = [THROUGHPUT, LOSS];
 
-/// Limits flows to their targets.
+/// Limits the flows that a classifier finds above their target.
 #[derive(Debug)]
 pub struct FlowPolicy {
     config: FlowConfig,
@@ -105,11 +108,11 @@ pub struct FlowPolicy {
 /// State of a flow.
 #[derive(Clone, Debug)]
 struct Held {
-    /// The target, Mbit/s, if the flow is limited.
+    /// The limit, Mbit/s, if the flow is limited.
     target: Option<f64>,
-    /// Rows per class since the last decision.
+    /// Number of rows of each class since the last decision.
     votes: [u32; 3],
-    /// The last decision, and its inputs.
+    /// Time of the last decision, and its class.
     decided: Time,
     class: Option<Class>,
     unused: u32,
@@ -177,7 +180,7 @@ impl FlowPolicy {
         held.decision(view)
     }
 
-    /// A flow without data keeps its last decision, and is classified again when data arrives.
+    /// An idle flow keeps its last decision, and is classified again when data arrives.
     fn idle(&mut self, now: Time, view: &View<'_>) -> Decision {
         let held = self.flows.entry(view.id).or_insert_with(|| Held::new(now));
         held.votes = [0; 3];
@@ -194,7 +197,7 @@ impl Policy for FlowPolicy {
     }
 
     fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision> {
-        // An idle flow's last measurements are outdated, and it takes no share.
+        // An idle flow's last measurements are outdated, and an idle flow takes no share.
         let active = || flows.iter().filter(|view| !view.is_idle(now));
         let rows: Vec<&[Option<f64>]> = active().map(|view| &view.values[OWN.len()..]).collect();
         let mut classes = self.classifier.classify(&rows).into_iter().peekable();

@@ -1,4 +1,4 @@
-//! Grouping of flows.
+//! Grouping of flows into services: the flows of a service share its rate.
 
 use super::{Labels, View};
 use crate::packet::FlowKey;
@@ -17,7 +17,7 @@ pub enum Group {
     Sender,
     /// By the sender's network: /24 of IPv4, /48 of IPv6.
     Prefix,
-    /// By the sender's port: 443 for all flows from web servers.
+    /// By the sender's port: all flows from web servers have port 443.
     RemotePort,
     /// By the local port: for a host that receives uploads.
     LocalPort,

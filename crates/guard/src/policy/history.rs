@@ -1,4 +1,5 @@
-//! History of the decisions about a flow, for display. Only changes of the kind of decision are stored.
+//! The decisions about a flow, for display. Only changes of the kind of decision are stored: limited or not, and the
+//! reason.
 
 use super::Decision;
 use fairweir_units::Time;
@@ -12,8 +13,8 @@ const REMEMBERED: usize = 20;
 pub struct History(VecDeque<(Time, Decision)>);
 
 impl History {
-    /// Stores a decision and returns whether its kind differs from the latest: limited or not, or another reason. Of
-    /// consecutive decisions of the same kind, only the latest is stored, with the time of the first.
+    /// Stores a decision and returns whether its kind differs from that of the latest. Of consecutive decisions of the
+    /// same kind, only the latest is stored, with the time of the first.
     pub fn remember(&mut self, now: Time, decision: &Decision) -> bool {
         if let Some((_, latest)) = self.0.back_mut()
             && is_alike(latest, decision)

@@ -1,5 +1,5 @@
-//! A receiver's policies: they compute a window for each flow from its measurements, with a reason. Packets, the clock
-//! and names of flows are inputs; the decisions are the only output.
+//! A receiver's policies: each computes a receive window for every flow from the flow's measurements, with a reason.
+//! Packets, the clock and names of flows are inputs; the decisions are the only output.
 //!
 //! ```
 //! use fairweir_guard::policy::{Config, Policies};
@@ -44,14 +44,14 @@ use std::fmt::Debug;
 
 /// Time between decisions (CMU-CS-24-129 §3.3.2).
 pub const DECIDE_EVERY: Dur = Dur::from_millis(100);
-/// Minimum MSS assumed for windows, as the segments so far may have been small writes. Two segments of this size always
-/// fit, so that no sender waits for a timer.
+/// Minimum MSS assumed for windows, because the segments so far may have been small writes. Two segments of this size
+/// always fit into the window, so that no sender waits for a delayed ACK's timer.
 const ETHERNET_MSS: u32 = 1460;
 
 /// A policy's decision on one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// Maximum bytes that its sender may have in flight; `None` leaves the window to the host.
+    /// Maximum number of bytes that the flow's sender may have in flight; `None` leaves the window to the host.
     pub window: Option<WindowTarget>,
     /// The corresponding rate, Mbit/s of payload, for policies based on rates.
     pub rate_mbps: Option<f64>,
@@ -65,8 +65,8 @@ impl Decision {
         Decision { window: None, rate_mbps: None, why }
     }
 
-    /// Limits the flow to `rate_mbps` at its present RTT, including queueing delay, because the window limits inflight.
-    /// With the minimum RTT, the flow would be slower than the rate whenever there is a queue.
+    /// Limits the flow to `rate_mbps` at its present RTT, including queueing delay. With the minimum RTT the window
+    /// would be too small whenever there is a queue, and the flow slower than `rate_mbps`.
     pub fn hold(rate_mbps: f64, view: &View<'_>, why: Why) -> Decision {
         match view.rtt() {
             Some(rtt) => {
@@ -89,19 +89,19 @@ pub trait Policy: Debug + Send {
     fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision>;
 }
 
-/// A table of a policy file. It is defined in the file of its policy.
+/// A table of a policy file. The file of each policy defines the type of its table.
 pub trait Rule: Debug {
-    /// Builds the policy. It takes the `classifier` if it needs one.
+    /// Builds the policy. A policy that needs a classifier takes `classifier`.
     ///
     /// # Errors
-    /// [`ModelError::Missing`] if it needs one and there is none.
+    /// [`ModelError::Missing`] if the policy needs a classifier and there is none.
     fn policy(&self, classifier: &mut Option<Box<dyn Classify>>) -> Result<Box<dyn Policy>, ModelError>;
 
     /// Returns how the policy groups flows into services, if it does.
     fn group(&self) -> Option<Group>;
 
-    /// Whether the policy needs a classifier. Such a policy comes first, so that its reason is reported if windows are
-    /// equal.
+    /// Whether the policy needs a classifier. Such policies are applied first, so that their reason is reported if
+    /// several policies decide the same window.
     fn has_model(&self) -> bool {
         false
     }
@@ -112,7 +112,7 @@ pub trait Rule: Debug {
         Self: Sized;
 }
 
-/// Declares the modules of the listed policies, the configuration file with their tables, and its rules.
+/// Declares a module for each listed policy, and [`Config`] with the tables of all policies.
 macro_rules! policies {
     ($($(#[$attribute:meta])* $name:ident: $Many:ident<$Rule:ident>;)*) => {
         $($(#[$attribute])* mod $name;)*
@@ -147,17 +147,18 @@ macro_rules! policies {
 
 // To add a policy: write a file with its table, which implements `Rule`, and add a line here.
 policies! {
-    /// Services as one Reno flow each.
+    /// Each service is limited to the rate of one Reno flow.
     service: Option<ServiceConfig>;
-    /// Flows limited near their targets by a classifier, whose model the caller reads.
+    /// A classifier finds flows that exceed their target, and they are limited. The caller reads the classifier's
+    /// model.
     flow: Option<FlowConfig>;
-    /// A capacity divided by weight.
+    /// A known capacity is divided among services by weight.
     weights: Option<WeightsConfig>;
-    /// Background flows.
+    /// Background flows yield to others.
     rledbat: Vec<RledbatRule>;
-    /// Rates that are not exceeded.
+    /// Services are limited to configured rates.
     cap: Vec<CapRule>;
-    /// Nothing.
+    /// Nothing is limited.
     #[cfg(test)]
     dummy: Vec<DummyRule>;
 }

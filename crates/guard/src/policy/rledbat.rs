@@ -1,6 +1,7 @@
 //! rLEDBAT: background flows that yield when a queue builds up, limited by the receiver (RFC 9840).
 //!
-//! The window is LEDBAT++'s (draft-irtf-iccrg-ledbat-plus-plus), W in segments, q = RTT - minimum RTT, T = 60 ms:
+//! The window is LEDBAT++'s (draft-irtf-iccrg-ledbat-plus-plus). W is the window and `arrived` the data that arrived,
+//! both in segments; q = RTT - minimum RTT; T = 60 ms:
 //!
 //! ```text
 //! GAIN = 1 / min(16, ceil(2T / minimum RTT))
@@ -11,12 +12,12 @@
 //! slowdown                       W = 2 for 2 RTTs, then slow start up to the earlier W; 1/10 of the time in total
 //! ```
 //!
-//! Arrivals of data replace ACKs, whose effect a receiver does not see. Promised windows are not withdrawn:
-//! [`crate::Promise`] ensures this at each ACK.
+//! A receiver does not see how the sender reacts to an ACK, so W changes with the data that arrives. A window that was
+//! announced is not withdrawn: [`crate::Promise`] ensures this at each ACK.
 //!
-//! **Deviations**: decisions are made about every 100 ms, not for each segment, and change W according to the arrivals
-//! since the previous decision. q is computed from the mean RTT of the last minimum RTT. The minimum RTT is over the
-//! flow's lifetime, not over the last ten minutes.
+//! **Deviations**: decisions are made about every 100 ms, not for each segment, and each changes W for all data that
+//! arrived since the previous decision. q is computed from the mean RTT over the last minimum RTT. The minimum RTT is
+//! over the flow's lifetime, not over the last ten minutes.
 
 use super::group::named;
 use super::{Classify, Decision, Group, ModelError, Policy, Rule, View, Why};
@@ -34,7 +35,8 @@ const MIN_SEGMENTS: f64 = 2.0;
 const EXIT: f64 = 0.75;
 /// Duration of a slowdown, and time from the end of the first slow start to the first slowdown, in RTTs.
 const SLOWDOWN_RTTS: u64 = 2;
-/// A slowdown and the ramp after it take a tenth of the time.
+/// The next slowdown starts after this multiple of the time from the start of the slowdown to the end of the slow start
+/// that follows, so slowdowns take a tenth of the time.
 const SLOWDOWN_EVERY: u64 = 9;
 
 /// Selection of background flows.
@@ -80,7 +82,7 @@ struct Background {
     /// Segments.
     window: f64,
     phase: Phase,
-    /// Start of the present slowdown or of the first slow start, and time of the next slowdown.
+    /// Start of the present or the latest slowdown; before the first slowdown, of the first slow start.
     began: Time,
     next_slowdown: Time,
     place: u64,
@@ -161,8 +163,8 @@ impl Background {
     }
 
     fn avoid(&mut self, arrived: f64, sight: &Sight) {
-        // The change is the fraction of an RTT's arrivals. Arrivals of more than one window between decisions count as
-        // one RTT.
+        // The arrivals as a fraction of a window are the elapsed part of an RTT. Arrivals of more than one window
+        // between decisions count as one RTT.
         let rtts = (arrived / self.window).min(1.0);
         let (gain, over) = (sight.gain(), sight.queue() - 1.0);
         let change = if over < 0.0 { gain } else { (gain - self.window * over).max(-self.window / 2.0) };

@@ -1,14 +1,14 @@
 //! RTTs for computing windows, robust against pauses of the sender.
 //!
-//! The first data after a pause echoes the timestamp of the last ACK before it, so this RTT sample contains the pause.
-//! With a window of rate times 7 s rather than 40 ms, a sender that resumes could exceed its rate many times. The RTT
-//! before the pause is used until the next sample.
+//! The first data after a pause echoes the timestamp of the last ACK before the pause, so the RTT sample contains the
+//! pause. If a pause made an RTT of 40 ms appear as 7 s, the window (rate times RTT) would let the sender exceed its
+//! rate many times when it resumes. Until the next sample, the RTT from before the pause is therefore used.
 
 use crate::flow::FlowId;
 use fairweir_units::Dur;
 use std::collections::{HashMap, HashSet};
 
-/// RTTs by flow.
+/// The RTT of each flow.
 #[derive(Debug, Default)]
 pub(crate) struct Rtts(HashMap<FlowId, Settled>);
 
@@ -43,7 +43,7 @@ impl Rtts {
         latest
     }
 
-    /// Removes all flows except `living`.
+    /// Removes all flows that are not in `living`.
     pub(crate) fn retain(&mut self, living: &HashSet<FlowId>) {
         self.0.retain(|id, _| living.contains(id));
     }

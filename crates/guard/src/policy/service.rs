@@ -1,7 +1,8 @@
 //! ServicePolicy: all flows of a service together are limited to the rate of one Reno flow (CMU-CS-24-129 §4).
 //!
-//! A service is treated as one flow: losses of all its flows within an RTT are one loss event, and intervals count the
-//! segments of all flows. These give the inflight of a single flow, W segments, and the window of each flow:
+//! A service is treated as one flow: losses of all its flows within an RTT are one loss event, and the intervals
+//! between loss events are counted in segments of all flows. Loss events and intervals determine W, the inflight of a
+//! single flow in segments, and from it the window of each flow:
 //!
 //! ```text
 //! reno            W += 1 per RTT,  W /= 2 at a loss event;  after the first one W is what arrived within an RTT
@@ -11,19 +12,19 @@
 //!                 over the flows that send
 //! ```
 //!
-//! In slow start a flow's inflight is twice the data that arrives within an RTT, so halving leaves just the latter.
-//! Reno's window takes effect an RTT plus the time to the next decision after a loss; further losses until then belong
-//! to the previous window.
+//! In slow start a flow's inflight is twice the data that arrives within an RTT, so the window after the first loss,
+//! half the inflight, is the data that arrived. A new Reno window takes effect an RTT plus the time to the next
+//! decision after a loss; further losses until then belong to the previous window.
 //!
-//! With weight w, W increases by w per RTT and decreases by W/2w, as the sum of w flows does (MulTCP). A service
-//! without any loss is not limited.
+//! With weight w, W increases by w per RTT and decreases by W/(2w) at a loss event, as the sum of w flows does
+//! (MulTCP). A service without any loss is not limited.
 //!
-//! **Deviations** from the paper: The paper uses Mathis' model with the minimum loss event rate of the flows. If all n
-//! flows see every event, this is n times too high; the paper compensates by constants fitted to one testbed. It
-//! divides the rate equally, so the share of an application-limited flow is lost. It multiplies by the minimum RTT. A
-//! rate from a model alone keeps every service below the rate at which losses occur. Flows then do not probe, and the
-//! losses in a newcomer's slow start determine the shares for minutes (docs/guard.md has numbers). The default is
-//! therefore Reno's rule.
+//! **Deviations** from the paper: The paper uses Mathis' model with the minimum loss event rate of the n flows. If
+//! every flow sees every event, the resulting rate is n times too high; the paper compensates by constants fitted to
+//! one testbed. The paper divides the rate equally, so the share that an application-limited flow does not use is lost,
+//! and it multiplies by the minimum RTT. A rate from a model alone keeps every service below the rate at which losses
+//! occur. Flows then do not probe, and the losses in a newcomer's slow start determine the shares for minutes
+//! (docs/guard.md has numbers). The default is therefore Reno's rule.
 
 use super::group::group_by;
 use super::share::{Demand, Demands, THROUGHPUT, targets};
@@ -37,9 +38,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
 
-/// RFC 5348 §5.4 and the paper.
+/// Number of loss intervals that are averaged (RFC 5348 §5.4 and the paper).
 const INTERVALS: usize = 8;
-/// Index of a feature.
+/// Index of the mean RTT in the policy's features.
 const MEAN_RTT: usize = 1;
 /// Reno's minimum window in congestion avoidance.
 const MIN_SEGMENTS: f64 = 2.0;
@@ -76,13 +77,13 @@ impl fmt::Display for ServiceModel {
     }
 }
 
-/// How services are grouped, and their rates.
+/// The grouping of flows into services, and the model of a service's rate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServiceConfig {
     /// Grouping of flows into services.
     pub group: Group,
-    /// The rate of one flow.
+    /// Model of the rate of one flow.
     pub model: ServiceModel,
     /// By a service's name: the number of flows to which it may be equivalent; default 1.
     #[serde(deserialize_with = "super::config::weights")]
@@ -103,7 +104,7 @@ impl Rule for ServiceConfig {
     }
 }
 
-/// Limits each service to the rate of one Reno flow.
+/// Limits each service to the rate of one flow of the model.
 #[derive(Debug)]
 pub struct ServicePolicy {
     config: ServiceConfig,
@@ -123,7 +124,7 @@ struct Seen {
 #[derive(Debug, Default)]
 struct AsOneFlow {
     events: LossEvents,
-    /// Segments of all flows, up to `at`.
+    /// Number of segments of all flows, up to the time `at`.
     place: u64,
     at: Time,
     /// Values of `place` at earlier decisions, back to one RTT ago.
@@ -186,7 +187,7 @@ impl AsOneFlow {
     fn per_rtt(&self, news: &News) -> f64 {
         let rtt = news.longest_rtt.unwrap_or(Dur::ZERO).as_secs_f64();
         let all = self.earlier.iter().copied().chain([(self.at, self.place)]);
-        // The shortest time since a decision that is an RTT, or as long as there is.
+        // The latest earlier decision that is at least an RTT ago; if there is none, the oldest.
         let within = |(then, _): &(Time, u64)| news.now.since(*then).as_secs_f64() >= rtt;
         let Some((then, place)) = all.clone().rfind(within).or_else(|| all.clone().next()) else { return 0.0 };
         let span = news.now.since(then).as_secs_f64();
@@ -228,7 +229,7 @@ impl ServicePolicy {
         }
         news.losses.sort_unstable();
         news.mss = flows.iter().map(|view| view.monitor.mss()).max().unwrap_or(0);
-        // RTTs of the present path: from flows that send, if there are any.
+        // RTTs of the present path: from the flows that send, or from all flows if none sends.
         let all_are_idle = flows.iter().all(|view| view.is_idle(now));
         let present = || flows.iter().filter(|view| all_are_idle || !view.is_idle(now));
         news.longest_rtt = present().filter_map(|view| view.rtt()).max();

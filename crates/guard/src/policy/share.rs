@@ -1,4 +1,4 @@
-//! Shares of a rate among the flows that send.
+//! Shares of a rate among the flows that send. A flow's demand and target:
 //!
 //! ```text
 //! idle      no payload for max(1 s, 8 RTTs), or never any, or the flow has ended: it does not count
@@ -12,9 +12,9 @@
 //! ```
 //!
 //! A flow that starts to send counts from the next decision on. Until then it may use the share that it was assigned
-//! while idle. The targets of greedy flows plus the use of the others never exceed the rate. Neither do the targets of
-//! all idle flows together, for any number of flows that resume at once. The targets of all counted flows never exceed
-//! twice the rate.
+//! while idle. The targets of greedy flows plus the use of the others never exceed the rate. The targets of all idle
+//! flows together do not exceed the rate either, no matter how many of them resume at once. The targets of all counted
+//! flows never exceed twice the rate.
 
 use super::{Decision, View};
 use crate::features::{Feature, WindowStat};
@@ -24,16 +24,17 @@ use crate::window::WindowTarget;
 use fairweir_units::{Dur, Time, mbps as mbps_over};
 use std::collections::HashMap;
 
-/// Number of quanta of its pace for which a silent flow is assumed to wait for the next quantum.
+/// A flow's pace (`crate::Pace`) advances its window in quanta. A flow that has been silent for less than the time of
+/// this number of quanta is assumed to wait for the next one.
 const SILENT_QUANTA: u64 = 2;
-/// A flow that waits longer than this for a quantum is measured over several quanta, because decisions may come between
-/// two of them.
+/// If a quantum takes longer than this, a flow's rate is measured over several quanta, because decisions may come
+/// between two of them.
 const SLOW: Dur = Dur::from_millis(50);
 /// Number of quanta over which the rate of such a flow is measured.
 const WINDOW: u64 = 6;
 /// A flow that fills at least this fraction of its window is limited by the window: a Reno flow fills 3/4 on average.
 const LIMITED_SHARE: f64 = 0.75;
-/// Factor by which a flow that does not fill its window may grow, so that it is not limited meanwhile.
+/// Factor by which a flow that does not fill its window may grow until the next decision.
 const GROWTH: f64 = 2.0;
 
 /// The feature that [`Demands`] needs of each flow; it must be the first of its policy's features.
@@ -86,7 +87,7 @@ struct Observed {
     mbps: f64,
     at: Time,
     payload: u64,
-    /// Time for a quantum of the flow's pace; zero if it has no pace.
+    /// Time in which the flow's pace advances the window by a quantum; zero if the flow has no pace.
     quantum: Dur,
     is_idle: bool,
     paced: Paced,
@@ -113,7 +114,7 @@ impl Paced {
 
 impl Demands {
     /// Whether the flow takes no share. If there are many flows, a quantum of a flow's pace may take seconds, and the
-    /// flow is silent in between. If it counted as idle then, the others would get its share, and the total would
+    /// flow is silent in between. If such a flow counted as idle, the others would get its share, and the total would
     /// exceed the rate.
     fn is_idle(&self, view: &View<'_>, now: Time) -> bool {
         let waits = |known: &Observed| {
@@ -123,7 +124,7 @@ impl Demands {
         view.is_idle(now) && !self.0.get(&view.id).is_some_and(waits)
     }
 
-    /// The flow's demand. Its throughput is the first of its values.
+    /// The flow's demand. The first of `view.values` must be its throughput.
     pub(crate) fn of(&self, view: &View<'_>, now: Time) -> Demand {
         if self.is_idle(view, now) {
             return Demand::Idle;
@@ -135,11 +136,11 @@ impl Demands {
         let Some(rtt) = view.rtt() else { return Demand::Greedy };
         let used = match view.values[0] {
             Some(throughput) => view.faded(throughput, rtt * 8, now),
-            // The flow is too young or has too few packets for a throughput: use the arrivals since then, over at least
-            // an RTT.
+            // The flow is too young or has too few packets for a throughput: use the arrivals since the last decision,
+            // over at least an RTT.
             None => mbps_over(view.monitor.payload().saturating_sub(*payload), now.since(*at).max(rtt)),
         };
-        // Between two quanta the flow seems to use less than it does.
+        // Between two quanta, a throughput seems lower than the rate over several quanta.
         let used = match paced.mbps {
             Some(mbps) if *quantum > SLOW => used.max(mbps),
             None if *quantum > SLOW => return Demand::Greedy,
@@ -183,12 +184,12 @@ pub(crate) fn targets(total: f64, users: &[(f64, Demand)]) -> Vec<f64> {
         Demand::Limited(demand) => (weight * level).min(demand.max(total * weight / counted_weights)),
         Demand::Greedy => weight * level,
     };
-    // A single user may have the whole total, and rounding must not give more.
+    // A single user may have the whole total, but rounding must not exceed it.
     users.iter().map(|user| target(user).min(total)).collect()
 }
 
-/// The level λ with Σ min(demand, weight · λ) = `total` over pairs of weight and demand: no user may exceed weight · λ.
-/// Infinite if `total` covers all demands.
+/// Returns the level λ with Σ min(demand, weight · λ) = `total` over pairs of weight and demand. Infinite if `total`
+/// covers all demands.
 pub fn max_min(total: f64, users: impl IntoIterator<Item = (f64, f64)>) -> f64 {
     let mut users: Vec<(f64, f64)> = users.into_iter().collect();
     users.sort_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)));

@@ -1,4 +1,5 @@
-//! Several policies over one table: the union of their features, and the minimum of their windows.
+//! Applies several policies to one flow table: the table computes the features that any policy needs, and each flow
+//! gets the smallest window that any policy decides.
 
 use super::rtts::Rtts;
 use super::{Classify, Config, Decision, Labels, Policy, View, Why};
@@ -9,13 +10,13 @@ use fairweir_units::Hint;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// An inconsistency between a configuration and a model.
+/// A configuration and a model that do not match.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// `[flow]` names a model that was not passed.
+    /// The configuration's `[flow]` names a model, but no model was passed.
     #[error("flow.model: no classifier `{0}`")]
     Missing(String),
-    /// There is a model, and no `[flow]`.
+    /// A model was passed, but the configuration has no `[flow]` that uses it.
     #[error("a classifier is given, but the configuration has no policy [flow] that uses it")]
     Unused,
 }
@@ -46,9 +47,8 @@ pub struct Policies {
 impl Policies {
     /// Creates the policies that `config` names; `classifier` is the model of [`Config::flow`].
     ///
-    /// # Errors
-    /// If it names a model that is missing, or a model is given without use: an omitted policy would go
-    /// unnoticed.
+    /// # Errors If `config` names a model and none is passed, or if a model is passed that `config` does not use,
+    /// because then the configuration may lack a policy.
     pub fn new(config: &Config, classifier: Option<Box<dyn Classify>>) -> Result<Policies, ModelError> {
         let mut policies = Policies { parts: Vec::new(), rtts: Rtts::default() };
         let mut rules = config.rules();
@@ -78,10 +78,11 @@ impl Policies {
         Plan::new(self.parts.iter().flat_map(|(_, policy)| policy.features()))
     }
 
-    /// One decision for each measured flow of `table`, whose plan is [`Policies::plan`], at the table's time.
+    /// Returns one decision for each measured flow of `table`, at the table's time. The table must have been created
+    /// with [`Policies::plan`].
     ///
     /// # Panics
-    /// If the table has another plan.
+    /// If the table computes another number of features.
     pub fn decide(&mut self, table: &Table, labels: impl Fn(&FlowKey) -> Labels) -> Vec<(FlowId, Decision)> {
         let width = self.width();
         assert_eq!(table.plan().features().len(), width, "the table measures for other policies");

@@ -9,23 +9,24 @@ use fairweir_units::{Dur, Time};
 /// One flow at the time of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Its id in the table.
+    /// The flow's id in the table.
     pub id: FlowId,
     /// The connection.
     pub key: &'a FlowKey,
-    /// Further information about its ends.
+    /// Further information about the connection's endpoints.
     pub labels: &'a Labels,
-    /// All its measurements.
+    /// All measurements of the flow.
     pub monitor: &'a Monitor,
-    /// RTT for computing windows ([`Monitor::window_rtt`]), except a sample that spans a pause of the sender.
+    /// RTT for computing windows: [`Monitor::window_rtt`], but not a sample that spans a pause of the sender if an
+    /// earlier one is known.
     pub window_rtt: Option<Dur>,
     /// Whether the sender has finished or the flow was reset.
     pub is_ended: bool,
-    /// The features of the policy, in its order.
+    /// The values of [`super::Policy::features`], in the same order.
     pub values: &'a [Option<f64>],
 }
 
-/// Time without arrivals after which a flow is idle; or this many RTTs, if that is longer. It exceeds the
+/// A flow is idle after this time without arrivals, or after `IDLE_RTTS` RTTs if that is longer. The time exceeds the
 /// retransmission timeout of a flow with losses (RFC 6298 §2.4: 1 s; Linux: 200 ms).
 const IDLE: Dur = Dur::from_millis(1000);
 const IDLE_RTTS: u64 = 8;
@@ -42,7 +43,8 @@ impl View<'_> {
         self.window_rtt
     }
 
-    /// Returns a rate that was measured over `span` up to the latest arrival, averaged over the silence since then too.
+    /// Returns the mean rate over `span` and the silence since the latest arrival. `mbps` is the rate measured over
+    /// `span`, which ended with that arrival.
     pub fn faded(&self, mbps: f64, span: Dur, now: Time) -> f64 {
         let silence = now.since(self.monitor.latest_at());
         let total = (span + silence).as_secs_f64();

@@ -39,7 +39,7 @@ impl Rule for WeightsConfig {
     }
 }
 
-/// Divides a capacity.
+/// Divides a known capacity among services.
 #[derive(Debug)]
 pub struct Weights {
     config: WeightsConfig,

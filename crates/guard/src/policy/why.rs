@@ -28,7 +28,7 @@ impl fmt::Display for Sharing {
     }
 }
 
-/// The reason for a decision; its text is one line for people.
+/// The reason for a decision. Its text is one line in English.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
     /// No rule applies to this flow.
@@ -55,7 +55,7 @@ pub enum Why {
     },
     /// A share of a configured rate.
     Cap {
-        /// The service of the rate.
+        /// The service that has the rate.
         service: Service,
         /// Mbit/s
         service_mbps: f64,
@@ -64,12 +64,12 @@ pub enum Why {
     },
     /// The flow's class relative to its target.
     Class {
-        /// Its class when the target was last set.
+        /// The flow's class when its limit was last set.
         class: Class,
     },
-    /// The flow was limited and did not use its window.
+    /// The flow was limited, but something else slowed it.
     Unused,
-    /// A reason in a policy's own words.
+    /// A reason as a free text.
     Other(String),
     /// Background traffic, which yields to a queue.
     Background {
