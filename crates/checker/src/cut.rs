@@ -1,4 +1,5 @@
-//! A question as clauses over numbered literals (Tseitin 1968). docs/formal/certificates.md specifies the numbers.
+//! A question as clauses over numbered literals (Tseitin 1968). A literal is the number of a meaning, or its negative
+//! for the negation. docs/formal/certificates.md specifies the numbers.
 
 use crate::Result;
 use crate::number::Number;
@@ -8,16 +9,16 @@ use std::collections::BTreeMap;
 /// The literal that is always true.
 pub(crate) const TRUE: i32 = 1;
 
-/// A linear form: variables in increasing order, with nonzero coefficients. The coefficient of variable 0 is the
-/// constant.
+/// A linear form: pairs of variable and nonzero coefficient, by increasing variable. Variable 0 stands for 1: its
+/// coefficient is the form's constant.
 pub(crate) type Form = Vec<(usize, Number)>;
 
-/// Returns the form of one term.
+/// Returns the form with one term.
 pub(crate) fn term(variable: usize, coefficient: Number) -> Form {
     [(variable, coefficient)].into_iter().filter(|(_, coefficient)| coefficient.sign().is_ne()).collect()
 }
 
-/// Returns the value of a form without variables.
+/// Returns the value of a form that has no variables; `None` for other forms.
 pub(crate) fn constant(form: &Form) -> Option<&Number> {
     match form.as_slice() {
         [] => Some(&Number::ZERO),
@@ -38,12 +39,13 @@ pub(crate) fn sum(parts: &[(Number, &Form)], work: &mut u64) -> Result<Form> {
     Ok(totals.into_iter().filter(|(_, total)| total.sign().is_ne()).collect())
 }
 
-/// Meaning of a literal; no two literals have the same meaning.
+/// The meaning of a literal; different literals have different meanings.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) enum Meaning {
     /// A Boolean that the question declares.
     Boolean(String),
-    /// `form <= 0` or `form < 0`; the first variable by name has the coefficient 1 or -1.
+    /// `form <= 0` or, if `is_strict`, `form < 0`. The variable whose name is first in order has the coefficient 1 or
+    /// -1.
     Atom { form: Form, is_strict: bool },
     /// The conjunction of these literals.
     All(Vec<i32>),
@@ -53,11 +55,12 @@ pub(crate) enum Meaning {
 pub(crate) struct Cut {
     /// The clauses; clause number n is at index n - 1.
     pub(crate) clauses: Vec<Box<[i32]>>,
-    /// Indexed by number; there is no literal 0.
+    /// Meanings by number; there is no literal 0.
     pub(crate) literals: IndexSet<Meaning>,
     /// Names of variables; the name of variable 0, the constant, is empty.
     pub(crate) variables: IndexSet<String>,
-    /// For each literal: the sign that the current step assumes, times the number of clauses at that step.
+    /// For each literal, the sign that the current step assumes, times the number of clauses at that step (so that
+    /// signs of earlier steps do not count).
     pub(crate) held: Vec<i32>,
     /// Units of work that remain.
     pub(crate) work: u64,
@@ -70,7 +73,7 @@ impl Cut {
         Cut { clauses, literals, variables, held, work }
     }
 
-    /// Returns the literal with this meaning, and whether it is new. No accepted text has 2^31 literals.
+    /// Returns the literal with this meaning, and whether the literal is new. No accepted text has 2^31 literals.
     pub(crate) fn literal(&mut self, meaning: Meaning) -> (i32, bool) {
         let (number, is_new) = self.literals.insert_full(meaning);
         (number as i32, is_new)

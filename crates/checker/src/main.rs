@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{Read, Write, stderr, stdout};
 use std::process::ExitCode;
 
-/// Reads a file, up to slightly more than `limit` bytes.
+/// Reads at most slightly more than `limit` bytes of a file, so that a file that is too large is recognized.
 fn read(path: &OsString, limit: usize) -> Result<Vec<u8>, String> {
     let mut text = Vec::new();
     let done = std::fs::File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut text));
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(Err(why)) => (format!("rejected: {why}\n"), 1),
         Err(error) => (format!("error: {error}; usage: fairweir-checker QUESTION CERTIFICATE\n"), 2),
     };
-    // If the reader has closed the pipe, the output is lost, but the exit code contains the verdict.
+    // If the program that reads the pipe has closed it, the output is lost, but the exit code contains the verdict.
     let _ = if code == 2 { stderr().write_all(line.as_bytes()) } else { stdout().write_all(line.as_bytes()) };
     ExitCode::from(code)
 }

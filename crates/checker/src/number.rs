@@ -7,7 +7,7 @@ use num_traits::Zero;
 use std::cmp::Ordering;
 use std::str::FromStr;
 
-/// Maximum bits of the numerator and of the denominator of a computed number.
+/// Maximum number of bits of the numerator and of the denominator of a computed number.
 const MAX_BITS: u64 = 4096;
 /// Units of work of an operation, in addition to the bits of its operands.
 const OPERATION: u64 = 32;

@@ -66,7 +66,7 @@ fn items<'a>(tokens: &mut impl Iterator<Item = &'a str>, depth: usize) -> Result
     Ok(found)
 }
 
-/// Returns whether `word` is a word of the language, that is, neither a name nor a number.
+/// Returns whether `word` belongs to the language itself, that is, it is neither a name nor a number.
 fn is_sign(word: &str) -> bool {
     matches!(word, "+" | "-" | "*" | "/" | "<" | "<=" | ">" | ">=" | "=" | "=>")
         || matches!(word, "set-logic" | "declare-fun" | "check-sat" | "get-value" | "get-model")
@@ -109,7 +109,7 @@ fn forms<'a>(values: &'a [Value]) -> Result<Vec<&'a Form>> {
 
 struct Reader<'a> {
     cut: Cut,
-    /// Meanings of names; `None` after the end of their scope.
+    /// Meanings of names; `None` for a name whose scope has ended.
     scope: HashMap<&'a str, Option<Value>>,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         ensure(self.scope.insert(nameable(name)?, Some(value)).flatten().is_none(), "declared twice")
     }
 
-    /// Asserts a formula: each part of a conjunction on its own, a disjunction as a clause.
+    /// Asserts a formula: each part of a conjunction separately, a disjunction as one clause.
     fn demand(&mut self, formula: &'a Tree<'a>) -> Result<()> {
         match formula.items() {
             [Word("and"), parts @ ..] if !parts.is_empty() => parts.iter().try_for_each(|part| self.demand(part)),
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Binds names to values while `body` runs; the values are evaluated in the outer scope.
+    /// Binds names to values while `body` runs; the values are evaluated before the names are bound.
     fn within<T>(&mut self, bindings: &'a [Tree<'a>], body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let mut inner = HashMap::new();
         for binding in bindings {

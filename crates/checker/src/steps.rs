@@ -67,7 +67,7 @@ impl Cut {
         ensure(!pairs.is_empty() && is_new, "an atom of nothing, or a known one")
     }
 
-    /// Checks that the negated literals, multiplied by the factors, sum to `0 < 0`, or to `0 <= c` with c less than 0.
+    /// Checks that the negated literals, multiplied by the factors, sum to `0 < 0`, or to `c <= 0` with a positive c.
     fn farkas(&mut self, clause: &[i32], factors: &[&str]) -> Result<()> {
         ensure(factors.len() == clause.len(), "not a factor for each literal")?;
         let (mut is_strict, mut parts) = (false, Vec::new());
@@ -86,7 +86,8 @@ impl Cut {
         ensure(order.is_gt() || (order.is_eq() && is_strict), "the sum is not a contradiction")
     }
 
-    /// Checks that unit propagation over the named clauses, from the negated clause, reaches a contradiction.
+    /// Checks that unit propagation over the clauses with these numbers, starting from the negation of `clause`,
+    /// reaches a contradiction.
     fn propagate(&mut self, clause: &[i32], numbers: &[&str]) -> Result<()> {
         let named = |number: i32| self.clauses.get(usize::try_from(number).ok()? - 1);
         let reasons: Option<Vec<_>> = integers(numbers)?.into_iter().map(named).collect();

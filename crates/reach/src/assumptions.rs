@@ -4,7 +4,8 @@ use crate::exact::Ratio;
 use crate::interval::Interval;
 use serde::{Deserialize, Serialize};
 
-/// The rule's constants and the bounds on measurement errors, as written in a question.
+/// The rule's constants and the bounds on measurement errors, as written in a question. `N_T` is the queueing delay in
+/// units of theta, `N_C` is 1 / a flow's share of the link, and D the unit of the delay that a probe adds.
 ///
 /// The names in parentheses are those of FRCC's update in the thesis (Algorithm 2, section D.3.4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +72,6 @@ pub struct Enclosed {
     pub rate_under: Interval,
     /// Maximum ratio of measured to true rate.
     pub rate_over: Interval,
-    /// Maximum error of `N^_T / N^_C`: excess / gamma.
+    /// Maximum error of `N^_T / N^_C` (the ratio of the estimates of `N_T` and `N_C`): excess / gamma.
     pub noise: Interval,
 }

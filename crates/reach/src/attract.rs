@@ -1,4 +1,5 @@
-//! The attractor, the set of cells in which every run ends, and the ranks that prove it.
+//! The attractor, the set of cells in which every run ends, and the ranks that prove it. A run is a sequence of states
+//! that can follow each other. Only runs that stay in a given region are considered.
 
 use crate::axis::Extent;
 use crate::bits::Bits;
@@ -21,7 +22,7 @@ pub struct Attraction {
 /// Reasons why no attractor was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NoAttraction {
-    /// A cycle, which belongs to the attractor, leads to states outside all cells.
+    /// A cycle of cells, which every attractor contains, leads to states outside all cells.
     #[error("the attractor reaches beyond the cells")]
     Unbounded {
         /// A cell that leads outside.
@@ -123,7 +124,7 @@ impl Search {
             }
             let mut blocker = None;
             let mut highest = 0;
-            // The space outside all cells does not count: it is not in the region, and runs stay in the region.
+            // States outside all cells are ignored: they are not in the region, and runs stay in the region.
             let _: Extent = map.image(cell, &mut |run| {
                 blocker = self.open.first(run.clone());
                 if blocker.is_none() {

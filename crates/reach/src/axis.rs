@@ -1,4 +1,4 @@
-//! An axis: an interval divided into cells.
+//! An axis: an interval divided into cells. The image of a cell is the set of states that can follow its states.
 
 use crate::interval::Interval;
 use std::ops::Range;
@@ -29,8 +29,8 @@ impl Axis {
         Self { borders }
     }
 
-    /// Returns an axis from 1 in both directions by factors of `1 + step`, until `limit` is passed; 1 is inside the
-    /// middle cell.
+    /// Returns an axis whose borders go from 1 in both directions by factors of `1 + step`, until `limit` is passed; 1
+    /// is inside the middle cell.
     pub fn odds(step: f64, limit: f64) -> Self {
         let mut above = vec![1.0 + step / 2.0];
         while let Some(last) = above.last().filter(|x| **x < limit) {

@@ -1,8 +1,10 @@
 //! Bounds that every run reaches within a bounded number of rounds: the part of the proof that needs no cells.
 //!
-//! Units: time is in rounds, cwnd in C theta, `R` is R / theta, and `W = R + N_T` is the sum of all flows' cwnd. `u`
-//! and `o` are the maximum under- and overestimate of `N_T`, `c` is excess / gamma, `h` is the maximum ratio of
-//! measured to true rate, and `s` is cwnd' / cwnd. Primes denote values after a round.
+//! Units: time is in rounds, cwnd in C theta (C: link rate; theta: unit of delay of FRCC's contract), `R` is the
+//! propagation RTT / theta, `N_T` is the queueing delay / theta, and `W = R + N_T` is the sum of all flows' cwnd. A
+//! flow estimates `N_T` as `T`, and 1 / its share as `N^_C`. `u` and `o` are the maximum under- and overestimate of
+//! `N_T`, `c` is excess / gamma, `h` is the maximum ratio of measured to true rate, and `s` is cwnd' / cwnd. Primes
+//! denote values after a round.
 //!
 //! 1. *Floor.* A flow's cwnd falls only if `T > N^_C >= 1`. Below `N_T = 1 - o`, all cwnd therefore grow; at
 //!    `N_T <= floor` they grow by a factor of at least `(R + 1) / (R + floor + o)`. From above, a flow reduces `N_T` by
@@ -21,8 +23,8 @@
 //!    `cwnd = f (R + N_T) > (1 - c - m) / h (R + N_T) / (N_T + o)`. One update multiplies cwnd by at least `slowest`,
 //!    so cwnd then never falls below `slowest` times the minimum of this expression over `N_T >= floor`.
 //!
-//! Parts 2 and 3 together bound the ratio of rates for any number of flows and any R, though the bound is far from
-//! tight: [`Bounds::worst_ratio`].
+//! Parts 2 and 3 together bound the ratio of rates for any number of flows and any R ([`Bounds::worst_ratio`]), though
+//! the bound is far from tight.
 
 use crate::assumptions::Enclosed;
 use crate::interval::Interval;
@@ -43,7 +45,7 @@ pub struct Bounds {
 /// Reasons why there are no bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Unbounded {
-    /// Jitter alone cannot be distinguished from a flow.
+    /// Jitter alone can look like a flow.
     #[error("no floor of N_T exists: N_T may be overestimated by one flow or more (theta <= Delta_R / 2)")]
     NoFloor,
     /// Jitter can hide the probe.
@@ -51,7 +53,7 @@ pub enum Unbounded {
         "the error of the excess delay is as large as a probe's effect (gamma D <= Delta_R): a small flow need not grow"
     )]
     NoPersistence,
-    /// With these clamps, small flows may gain more than large flows lose.
+    /// With these limits of cwnd' / cwnd, small flows may gain more than large flows lose.
     #[error("no ceiling of N_T was found up to {searched}")]
     NoCeiling {
         /// Maximum `N_T` of the search.
@@ -59,7 +61,7 @@ pub enum Unbounded {
     },
 }
 
-/// The margin `m` of persistence; any positive number suffices.
+/// The margin `m` of part 3; any positive number suffices.
 const MARGIN: f64 = 1.0 / 64.0;
 
 impl Bounds {

@@ -1,12 +1,12 @@
-//! The states of n flows, divided into cells.
+//! The states of n flows, divided into cells. `N_T` is the queueing delay in units of theta.
 
 use crate::axis::Axis;
 use crate::interval::Interval;
 use std::array;
 use std::ops::Range;
 
-/// Cells of the state space for `M + 1` flows on a link. The coordinates are the ratios (odds) of the rates of flows 1
-/// to M to the last flow's rate, and `N_T`.
+/// Cells of the state space for `M + 1` flows on a link. The coordinates of a state are M ratios ("odds"), which are
+/// the rates of flows 1 to M divided by the last flow's rate, and `N_T`.
 ///
 /// Cells are numbered row by row; a row contains the cells with one range of `N_T`. Inside a row the last ratio varies
 /// fastest.

@@ -1,4 +1,4 @@
-//! Constants as written, such as `"4/5"`, and intervals that contain them.
+//! Constants as a question writes them, such as `"4/5"`, and intervals that contain them.
 
 use crate::interval::Interval;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct Ratio {
     den: i64,
 }
 
-/// Error: the text is not such a ratio.
+/// Error: the text is not a ratio of two integers below 2^53.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("not a ratio of whole numbers below 2^53, such as `4/5`: `{0}`")]
 pub struct NotARatio(String);

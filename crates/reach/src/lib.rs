@@ -6,6 +6,11 @@
 //! is divided into [`cells`], and [`map`] encloses the image of each cell after a round in outward-rounded [`interval`]
 //! arithmetic. [`attract`] finds the minimum set of cells that all runs reach, with a rank for every other cell as a
 //! proof.
+//!
+//! Symbols: C, link rate; R, propagation RTT; theta, the unit of delay in FRCC's contract; D, unit of the delay that a
+//! probe adds; `N_T`, queueing delay divided by theta; `N_C`, 1 / a flow's share of the link, i.e. the number of flows
+//! to which the share corresponds; `N^_T` and `N^_C`, a flow's estimates of these. cwnd is in units of C theta, and a
+//! prime denotes a value after a round.
 #![forbid(unsafe_code)]
 
 pub mod assumptions;

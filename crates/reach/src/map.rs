@@ -1,4 +1,5 @@
-//! Images of cells after a round.
+//! Images of cells after a round: the cells that contain all states that can follow. `N_T` is the queueing delay in
+//! units of theta.
 
 use crate::assumptions::Enclosed;
 use crate::axis::Extent;
@@ -42,18 +43,18 @@ impl Part {
         Self { share, step, gain: share * step.change }
     }
 
-    /// Returns the change of `N_T` by this flow.
+    /// Returns the change of `N_T` that this flow causes.
     pub(crate) fn gain(&self) -> Interval {
         self.gain
     }
 
-    /// Returns the change of `N_T` by this flow while its factor is in `factor`.
+    /// Returns the change of `N_T` that this flow causes if its cwnd is multiplied by a number in `factor`.
     fn gain_by(&self, factor: Interval, rtt: Interval) -> Interval {
         let change = (factor - Interval::point(1.0)) * rtt;
         (self.share * change).meet(self.gain).unwrap_or(self.gain)
     }
 
-    /// Returns the factors of cwnd for which this flow's change of `N_T` is in `gain`.
+    /// Returns the factors of cwnd with which the change of `N_T` that this flow causes is in `gain`.
     pub(crate) fn factor(&self, gain: Interval, rtt: Interval) -> Option<Interval> {
         let change = (gain / self.share).meet(self.step.change)?;
         (Interval::point(1.0) + change / rtt).meet(self.step.factor)
@@ -61,8 +62,8 @@ impl Part {
 }
 
 impl<const M: usize> Synchronous<M> {
-    /// Divides `factor` into parts about as wide as a cell. Two flows do not need this, because they have only one
-    /// ratio.
+    /// Divides `factor` into parts about as wide as a cell. With two flows there is only one ratio, and one part
+    /// suffices.
     fn slices(&self, factor: Interval) -> impl Iterator<Item = Interval> + use<M> {
         let first = self.cells.odds.cell(self.cells.odds.len() / 2);
         let width = (first.hi - first.lo) * factor.lo;
@@ -88,8 +89,9 @@ impl<const M: usize> Map for Synchronous<M> {
         let gains = first.iter().fold(Interval::point(0.0), |sum, part| sum + part.gain);
         let rtt = self.rtprop + nt;
         let (rows, mut extent) = self.cells.nt.cover(nt + (gains + last.gain));
-        // The adversary cannot bring N_T to one end and every ratio to another end in the same round. Therefore examine
-        // each row separately, and within a row each part of the range of the last flow, to which all ratios refer.
+        // The adversary cannot bring `N_T` to one end and every ratio to another end in the same round. Therefore each
+        // row is examined separately, and within a row each part of the range of the last flow's factor, to which all
+        // ratios refer.
         for row in rows {
             let target = self.cells.nt.cell(row) - nt;
             let Some(last_factor) = last.factor(target - gains, rtt) else { continue };
@@ -107,7 +109,7 @@ impl<const M: usize> Map for Synchronous<M> {
                     ranges[i] = range;
                     extent = extent.and(part_extent);
                 }
-                // A range is empty if a flow cannot contribute its part.
+                // A range is empty if a flow cannot cause its part of the change.
                 if !self.cells.runs(row, &ranges, accept) {
                     return Extent::Inside;
                 }

@@ -11,8 +11,8 @@ use std::ops::Range;
 /// The map of one update; each flow updates once per round, and the adversary chooses the next flow.
 ///
 /// A state also contains the set of flows that have not yet updated in this round, so there is one copy of the cells
-/// for each nonempty set. Copy `k` is for the flows whose bits are set in `k + 1`. The last copy is the start of a
-/// round.
+/// for each nonempty set. Copy `k` is for the set of the flows whose bits are set in `k + 1`. The last copy, with all
+/// flows, is the start of a round.
 #[derive(Debug, Clone)]
 pub struct Sequential<const M: usize> {
     /// The cells of the state space.

@@ -1,4 +1,5 @@
-//! The theorem for one range of R / theta: a question, and its answer by a set of cells.
+//! The theorem for one range of R / theta (propagation RTT divided by FRCC's unit of delay): a question, and its answer
+//! by a set of cells. `N_T` is the queueing delay divided by theta.
 
 use crate::assumptions::Assumptions;
 use crate::attract::{NoAttraction, OnProgress, attract};
@@ -43,7 +44,7 @@ pub struct Answer {
     pub nt: (f64, f64),
     /// Minimum cwnd of every flow from some round on, in C theta (derived by hand).
     pub cwnd_floor: f64,
-    /// Number of rounds (of updates, if flows update one after another) from the bounds derived by hand to the
+    /// Maximum number of rounds (of updates, if flows update one after another) from the bounds derived by hand to the
     /// attractor.
     pub rounds: u32,
     /// Number of cells of the region within the bounds derived by hand.
@@ -197,7 +198,7 @@ fn region<const M: usize>(count: usize, cells: &Cells<M>, bounds: &Bounds, rtpro
     region
 }
 
-/// Minimum step; finer cells do not fit into the memory of a machine.
+/// Minimum step; finer cells need more memory than a machine has.
 const FINEST: Ratio = Ratio::new(1, 100_000);
 
 fn bad(key: &'static str, reason: String) -> Refusal {

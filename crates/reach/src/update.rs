@@ -1,15 +1,16 @@
 //! Effect of the main update on one flow's cwnd in a round, over all choices of the adversary.
 //!
-//! A flow holds the share `f` of the link, and the queueing delay is `N_T` (in units of theta). The adversary chooses
-//! the flow's estimates (thesis D.3.4.1): `T = N^_T`, `h = r^/r`, and the error `e` of the excess delay in units of D.
-//! Then
+//! A flow holds the share `f` of the link. `N_T` is the queueing delay and R the propagation RTT, both in units of
+//! theta; `N_C = 1/f`, and `N^_T`, `N^_C` are the flow's estimates. The adversary chooses (thesis D.3.4.1) `T = N^_T`,
+//! the ratio `h` of measured to true rate, and the error `e` of the excess delay in units of D. `gamma D` is the delay
+//! that a probe adds if the estimates agree. Then
 //!
 //! ```text
 //! N^_C = max(1, T / x),  x = h T f + e / gamma;  N^_C infinite if x <= 0        (Algorithm 2, lines 3-4)
 //! s    = (R + N^_C) / (R + T), clamped to [slowest, fastest];  fastest if T = 0 (line 7, the kernel's clamps)
 //! ```
 //!
-//! Here R is in units of theta. For a fixed share, the extremes of `s` are:
+//! For a fixed share, the extremes of `s` are:
 //!
 //! - `s` decreases in `x`, so its maximum is at the minimum `h` and `e`. There, if `T / x` is finite, it decreases in
 //!   `T`, and so does `s`: the maximum is at the minimum `T`.
@@ -24,27 +25,27 @@ use crate::interval::Interval;
 
 const ONE: Interval = Interval::point(1.0);
 
-/// Effect of a round on one flow.
+/// Effect of a round on one flow, over all choices of the adversary.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// Range of cwnd' / cwnd.
     pub factor: Interval,
-    /// Range of `(R + N_T) (factor - 1)`, the change of `N_T` if every flow changed by this factor.
+    /// Range of `(R + N_T) (factor - 1)`: the change of `N_T` if all flows' cwnd changed by this factor.
     pub change: Interval,
-    /// The clamp that the factor reaches for every choice of the adversary, if any.
+    /// The limit that the factor reaches for every choice of the adversary, if any.
     pub pinned: Option<Clamp>,
 }
 
 /// A limit of cwnd' / cwnd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clamp {
-    /// The lower clamp.
+    /// The lower limit.
     Slowest,
-    /// The upper clamp.
+    /// The upper limit.
     Fastest,
 }
 
-/// The lower or the upper end of a step before clamping.
+/// The lower or the upper end of the factor and the change, before the factor is limited.
 #[derive(Debug, Clone, Copy)]
 struct End {
     factor: f64,
@@ -71,7 +72,7 @@ pub fn step(assumed: &Enclosed, f: Interval, nt: Interval, rtprop: Interval) -> 
     }
 }
 
-/// Returns the upper end of the step before clamping; `None` if `N^_C` may be infinite.
+/// Returns the upper end before the factor is limited; `None` if `N^_C` may be infinite.
 fn upper_end(assumed: &Enclosed, f: f64, nt: f64, rtprop: Interval) -> Option<End> {
     let t = (Interval::point(nt) - assumed.nt_under).lo;
     if t <= 0.0 {
@@ -106,7 +107,8 @@ fn lower_end(assumed: &Enclosed, f: f64, nt: Interval, rtprop: Interval) -> End 
     end
 }
 
-/// Returns factor and change before clamping for an estimate `N^_C = count` at `N^_T = t`; `N_T` exceeds `t` by `lag`.
+/// Returns factor and change, before the factor is limited, for the estimates `N^_C = count` and `N^_T = t`; `N_T`
+/// exceeds `t` by `lag`.
 fn unclamped(count: Interval, t: Interval, lag: Interval, rtprop: Interval) -> Unclamped {
     let rtt = rtprop + t;
     let gap = count - t;
@@ -146,7 +148,7 @@ mod tests {
         ((rtprop + count) / (rtprop + t)).clamp(0.8, 1.3)
     }
 
-    /// Returns estimates of `N_T` from the minimum to the maximum.
+    /// Returns estimates of `N_T` from the minimum to the maximum, for a true value of `nt`.
     fn estimates(nt: f64) -> impl Iterator<Item = f64> {
         (0..=1000).map(move |k| (nt - 0.25 + 0.75 * f64::from(k) / 1000.0).max(0.0))
     }
@@ -168,7 +170,7 @@ mod tests {
             let found = step(&TWO_SIDED.enclosed(), Interval::point(f), Interval::point(nt), Interval::point(rtprop));
             let (lo, hi) = extremes(f, nt, rtprop);
             prop_assert!(found.factor.lo <= lo + 1e-12 && hi - 1e-12 <= found.factor.hi);
-            // The enclosure is also tight, up to the search's steps of a thousandth.
+            // The enclosure is also tight, up to the resolution of the search (a thousandth).
             prop_assert!(found.factor.lo >= lo - 2e-3 && found.factor.hi <= hi + 1e-9, "{found:?} {lo} {hi}");
             let change = |s: f64| (rtprop + nt) * (s - 1.0);
             prop_assert!(found.change.lo <= change(lo) + 1e-9 && change(hi) - 1e-9 <= found.change.hi);
@@ -190,7 +192,8 @@ mod tests {
         }
     }
 
-    /// With a small share and a small estimate, `N^_C` exceeds 1 only from a point inside the range of estimates on.
+    /// With a small share and a small minimum estimate, `N^_C` exceeds 1 only above the dip, which is inside the range
+    /// of estimates.
     #[test]
     fn the_dip_counts() {
         let (f, nt, rtprop) = (0.05, 0.25, 20.0);

@@ -103,7 +103,7 @@ proptest! {
         prop_assert!(is_covered(&cells, &map, (left - 1) * cells.count() + from, copy, &cwnd));
     }
 
-    /// The lemmas proved by hand: runs from any start reach the bounds and stay within them.
+    /// The lemmas proved by hand: from any start, runs reach the bounds and stay within them.
     #[test]
     fn runs_come_to_the_bounds_and_stay(
         start in prop::collection::vec(0.001..50.0_f64, 2..5),

@@ -24,7 +24,7 @@ fn answer(question: &Question) -> Result<(Answer, Certificate), Refusal> {
     question.answer(&mut |_| ControlFlow::Continue(()))
 }
 
-/// Returns whether the certificate holds for the map under other assumptions.
+/// Returns whether the certificate proves its attractor also for the map under other assumptions.
 fn holds_under(certificate: &Certificate, assumptions: Assumptions) -> bool {
     let cells = Cells::<1> { odds: Axis::new(certificate.odds.clone()), nt: Axis::new(certificate.nt.clone()) };
     let rtprop = COARSE.rtprop.0.interval().hull(COARSE.rtprop.1.interval());
