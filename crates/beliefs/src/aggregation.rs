@@ -1,17 +1,17 @@
-//! ACK aggregation: acknowledgements are held and then arrive in bursts, faster than a link of the believed rate could
+//! ACK aggregation: acknowledgements are held and then arrive in bursts, faster than a link of the inferred rate could
 //! have delivered the acknowledged data. Wireless links and receivers that merge packets (GRO) cause it.
 
 use crate::packet::{Fate, Packet};
 use crate::slice::Slice;
 use serde::Serialize;
 
-/// Minimum size of a burst, in packets of the maximum size. A burst of two packets may be one delayed ACK.
+/// Minimum size of a burst, in packets of the maximum size, because a burst of two packets may be one delayed ACK.
 const PACKETS: f64 = 4.0;
-/// Within a burst, bytes are acknowledged at this multiple of the link rate.
+/// Minimum rate at which bytes are acknowledged within a burst, as a multiple of the link rate.
 const FASTER: f64 = 4.0;
 /// Minimum number of bursts for a pattern.
 const MIN_BURSTS: usize = 5;
-/// Minimum fraction of all acknowledged bytes that arrives in bursts.
+/// Minimum fraction of all acknowledged bytes that arrive in bursts.
 const MIN_BURST_SHARE: f64 = 0.5;
 /// Minimum ratio of the bursts' hold time to the flow's jitter. If it is smaller, other jitter may have bunched the
 /// ACKs.
@@ -34,7 +34,7 @@ pub struct Aggregation {
     pub frames: Vec<[u32; 2]>,
 }
 
-/// Time at which the believed link delivers a packet, and time of the packet's acknowledgement.
+/// Time at which a link of the inferred rate delivers a packet, and time of the packet's acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Delivery {
     left: f64,
@@ -51,7 +51,7 @@ struct Burst {
     frames: [u32; 2],
 }
 
-/// Returns the aggregation of packets behind a link of the given rate; `None` if there is too little.
+/// Returns the aggregation of packets behind a link of the given rate; `None` if there are too few or too small bursts.
 pub fn aggregation(packets: &[Packet], link: &Slice) -> Option<Aggregation> {
     let deliveries = deliveries(packets, link.rate_bytes_per_s);
     let total: f64 = deliveries.iter().map(|d| d.bytes).sum();
@@ -90,8 +90,8 @@ fn deliveries(packets: &[Packet], rate: f64) -> Vec<Delivery> {
     out
 }
 
-/// Runs of deliveries in which each packet is acknowledged sooner after its predecessor than the link could send it.
-/// `rate` in bytes/ns.
+/// Returns the runs of deliveries in which each packet is acknowledged at `FASTER` times the link rate or more. `rate`
+/// in bytes/ns.
 fn bursts(deliveries: &[Delivery], rate: f64) -> Vec<Burst> {
     deliveries
         .chunk_by(|before, next| (next.acked - before.acked) * rate * FASTER <= next.bytes)
@@ -159,7 +159,7 @@ mod tests {
             })
             .collect();
         assert_eq!(found(&packets), None);
-        // a slow link would need aggregation to look like this
+        // a link of a quarter of the rate would need aggregation to cause these acknowledgements
         assert!(aggregation(&packets, &slice(&packets, RATE / 4.0).expect("some")).is_some());
     }
 }

@@ -1,5 +1,5 @@
-//! The belief set of the CBR-delay model: a queue with rate C and beta bytes of buffer, then R, then a jitter in [0, D]
-//! without reordering.
+//! The belief set of the CBR-delay model: the paths (C, R, D, beta) that explain a flow. A path is a queue with rate C
+//! and beta bytes of buffer, then a delay of R, then a jitter in [0, D] without reordering.
 //!
 //! For a given C the queue, and with it each departure time dep(C), can be computed packet by packet. The remaining
 //! unknowns are R and D, with R <= acked - dep <= R + D for each packet. The set's slice at C is
@@ -14,10 +14,10 @@ use crate::search::Search;
 use crate::slice::Slice;
 use serde::Serialize;
 
-/// Maximum number of slices in the result, enough to plot the set.
+/// Maximum number of slices in the result, enough to plot the set. A slice is the part of the set at one C.
 const SHOWN: usize = 128;
 
-/// Projections of the belief set for a jitter of at most D.
+/// Ranges of the parameters over the belief set for a jitter of at most D.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Belief {
     /// The D that was assumed, ns.
@@ -28,19 +28,18 @@ pub struct Belief {
     pub rate_bytes_per_s: Interval,
     /// R, ns.
     pub rtprop_ns: Interval,
-    /// beta, bytes, consistent with all losses. Losses count as overflows of the queue. If no rate is consistent with
-    /// that, losses are ignored.
+    /// beta, bytes, consistent with all losses as overflows of the queue. If no rate is consistent with that, losses
+    /// are ignored.
     pub buffer_bytes: Interval,
     /// Slices across the set, by increasing rate.
     pub slices: Vec<Slice>,
 }
 
-/// Returns the belief set of packets in send order.
+/// Returns the belief set of packets in send order; `None` if no packet was delivered, or if no rate explains the
+/// packets with that jitter.
 ///
 /// # Parameters
 /// `jitter`: function that returns D, ns, from the slice that explains the packets with the minimum jitter.
-///
-/// Returns `None` if no packet was delivered, or if no rate explains the packets with that jitter.
 pub fn explain(packets: &[Packet], jitter: impl Fn(&Slice) -> f64) -> Option<Belief> {
     let (least, most) = brackets(packets)?;
     let mut search = Search::new(packets, least, most)?;

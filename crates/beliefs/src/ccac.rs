@@ -1,8 +1,9 @@
-//! Projections of the CCAC model's belief set (thesis section A.2.2), for a jitter of at most D.
+//! Ranges of the parameters over the CCAC model's belief set (thesis section A.2.2): the paths of rate C, propagation
+//! RTT R, jitter of at most D and buffer beta that explain a flow.
 //!
 //! [`crate::tokens`] decides for one (C, R) whether a token count T_A explains the record. With a larger R packets
 //! arrive later, so fewer tokens must be spent. R is at most the minimum RTT, and the set of possible C is largest
-//! there. A larger C raises both bounds on T_A. The set is therefore C_L <= C <= C_U, where R exceeds a bound that
+//! there. A larger C raises both bounds on T_A. The possible C are therefore C_L <= C <= C_U; R exceeds a bound that
 //! depends on C and is smallest at C_L:
 //!
 //! - C_L = max over intervals of delivered / (T + D), computed from a convex hull;
@@ -18,15 +19,15 @@ use crate::record::{Record, Stretch};
 use crate::tokens::{Breach, Path, walk};
 use serde::Serialize;
 
-/// Number of bisection steps. They reduce a range of rates by 10^4 to a relative width of 1e-8, and a range of times to
-/// 1e-9 of its length.
+/// Number of bisection steps. They reduce a range of rates by a factor of 10^4 to a relative width of 1e-8, and a range
+/// of times to 1e-9 of its length.
 const HALVINGS: usize = 30;
 /// Maximum link rate, bytes/ns.
 const FASTEST: f64 = 1e3;
 /// Minimum link rate (one byte per second), bytes/ns.
 const SLOWEST: f64 = 1e-9;
 
-/// Projections of the belief set for a jitter of at most D.
+/// Ranges of the parameters over the belief set for a jitter of at most D.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CcacBelief {
     /// The D that was assumed, ns.
@@ -53,9 +54,9 @@ impl CcacBelief {
     }
 }
 
-/// Returns the belief set of a flow.
+/// Returns the belief set of a flow; `None` if no path explains the flow with that jitter.
 ///
-/// `jitter`: D, ns. `None` if no path explains the flow with that jitter.
+/// `jitter`: D, ns.
 pub fn explain_ccac(record: &Record<'_>, jitter: f64) -> Option<CcacBelief> {
     believe(&record.whole(), jitter)
 }
@@ -90,7 +91,7 @@ pub(crate) fn believe(record: &Stretch<'_>, jitter: f64) -> Option<CcacBelief> {
         rtprop_ns: Interval { lo: rtprop_min, hi: Some(record.rtt_min) },
         buffer_bytes: Interval {
             lo: kept,
-            // if this bound is below `kept`, the losses were not overflows
+            // if this bound is below `kept`, the losses were not overflows of a queue
             hi: smallest_lost(record, at(least, rtprop_min)).filter(|&lost| lost > kept),
         },
     })
@@ -155,12 +156,12 @@ pub(crate) fn min_rate(record: &Stretch<'_>, jitter: f64) -> Option<(f64, Option
             chain.push((ack.at - jitter, room), ack.frame);
         }
     }
-    // the margin keeps rounding from contradicting the bound
+    // the margin prevents that rounding contradicts the bound
     (least < FASTEST).then_some((least.max(SLOWEST) * (1.0 + 1e-12), frames))
 }
 
-/// Bisects between a value that fits and a value that does not. Returns the last value found to fit and the last found
-/// not to fit.
+/// Bisects between a value that fits and a value that fails. Returns the last value that was found to fit and the last
+/// that was found to fail.
 fn last(fits: f64, fails: f64, middle: fn(f64, f64) -> f64, is_fit: impl Fn(f64) -> bool) -> (f64, f64) {
     let (mut inside, mut outside) = (fits, fails);
     for _ in 0..HALVINGS {

@@ -1,11 +1,12 @@
 //! Changes of the link's rate within a flow (thesis section 4.1.1.2: after the link changes, old beliefs are stale;
-//! they are detected as stale when beliefs contradict each other).
+//! contradictions between beliefs show that).
 //!
 //! A flow is cut where no CCAC path explains the data before and after the cut together, with the jitter that short
-//! parts of the flow show separately. A cut counts as a change of rate if the believed rates of both sides differ and
-//! both sides last long enough; otherwise it counts as jitter. The contradiction of the old belief appears only some
-//! time after the change. The new belief is therefore extended backwards as far as it explains the data, and the change
-//! is placed where the delivery lines of the two rates intersect.
+//! parts of the flow show separately. The data between two cuts is a *stretch*. A cut counts as a change of rate if the
+//! inferred rates of both sides differ and both sides last long enough; otherwise it counts as jitter. A *piece* is the
+//! data between two changes. The contradiction of the old belief appears only some time after the change. The new
+//! belief is therefore extended backwards as far as it explains the data, and the change is placed where the delivery
+//! lines of the two rates intersect.
 
 use crate::ccac::{CcacBelief, believe, contradiction, min_jitter_of};
 use crate::interval::Interval;
@@ -15,18 +16,19 @@ use std::ops::Range;
 
 /// Number of parts whose jitter is determined separately.
 const PARTS: usize = 32;
-/// Minimum number of acknowledgements in such a part. A flow with fewer than four times as many is not cut.
+/// Minimum number of acknowledgements in such a part. A flow with fewer than four times as many acknowledgements is not
+/// cut.
 const PART_ACKS: usize = 64;
 /// Jitter above this multiple of the parts' median indicates a change of rate.
 const JITTER_MEDIANS: f64 = 2.0;
 /// Minimum relative difference between two rates that count as distinct.
 const APART: f64 = 0.05;
-/// A rate is lasting if it holds for this multiple of D ...
+/// A rate is lasting if it holds for this multiple of D and for `LASTING_RTTS`.
 const LASTING_JITTERS: f64 = 20.0;
-/// ... and this multiple of the minimum RTT. The pause and burst of a stalled host on a link of constant rate are
-/// shorter.
+/// A lasting rate holds for this multiple of the minimum RTT. The pause and burst of a stalled host on a link of
+/// constant rate are shorter.
 const LASTING_RTTS: f64 = 10.0;
-/// Maximum number of stretches examined. Changes of a rate that changes more often are not reported.
+/// Maximum number of stretches examined. Later changes are not reported.
 const MAX_STRETCHES: usize = 4096;
 
 /// A change of the link's rate, with the times and frames of the acknowledgements that show it.
@@ -36,9 +38,9 @@ pub struct Change {
     pub time_ns: u64,
     /// Frame of the first acknowledgement after the change.
     pub frame: u32,
-    /// C before it, bytes/s.
+    /// C before the change, bytes/s.
     pub before_bytes_per_s: Interval,
-    /// C after it.
+    /// C after the change, bytes/s.
     pub after_bytes_per_s: Interval,
     /// Time when the earlier belief was contradicted, ns.
     pub contradicted_ns: u64,
@@ -59,7 +61,7 @@ pub struct Piece {
     pub to_frame: u32,
     /// Belief from the longest stretch of the piece that has no disturbance.
     pub ccac: CcacBelief,
-    /// C from all stretches of the piece without disturbance, bytes/s.
+    /// Range of C over all stretches of the piece without disturbance, bytes/s.
     pub rate_bytes_per_s: Interval,
 }
 
@@ -74,7 +76,7 @@ pub struct Pieces {
     pub changes: Vec<Change>,
 }
 
-/// A stretch of sufficient length, and its belief.
+/// A stretch that lasts long enough, and its belief.
 #[derive(Clone, Debug)]
 pub(crate) struct Lasting {
     acks: Range<usize>,
@@ -88,7 +90,7 @@ impl Lasting {
     }
 }
 
-/// Beliefs of a flow's parts, computed for each part separately.
+/// Beliefs of a flow's parts, each from the data of that part only.
 #[derive(Debug)]
 pub struct Parts<'a> {
     record: &'a Record<'a>,
@@ -173,7 +175,7 @@ fn own_jitter(record: &Record<'_>, rtprop: f64) -> Option<f64> {
     Some(JITTER_MEDIANS * median.max(packet_time))
 }
 
-/// Returns the stretches of sufficient length that no data contradicts before their end.
+/// Returns the stretches of sufficient length. Each ends where the next acknowledgement would contradict it.
 fn lasting(record: &Record<'_>, rtprop: f64, jitter: f64) -> Vec<Lasting> {
     let acks = record.acks();
     let (mut out, mut from) = (Vec::new(), 0);

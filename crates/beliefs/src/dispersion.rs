@@ -1,14 +1,14 @@
 //! Dispersion: the spacing that a link gives to packets that enter it back to back.
 //!
 //! Two packets that reach a queue together leave it separated by the transmission time of the second, bytes / C. This
-//! holds for any backlog and any sharing of the queue (packet pairs, Keshav 1991). Packets of other traffic can come
-//! between the two only if they arrive in the short time between their arrivals. When other traffic starts or stops, a
-//! flow's rate changes but the spacing does not. When the link's rate changes, both change.
+//! holds for any backlog and any sharing of the queue (packet pairs, Keshav 1991). Packets of other traffic come
+//! between the two only if they arrive in the short time between the arrivals of the two. When other traffic starts or
+//! stops, a flow's rate changes but the spacing does not. When the link's rate changes, both change.
 //!
 //! Paced senders send no pairs. If a flow's packets wait in the queue, they leave in send order: the time between two
 //! acknowledgements is the link's transmission time of all packets that entered in between. Traffic outside the capture
-//! adds a varying number of packets. The rates from these times then do not agree, or they agree on a rate that differs
-//! from the long-run delivery rate.
+//! adds an unknown number of packets. The rates from these times then do not agree, or they agree on a rate that
+//! differs from the long-run delivery rate.
 
 use crate::packet::{Fate, Packet};
 use std::ops::Range;
@@ -18,12 +18,12 @@ use std::ops::Range;
 const TOGETHER: u64 = 4;
 /// Minimum number of pairs.
 const PAIRS: usize = 6;
-/// Minimum fraction of pairs that agree with the most frequent rate ...
+/// Minimum fraction of pairs that agree with the most frequent rate.
 const AGREEING: f64 = 0.5;
-/// ... within this relative tolerance.
+/// Relative tolerance within which the rates of pairs agree.
 const AGREE: f64 = 0.1;
 
-/// Rate from acknowledgements of packets sent back to back.
+/// A rate measured from two acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pair {
     /// Time when the second packet was acknowledged, ns.
@@ -58,7 +58,7 @@ pub(crate) fn pairs(packets: &[Packet]) -> Vec<Pair> {
 }
 
 /// Returns rates of the link behind a shared queue, in time order. Each is computed from two packets that waited and
-/// all packets of all flows between them.
+/// from all packets of all flows between the two.
 ///
 /// `merged`: the packets of all flows in send order.
 pub(crate) fn spacings(flows: &[&[Packet]], merged: &[Packet]) -> Vec<Pair> {
@@ -70,7 +70,7 @@ pub(crate) fn spacings(flows: &[&[Packet]], merged: &[Packet]) -> Vec<Pair> {
     }
     let place = |packet: &Packet| {
         let key = (packet.sent, packet.frame);
-        // packets segmented from one super-packet have the same key and all count
+        // packets segmented from one super-packet have the same key, and all of them count
         passed[merged.partition_point(|other| (other.sent, other.frame) <= key)]
     };
     let mut out = Vec::new();
@@ -79,7 +79,7 @@ pub(crate) fn spacings(flows: &[&[Packet]], merged: &[Packet]) -> Vec<Pair> {
         each_two(packets, |last, now| {
             let (one, other) = (&packets[last.newest], &packets[now.newest]);
             if other.sent + least <= last.at && (one.sent, one.frame) != (other.sent, other.frame) {
-                // if the clock was set back, packets are not in time order
+                // packets are not in time order if the clock was set back
                 let bytes = place(other).saturating_sub(place(one));
                 if bytes > 0 {
                     out.push(Pair { at: now.at, rate: bytes as f64 * 1e9 / (now.at - last.at) as f64 });

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 const USUAL_MSS: u32 = 1448;
 /// Size of the timestamps option in each segment, bytes.
 const TIMESTAMPS: u32 = 12;
-/// An ACK of one packet that comes sooner than this after the previous ACK was not held by a delayed-ACK timer. The
-/// shortest known timer is Linux's TCP_DELACK_MIN of 40 ms; half of it is used because jitter may compress ACKs, ns.
+/// An ACK of one packet that comes sooner than this after the previous ACK was not held by a delayed-ACK timer, ns. The
+/// shortest known timer is Linux's TCP_DELACK_MIN of 40 ms; half of it is used because jitter may compress ACKs.
 const SHORTEST_DELAYED_ACK_NS: u64 = 20_000_000;
 /// A sequence number at least this far from the expected one belongs to another connection with the same ports, bytes.
 const FARTHEST: i64 = 1 << 30;
@@ -31,7 +31,7 @@ pub struct Flow {
     pub first_frame: u64,
     /// IP packets that were acknowledged, bytes.
     pub delivered_bytes: u64,
-    /// Position of the capture.
+    /// Position of the capture on the path.
     pub(crate) place: Place,
     /// Whether acknowledgements were captured.
     pub has_acks: bool,
@@ -66,13 +66,13 @@ const MAX_PACKETS: usize = 1 << 24;
 /// Counts of data that were not stored in detail, so that memory is bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Number of flows smaller than the reported ones. A flow that was dropped and then continued counts again.
+    /// Number of flows smaller than the reported ones. A flow that was dropped and continued later counts again.
     pub flows: usize,
     /// Number of data packets in those flows.
     pub packets: usize,
     /// IP packets of those flows that were acknowledged, bytes.
     pub delivered_bytes: u64,
-    /// Number of TCP segments after the maximum number of packets was stored.
+    /// Number of TCP segments that came after the maximum number of packets was stored.
     pub late_segments: u64,
 }
 
@@ -127,7 +127,7 @@ impl Flows {
         (self.flows, self.left_out)
     }
 
-    /// Drops flows that are neither large nor recently active. A flow that becomes large is rarely small for long.
+    /// Drops flows that are neither large nor recently active. A flow that becomes large is not small for long.
     fn forget(&mut self) {
         let delivered: Vec<u64> = self.flows.iter().map(|flow| flow.delivered_bytes).collect();
         let active: Vec<u64> = self.flows.iter().map(|f| f.packets.last().map_or(0, |packet| packet.sent)).collect();
@@ -261,7 +261,7 @@ impl Flow {
     fn acknowledge(&mut self, segment: &Segment) {
         let ack = self.unwrap(segment.ack);
         let Some(newest) = self.newest_seq else { return };
-        // excludes keep-alives and data sent before the capture began
+        // excludes keep-alives, and data sent before the capture began
         if ack > newest + 1 || (ack - newest).abs() > FARTHEST {
             return;
         }

@@ -1,6 +1,7 @@
 //! Steepest slopes between the points of two curves, in O(n log n) time.
 
-/// Earlier points, reduced to the convex chain that is visible from later points. Each point has a frame.
+/// Earlier points, reduced to the convex chain from which the steepest slopes to later points start. Each point has a
+/// frame.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
     points: Vec<((f64, f64), u32)>,

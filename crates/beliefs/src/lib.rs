@@ -9,9 +9,11 @@
 //! | symbol | here | meaning |
 //! | --- | --- | --- |
 //! | A(t), S(t), L(t) | [`Packet`]'s `sent`, `acked`, `fate` | what was sent, delivered, lost by t |
-//! | C, R, D, beta | `rate`, `rtprop`, `jitter`, `buffer` | the path |
+//! | C, R, D, beta | `rate`, `rtprop`, `jitter`, `buffer` | rate, propagation RTT, jitter, buffer of the path |
 //! | T_A(t) | `tokens` | tokens admitted by t |
 //! | C_L, C_U | [`CcacBelief`] | minimum and maximum rate |
+//!
+//! A *frame* is a packet of the capture file, identified by its number.
 #![forbid(unsafe_code)]
 
 mod aggregation;

@@ -1,6 +1,7 @@
 //! Factors that limit a flow's sending rate, over time.
 //!
-//! A sender that pauses waits for something. The event that ends the wait, or a condition during it, shows for what:
+//! A sender that pauses waits for something. The event that ends the wait, or a condition during the wait, shows the
+//! cause:
 //!
 //! - recovery: the wait ends with a packet that was sent before, or lies between such a packet and the ACK of all data
 //!   that was outstanding then (RFC 6675);
@@ -11,23 +12,24 @@
 //!   also applies if the path releases ACKs in bursts;
 //! - unknown: the wait ends soon after an ACK, but later than the host's response time. The ACKs of a paced flow arrive
 //!   as evenly as its packets leave;
-//! - pacing: the wait follows a packet without push, and no ACK ends it. More data was queued, and nothing else
+//! - pacing: the wait follows a packet without push, and no ACK ends it. The sender had more data, and nothing else
 //!   prevented its sending;
 //! - after a pushed super-packet, if no ACK ends the wait: pacing if the waits are even, application if all data was
 //!   acknowledged, otherwise unknown. Offloading pushes each super-packet, and some senders never push.
 //!
-//! A paced packet may follow an ACK by chance. The longer total of a round trip therefore decides between window and
-//! pacing, and each round trip has the limit that held for most of it. A pacer is active for a whole flow. If pacing
-//! makes up less than a tenth of the time under window and pacing, late or bunched ACKs explain it, and its periods are
-//! unknown. If the capture was not taken at the sender, ACKs take effect `lag` later, and limits that only the ACK
-//! clock distinguishes are unknown.
+//! A paced packet may follow an ACK by chance. Window and pacing are therefore distinguished by the longer total wait
+//! within a round trip, and each round trip has the limit that held for most of it. A pacer is active for a whole flow.
+//! If pacing makes up less than a tenth of the time under window and pacing, late or bunched ACKs explain it, and its
+//! periods are unknown. If the capture was not taken at the sender, ACKs take effect at the sender `lag` later, and
+//! limits that only the ACK clock distinguishes are unknown.
 
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// A packet follows an ACK immediately if it comes within this fraction of the mean time between ACKs ...
+/// A packet follows an ACK immediately if it comes within this fraction of the mean time between ACKs, or within
+/// `PROMPT_NS`.
 const PROMPT_SHARE: u64 = 4;
-/// ... or within this response time of a host, ns.
+/// Time within which a host responds to an ACK immediately, ns.
 const PROMPT_NS: u64 = 10_000;
 /// An ACK also ended a wait if it came in this last fraction of the wait and the packet followed within a host's
 /// response time. Paths that aggregate ACKs leave little time between ACKs.
@@ -40,8 +42,8 @@ const ANSWER_NS: u64 = 1_000_000;
 const MEMORY: f64 = 8.0;
 /// Waits are even if they differ from the mean by at most this fraction.
 const EVEN: f64 = 0.5;
-/// Linux's pacing sends the data of one millisecond at once, or two segments if that is more (tcp_tso_autosize). A
-/// longer wait after a longer burst is not pacing, ns.
+/// Maximum wait of a paced sender after a long burst, ns. Linux's pacing sends the data of one millisecond at once, or
+/// two segments if that is more (tcp_tso_autosize).
 const LONGEST_PACED_NS: u64 = 4_000_000;
 /// Number of segments in the smallest paced burst.
 const PACED_SEGMENTS: i64 = 2;
@@ -137,7 +139,7 @@ struct Mark {
     frame: u64,
 }
 
-/// Implication of the newest packet about further queued data.
+/// Whether the newest packet implies that the sender had more data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     /// More data was queued.
@@ -148,7 +150,7 @@ enum Behind {
     Either,
 }
 
-/// Reason for a wait, before the totals of its round trip decide between window and pacing.
+/// Cause of a wait, before the totals of its round trip decide between window and pacing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Application,
@@ -190,7 +192,7 @@ pub struct Limits {
     edge: Option<i64>,
     /// Right edge of the receive window that has passed the capture.
     advertised: Option<i64>,
-    /// Windows that the sender does not know yet: the time when it will, and their right edge.
+    /// Windows that the sender does not know yet: the time when it will know each, and the window's right edge.
     coming: VecDeque<(u64, i64)>,
     /// Time of the last window update after the sender had filled the receive window.
     released_at: Option<u64>,
@@ -255,7 +257,7 @@ impl Limits {
             return self.take(data);
         };
         if data.end <= self.una {
-            // a probe of a closed window or a keep-alive
+            // this is a probe of a closed window or a keep-alive
             return;
         }
         let is_again = data.start < self.next;
@@ -267,7 +269,8 @@ impl Limits {
         let length = data.at.saturating_sub(newest.at);
         let until = data.end.max(self.next);
         let here = Mark { at: data.at, frame: data.frame };
-        // a wait of at least half a round trip is a separate period, which separates the limits before and after it
+        // a wait of at least half a round trip is a separate period, so that the limits before and after it are
+        // distinguished
         if self.last_round_ns > 0 && length * 2 >= self.last_round_ns {
             self.close_round(newest);
             self.push(resolve_alone(wait, self.terms.lag_ns), newest, here);
@@ -338,7 +341,8 @@ impl Limits {
         self.edge.is_some_and(|edge| edge - self.next < i64::from(self.mss()))
     }
 
-    /// Payload of a full segment: the largest observed, if the path or options leave less than the handshake's MSS.
+    /// Payload of a full segment. The path or options may leave less than the handshake's MSS; then it is the largest
+    /// observed payload.
     fn mss(&self) -> u32 {
         if self.packets < PACKETS_TO_KNOW_MSS { self.terms.mss } else { self.terms.mss.min(self.largest) }
     }
@@ -361,7 +365,7 @@ impl Limits {
             return Wait::Application;
         }
         if self.terms.lag_ns > 0 {
-            // the path spaces packets as pacing does, so the limit is ambiguous
+            // the path spaces packets as pacing does, so `resolve` makes this limit unknown
             return Wait::Paced;
         }
         if is_soon_after(self.news_at) {
@@ -380,14 +384,14 @@ impl Limits {
         }
     }
 
-    /// Whether pacing could not cause the newest burst followed by a wait of this length.
+    /// Whether the newest burst and a wait of this length after it cannot be caused by pacing.
     fn is_beyond_pacing(&self, wait_ns: u64) -> bool {
         let doublings = self.rtt_min_ns.map_or(u32::MAX, |ns| (ns / BURST_RTT_NS).min(31) as u32);
         let extra = BURST_BYTES.checked_shr(doublings).unwrap_or(0);
         wait_ns > LONGEST_PACED_NS && self.newest_bytes > PACED_SEGMENTS * i64::from(self.mss()) + extra
     }
 
-    /// Whether a wait has nearly the pace (time per byte) of the previous waits.
+    /// Whether the pace of a wait (time per byte) is close to that of the previous waits.
     fn is_even(&mut self, wait_ns: u64) -> bool {
         let pace = wait_ns as f64 / self.newest_bytes.max(1) as f64;
         let known = self.pace_ns_per_byte.get_or_insert(pace);
@@ -444,7 +448,7 @@ impl Limits {
     }
 }
 
-/// Replaces pacing by unknown if it is too rare for a sender that paces.
+/// Replaces pacing by unknown if pacing is too rare for a sender that paces.
 fn without_rare_pacing(periods: Vec<Period>) -> Vec<Period> {
     let time = |limit: Limit| -> u64 { periods.iter().filter(|p| p.limit == limit).map(|p| p.to_ns - p.from_ns).sum() };
     let (paced, clocked) = (time(Limit::Pacing) as f64, time(Limit::Window) as f64);

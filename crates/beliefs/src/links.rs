@@ -1,12 +1,13 @@
-//! Beliefs about a bottleneck from all flows that share it.
+//! Beliefs about a bottleneck from all flows that share it. C is the link's rate, D the maximum jitter and R the
+//! propagation RTT.
 //!
 //! Conclusions about the link need evidence that traffic outside the capture cannot produce. If such traffic shares the
-//! link, each flow still gets at most C; then only the lower bound on C holds. The claims and their evidence:
+//! link, only the lower bound on C holds, because each flow still gets at most C. The claims and their evidence:
 //!
 //! - C has an upper bound: one link explains all delays to within the transmission time of a few packets, and no pair
 //!   of packets contradicts it.
 //! - The link's rate changed: packet pairs have the spacing of the old rate before the change and of the new rate after
-//!   it (see `dispersion`). Without pairs: both rates explain their part of the time to the same accuracy.
+//!   it (see `dispersion`). Without pairs: the rate of each part explains its part of the time to the same accuracy.
 //! - Other traffic started or stopped: the rate left for the flows changed, and the spacing of pairs did not.
 //! - A shaper or policer: a bucket explains, to the same accuracy, what a constant link does not. For a policer, in
 //!   addition no packets wait where packets are lost.
@@ -22,15 +23,18 @@ use std::ops::Range;
 
 /// Assumed ratio of the jitter at the true rate to the jitter at the rate that needs the minimum.
 const FITTED: f64 = 1.25;
-/// A link explains delays exactly if they deviate by at most the transmission time of this many packets ...
+/// A link explains delays exactly if they deviate by at most the transmission time of this many packets, or by
+/// `EXACT_NS`.
 const EXACT_PACKETS: f64 = 6.0;
-/// ... or by at most this time, which hosts may add, ns.
+/// Deviation of delays that hosts may add, ns.
 const EXACT_NS: f64 = 1_500_000.0;
 /// Relative tolerance between the rate of pairs and the rate of a period.
 const NEAR: f64 = 0.05;
-/// Relative tolerance for spacings of captured packets, to which other traffic adds whole packets.
+/// Relative tolerance between the rate of all packets' spacings, to which other traffic adds whole packets, and the
+/// rate of a period.
 const NEAR_SPACED: f64 = 0.025;
-/// A policer is reported only if waiting is below this fraction of the time for which its bucket could delay packets.
+/// A policer is reported only if packets wait for less than this fraction of the time for which a queue of the bucket's
+/// size could delay them.
 const WAITING: f64 = 0.3;
 /// Minimum jitter assumed if the capture has no queue ahead, ns.
 const MIN_RATE_JITTER_NS: u64 = 10_000_000;
@@ -43,7 +47,7 @@ pub enum Cause {
     Link,
     /// Traffic outside the capture takes a different share.
     OtherTraffic,
-    /// Either of these.
+    /// The link's rate changed or traffic outside the capture takes a different share.
     Unknown,
 }
 
@@ -52,7 +56,7 @@ pub enum Cause {
 pub struct RateChange {
     /// Time, ns.
     pub time_ns: u64,
-    /// Frames of the acknowledgements that show it.
+    /// Frames of the acknowledgements that show the change.
     pub frames: [u32; 2],
     /// The rate before the change, bytes/s.
     pub before_bytes_per_s: Interval,
@@ -88,9 +92,9 @@ pub struct Link {
     pub is_queue_ahead: bool,
     /// D, the jitter that was assumed, ns.
     pub jitter_assumed_ns: f64,
-    /// Maximum difference between the flows' propagation delays, ns. Which part of it lies before the queue is
-    /// unknown, so the arrival times at the queue have this uncertainty. A jitter of the merged packets below it is not
-    /// significant.
+    /// Maximum difference between the flows' propagation delays, ns. It is unknown how much of it lies before the
+    /// queue, so the arrival times at the queue have this uncertainty. A jitter of the merged packets below this value
+    /// is not significant.
     pub propagation_spread_ns: u64,
 }
 
@@ -137,12 +141,12 @@ fn assumed_jitter(simplest: &Slice, packet: f64) -> f64 {
     FITTED * simplest.jitter_min_ns() + packet * 1e9 / simplest.rate_bytes_per_s
 }
 
-/// Whether hosts and the transmission of whole packets explain a jitter, at a rate in bytes/s.
+/// Whether the timing of hosts and the transmission of whole packets explain a jitter, at a rate in bytes/s.
 fn is_exact(jitter_ns: f64, packet: f64, rate: f64) -> bool {
     jitter_ns <= EXACT_NS.max(EXACT_PACKETS * packet * 1e9 / rate)
 }
 
-/// Evidence of how the link spaces packets.
+/// Rates that show how the link spaces packets.
 #[derive(Debug)]
 struct Spread {
     pairs: Vec<Pair>,
@@ -152,9 +156,9 @@ struct Spread {
 /// Evidence from the spacing of packets for or against a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Witness {
-    /// Packets are spaced by that rate.
+    /// Packets have the spacing of that rate.
     Confirms,
-    /// Packets are spaced by this other rate, bytes/s.
+    /// Packets have the spacing of this other rate, bytes/s.
     Denies(f64),
     /// The spacings agree on no rate.
     Silent,
@@ -269,8 +273,8 @@ fn whole_rate(belief: &Belief, ccac: Option<&CcacBelief>, spread: &Spread, packe
     if is_said { range } else { Interval { lo: least, hi: None } }
 }
 
-/// C from waiting packets, if pairs or spacings confirm it. Small bursts that a link passes at once contradict a
-/// constant rate if the propagation delay is shorter than the bursts.
+/// C from packets that waited, if pairs or spacings confirm it. It is used if the CBR-delay range is not confirmed, for
+/// example because the link passes small bursts at once.
 fn served(packets: &[Packet], spread: &Spread, packet: f64) -> Option<Interval> {
     let all = 0..u64::MAX;
     let seen = agreed(&spread.pairs, all.clone()).or_else(|| agreed(&spread.spacings, all))?;
@@ -288,7 +292,7 @@ fn changes(pieces: &Pieces, spread: &Spread) -> Vec<RateChange> {
             let after = spread.asked(change.contradicted_ns..sides[1].to_ns, middle(change.after_bytes_per_s));
             let cause = match (before, after) {
                 (Witness::Confirms, Witness::Confirms) => Cause::Link,
-                // on one side the spacing still has the rate of the other side, or of neither
+                // the spacing is the same on both sides: that of one side's rate, or of another rate
                 (Witness::Confirms, Witness::Denies(seen)) if near(seen, middle(change.before_bytes_per_s)) => {
                     Cause::OtherTraffic
                 }
@@ -309,7 +313,8 @@ fn changes(pieces: &Pieces, spread: &Spread) -> Vec<RateChange> {
         .collect()
 }
 
-/// Returns C of each part: the part's own range if the spacing confirms it, otherwise the lower bound from deliveries.
+/// Returns C of each part: the part's own range if the spacing of packets confirms it, otherwise the lower bound from
+/// deliveries.
 fn part_rates(pieces: &Pieces, changes: &[RateChange], spread: &Spread) -> Vec<RatePart> {
     let are_all_the_links = changes.iter().all(|change| change.cause == Cause::Link);
     let part = |piece: &Piece| {
@@ -336,7 +341,7 @@ fn find_shaper(packets: &[Packet], parts: Option<&Parts<'_>>, spread: &Spread, p
 }
 
 /// Whether packets waited only a short time where packets were lost. In a full queue of the bucket's size they would
-/// have waited for long.
+/// have waited longer.
 fn nothing_waits(packets: &[Packet], bucket: &TokenBucket) -> bool {
     let Some(least) = packets.iter().filter_map(Packet::rtt).min() else { return false };
     let mut waited: Vec<u64> = Vec::new();

@@ -1,8 +1,9 @@
-//! Which network models explain a flow, and which observations contradict the others (thesis section 8.3.2).
+//! Which network models explain a flow, and which observations contradict the others (thesis section 8.3.2). C is the
+//! link's rate, R the propagation RTT and D the maximum jitter.
 //!
 //! A model explains a flow if some path of the model could have produced the record. Ideal links are CBR-delay links
-//! without jitter, and CBR-delay links are CCAC links that cannot hide bursts. Of the models that explain a flow, the
-//! one with the fewest behaviors is therefore the strongest assumption that is consistent with the flow.
+//! without jitter, and CBR-delay links are CCAC links without hidden bursts. Of the models that explain a flow, the one
+//! with the fewest behaviors is therefore the strongest assumption that is consistent with the flow.
 
 use crate::{Belief, Record, min_jitter};
 use serde::Serialize;
@@ -15,7 +16,7 @@ pub enum Model {
     Ideal,
     /// A queue served at C, then a delay of R plus up to D.
     CbrDelay,
-    /// A token bucket that may hide bursts, then a delay of R plus up to D.
+    /// A token bucket that may pass bursts at once, then a delay of R plus up to D.
     Ccac,
 }
 
@@ -28,21 +29,21 @@ pub struct Verdict {
     pub explains: bool,
     /// The minimum D with which the model explains the flow (0 for an ideal link), ns; `None` if no tried D does.
     pub jitter_min_ns: Option<f64>,
-    /// The maximum D allowed, ns; for the ideal link this is the clock's resolution.
+    /// The maximum D allowed, ns; for the ideal link this is twice the clock's resolution.
     pub jitter_max_ns: f64,
-    /// The frames that require `jitter_min_ns`: at any rate, the delays of two packets differ by it (ideal,
-    /// CBR-delay), or the data delivered between two frames implies it (CCAC).
+    /// The frames that require `jitter_min_ns`. For ideal and CBR-delay, the delays of these two packets differ by it
+    /// at the best rate; for CCAC, the data delivered between the two frames requires it.
     pub frames: Option<[u32; 2]>,
-    /// Frames of a lost packet and of a packet that was not lost although it met a longer queue: at no rate was each
-    /// loss caused by a full buffer.
+    /// Frames of a lost packet and of a packet that was not lost although it met a longer queue, if at no rate each
+    /// loss was caused by a full buffer.
     pub losses_contradict: Option<[u32; 2]>,
 }
 
 /// Judges the models.
 ///
 /// # Parameters
-/// `belief`: the CBR-delay model's belief set; `resolution`: of the capture's clock, ns; `most`: the maximum D that
-/// counts as jitter, ns.
+/// `belief`: the CBR-delay model's belief set; `resolution`: the capture clock's, ns; `most`: the maximum D that counts
+/// as jitter, ns.
 pub fn judge(record: &Record<'_>, belief: &Belief, resolution: f64, most: f64) -> Vec<Verdict> {
     let simplest = &belief.simplest;
     let cbr_min = simplest.jitter_min_ns();

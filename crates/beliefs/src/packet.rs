@@ -22,9 +22,9 @@ pub enum Fate {
         /// Frame number of the acknowledgement.
         frame: u32,
     },
-    /// It was retransmitted before it was acknowledged.
+    /// The packet was retransmitted before it was acknowledged.
     Lost,
-    /// Undetermined: the capture ended before.
+    /// Undetermined: the capture ended before the packet was acknowledged or retransmitted.
     Open,
 }
 
@@ -49,7 +49,7 @@ impl Packet {
             Fate::Lost | Fate::Open => None,
         }
     }
-    /// RTT, ns; `None` if the packet was not acknowledged or if it is ambiguous which transmission was.
+    /// RTT, ns; `None` if the packet was not acknowledged or if it is ambiguous which transmission the ACK is for.
     pub fn rtt(&self) -> Option<u64> {
         match self.fate {
             Fate::Acked { at, .. } => Some(at.saturating_sub(self.sent)),

@@ -1,23 +1,24 @@
-//! Position of a capture on a flow's path, inferred from the flow: which parts of the round trip lie on which side.
+//! Position of a capture on a flow's path, inferred from the flow: which parts of the round trip lie on which side of
+//! the capture.
 //!
 //! The handshake contains a response from each end. Later, data that echoes an ACK's timestamp (RFC 7323 section 3)
 //! shows the time from the ACK to the data. Hosts respond within a millisecond. If an end is that near to the capture,
-//! times on its side carry no information about the path.
+//! times on that side of the capture carry no information about the path.
 
 use crate::packet::{Fate, Packet};
 use fairweir_tcp::{Endpoint, Flags, Segment, sequence::distance};
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// Maximum response time of hosts, ns.
+/// An end is near the capture if it responds within this time, ns, or within `HOST_SHARE`.
 const HOST_NS: u64 = 1_000_000;
-/// ... or within this fraction of the path's round trip.
+/// An end is also near if it responds within a fraction of 1/HOST_SHARE of the path's round trip.
 const HOST_SHARE: u64 = 10;
 /// A queue exists if delays vary by at least this time, ns.
 const QUEUE_NS: u64 = 2_000_000;
 /// A queue or policer is also inferred from at least this many losses; fewer may be spurious retransmissions.
 const LOSSES: usize = 4;
-/// The range of delays excludes a fraction of 1/TAIL at each end.
+/// A fraction of 1/TAIL of the delays is excluded at each end of their range.
 const TAIL: usize = 20;
 /// A queue lies between the sender and the capture if at least a fraction of 1/STALE of the data packets echo a
 /// timestamp that is out of date by more than `HOST_NS`.
@@ -109,7 +110,8 @@ pub(crate) struct Echoes {
     least: Option<u64>,
     /// Number of data packets with a timestamp that can be compared.
     data: usize,
-    /// Number of those that passed more than `HOST_NS` after an ACK with a newer timestamp than the one they echo.
+    /// Number of these packets that passed more than `HOST_NS` after an ACK with a newer timestamp than the one that
+    /// they echo.
     stale: usize,
 }
 
@@ -143,8 +145,8 @@ impl Echoes {
     }
 
     /// Whether data waits between the sender and the capture. A sender echoes the newest timestamp received (RFC 7323
-    /// section 4.3). Data that echoes an older timestamp than the newest that passed the capture was sent earlier, and
-    /// waited.
+    /// section 4.3). If data echoes an older timestamp than the newest that passed the capture, it was sent before the
+    /// newest reached the sender, and it has waited since.
     fn are_stale(&self) -> bool {
         self.stale > 0 && self.stale * STALE >= self.data
     }
@@ -180,7 +182,7 @@ pub(crate) fn place(handshake: Option<&Handshake>, echoes: &Echoes, src: Endpoin
     let behind = echoes.least.into_iter().chain(shaken.map(|(_, behind)| behind)).min();
     let median = delays.get(delays.len() / 2).copied().unwrap_or(0);
     let view = match (ahead, behind) {
-        // if a queue precedes a short path, the capture is at the sender's side
+        // both ends are near; a queue between the data and its ACKs shows that the capture is at the sender
         (Some(ahead), Some(behind)) if ahead < HOST_NS && behind < HOST_NS => {
             if median >= HOST_NS && varies >= QUEUE_NS { View::Sender } else { View::Short }
         }
@@ -190,12 +192,12 @@ pub(crate) fn place(handshake: Option<&Handshake>, echoes: &Echoes, src: Endpoin
         (Some(_), Some(_)) => View::Between,
         _ => View::Unknown,
     };
-    // during the handshake the queue between sender and capture was still empty
+    // the handshake passed before a queue between sender and capture filled
     let view = if view == View::Sender && echoes.are_stale() { View::Between } else { view };
     let has_queue_ahead = match view {
         View::Sender => true,
         View::Receiver | View::Short => false,
-        // packets lost after the capture appear in it twice
+        // a packet that is lost after the capture appears in the capture twice
         View::Between | View::Unknown => {
             varies >= QUEUE_NS || packets.iter().filter(|p| p.fate == Fate::Lost).take(LOSSES).count() == LOSSES
         }

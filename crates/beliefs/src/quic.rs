@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 /// IPv4 and UDP headers of a QUIC packet, bytes. A qlog does not contain the IP version; IPv6 has 20 more bytes.
 const HEADERS: u32 = 28;
-/// For logs without packet_lost: a packet is lost if one with a number larger by at least this was acknowledged (RFC
-/// 9002 §6.1.1).
+/// For logs without packet_lost events: a packet is lost if a packet with a number larger by at least this was
+/// acknowledged (RFC 9002 §6.1.1).
 const REORDERING: u64 = 3;
 /// A receiver that reports at most this ACK delay did not wait for a second packet, ns.
 const PROMPT_NS: u64 = 1_000_000;
@@ -94,7 +94,7 @@ impl QuicFlow {
         }
     }
 
-    /// Marks a packet as lost. It is not forgotten, because it may still be acknowledged.
+    /// Marks a packet as lost. The packet stays in the table, because it may still be acknowledged.
     fn lose(&mut self, number: u64) {
         if let Some(&index) = self.numbers.get(&number)
             && self.packets[index].fate == Fate::Open

@@ -8,14 +8,14 @@ use std::ops::Range;
 pub(crate) struct Ack {
     /// Time since the record's origin, ns.
     pub(crate) at: f64,
-    /// Bytes known to be delivered once it has arrived.
+    /// Bytes known to be delivered when this ACK has arrived.
     pub(crate) total: f64,
-    /// If the receiver responded at once: upper bound on the bytes delivered before it. Packets are served whole, so
-    /// the bound includes the newest packet and all packets before it.
+    /// If the receiver responded at once: upper bound on the bytes delivered before this ACK. Packets are served whole,
+    /// so the bound includes the newest packet and all packets before it.
     pub(crate) room: Option<f64>,
-    /// Minimum RTT of the packets that it acknowledges, ns.
+    /// Minimum RTT of the packets that this ACK acknowledges, ns.
     pub(crate) rtt_min: f64,
-    /// Index of the last of these packets in send order.
+    /// Index, in send order, of the last of these packets.
     newest: u32,
     /// Frame number in the file.
     pub(crate) frame: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Ack {
 pub struct Record<'a> {
     packets: &'a [Packet],
     acks: Vec<Ack>,
-    /// Origin of all times, ns. Times since 1970 have more digits than a float.
+    /// Origin of all times, ns. A float has too few digits for times since 1970.
     origin: u64,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Record<'a> {
 }
 
 impl Stretch<'_> {
-    /// Replaces the minimum RTT by that of a longer part, ns, which no RTT of this part is below.
+    /// Replaces the minimum RTT, ns, by that of a longer part, which is at most as large.
     pub(crate) fn with_rtprop(self, rtprop: f64) -> Self {
         Self { rtt_min: rtprop, ..self }
     }

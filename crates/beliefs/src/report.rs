@@ -17,7 +17,8 @@ const SEGMENTS_A_CALL: u64 = 1 << 15;
 
 /// Maximum number of flows reported individually; those that delivered most are chosen.
 const MAX_FLOWS: usize = 1000;
-/// Minimum number of data packets for beliefs. A flow with fewer than the initial window (RFC 6928) never waits.
+/// Minimum number of data packets for beliefs. A flow with fewer packets than the initial window (RFC 6928) never
+/// waits.
 const MIN_PACKETS: usize = 10;
 
 /// Report of a capture.
@@ -62,7 +63,7 @@ pub struct FlowReport {
     pub lost_packets: usize,
     /// IP packets that were acknowledged, bytes.
     pub delivered_bytes: u64,
-    /// Index of its bottleneck in the report's list, from 1; `None` if undetermined.
+    /// Number of the flow's bottleneck in the report's list, from 1; `None` if undetermined.
     pub link: Option<usize>,
     /// Waiting time of the flow's packets, if the capture can show it.
     pub queue: Option<Waiting>,
@@ -72,9 +73,10 @@ pub struct FlowReport {
     /// The CBR-delay model's belief set, from all flows of its link; `None` if no packet was delivered, no rate
     /// explains them, or the capture has no queue ahead.
     pub cbr_delay: Option<Belief>,
-    /// The flow, cut at the changes of its link's rate; `None` if there are no changes and the belief sets above hold.
+    /// The flow, cut at the changes of its link's rate; `None` if there are no changes and the belief sets hold for the
+    /// whole flow.
     pub pieces: Option<Pieces>,
-    /// The CCAC model's bounds over time; they start afresh with each piece.
+    /// The CCAC model's bounds over time; they restart with each piece.
     pub shrinking: Vec<Moment>,
     /// ACK aggregation.
     pub aggregation: Option<Aggregation>,
@@ -100,7 +102,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// `empty`: an RTT that other flows of the link show to be possible without a queue, ns.
+    /// `empty`: an RTT without queueing, ns, that other flows of the link show to be possible.
     fn new(packets: &[Packet], empty: u64) -> Option<Waiting> {
         let mut rtts: Vec<u64> = packets.iter().filter_map(Packet::rtt).collect();
         rtts.sort_unstable();
@@ -187,7 +189,8 @@ impl ReadFlow {
 }
 
 /// Removes limits that a capture at this position cannot determine. If hosts' response times are as long as the path's
-/// RTT, the event that triggered a packet is not visible. If the capture is not at the sender, its ACK clock is not.
+/// RTT, it is not visible which event triggered a packet. If the capture is not at the sender, the ACK clock is not
+/// visible.
 fn tellable(periods: Vec<Period>, view: View) -> Vec<Period> {
     let is_unclear = |limit: Limit| match view {
         View::Sender | View::Unknown => false,

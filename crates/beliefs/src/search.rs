@@ -1,17 +1,19 @@
 //! Finds all link rates that are consistent with a record.
 //!
-//! F(C) and M(C) of [`Slice`] increase with C, because a faster link delivers no packet later. Between two rates a < b,
-//! therefore, no rate needs a jitter below M(a) - F(b). A cell of rates in which that is too much is not searched; the
+//! At a rate C, the record bounds the propagation RTT by F(C) from above, and by M(C) minus the jitter from below
+//! ([`Slice`]), so the jitter is at least M(C) - F(C). F and M increase with C, because a faster link delivers no
+//! packet later. Between two rates a < b, therefore, every rate needs a jitter of at least M(a) - F(b). A *cell* is the
+//! range between two evaluated rates that are neighbors. Cells in which this bound is too large are not searched; the
 //! other cells are halved until they are narrow. This finds the true rate even if the required jitter is small only in
 //! a range of rates as narrow as one packet in a flow's whole record.
-//! one packet in a flow's whole record.
 
 use crate::packet::Packet;
 use crate::slice::{Slice, slice};
 
 /// Number of rates of the initial grid, in constant ratios.
 const GRID: usize = 64;
-/// Maximum number of slices of the grid and of the search for the simplest one; each is a pass over the packets.
+/// Maximum number of slices of the grid and of the search for the simplest slice; each slice is a pass over the
+/// packets.
 const SIMPLEST_LOOKS: usize = 512;
 /// Maximum number of further slices at each end of the set, so that an end is found even after a long search for the
 /// simplest slice.
@@ -20,9 +22,9 @@ const END_LOOKS: usize = 128;
 const NARROW: f64 = 1e-10;
 /// Maximum relative width of a cell at the ends of the set.
 const NARROW_END: f64 = 1e-5;
-/// Relative tolerance of the minimum jitter, or ...
+/// Relative tolerance of the minimum jitter.
 const NEAR: f64 = 1e-4;
-/// ... absolute tolerance, ns.
+/// Absolute tolerance of the minimum jitter, ns.
 const NEAR_NS: f64 = 1.0;
 
 /// The rates evaluated so far in a range.
@@ -70,7 +72,7 @@ impl<'a> Search<'a> {
         self.within_looks(most, END_LOOKS)
     }
 
-    /// Does the same as `within` with at most `looks` evaluations for each end. If they do not suffice, the outer slice
+    /// Like [`Search::within`], with at most `looks` evaluations for each end. If they do not suffice, the outer slice
     /// of the last open cell is returned as the end. The set returned may then be too large, never too small.
     fn within_looks(&mut self, most: f64, looks: usize) -> (Vec<Slice>, bool) {
         let low = self.find_end(most, Side::Low, looks);
@@ -80,8 +82,8 @@ impl<'a> Search<'a> {
         (self.slices.iter().copied().filter(|s| is_end(s) || s.is_possible(most)).collect(), is_bounded)
     }
 
-    /// Halves cells, starting at one end of the range, until no cell outside the first possible slice is open. Returns
-    /// the outer rate of the cell that is still open after `looks` evaluations, if any.
+    /// Halves cells, starting at one end of the range, until no cell outside the first possible slice is open. If a
+    /// cell is still open after `looks` evaluations, returns that cell's outer rate.
     fn find_end(&mut self, most: f64, side: Side, looks: usize) -> Option<f64> {
         let enough = self.slices.len() + looks;
         loop {
@@ -141,7 +143,8 @@ mod tests {
     use crate::packet::testing::{paths, play};
     use proptest::prelude::*;
 
-    /// 4000 packets during which the queue is never empty: at a rate wrong by a thousandth, the last is 4 packets late.
+    /// 4000 packets during which the queue is never empty: at a rate that is wrong by a thousandth, the last packet is
+    /// 4 packets late.
     #[test]
     fn a_dip_far_narrower_than_the_grid_is_found() {
         let rate = 1_337_500.0;

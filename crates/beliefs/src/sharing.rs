@@ -1,11 +1,12 @@
-//! Finds flows that share a bottleneck, and merges their records into one, as if of a single sender.
+//! Finds flows that share a bottleneck, and merges their records into one record, as if a single sender had sent all
+//! packets.
 //!
 //! Packets that enter a FIFO at the same time wait equally long. For packets sent at the same time, the RTTs of two
 //! flows that share a queue therefore differ by the difference of their propagation delays, at any queue length. If
-//! they do not share a queue, the difference of the two queues is added. After subtracting the difference, the flows'
-//! packets are one arrival process, and their acknowledgements one service process. All inferences for one flow (thesis
-//! sections 4.1.1 and A.2) then hold for the link. As in the CBR-delay model, propagation is assumed to follow the
-//! queue.
+//! they do not share a queue, the difference of the two queues is added. After the difference of propagation delays is
+//! subtracted, the flows' packets are one arrival process, and their acknowledgements one service process. All
+//! inferences for one flow (thesis sections 4.1.1 and A.2) then hold for the link. As in the CBR-delay model,
+//! propagation is assumed to follow the queue.
 
 use crate::packet::{Fate, Packet};
 
@@ -23,7 +24,7 @@ const MAX_STEPS: usize = 256;
 const COMMON: f64 = 0.35;
 /// Minimum variation of RTTs for a comparison, ns.
 const MIN_VARIATION_NS: f64 = 1_000_000.0;
-/// The range of a quantity is measured from this quantile to the symmetric one.
+/// The range of a quantity is measured from this quantile to the quantile 1 - TAIL.
 const TAIL: f64 = 0.05;
 
 /// Flows that share a bottleneck.
@@ -108,7 +109,7 @@ fn rtt_at(packets: &[Packet], at: u64) -> Option<f64> {
     let next = packets.partition_point(|packet| packet.sent < at);
     let after = packets[next..].iter().take(MAX_STEPS).find(|packet| is_sample(packet))?;
     let before = packets[..next].iter().rev().take(MAX_STEPS).find(|packet| is_sample(packet))?;
-    // if the clock was set back, packets are not in time order
+    // packets are not in time order if the clock was set back
     let width = after.sent.checked_sub(before.sent).filter(|&width| width <= NEIGHBOURS_NS)?;
     let (a, b) = (before.rtt()? as f64, after.rtt()? as f64);
     let share = if width == 0 { 0.5 } else { at.saturating_sub(before.sent) as f64 / width as f64 };

@@ -1,4 +1,4 @@
-//! Beliefs over the time of a flow (thesis section 3.2): the CCAC model's bounds after increasing parts of it.
+//! Beliefs over the time of a flow (thesis section 3.2): the CCAC model's bounds after increasing parts of the flow.
 //!
 //! The number of acknowledgements grows by a constant factor from moment to moment, so all moments together cost little
 //! more than the last. The jitter is that of the final belief: the result is what a sender that knew this jitter could

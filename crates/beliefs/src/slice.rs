@@ -1,4 +1,5 @@
-//! The parameters that a link of a given rate implies: one pass over the packets (see `cbr_delay` for the model).
+//! The parameters that a link of a given rate C implies, computed in one pass over the packets: propagation RTT R,
+//! jitter D and buffer beta (see `cbr_delay` for the model).
 
 use crate::interval::Interval;
 use crate::packet::{Fate, Packet};
@@ -11,14 +12,14 @@ pub struct Slice {
     pub rate_bytes_per_s: f64,
     /// F: upper bound on R, ns. If negative, the rate is too low for the delivered data.
     pub rtprop_max_ns: f64,
-    /// Frame of the packet that determines it.
+    /// Frame of the packet that determines F.
     pub rtprop_frame: u32,
     /// M: lower bound on R + D, ns.
     pub delay_max_ns: f64,
-    /// Frame of the packet that determines it.
+    /// Frame of the packet that determines M.
     pub delay_frame: u32,
-    /// Lower bound on the buffer, bytes. Links differ in whether the packet in transmission counts, so this bound and
-    /// the next have a tolerance of one packet.
+    /// Lower bound on the buffer, bytes. Links differ in whether the packet in transmission counts, so both bounds on
+    /// the buffer have a tolerance of one packet.
     pub buffer_min_bytes: f64,
     /// Frame of the packet that met this backlog and was not lost.
     pub buffer_frame: u32,
@@ -81,7 +82,7 @@ pub fn slice(packets: &[Packet], rate: f64) -> Option<Slice> {
     let mut free = 0.0f64;
     let (mut lowest, mut highest) = (Extreme::LEAST, Extreme::MOST);
     let (mut kept, mut lost) = (Extreme::MOST, Extreme::LEAST);
-    // times count from the first packet: times since 1970 have more digits than a float
+    // times count from the first packet, because a float has too few digits for times since 1970
     let origin = packets.first()?.sent;
     let mut largest = 0.0f64;
     for packet in packets {

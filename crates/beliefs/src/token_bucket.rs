@@ -34,9 +34,9 @@ const RATES: usize = 48;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Excess {
-    /// They wait, as in a shaper.
+    /// Packets wait, as in a shaper.
     Delayed,
-    /// They are dropped, as in a policer.
+    /// Packets are dropped, as in a policer.
     Lost,
 }
 
@@ -51,7 +51,7 @@ pub struct TokenBucket {
     pub bucket_bytes: f64,
     /// p, bytes/s; `None` for a policer.
     pub peak_bytes_per_s: Option<f64>,
-    /// The minimum jitter with which it explains the delays, ns.
+    /// The minimum jitter with which the bucket explains the delays, ns.
     pub jitter_min_ns: f64,
     /// First packet of the largest burst, and the packet with which the bucket was empty.
     pub frames: [u32; 2],
@@ -59,9 +59,9 @@ pub struct TokenBucket {
 
 /// Minimum number of waiting packets to determine a bucket's rate.
 const WAITING_PACKETS: usize = 50;
-/// A packet waits if its RTT exceeds the minimum by this, ns, ...
+/// A packet counts as waiting if its RTT exceeds the minimum by this time, ns, and by `WAITS_PACKETS`.
 const WAITS_NS: f64 = 1_500_000.0;
-/// ... or by the transmission time of this many packets.
+/// The RTT of a waiting packet exceeds the minimum by the transmission time of this many packets.
 const WAITS_PACKETS: f64 = 3.0;
 /// Fraction of packets that may deviate more, because hosts stall occasionally.
 const OUTLIERS: f64 = 0.02;

@@ -1,10 +1,11 @@
-//! Computes which token counts T_A of a CCAC link are consistent with a record (thesis listing A.1).
+//! Computes which token counts T_A of a CCAC link are consistent with a record (thesis listing A.1). T_A(t) is the
+//! number of tokens admitted by t and S(t) the data delivered by t, both in bytes.
 //!
-//! For given C, R and D the record bounds T_A. Data delivered by t had tokens: S(t) <= T_A(t). Tokens are used within
-//! D: T_A(t) <= S(t + D). T_A increases by at most C. It increases by exactly C while it is below the data that has
-//! arrived, because then bytes wait for tokens. The minimum and the maximum T_A that the past allows follow these
-//! rules, and so does every value between them. The computation is therefore exact and takes one pass. Packets are
-//! served whole: until a packet is delivered, T_A may exceed S by up to that packet.
+//! For a given rate C, propagation RTT R and jitter D, the record bounds T_A. Data delivered by t had tokens: S(t) <=
+//! T_A(t). Tokens are used within D: T_A(t) <= S(t + D). T_A increases at a rate of at most C. It increases at exactly
+//! C while it is below the data that has arrived, because then bytes wait for tokens. The minimum and the maximum T_A
+//! that the past allows follow these rules, and so does every value between them. The computation is therefore exact
+//! and takes one pass. Packets are served whole: until a packet is delivered, T_A may exceed S by up to that packet.
 
 use crate::packet::Fate;
 use crate::record::{Ack, Stretch};

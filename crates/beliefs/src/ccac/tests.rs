@@ -20,8 +20,8 @@ fn all_pairs(acks: &[Ack], jitter: f64) -> f64 {
     least
 }
 
-/// C_U by equation 4.1.2: the minimum over all pairs between which each RTT is above R + D. A packet's transmission
-/// time counts as part of D.
+/// C_U by equation 4.1.2: the minimum over all pairs of acknowledgements between which each RTT is above R + D. A
+/// packet's transmission time counts as part of D.
 fn thesis_most(packets: &[Packet], rate: f64, jitter: f64) -> f64 {
     let rtprop = packets.iter().filter_map(Packet::rtt).min().expect("some") as f64;
     let d = jitter + 1500.0 * 1e9 / rate;

@@ -122,7 +122,8 @@ fn pacing_in_a_few_round_trips_of_many_is_not_claimed() {
 
 #[test]
 fn a_full_receive_window_is_distinguished_from_a_full_cwnd() {
-    // The receive window and cwnd both allow 20 packets. If the receive window allows one more, it is not the limit.
+    // The receive window and cwnd both allow 20 packets. If the receive window allows one packet more, it does not
+    // limit the flow.
     let room = |packets: u16| (packets * MSS as u16).div_ceil(1 << SHIFT);
     let periods = windowed(20, 20_000, room(20)).periods(0);
     assert!(share(&periods, Limit::ReceiverWindow) > 0.95, "{periods:?}");
@@ -150,7 +151,7 @@ fn a_closed_window_is_the_receivers_until_it_opens() {
     );
 }
 
-/// A sender that sends every `gap`, independent of ACKs. `is_pushed` returns which packets are pushed.
+/// A sender that sends every `gap`, independent of ACKs. `is_pushed` decides which packets are pushed.
 fn clocked(gap: u64, bytes: u32, segments: u64, is_pushed: impl Fn(u64) -> bool) -> Record {
     let mut record = Record::default();
     for n in 0..2000 {
