@@ -18,7 +18,7 @@ pub struct Start {
     pub oracle_rtprop: Option<Dur>,
     /// Number of the flow's first packet: 0 except in tests of behavior beyond 2^32 packets.
     pub first_packet: u64,
-    /// Seed for algorithms that have their own random number generator (C).
+    /// Seed for algorithms with their own random number generator: those in C, plug-ins and controllers of QUIC stacks.
     pub seed: u64,
 }
 

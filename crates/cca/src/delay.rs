@@ -20,8 +20,8 @@ pub(crate) fn qdelay(sender: &Sender, rtt: Dur) -> Dur {
     rtt.saturating_sub(rtprop(sender))
 }
 
-/// Number of ACKs at the start of a round whose minimum RTT represents the round, so that the delay of later bursts
-/// does not count (N_RTT_SAMPLE in HyStart++, RFC 9406).
+/// The minimum RTT of this many ACKs at the start of a round represents the round; later bursts in the round do not
+/// change it (N_RTT_SAMPLE in HyStart++, RFC 9406).
 const OPENING_ACKS: u32 = 8;
 
 /// Rounds counted in packets: a round ends when a packet that was sent after its start is acknowledged.

@@ -1,8 +1,9 @@
 //! The packets of all flows in transit to one shared hop, in the order of their arrival.
 //!
-//! A hop that decides on arrival needs no event per packet: a packet at the hop affects other components only after
-//! some delay, and every packet needs some minimum time to reach the hop. The hop therefore waits for its
-//! [`Timing::effect_delay`] and then processes all packets that arrive within its [`Timing::lookahead`] in one batch.
+//! A hop (a link with its queue) that decides on arrival computes a packet's departure time when the packet arrives,
+//! and needs no event per packet: a packet at the hop affects other components only after some delay, and every packet
+//! needs some minimum time to reach the hop. The hop therefore waits for its [`Timing::effect_delay`] and then
+//! processes all packets that arrive within its [`Timing::lookahead`] in one batch.
 
 use crate::item::{Item, StageId};
 use crate::ring::Ring;
@@ -20,7 +21,7 @@ const DEEPEST_INSERTION: usize = 64;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrival {
     pub(crate) item: Item,
-    /// The stage to which the packet belongs.
+    /// The stage (hop on a flow's lane) to which the packet belongs.
     pub(crate) stage: StageId,
     /// Order among simultaneous arrivals, from [`crate::schedule::Schedule::rank`].
     pub(crate) tie: u32,

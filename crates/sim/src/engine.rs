@@ -21,18 +21,18 @@ use fairweir_units::{Dur, Time, mbps};
 /// Events between two calls of the progress callback: about a millisecond of work.
 const EVENTS_PER_PROGRESS: u64 = 1 << 15;
 
-/// Meaning of a schedule leaf after the leaves of the flows, which are first.
+/// Meaning of a leaf of the schedule. The first leaves are the flows; this describes the leaves after them.
 #[derive(Clone, Copy, Debug)]
 enum Stream {
-    /// The head packet of a stage reaches its hop.
+    /// The head packet of a stage reaches the stage's hop.
     Stage(StageAt),
-    /// A hop that decides on leave dequeues its head packet.
+    /// A hop that decides on leave (when it has transmitted a packet) dequeues its head packet.
     Service(usize),
     /// A hop processes a batch of arrivals.
     Batch(usize),
 }
 
-/// Position of a stage: hop number `k` of a flow's lane.
+/// Position of a stage: hop number `k` of a flow's lane (one direction of its path).
 #[derive(Clone, Copy, Debug)]
 struct StageAt {
     flow: usize,

@@ -3,8 +3,8 @@
 use fairweir_path::Verdict;
 use fairweir_units::Time;
 
-/// Identifies a stage: an index into the engine's list of all flows' stages, and the tag of the stage's packets in hops
-/// that decide on leave.
+/// Identifies a stage (hop on a flow's lane): an index into the engine's list of all flows' stages. It is also the tag
+/// of the stage's packets in hops that decide on leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StageId(pub(crate) u32);
 
@@ -16,7 +16,7 @@ pub(crate) struct Item {
     pub(crate) sent: Time,
     /// Data: packet number; ACK: cumulative ACK.
     pub(crate) seq: u64,
-    /// Data: transmission number of the flow; ACK: ACK number of its receiver; 0 without an observer.
+    /// Data: transmission number of the flow; ACK: number of the receiver's ACK; both 0 without an observer.
     pub(crate) number: u64,
     /// ACK: number of marked packets so far, modulo 2^32; data: whether the packet is marked.
     pub(crate) ce: u32,

@@ -1,4 +1,8 @@
 //! The simulator: virtual clock, transport and flows. [`fairweir_scenario`] defines scenarios and records.
+//!
+//! A *hop* is a link with its queue, which flows may share. It *decides on arrival* if it knows the departure time of a
+//! packet when the packet arrives, and *on leave* otherwise. A *lane* is one direction of a flow's path: the flow's own
+//! elements and the hops. A *stage* is a hop on a lane, with the flow's packets that have not reached the hop yet.
 #![forbid(unsafe_code)]
 
 mod arrivals;

@@ -1,4 +1,4 @@
-//! State shared by flows: hops and the schedule.
+//! State shared by flows: hops (links with queues) and the schedule of events.
 
 use crate::arrivals::{Arrival, Arrivals};
 use crate::item::{Item, StageId};
@@ -27,11 +27,11 @@ impl<W: Watch> Net<W> {
     }
 }
 
-/// A hop with its leaves in the schedule.
+/// A hop with its leaves (event streams) in the schedule.
 #[derive(Debug)]
 pub(crate) struct SharedHop {
     pub(crate) metered: MeteredHop,
-    /// The hop's stream, if its queue decides when packets leave.
+    /// The leaf of the hop's departures, if the hop decides when packets leave.
     pub(crate) leaf: Option<Leaf>,
     /// All packets in transit to the hop, if it processes its arrivals in batches.
     pub(crate) arrivals: Option<Arrivals>,

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 pub struct Outcome {
     /// Numbers per flow and link.
     pub summary: Summary,
-    /// Present if [`fairweir_scenario::Config::interval`] is.
+    /// The time series, if [`fairweir_scenario::Config::interval`] is set.
     pub series: Option<Series>,
 }
 

@@ -1,7 +1,8 @@
 //! A flow's path through the network: from the sender over the hops to the receiver, and the return path of the ACKs.
 //!
-//! A packet is advanced as far as its fate is known: through the flow's own elements and every hop that it enters at
-//! the current time. If it reaches a shared hop later, it waits in the queue of that [`Stage`] until then.
+//! A packet is advanced as far as its fate is known: through the flow's own elements, and through every hop (link with
+//! its queue) that it enters at the current time. If it reaches a shared hop later, it waits in the queue of that
+//! [`Stage`] until then.
 
 use crate::item::{AckItem, Departure, Item};
 use crate::net::Net;
@@ -23,7 +24,7 @@ struct ShortPath {
     reverse: Dur,
 }
 
-/// One direction of a route: its lane, the packets that wait on the lane, and their properties.
+/// One direction of a route: its lane (elements and hops), the packets that wait on the lane, and their properties.
 #[derive(Debug)]
 struct Transit {
     lane: Lane,

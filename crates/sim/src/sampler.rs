@@ -24,7 +24,8 @@ struct FlowBase {
     rtt: RttSum,
 }
 
-/// Number and sum of RTT samples so far, modulo the type's range; a base may be negative.
+/// Number and sum of RTT samples so far, modulo the type's range. The base of an interval may be below zero, i.e. wrap
+/// around.
 #[derive(Clone, Copy, Debug, Default)]
 struct RttSum {
     ns: u128,
@@ -59,7 +60,8 @@ impl Sampler {
         self.due
     }
 
-    /// Called before the flows' histograms are reset, so that the current interval continues across the reset.
+    /// Adjusts the bases of the current interval before the flows' histograms are reset, so that the interval continues
+    /// across the reset.
     pub(crate) fn carry_over(&mut self, flows: &[Flow]) {
         for (flow, base) in flows.iter().zip(&mut self.flows) {
             base.rtt = RttSum::default().since(RttSum::of(flow).since(base.rtt));

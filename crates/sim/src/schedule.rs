@@ -1,8 +1,9 @@
 //! The event queue: a tournament tree over streams whose events are already sorted.
 //!
 //! Packets have no entries here. The events of one flow at one place form a stream (its ACKs at the sender, its packets
-//! at a hop). A stream is sorted by construction because paths do not reorder packets; the tree contains only the time
-//! of each stream's head. Replacing the winner costs one branch-free comparison per level.
+//! at a hop). A stream is sorted by construction because paths do not reorder packets; the leaves of the tree contain
+//! only the time of each stream's next event. When the earliest event (the winner of the tournament) is replaced, the
+//! update costs one branch-free comparison per level.
 //!
 //! Events at the same nanosecond are ordered by [`Ties`].
 
@@ -10,7 +11,7 @@ use fairweir_path::{TieKey, Ties};
 use fairweir_units::Time;
 use std::hint::select_unpredictable;
 
-/// Index of a stream of events in the tree; flows have the first leaves.
+/// Index of a stream of events in the tree; the flows are the first leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leaf(pub(crate) usize);
 
@@ -101,8 +102,8 @@ impl Schedule {
         self.set_flow(leaf, at, false);
     }
 
-    /// Like [`Schedule::set`], for a flow. Also stores whether the event is the arrival of an ACK, so that this is
-    /// known when the event occurs.
+    /// Like [`Schedule::set`], for a flow. Also stores whether the event is the arrival of an ACK, for
+    /// [`Schedule::first`].
     #[inline]
     pub(crate) fn set_flow(&mut self, leaf: Leaf, at: Time, is_ack: bool) {
         let mut first = First::new(leaf, at, is_ack);

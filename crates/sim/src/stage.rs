@@ -1,4 +1,4 @@
-//! A flow's packets that wait to enter a hop, or are inside one.
+//! A flow's packets that wait to enter a hop (a link with its queue), or are inside the hop.
 
 use crate::item::{Item, StageId};
 use crate::net::Net;
@@ -8,7 +8,7 @@ use crate::watch::Watch;
 use fairweir_path::{Packet, TieKey, Verdict};
 use fairweir_units::Time;
 
-/// The queue of packets that wait to enter the hop of a stage.
+/// The place where packets wait to enter the hop of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// No queue: packets enter the hop when they are sent.
@@ -26,7 +26,7 @@ pub(crate) struct Stage {
     pub(crate) hop: usize,
     place: Place,
     coming: Ring<Item>,
-    /// Packets inside a hop that decides on leave.
+    /// Packets inside the hop, if it decides when they leave.
     held: Ring<Item>,
 }
 

@@ -2,7 +2,7 @@
 
 use fairweir_scenario::{Observer, PacketEvent};
 
-/// Compile-time choice: with or without an observer.
+/// A run's observer; the type determines at compile time whether there is one.
 pub(crate) trait Watch {
     /// Whether an observer is attached.
     const IS_WATCHED: bool;

@@ -34,19 +34,19 @@ use send_window::SendWindow;
 use source::AppSource;
 use timers::Timers;
 
-/// No reasonable cwnd exceeds this; a controller that sets a larger one ends the run. The kernel counts packets in 32
-/// bits, of which an application-limited FRCC uses all; a packet has at most 2^16 bytes.
+/// A controller that sets a larger cwnd ends the run. The kernel counts packets in 32 bits, all of which an
+/// application-limited FRCC uses, and a packet has at most 2^16 bytes.
 const ABSURD_CWND: u64 = 1 << 48;
-/// State that the sender keeps for a packet in flight.
+/// State that the sender stores for a packet in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
     /// Time of the last transmission.
     sent: Time,
     /// `first_tx_mstamp`: start of the sample's send phase.
     first_sent: Time,
-    /// `delivered_mstamp` when it was sent.
+    /// `delivered_mstamp` when the packet was sent.
     delivered_at: Time,
-    /// `delivered` when it was sent, modulo 2^32; unambiguous because fewer packets than that are outstanding
+    /// `delivered` when the packet was sent, modulo 2^32; unambiguous because fewer than 2^32 packets are outstanding
     /// ([`send_window::MAX_OUTSTANDING`]).
     delivered: u32,
     flags: u32,
@@ -56,7 +56,7 @@ impl Record {
     const SACKED: u32 = 1;
     /// Declared lost and not retransmitted since.
     const LOST: u32 = 2;
-    /// Retransmitted, and that copy is outstanding.
+    /// Retransmitted, and the retransmission is outstanding.
     const RETRANS: u32 = 4;
     /// Retransmitted at least once: its RTT is ambiguous (Karn).
     const EVER_RETRANS: u32 = 8;
@@ -99,7 +99,8 @@ pub(crate) struct Flow {
     sender: Sender,
     cc: Box<dyn Controller>,
     interests: Interests,
-    /// Whether the controller wants what records of delivered packets say: a rate sample, or the packets themselves.
+    /// Whether records of delivered packets must be read, because the controller wants a rate sample or a report of
+    /// each packet.
     reads_records: bool,
     mss: u64,
     window: SendWindow,
@@ -173,7 +174,7 @@ impl Flow {
     pub(crate) fn stop(&self) -> Time {
         self.timers.stop
     }
-    /// Time of the flow's first event.
+    /// Returns the time of the flow's first event.
     pub(crate) fn first_event(&self) -> Time {
         self.timers.wake_at
     }
@@ -191,7 +192,7 @@ impl Flow {
         net.schedule.set_flow(self.route.flow_leaf, next_ack.min(next_timer), next_ack <= next_timer);
     }
 
-    /// A timer, or the first ACK after an idle period.
+    /// Handles a timer, or the first ACK after an idle period.
     #[inline(never)]
     fn on_other_event<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         match self.route.acks.pop_if(|ack| ack.at <= now) {
@@ -210,7 +211,7 @@ impl Flow {
         }
     }
 
-    /// Slow timers, each checked against its own deadline.
+    /// Handles the slow timers; each is checked against its own deadline.
     #[cold]
     fn on_wake<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         self.route.check_ack_timer(now, net);
@@ -288,7 +289,7 @@ impl Flow {
         self.misbehaviour.get_or_insert(Misbehaviour(reason));
     }
 
-    /// Returns why the run cannot continue, if it cannot.
+    /// Returns the controller's misbehavior that ends the run, if any.
     #[inline]
     pub(crate) fn misbehaviour(&self) -> Option<&Misbehaviour> {
         self.misbehaviour.as_ref()

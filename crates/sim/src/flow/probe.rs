@@ -6,10 +6,10 @@ use crate::watch::Watch;
 use fairweir_cca::CaState;
 use fairweir_units::{Dur, Time};
 
-/// Packets sent at a probe timeout (RFC 9002 §6.2.4 allows two).
+/// Number of packets sent at a probe timeout (RFC 9002 §6.2.4 allows two).
 const PROBES: usize = 2;
 
-/// A period from which no packet has been delivered yet. The period is recorded from its first probe timeout on.
+/// A period of which no packet has been delivered yet. It is recorded from the period's first probe timeout on.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     /// Send time of the first packet of the period.

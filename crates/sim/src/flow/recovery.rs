@@ -13,7 +13,7 @@ pub(super) struct Recovery {
     /// Whether the receiver reports SACKs.
     pub(super) sack: bool,
     pub(super) reacts_to_marks: bool,
-    /// The episode ends when `snd_una` reaches this.
+    /// The recovery episode ends when `snd_una` reaches this.
     high_seq: u64,
     pub(super) rack: Rack,
     /// Packets to retransmit.
@@ -26,8 +26,8 @@ pub(super) struct Recovery {
 /// State of RACK (RFC 8985 §5.2).
 #[derive(Debug)]
 pub(super) struct Rack {
-    /// `RACK.xmit_ts`, and below the number of `RACK.segment` and `RACK.rtt`: the most recently sent packet that was
-    /// delivered.
+    /// `RACK.xmit_ts`: send time of the most recently sent packet that was delivered. `seq` is the number of this
+    /// packet (for `RACK.segment`), and `rtt` is its `RACK.rtt`.
     pub(super) sent: Time,
     seq: u64,
     rtt: Dur,
@@ -40,7 +40,7 @@ pub(super) struct Rack {
 /// Proportional rate reduction (RFC 6937), while cwnd is being reduced.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateReduction {
-    /// Current limit on packets in flight.
+    /// Current limit on the number of packets in flight.
     pub(super) window: u64,
     ssthresh: u64,
     /// `RecoverFS`
@@ -164,8 +164,8 @@ impl Flow {
         }
     }
 
-    /// Reports as QUIC does ([`fairweir_cca::Recovery::Quic`]): every batch of losses and every ACK with marks. The
-    /// state of recovery only determines how long a packet may be missing before it is declared lost.
+    /// Reports congestion events as QUIC does ([`fairweir_cca::Recovery::Quic`]): every batch of losses and every ACK
+    /// with marks. The state of recovery only determines how long a packet may be missing before it is declared lost.
     #[cold]
     #[inline(never)]
     fn report_to_quic(&mut self, has_new_losses: bool, marked: u64, prior_inflight: u64, now: Time) {
@@ -284,7 +284,7 @@ impl Flow {
         let record = *self.records.get(una);
         if (is_partial || starts) && !record.has(Record::LOST) && !record.has(Record::RETRANS) {
             self.declare_lost(una, now);
-            // The missing packet is not among the packets that duplicate ACKs report.
+            // The missing packet cannot be one of those for which duplicate ACKs were sent.
             let most = self.sender.packets_out() - self.sender.lost_out;
             self.sender.sacked_out = self.sender.sacked_out.min(most);
         }

@@ -12,9 +12,9 @@ pub(super) struct SendWindow {
     pub(super) cwnd_pkts: u64,
     /// The receiver's window, packets.
     pub(super) rwnd: u64,
-    /// Limit on packet numbers from the ACKs of an observer, if any.
+    /// Limit on packet numbers, from the ACKs that an observer modifies; `None` without one.
     pub(super) edge: Option<u64>,
-    /// `snd_nxt` when sending last stopped at cwnd.
+    /// `snd_nxt` when the sender last had to stop because cwnd was full.
     pub(super) limited_at: u64,
     /// Maximum of `packets_out` until `snd_una` reaches `max_packets_seq` (`tcp_cwnd_validate`).
     pub(super) max_packets_out: u64,

@@ -16,12 +16,12 @@ const MAX_ACK_DELAY: Dur = Dur::from_millis(25);
 /// The retransmission timer, and the start and stop times of the flow.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// Minimum of the term for the RTT's variation.
+    /// Minimum of the term 4 rttvar in the timeout.
     min_rto: Dur,
-    /// Delay of the receiver that the timer includes.
+    /// Maximum delay of the receiver's ACKs, which the timeout includes.
     max_ack_delay: Dur,
     backoff: u32,
-    /// Start of the retransmission timer.
+    /// Time from which the retransmission timer counts.
     pub(super) rto_base: Time,
     /// Lower bound on the deadline of the slow timers.
     pub(super) wake_at: Time,
@@ -70,8 +70,8 @@ impl Timers {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
-    /// Returns the timeout: RFC 6298 with Linux's lower bound, srtt + max(4 rttvar, min_rto), or a PTO (RFC 9002
-    /// §6.2.1); doubled at each expiry.
+    /// Returns the deadline of the retransmission timer if packets are outstanding. The timeout is that of RFC 6298
+    /// with Linux's lower bound, srtt + max(4 rttvar, min_rto), or a PTO (RFC 9002 §6.2.1); it doubles at each expiry.
     #[inline]
     pub(super) fn rto_deadline_if_outstanding(&self, sender: &Sender) -> Time {
         let rto = if sender.srtt == Dur::ZERO {
