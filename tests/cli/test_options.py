@@ -375,7 +375,7 @@ OTHERS = {
     "rule": "NAME --as --json",
     "run": "SCENARIO --on --seed --out --packets --pcap --pcap-at --plot --mode --traffic --record --cost --json",
     "starve": "CCA --out --plot --workers --check --replay --json",
-    "sweep": "SCENARIO --seed --out --workers --cluster --json",
+    "sweep": "SCENARIO --on --seed --out --workers --cluster --json",
     "synth": "QUERY --set --out --workers --solver --every-member --json",
     "tradeoff": "ALLOWANCES --json",
     "verify": "CCA --model --buffer --beliefs --timeouts --solver --both --certificate --out --write --list --json",

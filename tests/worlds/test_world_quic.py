@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fairweir as fw
+from fairweir.cli.main import main
 from fairweir.errors import ConfigError, ProgramError
 from fairweir.play import quic
 from fairweir.play.batch import Task, play
+from fairweir.play.sweep import sweep
 
 
 @pytest.fixture(autouse=True)
@@ -98,3 +101,55 @@ def test_a_host_that_wakes_at_intervals_belongs_to_this_world() -> None:
         fw.run(dumbbell(["reno"]).override({"host.wake": "2ms"}))
     assert raised.value.key == "host.wake"
     assert "--on quic" in (raised.value.hint or "")
+
+
+def test_a_sweep_runs_stacks_and_does_not_mix_them_with_simulations(tmp_path: Path) -> None:
+    scenario, grid = dumbbell(["quinn/cubic", "quinn/newreno"]), {"flow.0.rtprop": ["20ms", "40ms"]}
+    first = sweep(scenario, grid, tmp_path, on="quic")
+    assert (first.is_complete, first.reused) == (True, 0)
+    played = [first.summaries[point.key] for point in first.points]
+    assert [summary.document["quic"]["versions"].keys() >= {"quinn"} for summary in played] == [True, True]
+    assert played[0].flows[0].rtt_ms.mean < played[1].flows[0].rtt_ms.mean  # type: ignore[operator]
+    assert sweep(scenario, grid, tmp_path, on="quic").reused == 2
+    simulated = sweep(scenario, grid, tmp_path)
+    assert simulated.reused == 0
+    assert "quic" not in simulated.summaries[simulated.points[0].key].document
+
+
+def test_points_of_another_build_of_the_program_are_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario, grid = dumbbell(["quinn/cubic"]), {"seed": [1]}
+    sweep(scenario, grid, tmp_path, on="quic")
+    other = tmp_path / "fairweir-quic"
+    other.write_bytes(quic.PROGRAM.find().read_bytes() + b"another build")
+    other.chmod(0o755)
+    monkeypatch.setenv("FAIRWEIR_QUIC", str(other))
+    assert sweep(scenario, grid, tmp_path, on="quic").reused == 0
+
+
+def test_a_sweep_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(dumbbell(["quinn/cubic"]).to_toml(), encoding="utf-8")
+    assert (
+        main(["sweep", str(file), "--grid", "host.wake=0s,8ms", "--on", "quic", "--out", f"{tmp_path}/s", "--json"])
+        == 0
+    )
+    points = json.loads(capsys.readouterr().out)["points"]
+    datagrams = [point["summary"]["quic"]["datagrams"] for point in points]
+    assert datagrams[1] < datagrams[0]
+
+
+def test_a_sweep_of_a_scenario_that_the_stack_rejects_reports_each_point(tmp_path: Path) -> None:
+    found = sweep(dumbbell(["quinn/cubic"]), {"flow.0.sack": [True, False]}, tmp_path, on="quic")
+    assert len(found.summaries) == 1
+    assert "sack" in next(iter(found.failures.values()))
+
+
+def test_controllers_and_runs_are_compared_across_transports() -> None:
+    scenario = dumbbell(["reno", "reno"])
+    found = fw.compare("quinn/newreno", "reno", scenario=scenario, seeds=3, on="quic")
+    rtt = next(row for row in found.rows if row.quantity == "mean RTT")
+    assert rtt.lo is not None
+    worlds = fw.compare(fw.run(dumbbell(["quinn/cubic"]), on="quic"), fw.run(dumbbell(["quinn/cubic"])))
+    assert worlds.names == ("dumbbell in quic", "dumbbell in sim")
+    with pytest.raises(ConfigError, match="on cannot be `kernel`"):
+        fw.compare("reno", "cubic", scenario=scenario, on="kernel")  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
 from fairweir.judging.metrics import mean_rtt_ms
 from fairweir.judging.summary import Summary
+from fairweir.play.run import VirtualWorld
 from fairweir.play.sweep import grid_of, parse_grid
 from fairweir.play.sweep import sweep as play
 from fairweir.scenario.overrides import parse_setting
@@ -36,6 +37,7 @@ def sweep(
             metavar="KEY=V1,V2", help="An axis: KEY=12Mbps,24Mbps, seed=1..5 or KEY=10ms..50ms/10ms. Repeatable."
         ),
     ] = None,
+    world: Annotated[VirtualWorld, typer.Option("--on", help="World to run in.")] = "sim",
     settings: Settings = None,
     seed: Seed = None,
     out: Annotated[
@@ -73,7 +75,9 @@ def sweep(
             if failure is not None:
                 output.stderr.print(f"failed: {failure}", soft_wrap=True)
 
-        result = play(loaded, axes, directory, workers=workers, timeout_s=timeout, cluster=cluster, on_done=on_done)
+        result = play(
+            loaded, axes, directory, workers=workers, timeout_s=timeout, cluster=cluster, on=world, on_done=on_done
+        )
     if as_json:
         output.print_json(_document(result, directory))
     else:

@@ -7,17 +7,17 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from fairweir.ccas.cca_spec import AnyCca, text_of
-from fairweir.documents.arguments import count
+from fairweir.documents.arguments import count, one_of
 from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.judging.difference import paired, unpaired
 from fairweir.judging.interval import Scale
 from fairweir.judging.summary import FlowSummary, LinkSummary, Summary
 from fairweir.play.batch import Archive, Task, play_all, spread_starts
-from fairweir.play.run import Run
+from fairweir.play.run import Run, VirtualWorld
 from fairweir.play.sweep import Sweep
 from fairweir.scenario.model import Scenario
 
@@ -113,6 +113,7 @@ def compare(
     seeds: int | None = None,
     workers: int | None = None,
     directory: str | Path | None = None,
+    on: VirtualWorld | None = None,
 ) -> Differences:
     """Compare two runs, two lists of runs, two sweeps, or two controllers on one scenario.
 
@@ -127,6 +128,7 @@ def compare(
     workers : int, number of processes; default one per core
     directory : str or Path; gets runs/KEY.json for each finished run, which later comparisons reuse; by default nothing
         is stored
+    on : "sim" or "quic", the world in which controllers run; default "sim". Finished runs may be of any worlds.
 
     Returns
     -------
@@ -152,7 +154,8 @@ def compare(
     """
     sides = [_runs(one) for one in (first, second)]
     if any(side is not None for side in sides) or any(isinstance(one, Sweep) for one in (first, second)):
-        for name, given in (("scenario", scenario), ("seeds", seeds), ("workers", workers), ("directory", directory)):
+        arguments = {"scenario": scenario, "seeds": seeds, "workers": workers, "directory": directory, "on": on}
+        for name, given in arguments.items():
             if given is not None:
                 raise ConfigError(
                     f"{name} has no effect on finished runs",
@@ -162,8 +165,7 @@ def compare(
     if isinstance(first, Sweep) and isinstance(second, Sweep):
         return _of_sweeps(first, second)
     if sides[0] is not None and sides[1] is not None:
-        names = [" ".join(dict.fromkeys(run.scenario.name or "run" for run in side)) for side in sides if side]
-        return _differences((names[0], names[1]), "", *([run.summary for run in side] for side in sides if side))
+        return _differences(_names(sides[0], sides[1]), "", *([run.summary for run in side] for side in sides if side))
     if any(side is not None for side in sides) or any(isinstance(one, Sweep) for one in (first, second)):
         raise ConfigError(
             f"cannot compare {type(first).__name__} and {type(second).__name__}",
@@ -176,8 +178,17 @@ def compare(
         count(workers, "workers")
     controllers = text_of(first), text_of(second)
     number = count(5 if seeds is None else seeds, "seeds")
+    world = "sim" if on is None else on
+    one_of(get_args(VirtualWorld), world, "on")
     archive = Archive(None if directory is None else Path(directory))
-    return _of_controllers(controllers, Scenario.of(scenario), number, workers, archive)
+    return _of_controllers(controllers, Scenario.of(scenario), number, world, workers, archive)
+
+
+def _names(*sides: Sequence[Run]) -> tuple[str, str]:
+    """Return the names of the scenarios of both sides, with the worlds if these differ."""
+    first, second = (" ".join(dict.fromkeys(run.scenario.name or "run" for run in side)) for side in sides)
+    worlds = [" ".join(dict.fromkeys(run.summary.world for run in side)) for side in sides]
+    return (first, second) if worlds[0] == worlds[1] else (f"{first} in {worlds[0]}", f"{second} in {worlds[1]}")
 
 
 def _runs(side: Side) -> list[Run] | None:
@@ -194,10 +205,10 @@ def _runs(side: Side) -> list[Run] | None:
 
 
 def _of_controllers(
-    names: tuple[str, str], scenario: Scenario, seeds: int, workers: int | None, archive: Archive
+    names: tuple[str, str], scenario: Scenario, seeds: int, world: VirtualWorld, workers: int | None, archive: Archive
 ) -> Differences:
     tasks = [
-        [Task(spread_starts(scenario.override({"flow.*.cca": name}), seed)) for seed in range(1, seeds + 1)]
+        [Task(spread_starts(scenario.override({"flow.*.cca": name}), seed), world) for seed in range(1, seeds + 1)]
         for name in names
     ]
     try:

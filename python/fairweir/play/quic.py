@@ -6,7 +6,10 @@ the number of datagrams, a digest of their times and sizes, and the versions of 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from fairweir.play.program import Program
@@ -30,6 +33,21 @@ LIMIT_PER_S: Final = 30.0
 def program_of(ccas: Iterable[str]) -> Program:
     """Return the program that runs flows of `ccas`: the one with quiche only if a flow needs it."""
     return QUICHE_PROGRAM if any(name.startswith("quiche/") for name in ccas) else PROGRAM
+
+
+def build(ccas: Iterable[str]) -> str:
+    """Return an identifier of the program that runs flows of `ccas`: results of another build are not reused.
+
+    Raises
+    ------
+    ProgramError : the program is not built
+    """
+    return _digest(program_of(ccas).find())
+
+
+@cache
+def _digest(program: Path) -> str:
+    return hashlib.sha256(program.read_bytes()).hexdigest()[:12]
 
 
 def play(config: Mapping[str, Any], *, on_progress: Callable[[float], object] | None = None) -> RawRun:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 World = Literal["sim", "kernel", "quic"]
 #: The worlds whose transport is TCP.
 TcpWorld = Literal["sim", "kernel"]
+#: The worlds with a virtual clock, in which runs are repeatable and may run at the same time.
+VirtualWorld = Literal["sim", "quic"]
 
 #: Files that :meth:`Run.save` may write.
 RECORD_FILES = frozenset(

@@ -13,17 +13,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from fairweir import __version__, extras
 from fairweir.ccas import class_objects, lookup
 from fairweir.documents import store as stores
+from fairweir.documents.arguments import one_of
 from fairweir.documents.store import Store, to_json
 from fairweir.errors import ConfigError
 from fairweir.judging.summary import Summary
+from fairweir.play import quic
 from fairweir.play.axes import MAX_POINTS, parse_axis
 from fairweir.play.pool import Done, Failed, map_jobs
-from fairweir.play.run import World
+from fairweir.play.run import VirtualWorld, World
 from fairweir.play.simulate import build
 from fairweir.scenario.model import Scenario
 
@@ -42,11 +44,13 @@ class Point:
     settings : dict, key of the grid -> value
     scenario : Scenario with these values
     key : str, hash of the point's inputs
+    world : "sim" or "quic"
     """
 
     settings: dict[str, Any]
     scenario: Scenario
     key: str
+    world: VirtualWorld = "sim"
 
 
 @dataclass(frozen=True)
@@ -111,12 +115,13 @@ def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{key}", value
 
 
-def expand(scenario: Scenario, grid: Grid) -> list[Point]:
+def expand(scenario: Scenario, grid: Grid, world: VirtualWorld = "sim") -> list[Point]:
     """Return all combinations of the grid's values; the last key varies fastest.
 
     Raises
     ------
     ConfigError : a value is invalid; all values are checked before the first run
+    ProgramError : the program of the QUIC stacks is not built
     """
     count = 1
     for values in grid.values():
@@ -130,7 +135,7 @@ def expand(scenario: Scenario, grid: Grid) -> list[Point]:
     for values in itertools.product(*grid.values()):
         settings = dict(zip(grid, values, strict=True))
         changed = plain.override(settings)
-        points.append(Point(settings, changed, fingerprint(changed)))
+        points.append(Point(settings, changed, fingerprint(changed, world), world))
     return points
 
 
@@ -140,21 +145,25 @@ def fingerprint(scenario: Scenario, world: World = "sim") -> str:
     Raises
     ------
     ConfigError : a file named in the scenario cannot be read
+    ProgramError : the world is "quic", and the program of the QUIC stacks is not built
     """
     config = scenario.resolve()
-    sources = {
-        name: digest
-        for name in sorted({flow.cca.name for flow in scenario.flow})
-        if (digest := lookup.source_digest(name, base=scenario.base)) is not None
-    }
-    return stores.fingerprint(build() if world == "sim" else __version__, config, sources)
+    names = sorted({flow.cca.name for flow in scenario.flow})
+    sources = {name: digest for name in names if (digest := lookup.source_digest(name, base=scenario.base)) is not None}
+    return stores.fingerprint(_build(names, world), config, sources)
+
+
+def _build(ccas: Sequence[str], world: World) -> str:
+    if world == "quic":
+        return quic.build(ccas)
+    return build() if world == "sim" else __version__
 
 
 def play(point: Point) -> Summary:
     """Run one point; return its summary without the scenario, which the point has."""
     from fairweir.play.run import run
 
-    return run(point.scenario).summary.without_scenario()
+    return run(point.scenario, on=point.world).summary.without_scenario()
 
 
 def _play_there(point: Point, parcel: class_objects.Parcel) -> Summary:
@@ -171,6 +180,7 @@ def sweep(
     workers: int | None = None,
     timeout_s: float | None = None,
     cluster: str | None = None,
+    on: VirtualWorld = "sim",
     on_done: Callable[[int, int, str | None], object] | None = None,
 ) -> Sweep:
     """Run the points of a grid that are not in `directory`, and store each point there when it ends.
@@ -183,6 +193,7 @@ def sweep(
     workers : int, processes; default one per core
     timeout_s : float, s; maximum real time of a point; no effect on a cluster
     cluster : str, address of a Dask scheduler; its workers run the points instead of this machine
+    on : "sim" or "quic", the world; runs on the kernel take real time and the whole machine, so they are not swept
     on_done : called with the number of finished points, the number of all points, and the last point's failure or None
 
     Returns
@@ -192,13 +203,15 @@ def sweep(
     Raises
     ------
     ConfigError : a point is invalid; raised before the first run
+    ProgramError : the program of the QUIC stacks is not built
     MissingExtraError : `cluster` is given and Dask is not installed
     KeyboardInterrupt : Ctrl-C; finished points are stored, also in the tables
     """
     if cluster is not None:
         extras.require("distributed", "--cluster")
+    one_of(get_args(VirtualWorld), on, "on")
     directory = Path(directory)
-    points = expand(Scenario.of(scenario), grid)
+    points = expand(Scenario.of(scenario), grid, on)
     (directory / "points").mkdir(parents=True, exist_ok=True)
     store = Store(directory / "points", to_json, _point)
     found = {point.key: store.get(point.key) for point in points}
