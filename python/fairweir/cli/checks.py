@@ -17,7 +17,7 @@ from fairweir.errors import FairweirError, KernelError
 from fairweir.guard import daemon as guard_daemon
 from fairweir.play import kernel, quic
 
-#: A package of each extra -> the extra, and the commands that need it.
+#: For a package of each extra: the extra, and the commands that need the extra.
 EXTRAS = {
     "matplotlib": ("plots", "--plot, figures"),
     "z3-solver": ("formal", "verify, prove, synth, contract, fluid, tradeoff"),
@@ -127,7 +127,7 @@ def _compiler() -> Check:
     return _program(("cc", "gcc", "clang"), "C compiler", "your own .bpf.c in the simulator", "apt-get install gcc")
 
 
-#: Name of a check of the helper -> how to meet its requirement.
+#: For checks of the helper, by name: how to meet the requirement.
 _HINTS = {
     "root": "run these commands with sudo",
     "Linux 6.1 or later": "install a newer kernel",
@@ -136,7 +136,7 @@ _HINTS = {
     "BPF struct_ops": "install a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT",
     "TUN devices": "modprobe tun",
 }
-#: Name of a check of the helper -> the commands that need it; the other checks are for ``--on kernel``.
+#: For checks of the helper, by name: the commands that need the requirement. The other checks are for ``--on kernel``.
 _SERVES = {
     "root": "--on kernel, kernel load",
     "Linux 6.1 or later": "BPF controllers",
@@ -147,7 +147,7 @@ _SERVES = {
 
 
 def _quic_stacks() -> Check:
-    """Return whether the program of the QUIC stacks is there, and which stacks it has."""
+    """Check whether the program of the QUIC stacks is installed, and which stacks it has."""
     name, serves = "QUIC stacks", "--on quic"
     try:
         versions = quic.PROGRAM.call(["stacks"], "", quic.LIMIT_S, None)["versions"]
@@ -157,7 +157,7 @@ def _quic_stacks() -> Check:
 
 
 def _quiche() -> Check:
-    """Return whether the program of the stack quiche is there; `make` does not build it, as that takes minutes."""
+    """Check whether the program of the stack quiche is installed; `make` does not build it: that takes minutes."""
     name, serves = "QUIC stack quiche", "--on quic with quiche/cubic"
     try:
         versions = quic.QUICHE_PROGRAM.call(["stacks"], "", quic.LIMIT_S, None)["versions"]
@@ -167,7 +167,7 @@ def _quiche() -> Check:
 
 
 def _kernel_world() -> list[Check]:
-    """Return the checks that the helper makes; without the helper, one check that reports this."""
+    """Return the checks that the helper makes; if there is no helper, one check that reports this."""
     name, serves = "kernel world", "--on kernel, agree, kernel load"
     try:
         helper = kernel.find_helper()

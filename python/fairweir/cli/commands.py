@@ -6,7 +6,7 @@ import ast
 import inspect
 from pathlib import Path
 
-#: Command, in the order of the help text -> its module, and its function or group of commands there.
+#: For each command, in the order of the help text: its module, and the function or group of commands in the module.
 COMMANDS = {
     "audit": "fairweir.cli.audit:audit",
     "starve": "fairweir.cli.starve:starve",

@@ -14,7 +14,7 @@ from fairweir.cli.contract_open_loop import open_loop
 from fairweir.cli.contract_table import table
 from fairweir.errors import ConfigError
 
-#: Flag of `contract` before it had subcommands -> the subcommand that replaced it.
+#: Flags of `contract` before it had subcommands, each with the subcommand that replaced it.
 FORMER_FLAGS = {"--table": "table", "--design": "design", "--open-loop": "open-loop"}
 
 

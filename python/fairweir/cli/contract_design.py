@@ -106,7 +106,8 @@ def read_requirements(texts: list[str]) -> Requirements:
 def scenario_of(design: Design, requirements: Requirements) -> Scenario:
     """Return a scenario of flows that follow the contract.
 
-    Their fair share is the geometric mean of the slowest and fastest share; the buffer is twice what they need.
+    The flows' fair share is the geometric mean of the slowest and the fastest share; the buffer is twice what the flows
+    need.
     """
     tables = flows("", [RTPROP] * requirements.flows, seed=1)
     for table in tables:

@@ -1,4 +1,6 @@
-"""Common parts of ``contract derive`` and ``contract open-loop``: CCAs, options, and output of contracts."""
+"""Common parts of ``contract derive`` and ``contract open-loop``: CCAs, options, and output of contracts. A contract is
+the rate of a flow as a function of delay, loss or marks.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from fairweir.scenario.dumbbell import Cca
 
 RUNS_FAILED = 2
-#: A CCA has no contract, or no contract meets the requirements.
+#: Exit code if a CCA has no contract, or if no contract meets the requirements on the command line.
 CLAIM_FAILS = 1
 
 Parameters = Annotated[

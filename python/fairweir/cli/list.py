@@ -28,7 +28,7 @@ KINDS = (
 )
 
 
-#: Suffix of a parameter's name -> unit (CONTRIBUTING.md); values that are texts contain their unit.
+#: Units by the suffix of a parameter's name (CONTRIBUTING.md); values that are texts contain their unit.
 _UNITS: Final = {"_pkts": "packets", "_bytes": "bytes", "_mbps": "Mbit/s", "_ms": "ms", "_us": "us", "_s": "s"}
 
 
@@ -181,7 +181,7 @@ def _exhibits() -> list[dict[str, Any]]:
     return [{"name": family.name, "summary": family.title} for family in FAMILIES.values()]
 
 
-#: Kind -> function that returns its rows: name, summary, and further fields (defaults, file).
+#: For each kind, the function that returns its rows: name, summary, and further fields (defaults, file).
 _SOURCES: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
     "ccas": _ccas,
     "rules": _rules,

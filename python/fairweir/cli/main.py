@@ -72,11 +72,11 @@ def app(words: Sequence[str]) -> typer.Typer:
 
 
 def _nothing() -> None:
-    """Stand for a command of which only the name and the summary are needed."""
+    """Do nothing; a command of which only the name and the summary are needed has this function."""
 
 
 def _completed() -> list[str]:
-    """Return the words of the line that a shell completes; bash passes them in another variable."""
+    """Return the words of the line that a shell completes. Bash passes the words in a variable of its own."""
     return (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")).split()[1:]
 
 

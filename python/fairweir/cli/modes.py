@@ -19,7 +19,7 @@ from fairweir.documents import shipped
 from fairweir.errors import ConfigError
 
 Params = Mapping[str, Any]
-"""Parameter of a call -> value."""
+"""The values of a call's parameters, by name."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def is_game_query(path: object) -> bool:
 #: Options of ``verify`` that also apply to controllers.
 _OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certificate", "out", "write", "as_json"})
 
-#: Command as typed -> its rules.
+#: Rules by the command as typed.
 RULES: dict[str, tuple[Rule, ...]] = {
     "audit": (Rule("for searches alone", lambda p: is_search(p["only"]), refuses=frozenset({"seeds"})),),
     "contract open-loop": (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderResult
 
 PIPE_WIDTH = 10_000
-"""Columns of output to a file or a program, so that no cell of a table is cut; ``COLUMNS`` takes precedence."""
+"""Number of columns of output to a file or a program, so that no cell of a table is cut; overridden by ``COLUMNS``."""
 #: Characters that are not escaped, because our own texts use them: line ends, tabs, and spaces in numbers.
 _KEPT = "\n\t\u00a0\u2009"
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Maximum number of characters of a description; a longer description would displace the bar.
 _WORDS = 48
 LINE_INTERVAL_S = 8.0
-"""Time between lines of progress where there is no terminal: services for continuous integration end silent jobs."""
+"""Time between lines of progress if stderr is not a terminal: services for continuous integration end silent jobs."""
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Conformance of a controller to a reference: throughput-delay envelopes, compared with the reference's own spread."""
+"""Compare a controller with a reference by throughput-delay envelopes, relative to the reference's own spread."""

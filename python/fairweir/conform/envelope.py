@@ -116,7 +116,7 @@ def best_translation(candidate: Envelope, reference: Envelope) -> tuple[float, P
     """
     shift = reference.mean - candidate.mean
     span = np.abs(shift) + 5 * RESOLUTION
-    # The grid contains no translation at all, too.
+    # The grid need not contain the zero translation, so the untranslated candidate is also a possible result.
     best, at = conformance(candidate, reference), np.zeros(2)
     center = shift
     for _ in range(1 + REFINEMENTS):

@@ -45,7 +45,7 @@ class Standing(StrEnum):
     DIFFERS = "differs"
     """A whole interval is outside the reference's spread."""
     UNDECIDED = "undecided"
-    """Neither: more seeds would decide, or the reference's own runs differ too much."""
+    """Neither of these: more seeds would decide, or the reference's own runs differ too much."""
     NOT_JUDGED = "not judged"
     """The machine was too slow for the kernel world."""
     NOT_RUN = "not run"
@@ -109,12 +109,12 @@ class Cell(BaseModel):
     difference : Difference of the two
     throughput_mbps, delay_ms : Difference of the means over a run's samples
     translated : Interval of conformance-T: after the best translation
-    offset_mbps, offset_ms : Interval; the candidate's envelope is this far from the reference's
+    offset_mbps, offset_ms : Interval; the offset of the candidate's envelope from the reference's
     clusters : int
     candidate_hulls, reference_hulls : corners of the envelopes of all runs, (Mbit/s, ms)
     candidate_points, reference_points : samples of all runs, (Mbit/s, ms)
-    mechanisms : measures that differ
-    release_p99_us : float, us; the 99th percentile of the emulator's lateness, maximum over runs
+    mechanisms : list of Mechanism; the measures that differ
+    release_p99_us : float, us; the 99th percentile of the emulator's lateness, the maximum over runs
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -153,7 +153,7 @@ def judge(cell: Cell, path: Path, candidate: Sequence[Observation], reference: S
     ----------
     cell : names of the cell
     path : quantities of the scenario
-    candidate, reference : what the runs show, n each, paired
+    candidate, reference : the observations of the runs, n each, in pairs
     """
     scaled = [[path.scaled(run.points) for run in runs] for runs in (candidate, reference)]
     if min(len(points) for points in (*scaled[0], *scaled[1])) == 0:

@@ -1,4 +1,4 @@
-"""Mechanisms that explain a difference: measured values of both sides, and the known cause that such values suggest."""
+"""Mechanisms that explain a difference: measures in which the sides differ, and the cause that they suggest."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fairweir.judging.interval import Scale, interval
 from fairweir.judging.outcome import Interval
 from fairweir.show import formats
 
-#: Minimum number of runs that must show a measure, on each side.
+#: Minimum number of runs on each side that must have a measure.
 _MIN_RUNS: Final = 2
-#: How near a decrease is to the square of another, if it is the other's applied twice.
+#: Tolerance within which a decrease counts as 1, or as the other side's decrease applied twice (its square).
 _NEAR: Final = 0.04
 
 
@@ -26,9 +26,9 @@ class Measure:
 
     Attributes
     ----------
-    text : sentence about the candidate's value, with ``{}``
+    text : sentence about the candidate's value, which replaces ``{}``
     unit : str
-    scale : of its intervals
+    scale : scale of the measure's intervals
     relevant : smallest relevant difference
     is_relative : whether `relevant` is a fraction of the reference's value
     cause : function of (candidate's value, reference's value) that returns the suggested cause, or an empty text

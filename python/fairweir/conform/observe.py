@@ -21,7 +21,8 @@ Series = NDArray[np.float64]
 SAMPLE_RTPROPS: Final = 10
 #: Columns of the series that this module needs.
 COLUMNS: Final = ("throughput_mbps", "rtt_ms", "cwnd_bytes", "inflight_bytes", "pacing_rate_mbps", "lost_pkts")
-#: Samples after a loss in which cwnd is at its minimum; Linux needs a round trip of up to four rtprops (PRR).
+#: Number of samples after a loss within which cwnd reaches its minimum; Linux needs a round trip of up to four rtprops
+#: (PRR).
 _AFTER: Final = 5
 #: Losses with fewer samples between them are one loss event.
 _APART: Final = 6
@@ -39,7 +40,7 @@ class Path:
     Attributes
     ----------
     rate_mbps : float, Mbit/s; rate of the bottleneck
-    rtprop_ms : float, ms; of the first flow
+    rtprop_ms : float, ms; rtprop of the first flow
     queue_ms : float, ms; maximum queueing delay at the bottleneck
     warmup_s : float, s
     mss_bytes : float, bytes of a packet
@@ -65,7 +66,7 @@ class Path:
             raise ConfigError("the link has no constant rate", source=source, hint="conform needs `link.NAME.rate`")
         rate, rtprop = Rate.from_bytes_per_s(rate), Duration.from_ns(flow["rtprop"])
         limit = hop["queue"].get("limit")
-        # Without a limit of the queue, a delay is compared with the rtprop.
+        # If the queue is unlimited, delays are divided by the rtprop.
         queue = rtprop if limit is None else Bytes(limit) / rate
         warmup = Duration.from_ns(config["warmup"])
         return cls(rate.mbps, rtprop.ms, queue.ms, warmup.s, float(config["packet"]))
@@ -95,7 +96,7 @@ class Observation:
 
 
 def observe(summary: Summary, path: Path) -> Observation:
-    """Return the observation of a run's first flow; the run has :data:`COLUMNS`, sampled once per rtprop."""
+    """Return the observation of a run's first flow. The run must have :data:`COLUMNS`, sampled once per rtprop."""
     t_s = np.array(summary.over_time.t_s)
     series = {name: np.array(flows[0], dtype=float) for name, flows in summary.document["columns"].items()}
     return Observation(_points(t_s, series, path), _measures(summary, t_s, series, path))
@@ -164,7 +165,7 @@ def _slow_start(cwnd: Series, lost: Series, path: Path) -> dict[str, float]:
         return {}
     first = int(at[0])
     bdp = path.rate_mbps * path.rtprop_ms / 8 * _BITS_PER_KBIT
-    # The sender learns of a loss a round trip after cwnd caused it, so growth is measured before this round trip.
+    # The sender learns of a loss a round trip after cwnd caused it, so growth is measured before that round trip.
     growth = cwnd[first - 3] / max(cwnd[first - 6], path.mss_bytes)
     return {
         "exits_before_loss": float(growth < _SLOW_START_GROWTH),

@@ -21,7 +21,7 @@ from fairweir.units import Duration
 
 #: The arrangements of flows: the controller alone, and with a second flow of the reference.
 ARRANGEMENTS: Final = ("alone", "competing")
-#: Runs per side; in real time, five runs of eight scenarios take a quarter of an hour.
+#: Default numbers of runs per side. In real time, five runs of eight scenarios take a quarter of an hour.
 SEEDS, QUICK_SEEDS, REAL_SEEDS = 10, 6, 5
 #: A quick comparison runs every second scenario.
 QUICK_STRIDE: Final = 2

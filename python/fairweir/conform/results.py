@@ -45,7 +45,7 @@ class Conformance(BaseModel):
 
     @property
     def judged(self) -> list[Cell]:
-        """The scenarios that are judged, undecided ones among them."""
+        """The scenarios with a verdict, including undecided ones."""
         return [cell for cell in self.cells if cell.standing not in (Standing.NOT_JUDGED, Standing.NOT_RUN)]
 
     @property
@@ -72,7 +72,8 @@ class Conformance(BaseModel):
 
     @property
     def mechanisms(self) -> list[tuple[Mechanism, int]]:
-        """The mechanisms that differ where the controller does not conform, each as in its clearest scenario.
+        """The mechanisms that differ in scenarios in which the controller does not conform, each from its clearest
+        scenario.
 
         Returns
         -------
@@ -108,7 +109,7 @@ class Report(BaseModel):
 
     @property
     def outcome(self) -> Outcome:
-        """``fails`` if any controller differs; else ``unknown`` if any is not decided; else ``holds``."""
+        """``fails`` if any controller differs; otherwise ``unknown`` if any is undecided; otherwise ``holds``."""
         outcomes = {one.standing.outcome for one in self.comparisons}
         if Outcome.FAILS in outcomes:
             return Outcome.FAILS

@@ -1,4 +1,6 @@
-"""Run comparisons: all runs of all sides at once, each only once."""
+"""Run comparisons of candidates with references. All runs are started together; a run that several comparisons share is
+done only once.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ from fairweir.play.batch import Archive, Task, TaskResult, play_all
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
-#: Time between the runs of the kernel world: namespaces and the program's start, s.
+#: Time that a run on the kernel takes in addition to its duration, to create namespaces and start the program, s.
 _PER_RUN_S: Final = 1.0
-#: Controller -> its reference, in the table of all controllers.
+#: The reference of each controller in the table of all controllers.
 REFERENCES: Final = {
     "quinn/cubic": "cubic",
     "s2n-quic/cubic": "cubic",
@@ -32,12 +34,12 @@ REFERENCES: Final = {
     "quic:quinn/newreno": "reno",
     "quic:quinn/bbr": "bbr",
 }
-#: The same for the kernel world.
+#: The references of the controllers that are compared with the kernel's.
 KERNEL_REFERENCES: Final = {"reno": "kernel:reno", "cubic": "kernel:cubic", "bbr": "kernel:bbr"}
 
 
 def real_time_s(work: Sequence[Pair], archive: Archive) -> float:
-    """Return the real time that the runs on the kernel take, s, without those that are stored."""
+    """Return the real time, s, that the runs on the kernel will take; stored runs take no time."""
     tasks = {task.key: task for pair in work for task in (*pair.candidate, *pair.reference) if task.world == "kernel"}
     return sum(
         Duration.parse(task.scenario.duration).s + _PER_RUN_S for task in tasks.values() if archive.get(task) is None
@@ -129,7 +131,7 @@ def _cell(pair: Pair, outcomes: dict[str, TaskResult]) -> Cell:
 
 
 def _facts(tasks: Sequence[Task], outcomes: dict[str, TaskResult]) -> dict[str, str]:
-    """Return the facts on which the results depend in addition to the controllers, if a run was on the kernel."""
+    """Return the facts about the machine on which the results depend; none if no run was on the kernel."""
     real = {task.key: outcomes[task.key] for task in tasks if task.world == "kernel"}
     if not real:
         return {}

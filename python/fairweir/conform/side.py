@@ -77,8 +77,8 @@ class Side:
     def competitor(self, reference: Side) -> str | dict[str, Any]:
         """Return the controller of the competing flow, in this side's world: the reference's, if the world has it.
 
-        The simulator has a model of the kernel's controllers, with parameters that differ from our defaults. A world
-        of whole QUIC stacks has no other controllers; there, the flow competes with its own kind.
+        The simulator has a model of the kernel's controllers, with parameters that differ from our defaults. In the
+        world of whole QUIC stacks there are no other controllers, so the flow competes with its own kind.
         """
         if self.world == reference.world:
             return reference.cca

@@ -116,7 +116,7 @@ class Fit:
     between_r_squared : fraction of the variance of the runs' means of ln(rate) that the fit explains; it shows how well
         the statistic determines the fair share in a run
     aic, bic : information criteria; the number of observations is the number of runs
-    capacity_rmse : root mean square error of ln(rate) at a link rate that is left out of the fit, over all link rates
+    capacity_rmse : root mean square error of ln(rate) if each link rate in turn is left out of the fit and predicted
     spread : standard deviation of ln(rate) of the measured points
     """
 
@@ -136,9 +136,7 @@ class Fit:
 
     @property
     def unexplained(self) -> float:
-        """`capacity_rmse` divided by `spread`: comparable between outputs that vary much and outputs that vary
-        little.
-        """
+        """`capacity_rmse` divided by `spread`, so that fits of quantities that vary differently can be compared."""
         return self.capacity_rmse / self.spread if self.spread > 0.0 else math.inf
 
     @property
@@ -190,7 +188,9 @@ def _solve_shifted(points: Points, near: Sequence[float] | None = None) -> tuple
 
 
 def _scale_to(shape: Array, points: Points) -> tuple[float, float]:
-    """Return the factor by which the values `shape` fit the rates best, and the remaining squared error."""
+    """Return the factor by which the values in `shape` must be multiplied to fit the rates best, and the remaining
+    squared error.
+    """
     w, difference = points.weight, np.log(points.rate) - np.log(shape)
     mean = float((w * difference).sum() / w.sum())
     return float(np.exp(mean)), float((w * (difference - mean) ** 2).sum())

@@ -81,7 +81,7 @@ def decided(state: State, leaf: Leaf, action: Action) -> list[z3.BoolRef]:
     rate = state.value(leaf.rate)
     if leaf.send is Send.NONE:
         return [*held, action.message == 0, is_maximum(action.rate, rate, z3.RealVal(0))]
-    # If no batch waits, the size is 0 (State.waits), so the action has a rate and no message.
+    # If no batch waits, the message has size 0 (State.waits), so the action has a rate and no message.
     held.append(action.message == sizes[leaf.send])
     if leaf.send is not Send.EACH:
         return [*held, is_maximum(action.rate, rate, action.message)]

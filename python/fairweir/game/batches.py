@@ -46,8 +46,8 @@ class Waiting:
     ) -> tuple[dict[str, z3.ArithRef], list[z3.BoolRef]]:
         """Return the features of waiting batches by which a tree decides, and constraints on them.
 
-        Counts and ages are multiplied by M, because the thresholds of the tree are. Ages and FEC frames in flight are
-        only required to be at least 0.
+        Counts and ages are multiplied by M, because amounts are in packets here and the thresholds of the tree are
+        multiplied by M. Ages and FEC frames in flight are only required to be at least 0.
         """
         import z3
 

@@ -80,8 +80,8 @@ def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: i
 
 
 def leaf_visits(query: GameQuery, played: Sequence[str], document: dict[str, Any]) -> dict[int, int]:
-    """Return how often a controller reaches each of its leaves in the sessions. Keys are the indices of the leaves'
-    nodes.
+    """Return the number of times that a controller reaches each of its leaves in the sessions, by the index of the
+    leaf's node.
     """
     policy = _core.GameController(controller_text(document))
     found: Counter[int] = Counter()

@@ -25,15 +25,16 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True)
 class Situation:
-    """The input of a decision: the bounds of a belief set, the waiting batches, and the maximum of C that is kept.
+    """The input of a decision: the bounds of a belief set, the waiting batches, and the maximum of C that is
+    remembered.
 
     Attributes
     ----------
     bounds : Bounds of the belief set, in packets and packets per step
     window : Window, in packets
     waiting : sizes of the encoded batches, oldest first, in packets
-    converged : whether the controller keeps an earlier maximum of C over a belief set
-    max_c : the kept maximum of C if there is one, otherwise the belief set's maximum, in packets per step
+    converged : whether the controller remembers an earlier maximum of C over a belief set
+    max_c : the remembered maximum of C if there is one, otherwise the belief set's maximum, in packets per step
     encoding : target size of the batch that is being encoded, in packets
     oldest_age, group_age : age of the oldest waiting batch and of the oldest FEC frame in flight, in steps
     groups : number of FEC frames in flight

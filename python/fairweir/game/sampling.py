@@ -32,7 +32,7 @@ Values = npt.NDArray[np.int32]
 COMPONENTS: Final = 8
 #: First component of the value of a situation that no link explains.
 _UNEXPLAINED: Final = np.iinfo(np.int32).max
-#: Distance between the seeds of two sequences of sessions.
+#: Difference between the seeds of two sequences of sessions.
 SEEDS_APART: Final = 1_000_003
 
 Policy = _core.GameController | Callable[[list[float]], int] | None

@@ -8,11 +8,13 @@ is a number by which the decision tree decides, such as M, R0 or the maximum of 
 encoder in one step; batches wait until they are sent. Amounts are in units of M, so that the thresholds of a tree are
 constants; the feature ``packet`` is one packet in this unit.
 
-The encoding represents a belief set by its features. It admits every set of links with these minima and maxima: for
-each feature some link, the *witness*, attains it, and no link, including the true link, exceeds it. This is equivalent
-to the use of belief sets, because the set of the witnesses has the same features as the belief set.
+The encoding represents a belief set by its features. A set of links satisfies the constraints if, for each feature, one
+link (the *witness*) attains the feature, and no link of the set, including the true link, is below a minimum or above a
+maximum. Nothing is lost compared with belief sets: a decision depends on the features only, and the set of the
+witnesses has the same features as the belief set.
 
-If the program computes bounds in doubles, each bound has an error of at most :data:`TOLERANCE`, in either direction.
+A controller that computes the bounds in doubles has an error of at most :data:`TOLERANCE` in each bound, in either
+direction.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ class State:
 
     Attributes
     ----------
-    m : M in the unit of all amounts; 1 if that unit is M
+    m : M in the unit of the amounts; 1 if amounts are in units of M
     features : the features by name
     truth : the true link, which is in the belief set
     witnesses : links that attain M, the maximum of q, the safe rate and the minimum of C + B
@@ -94,19 +96,19 @@ class State:
         )  # fmt: skip
         terms = {name: z3.Real(name) for name in free}
         one: z3.ArithRef = z3.RealVal(1)
-        # The slack is one packet if bursts contradict the fluid model (docs/formal/game.md, "When no link explains the
-        # window").
+        # The slack is 0 or one packet: packets arrive in bursts, so no link may explain the observations if data is
+        # treated as a fluid (docs/formal/game.md, "When no link explains the window").
         slack = z3.Real("slack")
         witnesses = {name: Point.named(f"_{name}", slack) for name in ("min_c", "max_q", "safe", "c_plus_b")}
         return cls(one, with_differences(terms, one), Point.named("", slack), witnesses)
 
     def value(self, form: Form) -> z3.ArithRef:
-        """Return the value of a form of a leaf: a linear combination of M, the maximum of q, R0 and packet."""
+        """Return the value of a leaf's linear form in M, the maximum of q, R0 and packet."""
         names = {"M": self.m, "Q": self.features["q"], "R0": self.features["r0"], "packet": self.features["packet"]}
         return total({name: names[name] for name in form}, form)
 
     def compared(self, form: Form) -> z3.ArithRef:
-        """Return the value of a form of a condition: a linear combination of features."""
+        """Return the value of a linear form in the features; a condition of the tree compares such a form."""
         return total(self.features, form)
 
     def facts(self, controller: Controller) -> list[z3.BoolRef]:
@@ -136,8 +138,8 @@ class State:
         )  # fmt: skip
         for mine, feature in attained:
             held += [mine <= feature + tolerance, mine >= feature - tolerance]
-        # After convergence the maximum of C is held. It may be older than the belief set, so it does not bound the true
-        # C.
+        # After convergence the sender remembers the maximum of C. It may be from an earlier belief set, so it does not
+        # bound the true C.
         return [*held, f["max_c"] >= 1 - tolerance]
 
     @words_for_enums

@@ -35,8 +35,8 @@ from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Labelled, label_store, sessions
 from fairweir.game.ties import decide_ties
 
-#: Added to the query's seed for held-out situations, and for the sessions by which a tree is chosen, by which its ties
-#: are resolved, and by which it is compared with the search.
+#: Offsets of the query's seed: for held-out situations, and for the sessions by which a tree is chosen, by which its
+#: ties are resolved, and by which it is compared with the search.
 HELD_OUT: Final = 501
 CHOOSING: Final = 701
 TYING: Final = 801
@@ -63,7 +63,7 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted tree, and how good it is.
+    """A fitted tree with its results.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Synthesis:
     judged, search : results of the chosen tree and of the search in sessions that were not used for the choice
     labelled : number of situations by source
     document : the controller file
-    visits : how often the chosen tree reached each leaf in these sessions, by the index of the leaf's node
+    visits : number of times that the chosen tree reached each leaf in these sessions, by the index of the leaf's node
     verdicts : one for each claim about each leaf
     """
 

@@ -157,7 +157,7 @@ def table_2(archive: Archive) -> Computation:
     items=("ratemon figure 10",),
 )
 def limited_flows(archive: Archive) -> Computation:
-    """Let all applications, only the newcomer's, or only the incumbents' send less than their fair share."""
+    """Run flows that send less than their fair share: all flows, only the newcomer, or only the incumbents."""
     return _computation(("all-limited", "newcomer-limited", "incumbents-limited"), archive)
 
 

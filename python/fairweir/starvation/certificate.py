@@ -10,7 +10,7 @@ of sending.
 | column | meaning |
 | --- | --- |
 | ``flow`` | 0: slow, 1: fast |
-| ``sent_ns`` | time at which the packet was sent; at time 0, T_i in the proof, the flow has converged |
+| ``sent_ns`` | time at which the packet was sent; the flow has converged at time 0 (T_i in the proof for flow i) |
 | ``arrived_ns`` | time at which the packet reached the receiver |
 | ``hold_ns`` | the jitter: the part of the packet's delay that the shared link does not cause |
 

@@ -32,8 +32,8 @@ CONVERGED = Duration.from_s(20)
 BEGINNINGS = (0.0, 0.9, 0.5)
 """Initial cwnd as fractions of the BDP, in the order in which they are tried. From ten packets, Vegas needs a minute at
 1 Gbps to converge, because its cwnd grows by one packet per RTT. From 0.9 BDP, Copa can stay at half the link rate for
-a
-minute."""
+a minute.
+"""
 AS_ALONE = 0.01
 """Relative tolerance between the throughput of a recorded flow and the throughput measured when the pair was found."""
 MAX_ROWS = 400_000

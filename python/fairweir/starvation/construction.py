@@ -33,13 +33,13 @@ from fairweir.units import Duration, Rate
 LONGER_RUN = 4.0
 """Factor by which runs are longer on links where the RTT has not settled."""
 SLACK = 1.5
-"""D divided by the minimum D of the converged flows. A flow that starts too fast must observe more delay than after
-convergence; otherwise it cannot observe that its virtual queue is longer.
+"""Factor by which D exceeds the minimum D of the converged flows. A flow that starts too fast must observe more delay
+than after convergence; otherwise it cannot observe that its virtual queue is longer.
 """
 HEADROOMS = (1.0, 1.1, 1.25, 1.5, 2.0)
-"""Rates of the shared link divided by the sum of both flows' own, in the order tried. The proof's case 2 requires a
-link "large enough" that its queue never exceeds a flow's own: at the sum of both rates, a burst of one flow delays the
-other.
+"""Rates of the shared link divided by the sum of the rates of both flows' own links, in the order in which they are
+tried. The proof's case 2 requires a link "large enough" that its queue never exceeds the queue of a flow's own link. If
+the shared link has the sum of both rates, a burst of one flow delays the other flow.
 """
 UNDERUSED = 10.0
 """Ratio of theorem 2's link rate to the fastest scanned link."""

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from fairweir.starvation.trajectory import Trajectory
 
 HEADROOMS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
-"""Rates of the shared link divided by the sum of the two links' rates, in the order tried (case 2: "large enough")."""
+"""Rates of the shared link divided by the sum of the two links' rates, in the order in which they are tried. Case 2 of
+the proof requires a link that is "large enough".
+"""
 LOWERINGS = 50
 """Maximum number of attempts to find the longest initial queue with which no packet is late. A packet is late if its
 delay on the shared link exceeds its recorded delay. If the queue never empties, one attempt suffices."""

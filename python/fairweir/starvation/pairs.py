@@ -59,8 +59,10 @@ def _pair(slow: Point, fast: Point) -> Pair:
     value is chosen such that Rm + d* never exceeds the smaller d_min. D must cover the range from the minimum of Rm +
     d* to the larger d_max.
 
-    References ---------- Starvation paper, appendix A. With packets instead of fluid, d* also changes by the
-    transmission time of one packet of each flow (docs/derivations.md, Packets instead of fluid)
+    References
+    ----------
+    Starvation paper, appendix A. With packets instead of fluid, d* also changes by the transmission time of one packet
+    of each flow (docs/derivations.md, Packets instead of fluid)
     """
     both_mbps = slow.rate_mbps + fast.rate_mbps
     range_ms = (slow.rate_mbps * slow.delta_ms + fast.rate_mbps * fast.delta_ms) / both_mbps

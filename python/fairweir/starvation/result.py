@@ -155,7 +155,7 @@ class Starvation(_Model):
     confirmation: Confirmation | None = None
     certificate: Certified | None = None
     no_certificate: str = ""
-    """Why there is no certificate, if one was requested."""
+    """The reason why there is no certificate, if one was requested."""
     underuse: Underuse | None = None
     hunt: HuntResult | None = None
     """The search for starving jitter, if the construction does not apply."""

@@ -15,7 +15,9 @@ from fairweir.units import Duration, Rate
 RATE, RTPROP = Rate.from_mbps(120), Duration.from_ms(60)
 EARLY = Duration.from_ms(1)
 REPEAT = "5s"
-"""Interval between early packets. The longest min-RTT window in use is 10 s, so the victim stays poisoned."""
+"""Interval between early packets. The longest min-RTT window in use is 10 s, so the first flow's minimum RTT stays too
+low.
+"""
 POISONED = {"alone": (True,), "one of two": (True, False)}
 
 

@@ -29,7 +29,7 @@ class Depth(StrEnum):
 
 
 OTHER_SEEDS = " (other seeds)"
-"""After the name of a CCA that is the reference of its own comparison."""
+"""Appended to the name of a CCA that is compared with itself."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Subject:
     3 BDP for CCAs that fill any buffer; otherwise a buffer that never overflows.
     """
     seed_shift: int = 0
-    """Added to the seeds of its scenarios: a CCA compared with itself needs other seeds on one side."""
+    """Added to the seeds of the subject's scenarios: if a CCA is compared with itself, one side needs other seeds."""
 
     @property
     def stem(self) -> str:
@@ -107,7 +107,7 @@ class Reference:
 
     label: str
     at: Callable[[float], float]
-    """x on the family's axis -> value of the metric."""
+    """Function from x on the family's axis to the value of the metric."""
     dash: str = "dash"
     """Plotly's dash pattern."""
 
@@ -120,17 +120,18 @@ class Metric:
     unit: str
     scale: Scale
     read: Callable[[Reading], float | None]
-    """None where the metric is undefined."""
+    """Function that returns the metric of a run; None where the metric is undefined."""
     label: str
     """Label of a figure's axis, with the unit."""
     view: View = View.SPREAD
     references: tuple[Reference, ...] = ()
     """Curves of definitions of fairness, over the axis of the family that has the metric."""
     better: Direction | None = None
-    """Which values are better, for comparisons with a reference; None where neither smaller nor larger ones are."""
+    """Direction in which values are better, for comparisons with a reference; None if neither direction is better."""
     relevant: float | None = None
-    """Smallest relevant difference, in `unit`, where the scale's is too coarse or too fine; see
-    :func:`fairweir.judging.difference.smallest_relevant`."""
+    """Smallest relevant difference, in `unit`, if that of the scale is too coarse or too fine; see
+    :func:`fairweir.judging.difference.smallest_relevant`.
+    """
     is_grid: bool = False
     """Drawn as a grid of CCAs and categories, with a color scale that is symmetric around 1 (an even split)."""
 
@@ -154,7 +155,7 @@ class Claim:
     threshold: Threshold | None = None
     reduction: Reduction = Reduction.WORST
     expectations: Mapping[str, str] = field(default_factory=dict)
-    """CCA's name -> published value, or a value that follows from the CCA's equations."""
+    """For each CCA, by name: the published value, or a value that follows from the CCA's equations."""
 
     @property
     def key(self) -> str:
@@ -168,7 +169,7 @@ class Law:
 
     formula: str
     value: Callable[[float], float | None]
-    """None where theory has no value."""
+    """Function from x to the value; None where theory has no value."""
 
 
 @dataclass(frozen=True)
@@ -182,11 +183,11 @@ class Family:
     axis: Axis
     places: Mapping[Depth, Sequence[Place]]
     scenario: Callable[[Subject, Place, int, float], ScenarioDict]
-    """(subject, place, seed, patience) -> scenario; durations are multiplied by `patience`."""
+    """Function from subject, place, seed and patience to a scenario; durations are multiplied by `patience`."""
     metrics: Sequence[Metric]
     claims: Sequence[Claim]
     laws: Callable[[str], Mapping[str, Law]] = lambda cca: {}
-    """CCA's name -> metric -> law."""
+    """Function from a CCA's name to the laws of metrics, by the metrics' names."""
     traced: Callable[[Depth], Sequence[float]] = lambda depth: ()
     """Points of the axis for which a time series is recorded, for figures."""
     series_interval: str | None = None
@@ -196,5 +197,5 @@ class Family:
 
     @words_for_enums
     def place(self, depth: Depth, index: int) -> Place:
-        """The point at `index` of the battery of `depth`."""
+        """Return the point at `index` of the battery of `depth`."""
         return self.places[depth][index]

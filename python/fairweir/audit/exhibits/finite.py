@@ -29,8 +29,8 @@ COMPARABLE = Threshold(
 
 
 def slow_start(packets: int) -> Duration:
-    """Return the completion time of a transfer that doubles its window, first 10 packets, every RTT until the link is
-    full.
+    """Return the completion time of a transfer whose window starts at 10 packets and doubles every RTT until the link
+    is full.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def slow_start(packets: int) -> Duration:
 
     Returns
     -------
-    Duration, from the first packet sent to the last acknowledgment; only the transfer's own packets queue
+    Duration, from the first packet sent to the last acknowledgment, if there is no other traffic
     """
     bdp = RTPROP / SENDING
     window, left, elapsed = float(INITIAL_CWND), packets, Duration.from_s(0)

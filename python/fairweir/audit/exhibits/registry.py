@@ -52,7 +52,7 @@ HUNT, CONTRACT = SEARCHES = ("starvation-hunt", "contract")
 
 
 def metric_of(family: str, name: str) -> Metric | None:
-    """Return a family's metric by name; None if the family does not exist (a report of other exhibits) or lacks it."""
+    """Return a family's metric by name; None if the family does not exist or has no such metric."""
     measured = FAMILIES[family].metrics if family in FAMILIES else ()
     return next((metric for metric in measured if metric.name == name), None)
 

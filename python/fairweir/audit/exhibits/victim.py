@@ -12,7 +12,7 @@ from fairweir.judging.outcome import Direction
 
 
 def disturbed_gain(reading: Reading) -> float | None:
-    """Return the first flow's throughput divided by the mean of the others'; below 1 the first flow is the victim."""
+    """Return the first flow's throughput divided by the mean of the others'. Below 1, the first flow is the victim."""
     rates = metrics.throughputs_mbps(reading.summary)
     if len(rates) < 2:
         return None

@@ -1,4 +1,5 @@
-"""Violations: the conditions of a network model, of beliefs or of a sender that a trace does not satisfy.
+"""Violations: conditions that a trace does not satisfy. A condition is one of the network, of the beliefs or of a
+sender.
 
 A trace is the value of each curve (such as bytes sent, served and lost) at each sample point.
 

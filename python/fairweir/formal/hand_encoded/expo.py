@@ -9,7 +9,7 @@ minimum that keeps a link busy, the curve is at C or above. Every R, a rate belo
 and any other rate is halved. If the delay is 0, the rate grows.
 
 Deviations: delays are in whole steps, rounded down; the curve's value at a delay of D is any value of at least C, as in
-CCAC's encoding of an earlier version; the rate never falls below one packet per R.
+CCAC's encoding of an earlier version of the algorithm; the rate never falls below one packet per R.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ BACKOFF = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Expo:
-    """The algorithm for solvers and as a check of traces. ``top``, equal for all flows, is the curve's rate at a delay
-    of D.
+    """The algorithm in two forms: constraints for a solver, and a check of traces. ``top``, equal for all flows, is the
+    curve's rate at a delay of D.
     """
 
     name: str = "expo"
@@ -58,7 +58,7 @@ class Expo:
         return bind(system, flow, self, out)
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Yield a violation for each point at which the rate differs from the algorithm's."""
+        """Yield a violation for each point at which the rate or ``top`` differs from the algorithm's."""
         own, report = trace.flows[flow], Report(flow)
         top = own.beliefs["top"][0]
         yield from report.unless(top >= 1, "expo's start", 0, f"top is {top}, below C")

@@ -39,7 +39,7 @@ BUFFER: Final = 0.5
 #: The gate's rate, which is C_0; and the rates of the next link, ascending.
 GATE_MBPS: Final = 12
 RATES_MBPS: Final = (24, 48, 96, 192)
-#: Time at which the gate opens. By then the flow's start and the losses at the gate are long past.
+#: Time at which the gate opens, long after the flow's start and the losses at the gate.
 OPENS_S: Final = 20
 #: Packets lost at the gate are known to the sender this long after the gate opened, in units of R.
 GATE_LOSSES_R: Final = 5

@@ -1,4 +1,4 @@
-"""Thesis figure 7.12: how the state of two FRCC flows moves, round by round, on an ideal link.
+"""Thesis figure 7.12: how the state of two FRCC flows changes, round by round, on an ideal link.
 
 An FRCC flow probes once per round: it raises cwnd for a moment and measures the increase of the delay. The five panels
 of the figure differ in how the probes of the two flows overlap. For each panel, the module applies the equations of one
