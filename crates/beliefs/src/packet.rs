@@ -37,7 +37,7 @@ pub struct Packet {
     pub bytes: u32,
     /// Frame number in the file. 32 bits suffice: a capture of 2^32 packets would have 350 GB of headers.
     pub frame: u32,
-    /// Its fate.
+    /// Fate of the packet.
     pub fate: Fate,
 }
 

@@ -81,7 +81,7 @@ impl Waiting {
 /// Action of one step, in packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Action {
-    /// Which batches are sent.
+    /// The batches that are sent.
     pub send: Send,
     /// Size of the message: the number of packets that must arrive for all FEC frames to be decoded.
     pub message: f64,
@@ -106,7 +106,7 @@ impl Action {
 /// An action as linear forms in M, Q and R0: a leaf of a tree, or a row of an action set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Template {
-    /// Which batches are sent.
+    /// The batches that are sent.
     pub send: Send,
     /// Number of packets to send; raised to the size of the message.
     pub rate: Form,

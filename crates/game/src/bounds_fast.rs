@@ -3,8 +3,8 @@
 //!
 //! The search for an action uses them. They are not sound, so claims and the shield use [`crate::bounds_exact`]: C's
 //! bounds are exact, but those of B, of the queue q and of the safe rate (minimum of C + B - q) are computed at the
-//! smallest and the largest C only. Capacities in between can have wider ones, so in about 1 % of windows the true link
-//! violates these bounds (docs/formal/game.md).
+//! smallest and the largest C only. Capacities in between can have wider bounds, so in about 1 % of windows the true
+//! link violates these bounds (docs/formal/game.md).
 //!
 //! A\[t\], S\[t\], N\[t\] and I\[t\] are the cumulative packets sent, delivered, accepted by the queue, and served, by
 //! point t.

@@ -131,9 +131,9 @@ pub struct Controller {
     pub probe_period: u32,
     /// The decision tree.
     pub nodes: Tree,
-    /// Its shield.
+    /// The shield, which may limit the tree's action.
     pub shield: Shield,
-    /// Its proofs.
+    /// The proofs of claims about the controller.
     pub proofs: Vec<Proof>,
     /// SHA-256 of the proved content and of the proofs. Python writes and compares it; this crate copies it unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]

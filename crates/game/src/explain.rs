@@ -17,7 +17,7 @@ use serde::Serialize;
 /// An action with its numbers, in packets.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ActionText {
-    /// Which batches are sent.
+    /// The batches that are sent.
     pub send: &'static str,
     /// Size of the message.
     pub message: f64,

@@ -14,7 +14,7 @@ pub struct Feature {
     pub name: &'static str,
     /// The unit.
     pub unit: &'static str,
-    /// Its meaning.
+    /// The meaning of the feature.
     pub doc: &'static str,
 }
 

@@ -198,7 +198,7 @@ impl Frames {
             let mut group = self.groups[i];
             group.age += 1;
             let fate = match group.back {
-                // Its packets were just sent: they arrive at the point after the new one.
+                // The frame's packets were just sent: they arrive at the point after the new one.
                 0 => Fate::Unknown,
                 back => match (before.len + 1).checked_sub(back as usize) {
                     Some(point) if point >= 1 => match (accepted(point - 1), accepted(point)) {
@@ -206,7 +206,7 @@ impl Frames {
                         (Some(until), _) if new.delivered + 100.0 * EPS >= until + group.need => Fate::Decoded,
                         _ => Fate::Unknown,
                     },
-                    // Its packets are older than the window.
+                    // The frame's packets are older than the window.
                     _ => Fate::Unknown,
                 },
             };

@@ -22,7 +22,7 @@ pub const MAX_DEPTH: u32 = 8;
 pub struct NamedTemplate {
     /// Name shown in leaves and explanations.
     pub name: String,
-    /// Which batches are sent.
+    /// The batches that are sent.
     #[serde(default = "crate::tree::no_batch")]
     pub send: crate::action::Send,
     /// Rate, such as `3 M - Q` (see [`crate::form`]); default: the message.
@@ -80,7 +80,7 @@ pub struct ActionSet(pub Vec<NamedTemplate>);
 pub struct Choice {
     /// Index of the template.
     pub template: usize,
-    /// Its action, shielded.
+    /// The template's action after the shield.
     pub action: Action,
 }
 
@@ -131,7 +131,7 @@ impl ActionSet {
 pub struct Query {
     /// Name.
     pub name: String,
-    /// Its purpose.
+    /// The purpose of the query.
     #[serde(default)]
     pub description: String,
     /// The kind of decision.

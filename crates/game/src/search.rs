@@ -56,7 +56,7 @@ pub struct Judged {
     pub template: usize,
     /// The shielded action.
     pub action: Action,
-    /// Its value against the network's best moves.
+    /// The action's value against the network's best moves.
     pub value: Value,
     /// The network's best move, the first of equal ones; `None` if no link explains any observation that follows.
     pub reply: Option<Reply>,
@@ -71,7 +71,7 @@ pub struct Decision {
     pub template: usize,
     /// The shielded action.
     pub action: Action,
-    /// Its value.
+    /// The action's value against the network's best moves.
     pub value: Value,
     /// Number of nodes searched.
     pub nodes: u64,

@@ -24,7 +24,7 @@ pub enum Side {
 pub struct Condition {
     /// The compared quantity.
     pub side: Side,
-    /// Its limit, packets.
+    /// The limit of the quantity, packets.
     pub limit: Form,
 }
 

@@ -211,7 +211,7 @@ pub struct Tree {
 pub struct TreeFault {
     /// Index of the node.
     pub node: usize,
-    /// Its key, empty for the node itself.
+    /// The key within the node; empty if the error is in the node itself.
     pub key: &'static str,
     /// The error.
     pub reason: String,
