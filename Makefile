@@ -16,6 +16,9 @@ KERNEL_PACKAGES := libelf-dev zlib1g-dev pkg-config clang libbpf-dev iproute2
 BROWSER_PACKAGES := chromium
 # BoringSSL is built with cmake and a C++ compiler; its bindings, with libclang.
 QUICHE_PACKAGES := cmake g++ libclang-dev
+# The scripts of the studio and of interactive pages are bundled with esbuild.
+WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*')
+WEB_PACKAGES := nodejs npm
 # The plug-in in Go is built by a test.
 GO_PACKAGES := golang-go
 
@@ -29,7 +32,7 @@ export PYTHONHASHSEED := 0
 
 ## build: the command .venv/bin/fairweir, .venv/bin/fairweir-quic, which runs whole QUIC stacks, and where they can be
 ## built .venv/bin/fairweir-kernel, which plays on real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
-build: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel
+build: $(VENV)/.core $(VENV)/.web $(VENV)/.quic $(VENV)/.kernel
 	@echo "ready: $(BIN)/fairweir"
 
 ## audit: a verdict on a controller, CCA=bbr (several: CCA="frcc bbr"), further options in ARGS
@@ -38,7 +41,7 @@ audit: $(VENV)/.core
 	$(BIN)/fairweir audit $(CCA) $(ARGS) || [ $$? -eq 1 ]
 
 ## test: formatters, linters, type checks, all tests; closes with a total
-test: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser $(VENV)/.go
+test: $(VENV)/.core $(VENV)/.web $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser $(VENV)/.go
 	bash .ci/checks
 
 ## quiche: .venv/bin/fairweir-quiche, which runs the QUIC stack quiche, too; it takes minutes, for BoringSSL
@@ -58,7 +61,7 @@ docs: $(VENV)/.core
 	@echo "ready: docs/_build/html/index.html, docs/_build/man/fairweir.1"
 
 ## coverage: the part of the Python package's lines that tests run, also in child processes; some tests: ARGS=tests/cli
-coverage: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser $(VENV)/.go
+coverage: $(VENV)/.core $(VENV)/.web $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser $(VENV)/.go
 	rm -rf target/coverage && mkdir -p target/coverage
 	$(BIN)/coverage run -m pytest -q -n 2 --dist loadfile -m "not kernel" $(ARGS) || true
 	$(BIN)/coverage combine --quiet
@@ -67,7 +70,7 @@ coverage: $(VENV)/.core $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser $(VENV)/.
 
 ## wheel: dist/, for `pip install`: the core with it, and what else in an extra, as in 'fairweir[formal]'; for another
 ## machine, with rustup: TARGET=aarch64-unknown-linux-gnu
-wheel: $(VENV)/.packages
+wheel: $(VENV)/.packages $(VENV)/.web
 ifdef TARGET
 	rustup target add $(TARGET)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r cross.lock
@@ -104,7 +107,7 @@ doctor: $(VENV)/.core
 
 ## clean: remove what was built
 clean:
-	rm -rf $(VENV) target docs/_build python/fairweir/*.so
+	rm -rf $(VENV) target docs/_build web/node_modules python/fairweir/show/bundles python/fairweir/*.so
 
 # Debian keeps what `-m venv` needs in a package of its own.
 $(VENV)/.venv:
@@ -121,6 +124,12 @@ $(VENV)/.packages: requirements.lock | $(VENV)/.venv
 
 $(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_QUIET=1 $(BIN)/maturin develop --quiet --release --locked
+	touch $@
+
+$(VENV)/.web: $(WEB_SOURCES) | $(VENV)/.venv
+	@if ! command -v npm >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq $(WEB_PACKAGES); fi
+	cd web && npm ci --silent && npm run --silent build
 	touch $@
 
 # Pure Rust, as the core: it needs nothing more.

@@ -13,6 +13,7 @@ MODULES = {
     "guard": ("sklearn", "threadpoolctl", "scipy"),
     "video": ("av", "skimage"),
     "cluster": ("distributed",),
+    "studio": ("starlette", "uvicorn"),
 }
 
 

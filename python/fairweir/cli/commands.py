@@ -12,6 +12,7 @@ COMMANDS = {
     "starve": "fairweir.cli.starve:starve",
     "explain": "fairweir.cli.explain:explain",
     "run": "fairweir.cli.run:run",
+    "studio": "fairweir.cli.studio:studio",
     "sweep": "fairweir.cli.sweep:sweep",
     "agree": "fairweir.cli.agree:agree",
     "conform": "fairweir.cli.conform:conform",

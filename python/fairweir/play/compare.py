@@ -165,7 +165,7 @@ def compare(
     if isinstance(first, Sweep) and isinstance(second, Sweep):
         return _of_sweeps(first, second)
     if sides[0] is not None and sides[1] is not None:
-        return _differences(_names(sides[0], sides[1]), "", *([run.summary for run in side] for side in sides if side))
+        return differences(_names(sides[0], sides[1]), *([run.summary for run in side] for side in sides if side))
     if any(side is not None for side in sides) or any(isinstance(one, Sweep) for one in (first, second)):
         raise ConfigError(
             f"cannot compare {type(first).__name__} and {type(second).__name__}",
@@ -225,7 +225,7 @@ def _of_controllers(
             if outcome.summary is None:
                 raise FairweirError(f"a run failed: {outcome.failure}")
             found.append(outcome.summary)
-    return _differences(names, "", *sides)
+    return differences(names, *sides)
 
 
 def _of_sweeps(first: Sweep, second: Sweep) -> Differences:
@@ -250,8 +250,14 @@ def _by_settings(sweep: Sweep) -> dict[str, list[Summary]]:
     return found
 
 
-def _differences(names: tuple[str, str], at: str, first: list[Summary], second: list[Summary]) -> Differences:
-    return Differences(names, tuple(_rows(at, first, second)))
+def differences(names: tuple[str, str], first: list[Summary], second: list[Summary]) -> Differences:
+    """Return the differences between the summaries of two sides, one per seed; as :func:`compare` does for runs.
+
+    Raises
+    ------
+    ConfigError : a side has two runs with the same seed
+    """
+    return Differences(names, tuple(_rows("", first, second)))
 
 
 def _rows(at: str, first: list[Summary], second: list[Summary]) -> Iterator[Difference]:

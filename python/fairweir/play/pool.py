@@ -259,12 +259,22 @@ def _become_worker(tether: Connection, has_time_limit: bool, parcel: class_objec
     If a worker replaces a dead worker while the pool closes, the pool does not end it. It would wait for jobs forever
     and keep the command's output open; the tether ends it.
     """
-    global _is_worker, _is_guarded
-    _is_worker, _is_guarded = True, has_time_limit
+    become_worker(is_guarded=has_time_limit)
     threading.Thread(target=_end_with, args=(tether,), daemon=True).start()
+    class_objects.receive(parcel)
+
+
+def become_worker(*, is_guarded: bool) -> None:
+    """Mark this process as one that runs only jobs; Ctrl-C is ignored, and output goes to stderr.
+
+    Parameters
+    ----------
+    is_guarded : bool; another process ends this one if a job loops, so that a user's code may run here
+    """
+    global _is_worker, _is_guarded
+    _is_worker, _is_guarded = True, is_guarded
     contain_output()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    class_objects.receive(parcel)
 
 
 def _end_with(tether: Connection) -> None:

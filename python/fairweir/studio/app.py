@@ -1,0 +1,293 @@
+"""The studio's web application: a page, and the calls by which it runs scenarios, draws them and stores files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from importlib import resources
+from typing import Any, Final, get_args
+
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from fairweir import __version__
+from fairweir.documents.toml import dump_document, parse_document
+from fairweir.errors import ConfigError, FairweirError
+from fairweir.play.compare import differences
+from fairweir.play.run import World
+from fairweir.play.simulate import is_users
+from fairweir.scenario.model import Scenario
+from fairweir.show.bundle import bundle
+from fairweir.show.frame import encode
+from fairweir.show.picture import INTERVALS
+from fairweir.studio.access import TooLargeError
+from fairweir.studio.edit import edit, line_of
+from fairweir.studio.folder import ChangedOnDiskError, Folder, controllers_of
+from fairweir.studio.form import form_of
+from fairweir.studio.jobs import Request, play
+from fairweir.studio.runs import Runs
+from fairweir.studio.share import shared_page
+from fairweir.studio.windows import SupersededError, Window, Windows
+from fairweir.studio.workers import DEFAULT_NUMBER, Workers
+
+MAX_SEEDS: Final = 20
+#: Media type of :mod:`fairweir.show.frame`.
+FRAME_TYPE: Final = "application/octet-stream"
+_STATIC_TYPES: Final = {"studio.js": "text/javascript", "studio.css": "text/css"}
+
+Call = Callable[["Studio", Mapping[str, Any]], Coroutine[Any, Any, Response]]
+
+
+class Studio:
+    """The state behind the page.
+
+    Parameters
+    ----------
+    folder : Folder; no other files are read or written
+    first : str, name of the scenario that the page opens
+    """
+
+    def __init__(self, folder: Folder, first: str) -> None:
+        self.folder, self.first = folder, first
+        self.workers = Workers(DEFAULT_NUMBER)
+        self.windows = Windows()
+        self.runs = Runs()
+
+    def application(self) -> Starlette:
+        """Return the ASGI application."""
+
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            await self.workers.start()
+            try:
+                yield
+            finally:
+                self.workers.close()
+
+        calls = [Route(f"/api/{name}", self._endpoint(call), methods=["POST"]) for name, call in _CALLS.items()]
+        pages = [
+            Route("/", _page),
+            Route("/events", self._events),
+            *(Route(f"/{name}", _static) for name in _STATIC_TYPES),
+        ]
+        return Starlette(routes=[*pages, *calls], lifespan=lifespan)
+
+    def _endpoint(self, call: Call) -> Callable[[HttpRequest], Coroutine[Any, Any, Response]]:
+        async def answer(request: HttpRequest) -> Response:
+            try:
+                body = await request.json()
+                if not isinstance(body, dict):
+                    raise ConfigError("a call is a JSON object")
+                return await call(self, body)
+            except SupersededError:
+                return JSONResponse({"superseded": True}, 409)
+            except TooLargeError:
+                return JSONResponse({"errors": [{"message": "the request is too large"}]}, 413)
+            except ValueError:
+                return JSONResponse({"errors": [{"message": "a call is a JSON object"}]}, 400)
+            except ChangedOnDiskError as error:
+                return JSONResponse({"changed": True, "errors": errors_of(error, "")}, 409)
+            except FairweirError as error:
+                return JSONResponse({"errors": errors_of(error, str(body.get("text", "")))}, 422)
+
+        return answer
+
+    async def _events(self, request: HttpRequest) -> Response:
+        name = request.query_params.get("window", "")
+        return StreamingResponse(self.windows.stream(name), media_type="text/event-stream")
+
+    async def run(self, window: Window, request: Request) -> Any:
+        """Run a request of a window; a newer one of the same window replaces it."""
+
+        def report(part: float) -> None:
+            window.post(kind="progress", part=round(part, 4))
+
+        return await self.windows.newest(window, lambda: self.workers.run(play, request, report))
+
+
+def errors_of(error: FairweirError, text: str) -> list[dict[str, Any]]:
+    """Return an error and the others of the same text, with the lines of their keys."""
+    return [
+        {"message": one.message, "hint": one.hint, "key": one.key, "line": line_of(text, one.key)}
+        for one in (error, *getattr(error, "others", ()))
+    ]
+
+
+async def _page(_: HttpRequest) -> Response:
+    page = resources.files("fairweir.studio").joinpath("templates", "studio.html")
+    return Response(page.read_bytes(), media_type="text/html")
+
+
+async def _static(request: HttpRequest) -> Response:
+    name = request.url.path.rpartition("/")[2]
+    return Response(bundle(name), media_type=_STATIC_TYPES[name])
+
+
+async def _start(studio: Studio, _: Mapping[str, Any]) -> Response:
+    """What a new window needs: the first scenario's name, those that can be opened, and the controllers."""
+    from fairweir.ccas.lookup import algorithms
+    from fairweir.documents import shipped
+
+    return JSONResponse(
+        {
+            "first": studio.first,
+            "files": await asyncio.to_thread(lambda: list(studio.folder.names())),
+            "shipped": list(shipped.by_name("scenarios")),
+            "ccas": {name: row.defaults for name, row in algorithms().items()},
+            "worlds": get_args(World),
+            "version": __version__,
+        }
+    )
+
+
+async def _open(studio: Studio, body: Mapping[str, Any]) -> Response:
+    opened = await asyncio.to_thread(studio.folder.open, _text(body, "name"))
+    return JSONResponse({"name": opened.name, "text": opened.text, "version": opened.version})
+
+
+async def _save(studio: Studio, body: Mapping[str, Any]) -> Response:
+    version = body.get("version")
+    if version is not None and not isinstance(version, str):
+        raise ConfigError("version is a text")
+    name, text = _text(body, "name"), _text(body, "text")
+    return JSONResponse({"version": await asyncio.to_thread(studio.folder.save, name, text, version)})
+
+
+async def _play(studio: Studio, body: Mapping[str, Any]) -> Response:
+    """Change a scenario's text, check it, run it, and return its course and summary, compared with another run."""
+    window = studio.windows.get(_text(body, "window"))
+    request, form = await asyncio.to_thread(_checked, studio, body)
+    played = await studio.run(window, request)
+    run = studio.runs.add(played, body.get("keep", ()))
+    against = body.get("against")
+    rows = differences(
+        ("pinned", "this run"),
+        list((studio.runs.get(against) if isinstance(against, str) and against else played).summaries),
+        list(played.summaries),
+    ).rows
+    return _frame(
+        {
+            "run": run,
+            "text": request.text,
+            "form": form,
+            "world": request.world,
+            "is_identical": _are_identical(played.summaries),
+            "not_judged": played.not_judged,
+            "rows": [vars(row) for row in rows],
+            "packets": sum(int(one.document.get("packets", 0)) for one in played.summaries),
+            "picture": played.picture.document(*_view(body), _intervals(body)),
+        }
+    )
+
+
+def _checked(studio: Studio, body: Mapping[str, Any]) -> tuple[Request, list[dict[str, Any]]]:
+    text, name = _text(body, "text"), _text(body, "name")
+    settings = body.get("set", {})
+    if not isinstance(settings, dict):
+        raise ConfigError("settings are an object")
+    text = edit(text, settings) if settings else text
+    try:
+        document = parse_document(text, None)
+        base = _base(studio, name)
+        studio.folder.check_files(document, base)
+        scenario = Scenario.from_dict(document, base=base)
+        form = form_of(scenario, document)
+    except ConfigError as error:
+        error.others = (*error.others,)
+        raise
+    if not body.get("may_run_code", True) and any(is_users(cca) for _, cca in controllers_of(document)):
+        raise ConfigError("this scenario contains a controller that is a user's code", hint="press Run to run it")
+    world, seeds = body.get("world", "sim"), body.get("seeds", 1)
+    if world not in get_args(World):
+        raise ConfigError(f"no such world: `{world}`", key="world")
+    if not isinstance(seeds, int) or not 1 <= seeds <= MAX_SEEDS:
+        raise ConfigError(f"seeds is a number from 1 to {MAX_SEEDS}", key="seeds")
+    label = str(body.get("label", ""))[:60] or scenario.name or "run"
+    return Request(text, base, world, seeds, label), form
+
+
+def _base(studio: Studio, name: str) -> Any:
+    with suppress(ConfigError):
+        return studio.folder.open(name).base
+    return studio.folder.root
+
+
+async def _views(studio: Studio, body: Mapping[str, Any]) -> Response:
+    """Return a part of the course of some runs."""
+    runs = body.get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run, str) for run in runs):
+        raise ConfigError("runs are a list of ids")
+    view, intervals = _view(body), _intervals(body)
+    return _frame({"pictures": [studio.runs.get(run).picture.document(*view, intervals) for run in runs]})
+
+
+async def _edit(_: Studio, body: Mapping[str, Any]) -> Response:
+    """Change a scenario's text, and return it with its form, whether or not it can be run."""
+    text = edit(_text(body, "text"), body.get("set", {}))
+    document = parse_document(text, None)
+    scenario = Scenario.from_dict(document)
+    return JSONResponse({"text": text, "form": form_of(scenario, document)})
+
+
+async def _share(studio: Studio, body: Mapping[str, Any]) -> Response:
+    """Return a page with a scenario and the courses of its runs, which works without the studio."""
+    runs = [studio.runs.get(str(run)) for run in body.get("runs", ())]
+    text = _text(body, "text")
+    page = await asyncio.to_thread(shared_page, str(body.get("title", "")), text, runs)
+    return Response(page, media_type="text/html")
+
+
+async def _toml(_: Studio, body: Mapping[str, Any]) -> Response:
+    """Return the text of a scenario's document, for a scenario that a link carries."""
+    document = body.get("document")
+    if not isinstance(document, dict):
+        raise ConfigError("a document is an object")
+    return JSONResponse({"text": dump_document(document)})
+
+
+_CALLS: Final[dict[str, Call]] = {
+    "start": _start,
+    "open": _open,
+    "save": _save,
+    "play": _play,
+    "views": _views,
+    "edit": _edit,
+    "share": _share,
+    "toml": _toml,
+}
+
+
+def _text(body: Mapping[str, Any], key: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str):
+        raise ConfigError(f"`{key}` is a text", key=key)
+    return value
+
+
+def _view(body: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    view = body.get("view")
+    if view is None:
+        return None, None
+    if not isinstance(view, list) or len(view) != 2 or not all(isinstance(one, (int, float)) for one in view):
+        raise ConfigError("a view is two times, s", key="view")
+    return float(view[0]), float(view[1])
+
+
+def _intervals(body: Mapping[str, Any]) -> int:
+    intervals = body.get("intervals", INTERVALS)
+    return min(max(intervals, 50), 4_000) if isinstance(intervals, int) else INTERVALS
+
+
+def _are_identical(summaries: Any) -> bool:
+    """Return whether several seeds gave the same numbers."""
+    if len(summaries) < 2:
+        return False
+    first = [vars(flow) for flow in summaries[0].flows]
+    return all([vars(flow) for flow in one.flows] == first for one in summaries[1:])
+
+
+def _frame(document: Mapping[str, Any]) -> Response:
+    return Response(encode(document), media_type=FRAME_TYPE)

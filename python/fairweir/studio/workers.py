@@ -1,0 +1,155 @@
+"""Processes that wait for the jobs of a page. A job that is no longer wanted is ended by killing its process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any, Final
+
+from fairweir.errors import FairweirError, describe_exception
+from fairweir.play import pool
+from fairweir.play.process import describe_exit
+
+#: Words at the start of a worker's messages.
+_PROGRESS, _DONE, _FAILED = "progress", "done", "failed"
+
+Job = Callable[[Any, Callable[[float], object]], Any]
+"""A module-level function of a picklable request and a function that takes the completed fraction, 0 to 1."""
+
+
+class JobError(FairweirError):
+    """A job raised an error that is none of fairweir's, or its process died."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+
+    def end(self) -> None:
+        """End the process; the programs that it started end with it.
+
+        The pipe is closed when no thread reads from it any more.
+        """
+        with suppress(ValueError, AttributeError, ProcessLookupError):
+            self.process.kill()
+
+
+class Workers:
+    """Processes that each run one job at a time.
+
+    Parameters
+    ----------
+    number : int, maximum number of jobs that run at the same time; one more process waits, so that the job after a
+        cancelled one starts without delay
+    """
+
+    def __init__(self, number: int) -> None:
+        self._idle: deque[_Worker] = deque()
+        self._slots = asyncio.Semaphore(number)
+        self._busy: set[_Worker] = set()
+        self._number = number
+
+    async def start(self) -> None:
+        """Start the processes."""
+        started = await asyncio.gather(*(asyncio.to_thread(_start) for _ in range(self._number + 1)))
+        self._idle.extend(started)
+
+    async def run(self, job: Job, request: Any, on_progress: Callable[[float], object]) -> Any:
+        """Run a job and return its result. If this call is cancelled, the job's process is killed.
+
+        Raises
+        ------
+        FairweirError : as the job raised it
+        JobError : the job raised another error, or its process died
+        """
+        async with self._slots:
+            worker = self._idle.popleft() if self._idle else await asyncio.to_thread(_start)
+            self._busy.add(worker)
+            is_healthy = False
+            loop = asyncio.get_running_loop()
+            try:
+                result = await asyncio.to_thread(
+                    _converse, worker, job, request, lambda part: loop.call_soon_threadsafe(on_progress, part)
+                )
+                is_healthy = True
+            except FairweirError as error:
+                is_healthy = not isinstance(error, JobError)
+                raise
+            finally:
+                self._busy.discard(worker)
+                if is_healthy:
+                    self._idle.append(worker)
+                else:
+                    worker.end()
+                    self._replace()
+        return result
+
+    def _replace(self) -> None:
+        async def add() -> None:
+            self._idle.append(await asyncio.to_thread(_start))
+
+        self._replacing = asyncio.ensure_future(add())
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in (*self._idle, *self._busy):
+            worker.end()
+        self._idle.clear()
+
+
+def _start() -> _Worker:
+    server = pool.fork_server()
+    ours, theirs = server.Pipe()
+    process = server.Process(target=_serve, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _converse(worker: _Worker, job: Job, request: Any, on_progress: Callable[[float], object]) -> Any:
+    try:
+        worker.pipe.send((job, request))
+        while True:
+            kind, value = worker.pipe.recv()
+            if kind == _PROGRESS:
+                on_progress(value)
+            elif kind == _DONE:
+                return value
+            else:
+                raise value
+    except (EOFError, OSError):
+        worker.process.join(1.0)
+        cause = describe_exit(worker.process.exitcode or 0)
+        hint = "change the scenario, or report a bug"
+        raise JobError(f"the process of this run ended: {cause}", hint=hint) from None
+
+
+def _serve(pipe: Connection) -> None:
+    """Run jobs until the pipe is closed, with the limits of a pool's worker on a user's code."""
+    pool.become_worker(is_guarded=True)
+    while True:
+        try:
+            job, request = pipe.recv()
+        except (EOFError, OSError):
+            os._exit(0)
+        try:
+            answer = (_DONE, job(request, lambda part: pipe.send((_PROGRESS, part))))
+        except FairweirError as error:
+            answer = (_FAILED, error)
+        except Exception as error:  # noqa: BLE001
+            answer = (_FAILED, JobError(describe_exception(error)))
+        try:
+            pipe.send(answer)
+        except OSError:
+            os._exit(0)
+
+
+#: Number of jobs of all windows that run at the same time.
+DEFAULT_NUMBER: Final = max(2, pool.default_workers())
