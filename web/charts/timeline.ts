@@ -79,11 +79,11 @@ export class Timeline {
     canvas.width = Math.max(...parts.map((part) => part.width));
     canvas.height = parts.reduce((sum, part) => sum + part.height + head, 0);
     const ctx = canvas.getContext("2d")!;
-    ctx.fillStyle = this.css("--page");
+    ctx.fillStyle = this.css("--paper");
     ctx.fillRect(0, 0, canvas.width, canvas.height);
     let y = 0;
     this.drawn.forEach((one) => {
-      ctx.fillStyle = this.css("--text");
+      ctx.fillStyle = this.css("--ink");
       ctx.font = `${13 * devicePixelRatio}px system-ui, sans-serif`;
       ctx.fillText(one.label, 8, y + 0.7 * head);
       ctx.drawImage(one.plot.ctx.canvas, 0, y + head);
@@ -134,7 +134,7 @@ export class Timeline {
       this.sync.unsub(known.plot);
       known.plot.destroy();
     }
-    const root = known?.root ?? document.createElement("section");
+    const root = known?.root ?? document.createElement("div");
     root.className = "panel";
     root.replaceChildren();
     const heading = document.createElement("h3");
@@ -170,7 +170,7 @@ export class Timeline {
       series.push({ ...gaps, label: curve.label, stroke: curve.color, width: 1.5, dash: curve.dash });
     }
     const axis: uPlot.Axis = {
-      stroke: () => this.css("--muted"),
+      stroke: () => this.css("--soft"),
       grid: { stroke: () => this.css("--grid"), width: 1 },
       ticks: { stroke: () => this.css("--grid"), width: 1, size: 4 },
       font: "11px system-ui, sans-serif",

@@ -113,7 +113,8 @@ class Studio {
 
   private draw(): void {
     if (!this.last) return;
-    this.timeline.show([this.last.picture, ...this.pins.map((pin) => pin.picture)]);
+    const label = this.pins.length ? "this run" : this.last.picture.label;
+    this.timeline.show([{ ...this.last.picture, label }, ...this.pins.map((pin) => pin.picture)]);
   }
 
   /** Asks for the visible part with more points. */
@@ -222,8 +223,9 @@ class Studio {
 
   private async share(): Promise<void> {
     if (!this.last) return;
-    const runs = [this.last.run, ...this.pins.map((pin) => pin.run)];
-    const page = await callText("share", { runs, text: this.editor.text, title: this.opened.name.replace(/\.toml$/, "") });
+    const runs = [{ run: this.last.run, label: this.pins.length ? "this run" : this.last.picture.label, text: this.editor.text }];
+    runs.push(...this.pins.map(({ run, label, text }) => ({ run, label, text })));
+    const page = await callText("share", { runs, title: this.opened.name.replace(/\.toml$/, "") });
     const url = URL.createObjectURL(new Blob([page], { type: "text/html" }));
     download(`${this.opened.name.replace(/\.toml$/, "").replaceAll("/", "-")}.html`, url);
     URL.revokeObjectURL(url);
@@ -263,8 +265,7 @@ class Studio {
     click("run", () => { this.mayRunCode = true; byId("run").hidden = true; this.player.play(); });
     click("theme", () => {
       const root = document.documentElement;
-      const isDark = root.dataset["theme"] ? root.dataset["theme"] === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-      root.dataset["theme"] = isDark ? "light" : "dark";
+      root.dataset["theme"] = root.dataset["theme"] === "dark" ? "light" : "dark";
     });
     for (const tab of ["form", "toml"]) click(`tab-${tab}`, () => showTab(tab));
     addEventListener("keydown", (event) => {
@@ -295,4 +296,5 @@ function showTab(name: string): void {
   }
 }
 
+document.documentElement.dataset["theme"] ??= matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 void call<Start>("start").then((start) => new Studio(start).begin());

@@ -28,7 +28,7 @@ def render_page(template: str, *, package: str, **values: Any) -> str:
     )
     environment.filters["embed"] = _embed
     return environment.get_template(template).render(
-        css=Markup(_text("page.css")),  # noqa: S704 - our own file
+        css=Markup(_text("palette.css") + _text("page.css")),  # noqa: S704 - our own file
         js=Markup(_text("page.js")),  # noqa: S704 - our own file
         plotly=Markup(_plotly()),  # noqa: S704 - plotly's own file
         **values,

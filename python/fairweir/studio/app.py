@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from importlib import resources
 from typing import Any, Final, get_args
 
@@ -18,6 +19,7 @@ from fairweir.documents.toml import dump_document, parse_document
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.play.compare import differences
 from fairweir.play.run import World
+from fairweir.play.runs_page import runs_page
 from fairweir.play.simulate import is_users
 from fairweir.scenario.model import Scenario
 from fairweir.show.bundle import bundle
@@ -29,7 +31,6 @@ from fairweir.studio.folder import ChangedOnDiskError, Folder, controllers_of
 from fairweir.studio.form import form_of
 from fairweir.studio.jobs import Request, play
 from fairweir.studio.runs import Runs
-from fairweir.studio.share import shared_page
 from fairweir.studio.windows import SupersededError, Window, Windows
 from fairweir.studio.workers import DEFAULT_NUMBER, Workers
 
@@ -233,10 +234,18 @@ async def _edit(_: Studio, body: Mapping[str, Any]) -> Response:
 
 
 async def _share(studio: Studio, body: Mapping[str, Any]) -> Response:
-    """Return a page with a scenario and the courses of its runs, which works without the studio."""
-    runs = [studio.runs.get(str(run)) for run in body.get("runs", ())]
-    text = _text(body, "text")
-    page = await asyncio.to_thread(shared_page, str(body.get("title", "")), text, runs)
+    """Return a page with the courses of runs and their scenarios, which works without the studio."""
+    given = body.get("runs")
+    if not isinstance(given, list) or not given or not all(isinstance(one, dict) for one in given):
+        raise ConfigError("runs are a list of objects", key="runs")
+    courses, scenarios = [], []
+    for one in given:
+        course = studio.runs.get(_text(one, "run"))
+        label = _text(one, "label")[:60]
+        courses.append(replace(course, picture=replace(course.picture, label=label)))
+        scenarios.append((label, _text(one, "text")))
+    title = str(body.get("title", "")) or "scenario"
+    page = await asyncio.to_thread(runs_page, title, courses, scenarios)
     return Response(page, media_type="text/html")
 
 

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from typing import Final
 
 from fairweir.errors import ConfigError
+from fairweir.play.course import Course
 from fairweir.show.picture import Picture
-from fairweir.studio.jobs import Played
 
 #: Maximum memory of finished runs, bytes.
 MAX_BYTES: Final = 1 << 30
@@ -19,11 +19,11 @@ class Runs:
     """Runs by id; the oldest are forgotten first when the memory limit is exceeded."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._runs: OrderedDict[str, tuple[Played, int]] = OrderedDict()
+        self._runs: OrderedDict[str, tuple[Course, int]] = OrderedDict()
         self._max_bytes = max_bytes
         self._bytes = 0
 
-    def add(self, played: Played, keep: Collection[str] = ()) -> str:
+    def add(self, played: Course, keep: Collection[str] = ()) -> str:
         """Store a run and return its id; runs in `keep` are forgotten last."""
         run = secrets.token_hex(8)
         size = size_of(played.picture)
@@ -38,7 +38,7 @@ class Runs:
             self._bytes -= freed
         return run
 
-    def get(self, run: str) -> Played:
+    def get(self, run: str) -> Course:
         """Return a run.
 
         Raises

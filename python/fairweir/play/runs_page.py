@@ -1,0 +1,69 @@
+"""Runs as one HTML file, which is interactive and works without network access."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from fairweir.documents.digits import plain
+from fairweir.play.compare import Difference, differences
+from fairweir.play.course import Course
+from fairweir.show.bundle import bundle
+from fairweir.show.frame import encode
+from fairweir.show.page import render_page
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A row of a table: a quantity with one cell per course, and the differences from the first."""
+
+    of: str
+    quantity: str
+    cells: tuple[str, ...]
+
+
+def runs_page(title: str, courses: Sequence[Course], scenarios: Sequence[tuple[str, str]]) -> str:
+    """Return a page with the courses of runs, drawn over each other, and their summaries next to each other.
+
+    Parameters
+    ----------
+    title : str
+    courses : at least one; the others are compared with the first
+    scenarios : pairs of a heading and a text in TOML, from which the runs can be repeated
+    """
+    frame = encode({"pictures": [one.picture.document() for one in courses]})
+    return render_page(
+        "runs.html.j2",
+        package="fairweir.show",
+        title=title,
+        labels=[one.picture.label for one in courses],
+        not_judged=[(one.picture.label, one.not_judged) for one in courses if one.not_judged],
+        lines=_lines(courses),
+        scenarios=scenarios,
+        frame=base64.b64encode(frame).decode(),
+        figures=(),
+        runs_js=Markup(bundle("viewer.js").replace("</script", "<\\/script")),  # noqa: S704 - our own file
+        runs_css=Markup(bundle("viewer.css")),  # noqa: S704 - our own file
+    )
+
+
+def _lines(courses: Sequence[Course]) -> list[_Line]:
+    first = list(courses[0].summaries)
+    found: dict[tuple[str, str], list[str]] = {}
+    for number, course in enumerate(courses):
+        for row in differences(("", ""), first, list(course.summaries)).rows:
+            name = row.of.partition(" / ")[0]
+            cells = found.setdefault((name, row.quantity), [""] * len(courses))
+            cells[number] = _cell(row, is_first=number == 0)
+    return [_Line(of, quantity, tuple(cells)) for (of, quantity), cells in found.items()]
+
+
+def _cell(row: Difference, *, is_first: bool) -> str:
+    value = f"{plain(row.second, 4)} {row.unit}".rstrip()
+    if is_first:
+        return value
+    interval = "" if row.lo is None or row.hi is None else f" [{row.lo:+.3g}, {row.hi:+.3g}]"
+    return f"{value} ({row.difference:+.3g}{interval})"
