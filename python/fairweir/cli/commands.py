@@ -14,6 +14,7 @@ COMMANDS = {
     "run": "fairweir.cli.run:run",
     "studio": "fairweir.cli.studio:studio",
     "sweep": "fairweir.cli.sweep:sweep",
+    "compare": "fairweir.cli.compare:compare",
     "agree": "fairweir.cli.agree:agree",
     "conform": "fairweir.cli.conform:conform",
     "verify": "fairweir.cli.verify:verify",

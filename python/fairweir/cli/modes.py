@@ -82,6 +82,13 @@ def is_search(only: Sequence[str] | None) -> bool:
     return bool(only) and set(select(only)) <= set(SEARCHES)
 
 
+def is_stored_record(path: object) -> bool:
+    """Return whether a path is the folder of a run's record."""
+    from fairweir.play.record_folder import is_record
+
+    return isinstance(path, Path) and is_record(path)
+
+
 def is_game_query(path: object) -> bool:
     """Return whether a file is a query of the game; the command itself reports an unreadable file."""
     # Imported here, because every command reads these rules and few commands need the readers.
@@ -131,6 +138,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _where("world", ("quic",), "with --on quic", "packets", "pcap"),
         _without("pcap", "--pcap", "pcap_at"),
         Rule("without --out or --plot", lambda p: p["out"] is None and not p["plot"], refuses=frozenset({"interval"})),
+        Rule(
+            "of a stored record", lambda p: is_stored_record(p["scenario"]), frozenset({"scenario", "plot", "as_json"})
+        ),
     ),
     "starve": (
         _with("check", "--check", "replay"),

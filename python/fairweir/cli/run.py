@@ -16,6 +16,7 @@ from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError
 from fairweir.judging.summary import Emulator, FlowSummary, Summary
 from fairweir.play.kernel import Options
+from fairweir.play.record_folder import is_record, load_record
 from fairweir.play.run import MAX_PACKETS, World, check_record_path
 from fairweir.play.run import run as play
 from fairweir.play.simulate import Capture, Side
@@ -56,7 +57,8 @@ def run(
     ] = None,
     pcap_at: Annotated[Side, typer.Option(help="Side at which the capture is taken.")] = "sender",
     plot: Annotated[
-        list[Path] | None, typer.Option(help="Plot throughput, cwnd, RTT and queue over time (png, svg or pdf).")
+        list[Path] | None,
+        typer.Option(help="Plot throughput, cwnd, RTT and queue over time (png, svg, pdf; html: interactive)."),
     ] = None,
     mode: Annotated[
         Literal["mtu", "tso"],
@@ -74,7 +76,9 @@ def run(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run one scenario and print the throughput, delay and losses of each flow.
+    """Run one scenario and print the throughput, delay and losses of each flow; or print a stored record.
+
+    The name of a folder that `run --out` wrote, in the place of a scenario, prints and plots this record.
 
     Exit 0: the run finished.
     Exit 1: with --record, a controller compiled for user space decides differently from the kernel.
@@ -89,10 +93,13 @@ def run(
             key="--packets",
         )
     if plot:
-        from fairweir.show.plots import check_plot_path
+        from fairweir.play.run_plot import check_run_plot_path
 
         for path in plot:
-            check_plot_path(path)
+            check_run_plot_path(path)
+    if is_record(scenario):
+        _show_stored(load_record(scenario), plot or [], as_json=as_json)
+        return
     if out is not None:
         check_record_path(out)
     loaded = load(scenario, settings, seed)
@@ -115,9 +122,7 @@ def run(
     if pcap is not None:
         output.stderr.print(f"captured to {pcap}", soft_wrap=True)
     for path in plot or ():
-        from fairweir.show.plots import save_run_plot
-
-        save_run_plot(played, path)
+        played.plot(path)
         output.stderr.print(f"plot written to {path}", soft_wrap=True)
     if as_json:
         output.print_json(played.summary.document)
@@ -131,6 +136,17 @@ def run(
         )
     if not replays_alike(played.summary):
         raise typer.Exit(CLAIM_FAILS)
+
+
+def _show_stored(record: Run, plots: list[Path], *, as_json: bool) -> None:
+    """Print and plot a stored record."""
+    for path in plots:
+        record.plot(path)
+        output.stderr.print(f"plot written to {path}", soft_wrap=True)
+    if as_json:
+        output.print_json(record.summary.document)
+    else:
+        show(record)
 
 
 def default_interval(duration: Duration) -> str:

@@ -108,7 +108,7 @@ class Run:
 
         Parameters
         ----------
-        path : str or Path, ending in .png, .svg or .pdf
+        path : str or Path, ending in .html (interactive), .png, .svg or .pdf
 
         Returns
         -------
@@ -117,11 +117,23 @@ class Run:
         Raises
         ------
         ConfigError : the extension is unknown, the directory does not exist, or the run has no time series
-        MissingExtraError : Matplotlib is not installed
+        MissingExtraError : Matplotlib, which draws other files than .html, is not installed
         """
-        from fairweir.show.plots import save_run_plot
+        from fairweir.play.run_plot import plot_run
 
-        return save_run_plot(self, path)
+        return plot_run(self, path)
+
+    @classmethod
+    def load(cls, directory: str | Path) -> Run:
+        """Read the record that :meth:`save` wrote.
+
+        Raises
+        ------
+        ConfigError : the directory has no record, or a file in it is damaged or of another run
+        """
+        from fairweir.play.record_folder import load_record
+
+        return load_record(Path(directory))
 
     @property
     def has_series(self) -> bool:

@@ -86,7 +86,8 @@ def check_plot_path(path: str | Path) -> str:
     kind = target.suffix.lower().lstrip(".")
     if kind not in FORMATS:
         raise ConfigError(
-            f"plot must end in {', '.join('.' + f for f in FORMATS)}: `{target.name}`", hint="try `--plot run.png`"
+            f"plot must end in .html, {', '.join('.' + f for f in FORMATS)}: `{target.name}`",
+            hint="try `--plot run.png`",
         )
     if not target.absolute().parent.is_dir():
         raise ConfigError(
