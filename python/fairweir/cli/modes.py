@@ -101,6 +101,8 @@ def is_game_query(path: object) -> bool:
         return False
 
 
+#: Parameters of ``run`` that apply to stored records.
+_OF_RECORDS = frozenset({"scenario", "plot", "as_json"})
 #: Options of ``verify`` that also apply to controllers.
 _OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certificate", "out", "write", "as_json"})
 

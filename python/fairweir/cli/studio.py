@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -67,7 +68,9 @@ def studio(
         if opens_browser:
             webbrowser.open(address.url)
 
-    serve(folder, first, host=host, port=port, on_ready=announce)
+    # Ctrl-C is how a server is meant to end.
+    with suppress(KeyboardInterrupt):
+        serve(folder, first, host=host, port=port, on_ready=announce)
 
 
 def _name_of(scenario: str) -> str:

@@ -1,0 +1,311 @@
+"""The studio in a browser: text and form in step, figures, pins, files, links, and what ends a run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+TIMEOUT_MS = 60_000
+SCENARIO = """\
+duration = "4s" # short
+warmup = "1s"
+
+[link.bottleneck]
+rate = "12Mbps"
+
+[[flow]]
+cca = "cubic"
+rtprop = "20ms"
+"""
+
+
+@dataclass
+class Window:
+    """A window of the studio, and the messages of its scripts."""
+
+    page: Page
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def drawn(self) -> int:
+        return int(self.page.evaluate("document.documentElement.dataset.drawn ?? '0'"))
+
+    def wait_drawn(self, more_than: int) -> None:
+        self.page.wait_for_function(
+            "n => Number(document.documentElement.dataset.drawn ?? 0) > n", arg=more_than, timeout=TIMEOUT_MS
+        )
+
+    def set(self, key: str, value: str) -> None:
+        before = self.drawn
+        self.page.fill(f'[id="field-{key}"]', value)
+        self.page.keyboard.press("Tab")
+        self.wait_drawn(before)
+
+    def text(self) -> str:
+        return "\n".join(self.page.locator(".cm-line").all_text_contents())
+
+    def summary(self, quantity: str) -> str:
+        return self.page.locator("table.summary tr", has_text=quantity).first.inner_text()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if BROWSER is None:
+        pytest.skip("no Chromium: the studio is not opened in a browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Served:
+    """A studio in a folder."""
+
+    process: subprocess.Popen[str]
+    url: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("studio")
+    (folder / "one.toml").write_text(SCENARIO, encoding="utf-8")
+    served = serve(folder)
+    yield served
+    served.process.send_signal(signal.SIGINT)
+    served.process.wait(20)
+
+
+def serve(folder: Path, *words: str) -> Served:
+    log = folder / "log"
+    with log.open("w", encoding="utf-8") as file:
+        words = (sys.executable, "-m", "fairweir", "studio", "one.toml", "--no-open", *words)
+        process = subprocess.Popen(words, cwd=folder, stderr=file, text=True)
+    deadline = time.monotonic() + TIMEOUT_MS / 1_000
+    while time.monotonic() < deadline:
+        if found := re.search(r"http\S+(?=\n)", log.read_text(encoding="utf-8")):
+            return Served(process, found[0], folder)
+        time.sleep(0.05)
+    process.kill()
+    raise AssertionError(log.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def window(browser: Browser, served: Served) -> Iterator[Window]:
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    yield from opened(context.new_page(), served.url)
+    context.close()
+
+
+def opened(page: Page, url: str) -> Iterator[Window]:
+    window = Window(page)
+    page.on("console", lambda message: window.said.append(message.text))
+    page.on("pageerror", lambda error: window.said.append(str(error)))
+    page.goto(url)
+    window.wait_drawn(0)
+    yield window
+    # The browser itself reports each answer of bad input.
+    assert [said for said in window.said if "status of 4" not in said] == []
+
+
+def test_form_and_text_are_in_step(window: Window) -> None:
+    window.set("link.bottleneck.rate", "24Mbps")
+    window.page.click("#tab-toml")
+    assert window.text() == SCENARIO.replace("12Mbps", "24Mbps")
+    before = window.drawn
+    window.page.locator(".cm-content").fill(SCENARIO.replace("12Mbps", "6Mbps"))
+    window.wait_drawn(before)
+    window.page.click("#tab-form")
+    assert window.page.input_value('[id="field-link.bottleneck.rate"]') == "6Mbps"
+    assert float(window.summary("throughput").split()[-2]) == pytest.approx(6, rel=0.1)
+
+
+def test_a_slider_plays_and_its_value_is_written(window: Window) -> None:
+    before = window.drawn
+    slider = window.page.locator('[id="field-flow.0.rtprop-slider"]')
+    slider.focus()
+    for _ in range(5):
+        window.page.keyboard.press("ArrowRight")
+    window.wait_drawn(before)
+    shown = window.page.input_value('[id="field-flow.0.rtprop"]')
+    assert 20 < float(shown.removesuffix("ms")) < 25
+    window.page.wait_for_function(
+        "text => [...document.querySelectorAll('.cm-line')].some(line => line.innerText.includes(text))", arg=shown
+    )
+
+
+def test_errors_are_at_their_field_and_line(window: Window) -> None:
+    window.page.fill('[id="field-flow.0.rtprop"]', "20")
+    window.page.keyboard.press("Tab")
+    window.page.wait_for_selector('[id="field-flow.0.rtprop"][aria-invalid="true"]')
+    assert "no unit" in window.page.inner_text('[id="field-flow.0.rtprop-error"]')
+    window.page.click("#tab-toml")
+    window.page.locator(".cm-content").fill(SCENARIO.replace("rtprop", "rtpropp"))
+    window.page.wait_for_selector(".cm-lint-marker-error")
+    assert "rtprop" in window.page.inner_text("#messages")
+
+
+def test_text_of_a_scenario_never_becomes_html(window: Window) -> None:
+    window.page.click("#tab-toml")
+    before = window.drawn
+    evil = "<img src=x onerror=document.title='hacked'>"
+    window.page.locator(".cm-content").fill(f'name = "{evil}"\n{SCENARIO.replace("cubic", "reno")}id = "{evil}"\n')
+    window.wait_drawn(before)
+    assert "hacked" not in window.page.title()
+    assert window.page.locator("img").count() == 0
+    assert evil in window.page.inner_text("#summary")
+
+
+def test_a_pinned_run_is_drawn_and_compared(window: Window) -> None:
+    before = window.drawn
+    window.page.click("#pin")
+    window.wait_drawn(before)
+    window.set("link.bottleneck.rate", "24Mbps")
+    cells = window.page.locator("table.summary tr", has_text="throughput").first.locator("td").all_inner_texts()
+    assert [float(cells[i].split()[0]) for i in (0, 1)] == pytest.approx([12, 24], rel=0.1)
+    assert cells[2].startswith("+")
+    assert "cubic-1 · pin 1" in window.page.inner_text(".legend")
+
+
+def test_seeds_without_randomness_have_no_interval(window: Window) -> None:
+    before = window.drawn
+    window.page.fill("#seeds", "3")
+    window.page.keyboard.press("Tab")
+    window.wait_drawn(before)
+    assert "all seeds gave the same numbers" in window.page.inner_text("#messages")
+
+
+def test_zoom_shows_more_points_of_the_visible_part(window: Window) -> None:
+    panel = window.page.locator(".u-over").first
+    box = panel.bounding_box()
+    assert box is not None
+    with window.page.expect_response(re.compile("api/views")) as asked:
+        window.page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 20)
+        window.page.mouse.down()
+        window.page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 20, steps=5)
+        window.page.mouse.up()
+    assert asked.value.ok
+    view = asked.value.request.post_data_json["view"]
+    assert view == pytest.approx([1.0, 2.0], abs=0.1)
+
+
+def test_a_changed_file_is_asked_for_and_never_overwritten(window: Window, served: Served) -> None:
+    file = served.folder / "one.toml"
+    window.set("link.bottleneck.rate", "3Mbps")
+    file.write_text(SCENARIO + "# of an editor\n", encoding="utf-8")
+    asked: list[str] = []
+    window.page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    window.page.click("#save")
+    window.page.wait_for_selector("#messages .error")
+    assert len(asked) == 1
+    assert file.read_text(encoding="utf-8") == SCENARIO + "# of an editor\n"
+    file.write_text(SCENARIO, encoding="utf-8")
+    window.page.click("#save")
+    window.page.wait_for_selector("#messages .note")
+    assert file.read_text(encoding="utf-8") == SCENARIO.replace("12Mbps", "3Mbps")
+    file.write_text(SCENARIO, encoding="utf-8")
+
+
+def test_a_link_carries_the_scenario_and_runs_no_users_code(window: Window, served: Served, browser: Browser) -> None:
+    window.set("link.bottleneck.rate", "7Mbps")
+    window.page.click("#copy-link")
+    window.page.wait_for_selector("#messages .note")
+    link = window.page.evaluate("navigator.clipboard.readText()")
+    context = browser.new_context()
+    for other in opened(context.new_page(), link):
+        assert other.page.input_value('[id="field-link.bottleneck.rate"]') == "7Mbps"
+    (served.folder / "mine.py").write_text("open('ran', 'w').close()\n", encoding="utf-8")
+    window.page.click("#tab-toml")
+    window.page.locator(".cm-content").fill(SCENARIO.replace('"cubic"', '"mine.py:Mine"'))
+    window.page.wait_for_selector("#messages .error")
+    (served.folder / "ran").unlink(missing_ok=True)
+    window.page.click("#copy-link")
+    window.page.wait_for_selector("#messages .note")
+    page = context.new_page()
+    page.goto(window.page.evaluate("navigator.clipboard.readText()"))
+    page.wait_for_selector("#run:visible")
+    assert not (served.folder / "ran").exists()
+    context.close()
+
+
+def test_a_page_to_share_is_drawn_without_network(window: Window, browser: Browser, tmp_path: Path) -> None:
+    with window.page.expect_download() as download:
+        window.page.click("#html")
+    file = tmp_path / "shared.html"
+    download.value.save_as(file)
+    assert file.stat().st_size < 1_000_000
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(file.as_uri())
+    page.wait_for_selector("[data-drawn] canvas")
+    assert "12Mbps" in page.inner_text("#scenario")
+    assert said == []
+    context.close()
+
+
+def test_a_runaway_scenario_ends_with_the_next_change(window: Window) -> None:
+    window.page.fill('[id="field-duration"]', "700h")
+    window.page.keyboard.press("Tab")
+    window.page.wait_for_selector("#progress:visible")
+    started = time.monotonic()
+    window.set("duration", "3s")
+    assert time.monotonic() - started < 20
+
+
+def test_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(SCENARIO, encoding="utf-8")
+    served = serve(tmp_path)
+    children = _descendants(served.process.pid)
+    assert children
+    served.process.send_signal(signal.SIGINT)
+    assert served.process.wait(20) == 0
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(map(_is_alive, children)):
+        time.sleep(0.05)
+    assert not any(map(_is_alive, children))
+
+
+def test_a_port_in_use_is_an_error(served: Served, tmp_path: Path) -> None:
+    port = served.url.split(":")[2].split("/")[0]
+    (tmp_path / "one.toml").write_text(SCENARIO, encoding="utf-8")
+    words = [sys.executable, "-m", "fairweir", "studio", "one.toml", "--no-open", "--port", port]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "in use" in done.stderr
+    assert "--port" in done.stderr
+
+
+def _descendants(pid: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[1]) == pid:
+                    found += [int(entry.name), *_descendants(int(entry.name))]
+    return found
+
+
+def _is_alive(pid: int) -> bool:
+    with suppress(OSError):
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
