@@ -1,5 +1,5 @@
 # Everything from a fresh clone: `make` builds the command .venv/bin/fairweir, `make audit CCA=bbr` runs the main job,
-# `make test` runs all checks. Needs Rust (1.95 or later), Python 3.11 or later, a C compiler; the rest it fetches.
+# `make test` runs all checks. Needs Rust (1.95 or later), Python 3.11 or later, a C compiler, npm; the rest it fetches.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CCA ?= bbr

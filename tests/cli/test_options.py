@@ -248,6 +248,12 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--set": Effect("run {file} --set link.bottleneck.rate={}", "12Mbps", "24Mbit", "fairweir.play.sim.play",
                         lambda c: float(c[0][0]["links"][0]["hop"]["link"]["rate"])),
     },
+    "compare": {
+        "--seeds": Effect("compare {file} {file} --seeds {} --page {tmp}/x.html", "2", "4", "fairweir.cli.compare.course_of",
+                          lambda c: float(len(c[0][0]))),
+        "--set": Effect("compare {file} {file} --set link.bottleneck.rate={} --page {tmp}/x.html", "12Mbps", "24Mbps",
+                        "fairweir.play.sim.play", lambda c: float(c[0][0]["links"][0]["hop"]["link"]["rate"])),
+    },
     "sweep": {
         "--grid": Effect("sweep {file} --grid link.bottleneck.rate={} --out {tmp}/out", "12Mbps", "24Mbps",
                          "fairweir.play.sweep.map_jobs", rate),
@@ -345,6 +351,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 OTHERS = {
     "agree": "--ccas --scenarios --quick --out --workers --json",
     "audit": "CCAS --quick --deep --only --out --against --baseline --save-baseline --save-known --workers --json",
+    "compare": "SIDES --on --page --json",
     "conform": "CCAS --to --table --kernel --quick --scenarios --out --workers --json",
     "contract derive": "CCAS --set --seeds --seed --ecn --oracle --plot --out --workers --json",
     "contract design": "REQUIREMENTS --scenario --json",
@@ -375,6 +382,7 @@ OTHERS = {
     "rule": "NAME --as --json",
     "run": "SCENARIO --on --seed --out --packets --pcap --pcap-at --plot --mode --traffic --record --cost --json",
     "starve": "CCA --out --plot --workers --check --replay --json",
+    "studio": "SCENARIO --port --host --allow-remote --open",
     "sweep": "SCENARIO --on --seed --out --workers --cluster --json",
     "synth": "QUERY --set --out --workers --solver --every-member --json",
     "tradeoff": "ALLOWANCES --json",
@@ -463,6 +471,7 @@ KINDS = {
     ("run", "with --on quic"): "x.toml --on quic --out out --pcap p.pcap",
     ("run", "without --pcap"): "x.toml",
     ("run", "without --out or --plot"): "x.toml",
+    ("run", "with a stored record"): f"{Path(__file__).parent / 'record'}",
     ("starve", "with --check"): "--check x.parquet",
     ("starve", "without --check"): "vegas",
     ("sweep", "with --cluster"): "x.toml --cluster tcp://localhost:1",

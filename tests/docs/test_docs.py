@@ -31,6 +31,7 @@ PARSED: dict[str, str] = {
     r"synth g1-5 --set|synth/g1-5": "minutes; the same query as published is run",
     r"reproduce (thesis-2.1|thesis-6.6|thesis-4.4|wcc-figure-3)": "minutes; each experiment has its own test",
     r"contract derive (vegas|contract)|open-loop poseidon": "half a minute each; tests/contracts has fewer runs",
+    r"^fairweir studio": "serves until Ctrl-C; tests/studio opens its page",
     r"video live": "a minute of encoding; tests/video/test_live.py has shorter sessions",
     r"fluid .*--packets sim": "a dozen runs; tests/fluid runs fewer",
 }

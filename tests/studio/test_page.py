@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 TIMEOUT_MS = 60_000
@@ -200,8 +200,9 @@ def test_zoom_shows_more_points_of_the_visible_part(window: Window) -> None:
         window.page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 20, steps=5)
         window.page.mouse.up()
     assert asked.value.ok
-    view = asked.value.request.post_data_json["view"]
-    assert view == pytest.approx([1.0, 2.0], abs=0.1)
+    body = asked.value.request.post_data_json
+    assert body is not None
+    assert body["view"] == pytest.approx([1.0, 2.0], abs=0.1)
 
 
 def test_a_changed_file_is_asked_for_and_never_overwritten(window: Window, served: Served) -> None:
@@ -209,7 +210,12 @@ def test_a_changed_file_is_asked_for_and_never_overwritten(window: Window, serve
     window.set("link.bottleneck.rate", "3Mbps")
     file.write_text(SCENARIO + "# of an editor\n", encoding="utf-8")
     asked: list[str] = []
-    window.page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+
+    def dismiss(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    window.page.on("dialog", dismiss)
     window.page.click("#save")
     window.page.wait_for_selector("#messages .error")
     assert len(asked) == 1
@@ -259,6 +265,25 @@ def test_a_page_to_share_is_drawn_without_network(window: Window, browser: Brows
     assert "12Mbps" in page.inner_text("#scenario")
     assert said == []
     context.close()
+
+
+def test_the_tour_is_played_through(window: Window) -> None:
+    titles = window.page.locator('#files optgroup[label="tour"] option').all_text_contents()
+    before = window.drawn
+    window.page.select_option("#files", label=titles[0])
+    for i, title in enumerate(titles):
+        window.wait_drawn(before)
+        window.page.wait_for_selector(f"#lesson h2:text-is('{title.partition('. ')[2]}')")
+        slider = window.page.locator('.emphasized input[type="range"]')
+        before = window.drawn
+        slider.focus()
+        window.page.keyboard.press("ArrowRight")
+        window.wait_drawn(before)
+        assert window.page.locator("#messages .error").count() == 0, title
+        window.page.click("#lesson summary")
+        before = window.drawn
+        if i < len(titles) - 1:
+            window.page.click("#lesson button")
 
 
 def test_a_runaway_scenario_ends_with_the_next_change(window: Window) -> None:

@@ -57,10 +57,19 @@ export interface Played {
   picture: Picture;
 }
 
+export interface Lesson {
+  title: string;
+  text: string[];
+  question: string;
+  answer: string;
+  slider: { key: string };
+}
+
 export interface Start {
   first: string;
   files: string[];
   shipped: string[];
+  lessons: Record<string, string>;
   ccas: Record<string, Record<string, unknown>>;
   worlds: string[];
   version: string;

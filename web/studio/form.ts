@@ -10,6 +10,7 @@ export class Form {
   private shape = "";
   private inputs = new Map<string, { field: Field; input: HTMLInputElement | HTMLSelectElement; slider: HTMLInputElement | null; error: HTMLElement }>();
   private open = new Set<string>();
+  private emphasized: string | null = null;
 
   constructor(
     private readonly root: HTMLElement,
@@ -25,6 +26,12 @@ export class Form {
       if (title) title.textContent = group.title;
       group.fields.forEach((field) => this.update(field));
     });
+  }
+
+  /** Marks the field of a lesson's slider. */
+  emphasize(key: string | null): void {
+    this.emphasized = key;
+    this.shape = "";
   }
 
   /** Marks the fields with errors, and returns the errors of no field. */
@@ -77,7 +84,7 @@ export class Form {
     slider?.addEventListener("input", () => this.slide(field.key, false));
     slider?.addEventListener("change", () => this.slide(field.key, true));
     this.inputs.set(field.key, { field, input, slider, error });
-    return h("div", { class: "field" }, h("label", { for: id }, field.label), input, slider, error);
+    return h("div", { class: field.key === this.emphasized ? "field emphasized" : "field" }, h("label", { for: id }, field.label), input, slider, error);
   }
 
   private input(field: Field, id: string): HTMLInputElement | HTMLSelectElement {

@@ -2,7 +2,7 @@
 import type { Picture } from "../charts/picture";
 import { Timeline } from "../charts/timeline";
 import "../charts/timeline.css";
-import { call, callFrame, callText, type Played, type Problem, Refused, type Start, windowId } from "./api";
+import { call, callFrame, callText, type Lesson, type Played, type Problem, Refused, type Start, windowId } from "./api";
 import { byId, download, h } from "./dom";
 import { Editor } from "./editor";
 import { Form } from "./form";
@@ -22,6 +22,7 @@ interface Opened {
   name: string;
   text: string;
   version: string;
+  lesson?: Lesson;
 }
 
 class Studio {
@@ -172,6 +173,9 @@ class Studio {
     this.mayRunCode = true;
     this.settings = {};
     this.editor.text = this.opened.text;
+    this.pins = [];
+    this.showPins();
+    this.showLesson(this.opened.lesson ?? null);
     history.replaceState(null, "", location.pathname);
     this.timeline.reset();
     this.player.play();
@@ -179,8 +183,8 @@ class Studio {
   }
 
   private async save(): Promise<void> {
-    const isShipped = this.start.shipped.includes(this.opened.name);
-    const asked = isShipped || this.opened.name === "linked.toml" ? prompt("Save in this folder as", `${this.opened.name.replace(/\.toml$/, "").replaceAll("/", "-")}.toml`) : this.opened.name;
+    const isNew = this.start.shipped.includes(this.opened.name) || this.opened.name === "linked.toml" || this.opened.lesson !== undefined;
+    const asked = isNew ? prompt("Save in this folder as", `${this.opened.name.replace(/^lesson:|\.toml$/g, "").replaceAll("/", "-")}.toml`) : this.opened.name;
     if (!asked) return;
     const text = this.editor.text;
     const version = asked === this.opened.name ? this.opened.version : "";
@@ -197,6 +201,22 @@ class Studio {
       if (error.isChanged && confirm(`${asked} exists, and its content is not the one that was opened. Replace it?`)) await store(null);
       else this.showMessages(error.problems.map((one) => ({ kind: "error", text: one.message })));
     }
+  }
+
+  private showLesson(lesson: Lesson | null): void {
+    this.form.emphasize(lesson?.slider.key ?? null);
+    const root = byId("lesson");
+    root.hidden = lesson === null;
+    if (!lesson) return;
+    const names = Object.keys(this.start.lessons);
+    const next = names[names.indexOf(this.opened.name) + 1];
+    root.replaceChildren(
+      h("h2", {}, lesson.title),
+      ...lesson.text.map((text) => h("p", {}, ...withCode(text))),
+      h("p", { class: "question" }, h("strong", {}, ...withCode(lesson.question)), " Move the marked slider."),
+      h("details", {}, h("summary", {}, "Answer"), h("p", {}, ...withCode(lesson.answer))),
+      ...(next ? [h("button", { type: "button", click: () => void this.open(next) }, `Next: ${this.start.lessons[next]}`)] : []),
+    );
   }
 
   private pin(): void {
@@ -245,7 +265,8 @@ class Studio {
     const click = (id: string, action: () => void) => byId(id).addEventListener("click", action);
     const files = byId<HTMLSelectElement>("files");
     const options = (label: string, names: string[]) => h("optgroup", { label }, ...names.map((name) => h("option", { value: name }, name)));
-    files.append(options("this folder", this.start.files), options("shipped", this.start.shipped));
+    const tour = Object.entries(this.start.lessons).map(([name, title], i) => h("option", { value: name }, `${i + 1}. ${title}`));
+    files.append(options("this folder", this.start.files), options("shipped", this.start.shipped), h("optgroup", { label: "tour" }, ...tour));
     files.addEventListener("change", () => {
       if (files.value) void this.open(files.value);
       files.value = "";
@@ -280,6 +301,11 @@ class Studio {
       if (event.kind === "progress") byId<HTMLProgressElement>("progress").value = event.part ?? 0;
     });
   }
+}
+
+/** Text between backquotes is code. */
+function withCode(text: string): (Node | string)[] {
+  return text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
 }
 
 function notices(played: Played): { kind: string; text: string }[] {

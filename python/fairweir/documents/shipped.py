@@ -2,10 +2,11 @@
 templates.
 
 A rule is a CCA as data, a query is the input of a search for CCAs, a policy is the configuration of the receiver's
-guard, a controller is a decision tree, and an encoder is a table of frame sizes. The files are package data: a wheel
-contains them in ``fairweir/data``. In the repository, ``python/fairweir/data`` contains links to the top-level folders
-``scenarios/``, ``rules/``, ``queries/``, ``policies/``, ``controllers/``, ``encoders/`` and ``include/``, so that there
-is only one copy of each file.
+guard, a controller is a decision tree, an encoder is a table of frame sizes, and a lesson is a part of the studio's
+tour. The files are package data: a wheel contains them in ``fairweir/data``. In the repository,
+``python/fairweir/data`` contains links to the top-level folders ``scenarios/``, ``rules/``, ``queries/``,
+``policies/``, ``controllers/``, ``encoders/``, ``lessons/`` and ``include/``, so that there is only one copy of each
+file.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ KINDS: Final = {
     "policies": Kind("policy", "policies", ("*.toml",)),
     "forests": Kind("forest", "policies/forests", ("*.json",)),
     "encoders": Kind("encoder table", "encoders", ("*.json",)),
+    "lessons": Kind("lesson of the studio", "lessons", ("*.toml",)),
 }
 
 

@@ -30,6 +30,7 @@ from fairweir.studio.edit import edit, line_of
 from fairweir.studio.folder import ChangedOnDiskError, Folder, controllers_of
 from fairweir.studio.form import form_of
 from fairweir.studio.jobs import Request, play
+from fairweir.studio.lessons import PREFIX, lessons
 from fairweir.studio.runs import Runs
 from fairweir.studio.windows import SupersededError, Window, Windows
 from fairweir.studio.workers import DEFAULT_NUMBER, Workers
@@ -137,6 +138,7 @@ async def _start(studio: Studio, _: Mapping[str, Any]) -> Response:
             "first": studio.first,
             "files": await asyncio.to_thread(lambda: list(studio.folder.names())),
             "shipped": list(shipped.by_name("scenarios")),
+            "lessons": {f"{PREFIX}{name}": lesson.title for name, lesson in lessons().items()},
             "ccas": {name: row.defaults for name, row in algorithms().items()},
             "worlds": get_args(World),
             "version": __version__,
@@ -145,7 +147,13 @@ async def _start(studio: Studio, _: Mapping[str, Any]) -> Response:
 
 
 async def _open(studio: Studio, body: Mapping[str, Any]) -> Response:
-    opened = await asyncio.to_thread(studio.folder.open, _text(body, "name"))
+    name = _text(body, "name")
+    if name.startswith(PREFIX):
+        lesson = lessons().get(name.removeprefix(PREFIX))
+        if lesson is None:
+            raise ConfigError(f"no such lesson: `{name}`", hint="`fairweir list lessons` lists them")
+        return JSONResponse({"name": name, "text": lesson.to_toml(), "version": "", "lesson": lesson.document()})
+    opened = await asyncio.to_thread(studio.folder.open, name)
     return JSONResponse({"name": opened.name, "text": opened.text, "version": opened.version})
 
 

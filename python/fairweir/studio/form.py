@@ -14,6 +14,8 @@ _QUANTITY: Final = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z%/]+)\s*$")
 #: A slider spans this factor in each direction from the value at which the form was made.
 _SPAN: Final = 10.0
 _MAX_LINEAR_FLOWS: Final = 16
+#: Maximum of the slider for losses in a flow that has none, %.
+_MAX_NEW_LOSS: Final = 10
 #: Keys of the amount of jitter, by its kind.
 _AMOUNTS: Final = ("max", "hold", "delay", "period", "offset", "bound")
 #: Number of tables of flows in a form; those after it are edited in the text.
@@ -77,6 +79,7 @@ def _flow_fields(i: int, flow: Flow, document: Mapping[str, Any]) -> Iterator[di
     count = _field(f"{prefix}.count", "flows", "integer", flow.count, document)
     yield count | {"slider": _range(1, max(_MAX_LINEAR_FLOWS, 2 * flow.count), "", is_log=False)}
     yield _field(f"{prefix}.start", "start", "quantity", flow.start, document)
+    yield _field(f"{prefix}.initial_cwnd", "initial cwnd", "quantity", flow.initial_cwnd, document, slides=True)
     yield from _jitter(f"{prefix}.jitter", flow, document)
     yield from _loss(f"{prefix}.loss", flow, document)
 
@@ -103,9 +106,10 @@ def _loss(key: str, flow: Flow, document: Mapping[str, Any]) -> Iterator[dict[st
         if len(flow.loss) > 1 or loss.kind != "iid":
             return
         value = loss.probability
-    written = _QUANTITY.match(value)
-    high = max(10.0, 2 * float(written[1])) if written else 10.0
-    yield _field(key, "random loss", "quantity", value, document) | {"slider": _range(0, high, "%", is_log=False)}
+    if _is_written(document, f"{key}.probability"):
+        key = f"{key}.probability"
+    slider = _slider(value) or _range(0, _MAX_NEW_LOSS, "%", is_log=False)
+    yield _field(key, "random loss", "quantity", value, document) | {"slider": slider}
 
 
 def _field(
