@@ -70,7 +70,8 @@ export class Form {
         return details;
       }),
     );
-    if (focused) document.getElementById(focused)?.focus();
+    groups.forEach((group) => group.fields.forEach((field) => this.update(field)));
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }
 
   private row(field: Field): HTMLElement {
