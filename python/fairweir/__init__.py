@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fairweir.formal.verdicts.named import verify
     from fairweir.judging.outcome import Outcome
     from fairweir.play.compare import compare
+    from fairweir.play.record_folder import load_record
     from fairweir.play.run import Run, run
     from fairweir.play.simulate import Capture
     from fairweir.play.sweep import Sweep, sweep
@@ -51,6 +52,7 @@ __all__ = [
     "compare",
     "dumbbell",
     "explain",
+    "load_record",
     "run",
     "sweep",
     "verify",
@@ -68,6 +70,7 @@ _HOMES: Final = {
     "Sweep": "play.sweep",
     "dumbbell": "scenario.dumbbell",
     "run": "play.run",
+    "load_record": "play.record_folder",
     "compare": "play.compare",
     "sweep": "play.sweep",
     "verify": "formal.verdicts.named",

@@ -249,8 +249,8 @@ EFFECTS: dict[str, dict[str, Effect]] = {
                         lambda c: float(c[0][0]["links"][0]["hop"]["link"]["rate"])),
     },
     "compare": {
-        "--seeds": Effect("compare {file} {file} --seeds {} --page {tmp}/x.html", "2", "4", "fairweir.cli.compare.course_of",
-                          lambda c: float(len(c[0][0]))),
+        "--seeds": Effect("compare {file} {file} --seeds {} --page {tmp}/x.html", "2", "4",
+                          "fairweir.cli.compare.course_of", lambda c: float(len(c[0][0]))),
         "--set": Effect("compare {file} {file} --set link.bottleneck.rate={} --page {tmp}/x.html", "12Mbps", "24Mbps",
                         "fairweir.play.sim.play", lambda c: float(c[0][0]["links"][0]["hop"]["link"]["rate"])),
     },
@@ -450,6 +450,7 @@ def test_doubling_an_option_doubles_what_the_record_says(
 
 #: Command and rule -> an example of a call.
 KINDS = {
+    ("compare", "of audits"): "one.json two.json",
     ("contract open-loop", "of functions alone"): f"{Path(__file__).parent / 'actions.py'}:action",
     ("audit", "for searches alone"): "reno --only contract",
     ("fluid", "without --packets"): "wcc_ai",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairweir.play.compare import differences
+from fairweir.judging.differences import differences
 from fairweir.play.run import run
 from fairweir.scenario.model import Scenario
 from fairweir.studio.form import form_of
@@ -41,5 +41,5 @@ def test_the_slider_answers_the_question(name: str) -> None:
 def quantity_of(lesson: Lesson, value: str | int) -> float:
     scenario = Scenario.from_dict(lesson.scenario).override({lesson.slider.key: value})
     summaries = [run(scenario).summary]
-    rows = differences(("", ""), summaries, summaries).rows
+    rows = differences(summaries, summaries)
     return next(row.first for row in rows if (row.of, row.quantity) == (lesson.shows.of, lesson.shows.quantity))

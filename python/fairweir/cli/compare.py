@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -19,17 +19,15 @@ from fairweir.documents.atomic_write import write_text
 from fairweir.documents.digits import plain
 from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
+from fairweir.judging.differences import differences
 from fairweir.play.batch import spread_starts
-from fairweir.play.compare import differences
+from fairweir.play.compare import Differences
 from fairweir.play.course import Course, course_of
 from fairweir.play.record_folder import is_record, load_record
 from fairweir.play.run import World
 from fairweir.play.run import run as play
 from fairweir.play.runs_page import runs_page
 from fairweir.units import Duration
-
-if TYPE_CHECKING:
-    from fairweir.play.compare import Differences
 
 #: Runs of each scenario that is compared.
 SEEDS = 5
@@ -90,7 +88,7 @@ def compare(
             courses.append(course)
             scenarios.append((label, text))
     found = [
-        differences((labels[0], label), list(courses[0].summaries), list(course.summaries))
+        Differences((labels[0], label), tuple(differences(list(courses[0].summaries), list(course.summaries))))
         for label, course in zip(labels[1:], courses[1:], strict=True)
     ]
     target = page or results_folder("compare", *labels) / "compare.html"

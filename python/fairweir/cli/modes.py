@@ -82,6 +82,11 @@ def is_search(only: Sequence[str] | None) -> bool:
     return bool(only) and set(select(only)) <= set(SEARCHES)
 
 
+def are_audits(sides: Sequence[str]) -> bool:
+    """Return whether a word names the results of an audit, or their folder."""
+    return any(Path(side).suffix == ".json" or (Path(side) / "results.json").is_file() for side in sides)
+
+
 def is_stored_record(path: object) -> bool:
     """Return whether a path is the folder of a run's record."""
     from fairweir.play.record_folder import is_record
@@ -109,6 +114,7 @@ _OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certifica
 #: Rules by the command as typed.
 RULES: dict[str, tuple[Rule, ...]] = {
     "audit": (Rule("for searches alone", lambda p: is_search(p["only"]), refuses=frozenset({"seeds"})),),
+    "compare": (Rule("of audits", lambda p: are_audits(p["sides"]), frozenset({"sides", "as_json"})),),
     "contract open-loop": (
         Rule("of functions alone", lambda p: all(map(is_action, p["ccas"])), refuses=frozenset({"out", "workers"})),
     ),
@@ -140,9 +146,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _where("world", ("quic",), "with --on quic", "packets", "pcap"),
         _without("pcap", "--pcap", "pcap_at"),
         Rule("without --out or --plot", lambda p: p["out"] is None and not p["plot"], refuses=frozenset({"interval"})),
-        Rule(
-            "of a stored record", lambda p: is_stored_record(p["scenario"]), frozenset({"scenario", "plot", "as_json"})
-        ),
+        Rule("with a stored record", lambda p: is_stored_record(p["scenario"]), _OF_RECORDS),
     ),
     "starve": (
         _with("check", "--check", "replay"),

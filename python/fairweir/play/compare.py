@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -13,9 +12,8 @@ from fairweir.ccas.cca_spec import AnyCca, text_of
 from fairweir.documents.arguments import count, one_of
 from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError, FairweirError
-from fairweir.judging.difference import paired, unpaired
-from fairweir.judging.interval import Scale
-from fairweir.judging.summary import FlowSummary, LinkSummary, Summary
+from fairweir.judging.differences import Difference, differences
+from fairweir.judging.summary import Summary
 from fairweir.play.batch import Archive, Task, play_all, spread_starts
 from fairweir.play.run import Run, VirtualWorld
 from fairweir.play.sweep import Sweep
@@ -23,47 +21,6 @@ from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from fairweir.play.table import Table
-
-OF_A_FLOW: dict[str, tuple[str, Callable[[FlowSummary], float | None]]] = {
-    "throughput": ("Mbit/s", lambda flow: flow.throughput_mbps),
-    "mean RTT": ("ms", lambda flow: flow.rtt_ms.mean),
-    "mean queueing delay": ("ms", lambda flow: flow.qdelay_ms.mean),
-    "loss rate": ("", lambda flow: flow.loss_rate),
-}
-OF_A_LINK: dict[str, tuple[str, Callable[[LinkSummary], float | None]]] = {
-    "utilization": ("", lambda link: link.utilization),
-    "mean wait": ("ms", lambda link: link.queue_ms.mean),
-}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The difference of one quantity between the two sides.
-
-    Attributes
-    ----------
-    at : str; for sweeps, the settings of the points; else empty
-    of : str; id of the flow, name of the link, or "all flows"
-    quantity, unit : str
-    first, second : float; mean over the runs of each side
-    difference : float, second - first
-    lo, hi : float; ends of the 95 % t-interval of the difference; None if a side has only one run
-    """
-
-    at: str
-    of: str
-    quantity: str
-    unit: str
-    first: float
-    second: float
-    difference: float
-    lo: float | None
-    hi: float | None
-
-    @property
-    def is_significant(self) -> bool | None:
-        """Whether the interval excludes 0; None without an interval."""
-        return None if self.lo is None or self.hi is None else not self.lo <= 0.0 <= self.hi
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,7 +122,8 @@ def compare(
     if isinstance(first, Sweep) and isinstance(second, Sweep):
         return _of_sweeps(first, second)
     if sides[0] is not None and sides[1] is not None:
-        return differences(_names(sides[0], sides[1]), *([run.summary for run in side] for side in sides if side))
+        one, other = ([run.summary for run in side] for side in sides if side)
+        return Differences(_names(sides[0], sides[1]), tuple(differences(one, other)))
     if any(side is not None for side in sides) or any(isinstance(one, Sweep) for one in (first, second)):
         raise ConfigError(
             f"cannot compare {type(first).__name__} and {type(second).__name__}",
@@ -225,7 +183,7 @@ def _of_controllers(
             if outcome.summary is None:
                 raise FairweirError(f"a run failed: {outcome.failure}")
             found.append(outcome.summary)
-    return differences(names, *sides)
+    return Differences(names, tuple(differences(sides[0], sides[1])))
 
 
 def _of_sweeps(first: Sweep, second: Sweep) -> Differences:
@@ -233,7 +191,7 @@ def _of_sweeps(first: Sweep, second: Sweep) -> Differences:
     common = [at for at in sides[0] if at in sides[1]]
     if not common:
         raise ConfigError("the sweeps have no point in common", hint="compare sweeps of the same axes and values")
-    rows = [row for at in common for row in _rows(at, sides[0][at], sides[1][at])]
+    rows = [row for at in common for row in differences(sides[0][at], sides[1][at], at)]
     return Differences(("first", "second"), tuple(rows))
 
 
@@ -248,57 +206,3 @@ def _by_settings(sweep: Sweep) -> dict[str, list[Summary]]:
             )
             found.setdefault(at, []).append(summary)
     return found
-
-
-def differences(names: tuple[str, str], first: list[Summary], second: list[Summary]) -> Differences:
-    """Return the differences between the summaries of two sides, one per seed; as :func:`compare` does for runs.
-
-    Raises
-    ------
-    ConfigError : a side has two runs with the same seed
-    """
-    return Differences(names, tuple(_rows("", first, second)))
-
-
-def _rows(at: str, first: list[Summary], second: list[Summary]) -> Iterator[Difference]:
-    seeds = [[summary.seed for summary in side] for side in (first, second)]
-    for side in seeds:
-        if len(set(side)) < len(side):
-            # The interval of a run and its copy would have width 0.
-            repeated = next(seed for seed in side if side.count(seed) > 1)
-            raise ConfigError(f"two runs on a side have seed {repeated}", hint="compare runs that differ in the seed")
-    is_paired = seeds[0] == seeds[1]
-
-    def row(of: str, quantity: str, unit: str, read: Callable[[Summary], float | None]) -> Iterator[Difference]:
-        values = [[read(summary) for summary in side] for side in (first, second)]
-        known = [[value for value in side if value is not None] for side in values]
-        if all(known) and [len(side) for side in known] == [len(side) for side in values]:
-            yield _difference(at, of, quantity, unit, known[0], known[1], is_paired=is_paired)
-
-    yield from row("all flows", "Jain's index", "", lambda summary: summary.jain)
-    yield from row(
-        "all flows", "throughput", "Mbit/s", lambda summary: sum(flow.throughput_mbps for flow in summary.flows)
-    )
-    sides = first[0], second[0]
-    for i in range(min(len(side.flows) for side in sides)):
-        ids = dict.fromkeys(side.flows[i].id for side in sides)
-        for quantity, (unit, of_flow) in OF_A_FLOW.items():
-            yield from row(" / ".join(ids), quantity, unit, lambda s, i=i, read=of_flow: read(s.flows[i]))  # type: ignore[misc]
-    for i in range(min(len(side.links) for side in sides)):
-        link_names = dict.fromkeys(side.links[i].name for side in sides)
-        for quantity, (unit, of_link) in OF_A_LINK.items():
-            yield from row(" / ".join(link_names), quantity, unit, lambda s, i=i, read=of_link: read(s.links[i]))  # type: ignore[misc]
-
-
-def _difference(
-    at: str, of: str, quantity: str, unit: str, first: list[float], second: list[float], *, is_paired: bool
-) -> Difference:
-    means = [math.fsum(side) / len(side) for side in (first, second)]
-    lo = hi = None
-    if is_paired and len(first) > 1:
-        found = paired(first, second, Scale.REAL)
-        lo, hi = found.lo, found.hi
-    elif len(first) > 1 and len(second) > 1:
-        found = unpaired(first, second)
-        lo, hi = found.lo, found.hi
-    return Difference(at, of, quantity, unit, means[0], means[1], means[1] - means[0], lo, hi)

@@ -123,18 +123,6 @@ class Run:
 
         return plot_run(self, path)
 
-    @classmethod
-    def load(cls, directory: str | Path) -> Run:
-        """Read the record that :meth:`save` wrote.
-
-        Raises
-        ------
-        ConfigError : the directory has no record, or a file in it is damaged or of another run
-        """
-        from fairweir.play.record_folder import load_record
-
-        return load_record(Path(directory))
-
     @property
     def has_series(self) -> bool:
         """Whether the run recorded time series (with the argument `interval`)."""

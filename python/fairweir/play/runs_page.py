@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from fairweir.documents.digits import plain
-from fairweir.play.compare import Difference, differences
+from fairweir.judging.differences import Difference, differences
 from fairweir.play.course import Course
 from fairweir.show.bundle import bundle
 from fairweir.show.frame import encode
@@ -54,7 +54,7 @@ def _lines(courses: Sequence[Course]) -> list[_Line]:
     first = list(courses[0].summaries)
     found: dict[tuple[str, str], list[str]] = {}
     for number, course in enumerate(courses):
-        for row in differences(("", ""), first, list(course.summaries)).rows:
+        for row in differences(first, list(course.summaries)):
             name = row.of.partition(" / ")[0]
             cells = found.setdefault((name, row.quantity), [""] * len(courses))
             cells[number] = _cell(row, is_first=number == 0)

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from fairweir import __version__
 from fairweir.documents.toml import dump_document, parse_document
 from fairweir.errors import ConfigError, FairweirError
-from fairweir.play.compare import differences
+from fairweir.judging.differences import differences
 from fairweir.play.run import World
 from fairweir.play.runs_page import runs_page
 from fairweir.play.simulate import is_users
@@ -173,10 +173,9 @@ async def _play(studio: Studio, body: Mapping[str, Any]) -> Response:
     run = studio.runs.add(played, body.get("keep", ()))
     against = body.get("against")
     rows = differences(
-        ("pinned", "this run"),
         list((studio.runs.get(against) if isinstance(against, str) and against else played).summaries),
         list(played.summaries),
-    ).rows
+    )
     return _frame(
         {
             "run": run,
