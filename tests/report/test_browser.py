@@ -32,7 +32,9 @@ from fairweir.game.query import GameQuery
 from fairweir.game.synthesis import Workshop
 from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Interval
+from fairweir.play.course import course_of
 from fairweir.play.run import run
+from fairweir.play.runs_page import runs_page
 from fairweir.play.simulate import Capture
 from fairweir.scenario.dumbbell import dumbbell
 from fairweir.scenario.overrides import apply
@@ -74,6 +76,14 @@ def explained(folder: Path) -> str:
     run(dumbbell(["cubic", "bbr"], duration="3s"), capture=Capture(path))
     document = explain_file(path)
     return render_explained(document, split_small(document["flows"])[0], "<script>alert(1)</script>.pcap")
+
+
+def runs() -> str:
+    courses = [
+        course_of([run(dumbbell(cca, duration="3s"), seed=seed, interval="10ms") for seed in (1, 2)], f"<b>{cca}")
+        for cca in ("cubic", "bbr")
+    ]
+    return runs_page("<script>alert(1)</script>", courses, [("<i>one", "name = '</script>'")])
 
 
 def synthesised(folder: Path) -> str:
@@ -143,10 +153,11 @@ def test_a_page_opens_without_an_error_and_draws_its_figures(
         "agreement.html.j2": agreement,
         "synthesis.html.j2": lambda: synthesised(tmp_path),
         "video.html.j2": lambda: video(tmp_path),
+        "runs.html.j2": runs,
     }
     shown = opened(make[template]())
     # figures behind tabs and far below are drawn when they become visible
-    shown.wait_for(".plot.js-plotly-plot")
+    shown.wait_for("[data-drawn] canvas" if template == "runs.html.j2" else ".plot.js-plotly-plot")
     assert ">This figure cannot be drawn" not in shown.page.content()
     assert shown.said == []
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from fairweir.audit.results import AuditResults, FamilyResult
 
-BYTES_OF_AN_EMPTY_PAGE = 6_000_000
-"""The page's maximum size; plotly takes 4.8 MB."""
+BYTES_OF_AN_EMPTY_PAGE = 1_500_000
+"""The page's maximum size; plotly takes 0.7 MB."""
 
 
 class Reader(HTMLParser):

@@ -42,7 +42,7 @@ def evaluate_command(
         ),
     ] = None,
     world: Annotated[
-        TcpWorld, typer.Option("--on", help="TcpWorld to run in: the simulator, or Linux TCP in real time.")
+        TcpWorld, typer.Option("--on", help="World to run in: the simulator, or Linux TCP in real time.")
     ] = "sim",
     duration: Annotated[str, typer.Option(help="Duration of each run; the newcomer starts after 20 %.")] = "100s",
     seed: Annotated[int, typer.Option(min=0, help="Seed for drawing configurations.")] = 1,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def examine_command(
     forest: Annotated[Path, typer.Argument(metavar="FOREST", help="A JSON file written by `guard train`.")],
     world: Annotated[
-        TcpWorld, typer.Option("--on", help="TcpWorld to run in: the simulator, or Linux TCP in real time.")
+        TcpWorld, typer.Option("--on", help="World to run in: the simulator, or Linux TCP in real time.")
     ] = "sim",
     runs: Annotated[
         int,

@@ -48,7 +48,7 @@ def train(
             min=0, help="Number of further passes, in which the previous forest limits the flows of all runs."
         ),
     ] = 2,
-    world: Annotated[TcpWorld, typer.Option("--on", help="TcpWorld to run in; kernel requires --rounds 0.")] = "sim",
+    world: Annotated[TcpWorld, typer.Option("--on", help="World to run in; kernel requires --rounds 0.")] = "sim",
     leaky_features: Annotated[
         bool,
         typer.Option("--leaky-features", help="Also use the features age and byte counts, which reveal the newcomer."),

@@ -43,7 +43,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and shorter runs, in the simulator; stored in DIR/quick.")
     ] = False,
-    world: Annotated[Literal["sim", "kernel", "both"], typer.Option("--on", help="TcpWorld to run in.")] = "sim",
+    world: Annotated[Literal["sim", "kernel", "both"], typer.Option("--on", help="World to run in.")] = "sim",
     list_only: Annotated[
         bool, typer.Option("--list", help="List the published results without running anything.")
     ] = False,

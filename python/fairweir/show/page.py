@@ -10,6 +10,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
+from fairweir.show.bundle import bundle
+
 
 def render_page(template: str, *, package: str, **values: Any) -> str:
     """Return a page as self-contained HTML.
@@ -30,7 +32,7 @@ def render_page(template: str, *, package: str, **values: Any) -> str:
     return environment.get_template(template).render(
         css=Markup(_text("palette.css") + _text("page.css")),  # noqa: S704 - our own file
         js=Markup(_text("page.js")),  # noqa: S704 - our own file
-        plotly=Markup(_plotly()),  # noqa: S704 - plotly's own file
+        plotly=bundle("plotly.gz.b64"),
         **values,
     )
 
@@ -51,10 +53,3 @@ def _finite(value: Any) -> Any:
 
 def _text(name: str) -> str:
     return resources.files("fairweir.show").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _plotly() -> str:
-    """Return plotly's script, in which the end tag of a script element is escaped."""
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs()).replace("</script", "<\\/script")
