@@ -33,6 +33,7 @@ PARSED: dict[str, str] = {
     r"contract derive (vegas|contract)|open-loop poseidon": "half a minute each; tests/contracts has fewer runs",
     r"^fairweir studio": "serves until Ctrl-C; tests/studio opens its page",
     r"video live": "a minute of encoding; tests/video/test_live.py has shorter sessions",
+    r"run replay.toml": "the controller of a stack; tests/package/test_action.py builds and replays it",
     r"fluid .*--packets sim": "a dozen runs; tests/fluid runs fewer",
 }
 #: First words of other programs' commands -> reason why they are not run; None if they are run.

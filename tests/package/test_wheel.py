@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from tests.package.action_runner import Runner
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -218,6 +219,24 @@ def test_one_command_of_each_family_works(installed: Installed) -> None:
     assert {"bulk", "cloud-gaming", "conference", "live", "published"} <= {row["name"] for row in listed}
     # The verification's suggested command works.
     assert "unsatisfiable" in _check_certificate(installed)
+
+
+def test_the_action_installs_the_wheel_and_audits_with_it(wheel: Path, tmp_path: Path) -> None:
+    # pip finds the dependencies as installed, and does not see fairweir's editable installation next to them.
+    offline = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_IGNORE_INSTALLED": "1", "PYTHONPATH": str(DEPENDENCIES)}
+    (tmp_path / "runner").mkdir()
+    (tmp_path / "workspace").mkdir()
+    runner = Runner(tmp_path / "runner", tmp_path / "workspace", env=offline)
+    code = runner.run(controllers="reno", args="--quick --only finite-flows --seeds 2", fairweir=str(wheel))
+    assert code in VERDICT, runner.log
+    assert runner.used.keys() == {"actions/setup-python", "actions/upload-artifact"}
+    assert runner.summary.startswith("# Audit of reno\n")
+    command = runner.folder / "fairweir" / "bin" / "fairweir"
+    assert runner.path().startswith(f"{command.parent}{os.pathsep}")
+    asked = "import fairweir; print(fairweir.__file__)"
+    python = command.resolve().with_name("python")
+    found = subprocess.run([str(python), "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert found.stdout.startswith(str(runner.folder))
 
 
 def _check_certificate(installed: Installed) -> str:
