@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 #: Folder of fairweir's dependencies, through which the editable install of fairweir is not found.
 DEPENDENCIES = Path(sysconfig.get_path("purelib"))
-TOPS = ("include", "scenarios", "rules", "queries", "policies", "controllers", "encoders")
+TOPS = ("include", "scenarios", "rules", "queries", "policies", "controllers", "encoders", "lessons")
 
 #: Module that every process of the fresh environment loads; it makes a process fail that reads the clone.
 NO_CLONE = f"""
@@ -44,6 +44,7 @@ COMMANDS = {
     "list --json": {0},
     "doctor": {0},
     "run three-rtprops --set duration=11s --pcap three.pcap --plot three.svg --out three --set warmup=1s": {0},
+    "compare three three --page three.html": {0},
     "run published/thesis-2.1.toml": {2},
     "sweep policer --grid seed=1..2 --set duration=7s --set warmup=0s": {0},
     "audit reno --quick --only finite-flows --seeds 2": VERDICT,
