@@ -42,12 +42,12 @@ def test_nothing_outside_is_read_or_written(folder: Folder, name: str) -> None:
 
 def test_a_file_that_changed_on_disk_is_not_overwritten(folder: Folder) -> None:
     opened = folder.open("a.toml")
-    (folder.root / "a.toml").write_text("# of somebody else\n", encoding="utf-8")
+    (folder.root / "a.toml").write_text("# of another process\n", encoding="utf-8")
     with pytest.raises(ChangedOnDiskError, match="changed on disk"):
         folder.save("a.toml", "mine", opened.version)
     with pytest.raises(ChangedOnDiskError):
         folder.save("a.toml", "mine", "")  # a new file, which exists already
-    assert folder.open("a.toml").text == "# of somebody else\n"
+    assert folder.open("a.toml").text == "# of another process\n"
     folder.save("a.toml", "mine", None)
     assert folder.open("a.toml").text == "mine"
 

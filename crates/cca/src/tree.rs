@@ -1,14 +1,14 @@
-//! A controller file of decision synthesis (docs/formal/game.md) as a congestion controller: a tree decides the rate of
-//! each step from beliefs about the link, which the last steps imply.
+//! A congestion controller that executes a file from decision synthesis (docs/formal/game.md): in each step, the file's
+//! decision tree chooses a rate from a belief about the link, which follows from the observations of the last steps.
 //!
 //! Model, R the minimum RTT, T = max(R, `min_step`) the length of a step, amounts in packets:
 //!
-//! - every T: a window of six points T apart, with A(t - R) sent, S(t) delivered, and L(t - R) lost where that is
-//!   known;
-//! - the belief of the window: exact bounds of C, B and q on a link of constant rate with a finite buffer, that delays
-//!   service by up to a step; max C and min B are held (docs/formal/game.md);
-//! - the file's tree, and the shield in front of it, choose the rate r of the step from the belief;
-//! - r is paced over the step: at least a packet in each.
+//! - every T, the observations form a window of six points T apart, with the packets A(t - R) sent, S(t) delivered and,
+//!   where known, L(t - R) lost;
+//! - the belief of the window has exact bounds of C, B and q for a link of constant rate with a finite buffer, which
+//!   delays service by up to a step; max C and min B are held for some steps (docs/formal/game.md);
+//! - the file's tree, and the shield, which may limit the tree's action, choose the rate r of the step from the belief;
+//! - the sender paces r over the step, and may send at least one packet in each step.
 //!
 //! ```text
 //!             first RTT + T
@@ -20,7 +20,7 @@
 //!
 //! **Deviations**: decisions are made on ACKs and departures, so a step lasts until the first of these after T. The
 //! last pacing interval is not cut short by a new decision: below M the window, not the pacer, limits sending. Points
-//! of a window are T apart however late the decisions were. Retransmissions count like other packets.
+//! of a window are T apart regardless of how late the decisions were. Retransmissions count like other packets.
 
 mod observations;
 
@@ -39,17 +39,18 @@ use serde_json::Value;
 /// Suffix of a controller file's path.
 pub const SUFFIX: &str = ".json";
 
-/// Between two decisions a path that falls silent can swallow this many steps' rate.
+/// Maximum data sent between two decisions at a rate of min C or more, in steps at that rate. It limits how much is
+/// lost if the path stops delivering.
 const SILENT_STEPS: f64 = 2.0;
 
-/// No rate is larger, packets per step: far from overflow.
+/// Upper limit of all rates, in packets per step; it prevents overflow.
 const MAX_RATE_PKTS: f64 = 1e9;
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Minimum length of a step, so that a step of a slow link has packets to count.
+    /// Minimum length of a step, so that a step has packets to count even on a slow link with a short RTT.
     #[serde(with = "crate::quantity")]
     pub min_step: Dur,
 }
@@ -63,7 +64,7 @@ impl Default for Params {
 /// Builds a controller of `text`, the content of the controller file `path`.
 ///
 /// # Errors
-/// If it is not a controller, decides more than a rate, or refuses its parameters.
+/// If the file is not a controller, if it decides on more than a rate, or if a parameter is invalid.
 pub fn build(path: &str, text: &str, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
     let tree = read(path, text)?;
     let params: Params = typed(path, params)?;
@@ -94,9 +95,9 @@ struct Grant {
     rate: f64,
     /// Rate of the pacer, packets per step.
     pace: f64,
-    /// Packets that may still leave.
+    /// Packets that may still be sent.
     left: u64,
-    /// The step's length when it was given.
+    /// Length of a step at the time of the decision.
     step: Dur,
     /// Time of the next decision.
     until: Time,
@@ -112,7 +113,7 @@ struct Shown {
     leaf: usize,
 }
 
-/// A controller file that runs.
+/// The congestion controller of a file.
 #[derive(Debug)]
 pub struct TreeControl {
     tree: Tree,
@@ -122,7 +123,7 @@ pub struct TreeControl {
     min_step: Dur,
     seen: Observations,
     held: HeldCapacity,
-    /// The first decision is due; [`Time::NEVER`] before the first RTT sample.
+    /// Time of the first decision; [`Time::NEVER`] before the first RTT sample.
     first: Time,
     grant: Option<Grant>,
     inflight: u64,
@@ -147,7 +148,7 @@ impl TreeControl {
         }
     }
 
-    /// Decide if a decision is due. `rtprop` is the smallest RTT.
+    /// Makes a decision if one is due. `rtprop` is the minimum RTT.
     fn step(&mut self, now: Time, rtprop: Dur, inflight: u64) {
         self.inflight = inflight;
         if rtprop == Dur::MAX {
@@ -201,7 +202,7 @@ impl Controller for TreeControl {
         if loss.cause == Cause::Timeout
             && let Some(grant) = &mut self.grant
         {
-            // The grant was based on a path that answered.
+            // The decision assumed that the path delivers packets.
             grant.left = grant.left.min(1);
         }
     }

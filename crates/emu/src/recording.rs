@@ -5,8 +5,11 @@
 //! index of the controller in that list (u32), the record's length (u32, both little-endian), and a record in the
 //! format of `bpf/record.h`.
 //!
-//! For each controller, the result contains `flows`, `hooks` and `acks` (calls with equal decisions in the kernel and
-//! in the native build), `lost` and `skipped` records, and `first_difference` (null if there is none).
+//! The result of a controller is null if its source does not build for this host. Otherwise the result contains
+//! `first_difference` (null if there is none) and these numbers: `flows`; `hooks` and `acks`, the calls of any hook and
+//! of the hooks for ACKs in which the kernel and the native build decided equally; and the records that were not
+//! compared, because they were lost (`lost`), follow a lost or different record (`skipped`), or are not between a
+//! flow's start and its end (`outside`).
 
 use fairweir_kernel::{Cca, Records};
 use fairweir_native::replay::Replay;

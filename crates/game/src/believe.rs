@@ -1,10 +1,11 @@
-//! A belief (bounds of the links that explain a window) that is never empty, even if no link of the model explains all
-//! observations.
+//! A belief: bounds on the parameters of all links that explain a window, the last observed points. The belief is never
+//! empty, even if no link of the model explains all observations.
 //!
 //! Real links change their rate, stall, and delay packets by more than a step. The assumptions are therefore weakened
-//! until some link explains the points. For each number of latest points, from all down to three, first the model is
-//! tried, then losses up to a packet before the buffer is full. Then more jitter is tried with all points. Finally the
-//! belief assumes only that the link can again deliver at the recent rate.
+//! until some link explains the points. For each number of latest points, from all down to three, the model is tried,
+//! and then a weaker model, in which a buffer may drop a packet although it has space for up to one packet. If no link
+//! explains even three points, more jitter is tried with all points. If that fails too, the belief assumes only that
+//! the link delivers at least at the recent rate.
 
 use serde::Serialize;
 
@@ -15,7 +16,7 @@ use crate::window::{POINTS, Window};
 
 /// Minimum number of points tried: with only two points, the upper bound on C is weak.
 const FEWEST_POINTS: usize = 3;
-/// Maximum free space of a buffer that drops a packet of a burst, in packets.
+/// Maximum free space, in packets, of a buffer that drops a packet in the weaker model.
 const PACKET: f64 = 1.0;
 /// Number of steps over which the recent delivery rate is measured.
 const RECENT_STEPS: usize = 2;
@@ -26,9 +27,9 @@ const RECENT_STEPS: usize = 2;
 pub enum BeliefSource {
     /// All points, with the model's assumptions.
     Window,
-    /// The largest number of latest points that some link of the model explains.
+    /// The largest number of latest points that some link explains, with the model's assumptions.
     FewerPoints,
-    /// As `Window` or `FewerPoints`, but packets may be lost up to a packet before the buffer is full.
+    /// As `Window` or `FewerPoints`, but a buffer may drop a packet although it has space for up to one packet.
     PacketSlack,
     /// All points, with the smallest jitter, in whole steps, with which some link explains them.
     LargerJitter,
@@ -67,7 +68,7 @@ pub struct Belief {
     pub jitter: usize,
 }
 
-/// Returns the belief from the window, with the fewest changes to the model that let some link explain it.
+/// Returns the belief from the window, with the first of the assumptions above under which some link explains it.
 pub fn believe(w: &Window, model: &LinkModel) -> Belief {
     let fewest = FEWEST_POINTS.min(w.len);
     let shorter = (fewest..=w.len).rev().find_map(|points| explained(w, model, model.jitter, points));
@@ -77,8 +78,8 @@ pub fn believe(w: &Window, model: &LinkModel) -> Belief {
     shorter.or_else(later).unwrap_or_else(|| delivered_rate(w, model))
 }
 
-/// Returns bounds from the latest points if some link with this jitter explains them; if none does and packets were
-/// lost, tries again with a packet of slack at losses.
+/// Returns the belief from the latest `points` points if some link with this jitter explains them. If none does and
+/// packets were lost, buffers may also drop a packet when they have space for up to [`PACKET`].
 fn explained(w: &Window, model: &LinkModel, jitter: usize, points: usize) -> Option<Belief> {
     let latest = w.latest(points)?;
     let has_loss = (1..latest.visible).any(|t| latest.has_loss_at(t));

@@ -53,10 +53,11 @@ pub enum KernelError {
         /// How to install or enable it.
         hint: &'static str,
     },
-    /// The controller of this name cannot be loaded permanently or unloaded in the present state.
+    /// No controller can be loaded under this name, because the name is invalid or in use; or the controller of this
+    /// name cannot be unloaded.
     #[error("`{name}`: {reason}")]
     Conflict {
-        /// The name.
+        /// The name of the controller.
         name: String,
         /// The reason.
         reason: String,

@@ -77,7 +77,7 @@ impl Chain {
         if is_marked { Verdict::Mark(at) } else { Verdict::Deliver(at) }
     }
 
-    /// Returns the number of violated bounds of elements ([`Element::violations`]).
+    /// Returns how often the chain's elements violated their own bounds ([`Element::violations`]).
     pub fn violations(&self) -> u64 {
         let of = |step: &Step| match &step.part {
             Part::Link(link) => link.violations(),

@@ -1,8 +1,8 @@
 //! A flow's path in one direction: the flow's elements before the first hop, the hops, and the flow's elements after
 //! the last hop.
 //!
-//! A lane does not contain the hops, because flows share them, nor the packets on it. A world moves packets from hop to
-//! hop on its own clock.
+//! A lane does not contain the hops, because flows share them, nor the packets on it. The simulator, and the relay
+//! of the kernel world and of the world of QUIC stacks (`fairweir_scenario`), move packets from hop to hop.
 
 use crate::{Chain, Packet, TieKey, Verdict};
 use fairweir_units::Time;
@@ -75,7 +75,7 @@ impl Lane {
         &self.after
     }
 
-    /// Returns the number of violated bounds of elements.
+    /// Returns how often the lane's elements violated their own bounds ([`crate::Element::violations`]).
     pub fn violations(&self) -> u64 {
         self.before.violations() + self.after.violations()
     }

@@ -6,8 +6,8 @@
 //!
 //! - [`Element`]: a part that only one flow uses (delay, jitter, loss, policer, private link); [`Chain`]: several in
 //!   series.
-//! - [`Lane`]: a flow's path in one direction, in the same way in both worlds: elements, hops, elements. [`Ties`]: the
-//!   order of packets that arrive in the same nanosecond.
+//! - [`Lane`]: a flow's path in one direction (elements, hops, elements), used in all worlds (simulator, kernel, QUIC).
+//!   [`Ties`]: the order of packets that arrive in the same nanosecond.
 //! - [`Link`] decides when a packet leaves, [`Queue`] whether it may enter. [`Hop`]: a queue before a link, shared by
 //!   flows.
 #![forbid(unsafe_code)]
@@ -53,15 +53,15 @@ kinds::kinds! {
         Delay = delay::DelayConfig;
         /// Random delay up to a bound.
         Uniform = uniform::UniformConfig;
-        /// Silence and bursts of fixed length.
+        /// Periods of fixed length, each a pause and then a burst.
         AckAggregation = ack_aggregation::AckAggregationConfig;
-        /// Batches at random instants.
+        /// Batches, each after a random wait.
         RandomAggregation = random_aggregation::RandomAggregationConfig;
         /// Release at multiples of a period.
         PeriodicRelease = periodic_release::PeriodicReleaseConfig;
-        /// A constant delay that spares a chosen packet.
+        /// A constant delay of all packets except one.
         EarlyPacket = early_packet::EarlyPacketConfig;
-        /// Delay along an explicit trajectory.
+        /// Delay as a function of time, given by points.
         Trajectory = trajectory::TrajectoryConfig;
         /// Delay that makes the path look like an ideal link.
         VirtualLink = virtual_link::VirtualLinkConfig;

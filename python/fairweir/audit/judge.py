@@ -98,7 +98,11 @@ def judge(
 
 
 def undecided(claim: Claim, metric: Metric, curve: Curve) -> list[int]:
-    """Return the indices of the points whose intervals contain the claim's threshold; more seeds may decide them."""
+    """Return the indices of the points at which more seeds may decide the claim.
+
+    These are the points whose interval contains the claim's threshold; or, if the claim is about the slope and the
+    slope's interval contains the threshold, all points with samples.
+    """
     if claim.threshold is None:
         return []
     if claim.reduction is Reduction.SLOPE:
@@ -113,12 +117,11 @@ def undecided(claim: Claim, metric: Metric, curve: Curve) -> list[int]:
 
 
 def slope(curve: Curve) -> Interval | None:
-    """Return the exponent of a positive metric against the axis: least squares on logarithms, per seed common to all
-    points.
+    """Fit metric = a x^k, by least squares on logarithms, for each seed that all points have; return the interval of k.
 
     Returns
     -------
-    Interval ; None with fewer than two points or no common seed
+    Interval ; None if fewer than two points have x > 0 and samples, or if no seed is common to them
     """
     points = [p for p in curve.points if p.samples and p.x > 0]
     if len(points) < 2:

@@ -2,8 +2,8 @@
 
 A seed gives a pair of values: the candidate's and the reference's. Their difference is the candidate's value minus the
 reference's value. For ratios and factors, whose errors multiply, the difference of the logarithms is used. Intervals
-are Student's t-intervals (:mod:`fairweir.judging.interval`). A difference is relevant if it is at least the smallest
-relevant difference of its metric.
+are Student's t-intervals (:mod:`fairweir.judging.interval`). A difference is relevant if its absolute value exceeds the
+smallest relevant difference of its metric.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Relation(StrEnum):
     WORSE = "worse"
     """The whole interval of the difference shows a decline, and the mean difference is relevant."""
     SAME = "same"
-    """The absolute difference is below the smallest relevant difference in the whole interval."""
+    """In the whole interval, the absolute difference is at most the smallest relevant difference."""
     UNDECIDED = "undecided"
-    """None of the other verdicts applies; more seeds would decide."""
+    """None of the other verdicts applies; more seeds may decide."""
 
     @property
     def symbol(self) -> str:
@@ -97,8 +97,8 @@ def smallest_relevant(scale: Scale, reference_mean: float, absolute: float | Non
     ----------
     scale : scale of the metric
     reference_mean : mean of the reference's values
-    absolute : the metric's smallest relevant difference, if the default for `scale` is too coarse or too fine; else
-        None
+    absolute : the metric's own smallest relevant difference; None if it has none. It replaces the default for
+        fractions, is the minimum of the result for other linear scales, and is ignored for ratios and factors
     """
     if is_multiplicative(scale):
         return math.log(RELEVANT_FACTOR)

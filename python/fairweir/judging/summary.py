@@ -68,7 +68,7 @@ class FlowSummary:
     lost_pkts, retransmits, timeouts, sent_pkts, delivered_pkts : int; retransmissions count as sent
     mark_rate : float; congestion-experienced marks divided by packets delivered
     completion_s : float, s; completion time, from the flow's start. None if the flow did not complete or is endless.
-    violations : int; number of violated bounds of path elements
+    violations : int; how often path elements violated their own bounds, such as a virtual link its jitter bound
     extra : dict; keys that are not in all runs
     """
 

@@ -1,9 +1,10 @@
-"""The kernel world: run the helper ``fairweir-kernel``, the only program that needs root, libelf and BPF.
+"""Run scenarios on Linux TCP (the kernel world) with the helper ``fairweir-kernel``, which needs root, libelf and BPF.
 
-The helper reads ``fairweir_scenario::Config`` as JSON from stdin and prints one JSON document to stdout: a summary as
-the simulator's, ``series`` (columns as base64 of little-endian numbers) and ``emulator`` (the lateness of packets, and
-whether the run is judged). It prints progress and errors as lines on stderr. File descriptors own all its resources,
-so that the kernel releases them even if the helper is killed.
+The helper reads ``fairweir_scenario::Config`` as JSON from stdin and prints one JSON document to stdout. The document
+has the keys of the simulator's summary, ``series`` (columns as base64 of little-endian numbers) and ``emulator`` (by
+how much packets were released late, and whether the lateness is small enough for the run's numbers to count). The
+helper prints progress and errors as lines on stderr. File descriptors own all its resources, so that the kernel
+releases them even if the helper is killed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SETUP_S = 60.0
 
 @dataclass(frozen=True)
 class Guarding:
-    """A guard at the receivers' device for the duration of a run.
+    """Parameters of ``fairweir-guard``, which applies a policy at the receivers' device for the duration of a run.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class Options:
     record : Path of the file in which all calls of the BPF controllers are recorded, to be replayed natively
     cost : whether to measure the cost of the controllers' BPF programs
     windows : receive windows if the scenario does not set them: "unlimited", or "autotuned" as on ordinary hosts
-    guarding : a guard at the receivers
+    guarding : the guard at the receivers; None: no guard
     """
 
     mode: Literal["mtu", "tso"] = "mtu"
@@ -88,7 +89,7 @@ class Options:
 
 
 def sender_address(flow: int) -> str:
-    """Return the address of the sender of flow number `flow`, counted from 0; equal to crates/emu/src/address.rs."""
+    """Return the address of the sender of flow `flow`, counted from 0, by the rule of crates/emu/src/address.rs."""
     return _address("10.77", flow)
 
 

@@ -129,7 +129,7 @@ async def _static(request: HttpRequest) -> Response:
 
 
 async def _start(studio: Studio, _: Mapping[str, Any]) -> Response:
-    """What a new window needs: the first scenario's name, those that can be opened, and the controllers."""
+    """Return what a new window needs: the first scenario's name, those that can be opened, and the controllers."""
     from fairweir.ccas.lookup import algorithms
     from fairweir.documents import shipped
 

@@ -98,7 +98,8 @@ def _toml(value: Any) -> Any:
 def line_of(text: str, key: str | None) -> int | None:
     """Return the line, from 1, of a dotted key or of the innermost table around it; None if there is neither.
 
-    Values over several lines are not searched: a key in one has the line at which the value begins.
+    A value that spans several lines is not searched: for a key inside the value, the line at which the value begins is
+    returned.
     """
     if not key:
         return None

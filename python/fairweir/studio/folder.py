@@ -73,7 +73,7 @@ class Folder:
 
         Parameters
         ----------
-        version : str, the version that was opened; None replaces whatever there is, "" requires that there is no file
+        version : str, the version that was opened; None: replace any file; "": require that no file exists
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What the studio's processes run: one scenario with several seeds, as summaries and as its course over time."""
+"""Run one scenario with several seeds in a process of the studio; the results are summaries and the course over time."""
 
 from __future__ import annotations
 

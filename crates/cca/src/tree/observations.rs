@@ -1,23 +1,24 @@
-//! Observations of a sender for the game's windows: packets sent, delivered and lost, by time.
+//! The packets that a sender sent, and those delivered and lost, with their times. They are converted to a [`Window`],
+//! from which `fairweir_game` computes a belief about the link.
 
 use fairweir_game::{EPS, POINTS, Window};
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 
-/// Points of a window, and one more before it.
+/// Number of steps from the point before a window to the window's last point.
 const STEPS: u64 = POINTS as u64;
 
 /// A cumulative count of packets over time; old entries can be removed.
 #[derive(Clone, Debug, Default)]
 struct Counter {
-    /// Number of packets before those in `times`.
+    /// Number of packets whose times were removed.
     forgotten: u64,
     /// The time of each packet, in order.
     times: VecDeque<Time>,
 }
 
 impl Counter {
-    /// Counts `packets` at `at`, which may be before the last packet counted.
+    /// Counts `packets` at the time `at`, which may be before the time of the last packet counted.
     fn add(&mut self, at: Time, packets: u64) {
         let is_latest = self.times.back().is_none_or(|&last| last <= at);
         for _ in 0..packets {
@@ -47,7 +48,7 @@ impl Counter {
     }
 }
 
-/// Packets of a connection: each transmission counts, retransmissions too.
+/// Packets of a connection; a retransmission counts as a further packet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observations {
     /// Packets by the time at which they were sent.
@@ -72,11 +73,11 @@ impl Observations {
         self.lost.add(sent, 1);
     }
 
-    /// Returns the window of points a `step` apart, the last of them `now`.
+    /// Returns the window whose points are one `step` apart and whose last point is `now`.
     ///
-    /// `sent` of a point is what had left an `rtprop` before it: what could have been delivered by then. Amounts are
-    /// relative to what had been delivered and lost before the window, so that a long connection has as many digits as
-    /// a young one.
+    /// `sent` at a point counts packets sent up to one `rtprop` before the point, because only these can have been
+    /// delivered by the point. Packets that were delivered or lost before the window are subtracted, so that amounts
+    /// are as precise on a long connection as on a new one.
     pub(super) fn window(&self, now: Time, step: Dur, rtprop: Dur) -> Window {
         let points = (0..STEPS).map(|t| before(now, step * (STEPS - 1 - t)));
         let latest = self.delivered.by(Some(now));
@@ -89,7 +90,8 @@ impl Observations {
         for (t, at) in points.enumerate() {
             let left = at.and_then(|at| before(at, rtprop));
             let (delivered, lost) = (self.delivered.by(at), self.lost.by(left));
-            // A spurious retransmission is delivered more often than it counts as sent and not lost.
+            // A packet that was declared lost but arrived counts as lost and as delivered. Until its retransmission
+            // counts as sent, the sum can exceed the number of packets sent.
             let sent = self.sent.by(left).max(delivered + lost);
             window.delivered[t] = since(delivered, delivered_before);
             window.sent[t] = since(sent, delivered_before + lost_before);
@@ -105,7 +107,8 @@ impl Observations {
         window
     }
 
-    /// Forget the times of what no window from `now` on needs, for steps and delays of at most `step` and `rtprop`.
+    /// Removes the times of packets that no window at `now` or later needs, if its step is at most `step` and its
+    /// rtprop at most `rtprop`.
     pub(super) fn forget(&mut self, now: Time, step: Dur, rtprop: Dur) {
         // Twice as long as needed, because a step begins late if no ACK arrives.
         if let Some(time) = before(now, step * (2 * STEPS) + rtprop) {
@@ -144,7 +147,7 @@ mod tests {
         let mut seen = Observations::default();
         for t in 0..100 {
             seen.on_send(ms(10 * t));
-            // Every tenth is lost, which three later ones show.
+            // Every tenth packet is lost; the sender detects the loss by the ACKs of three later packets.
             if t >= 5 && (t - 5) % 10 != 9 {
                 seen.on_ack(ms(10 * t), 1);
             }
@@ -167,7 +170,7 @@ mod tests {
     fn a_slow_link_is_seen_with_its_rate_and_its_queue() {
         let mut seen = Observations::default();
         for t in 0..700 {
-            // 10 packets per step offered, 5 served.
+            // The sender offers 10 packets per step; the link serves 5.
             if t % 5 == 0 {
                 seen.on_send(ms(t));
             }

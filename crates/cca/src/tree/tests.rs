@@ -2,7 +2,8 @@ use super::*;
 use crate::testing::{Bench, Path as Route};
 use serde_json::json;
 
-/// Fills the link with at most half a step of queue: probes while there is less, drains when there is more.
+/// Returns the JSON of a controller, changed by `edit`. The controller probes while the maximum queue is at most what
+/// the minimum capacity serves in half a step, plus two packets; otherwise it drains the queue.
 fn file(kind: &str, edit: impl Fn(&mut Value)) -> String {
     let mut document = json!({
         "format": "fairweir-tree-1", "name": "small", "kind": kind, "query": "by hand", "query_sha256": "00",
@@ -53,7 +54,7 @@ fn the_true_capacity_is_in_the_belief_set() {
     bench.run_until(secs(10), |_| ());
     bench.run_until(secs(12), |b| {
         let (min_c, max_q) = (b.telemetry("min_c_pkts"), b.telemetry("max_q_pkts"));
-        // 24 Mbps in an RTprop and a packet's transmission.
+        // 24 Mbps carry 101 packets in the minimum RTT, which is the rtprop and the transmission time of a packet.
         assert!((80.0..=101.5).contains(&min_c) && max_q >= 0.0, "{min_c}, {max_q}");
     });
 }

@@ -36,9 +36,9 @@ named! {
         MinRtt = "min_rtt_us",
         /// RTT divided by minimum RTT.
         RttRatio = "rtt_ratio",
-        /// Time since the previous arrival, divided by the number of segments.
+        /// Time since the previous arrival, divided by the number of segments in this arrival.
         Interarrival = "interarrival_us",
-        /// Bytes on the link divided by the time since the previous arrival.
+        /// Bytes of this arrival, with headers, divided by the time since the previous arrival.
         ArrivalRate = "arrival_rate_mbps",
         /// Segments declared lost at this arrival.
         Lost = "lost_pkts",
@@ -46,9 +46,9 @@ named! {
         LossRate = "loss_rate",
         /// Rate from the loss rate by Mathis' formula.
         Mathis = "mathis_mbps",
-        /// Bytes on the link so far.
+        /// Bytes of all arrivals, with headers.
         WireBytes = "wire_bytes",
-        /// Payload so far.
+        /// Payload bytes of all arrivals.
         PayloadBytes = "payload_bytes",
     }
 }
@@ -82,7 +82,7 @@ named! {
         RttRatio = "rtt_ratio",
         /// Time span divided by the number of segments after the first packet.
         Interarrival = "interarrival_us",
-        /// Bytes of the latest segment divided by the mean interarrival time.
+        /// Bytes per segment of the latest arrival, with headers, divided by the window's mean interarrival time.
         ArrivalRate = "arrival_rate_mbps",
         /// Lost segments divided by lost and arrived segments.
         LossRate = "loss_rate",
@@ -90,7 +90,7 @@ named! {
         InvSqrtLossRate = "inv_sqrt_loss_rate",
         /// Mathis' rate from the window's RTT and loss rate.
         Mathis = "mathis_mbps",
-        /// Bytes after the first packet divided by the time span.
+        /// Bytes after the first packet, with headers, divided by the time span.
         Throughput = "throughput_mbps",
     }
 }

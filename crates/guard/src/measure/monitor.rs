@@ -155,7 +155,7 @@ impl Monitor {
     pub fn place(&self) -> u64 {
         self.holes.place()
     }
-    /// Returns the mean number of bytes of a segment on the link; unknown before the first segment.
+    /// Returns the mean number of bytes of a segment, with headers; unknown before the first segment.
     pub fn wire_per_segment(&self) -> Option<f64> {
         (self.sums.segs > 0).then(|| self.sums.wire as f64 / self.sums.segs as f64)
     }

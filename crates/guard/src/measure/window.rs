@@ -30,7 +30,7 @@ pub(crate) struct Sums {
 pub struct Window {
     /// Time from its first packet to the current one.
     pub span: Dur,
-    /// Bytes on the link after the first packet.
+    /// Bytes after the first packet, with headers.
     pub wire: u64,
     /// Segments after the first packet.
     pub segs: u64,

@@ -129,7 +129,7 @@ class Metric:
     better: Direction | None = None
     """Direction in which values are better, for comparisons with a reference; None if neither direction is better."""
     relevant: float | None = None
-    """Smallest relevant difference, in `unit`, if that of the scale is too coarse or too fine; see
+    """The metric's own smallest relevant difference, in `unit`; None if it has none. It is the parameter `absolute` of
     :func:`fairweir.judging.difference.smallest_relevant`.
     """
     is_grid: bool = False

@@ -1,6 +1,7 @@
-"""The audited CCAs among the known ones, as a heat map: properties down, CCAs across, colors by rank.
+"""Heat map of the audited CCAs and the known CCAs: a row per property, a column per CCA, colored by rank.
 
-It is a table, not a figure: on a phone it scrolls with readable numbers, the audited CCAs first.
+The values of the known CCAs are shipped (:mod:`fairweir.audit.profile`). The heat map is a table, not a figure: on a
+phone it scrolls with readable numbers, the audited CCAs first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""AIMD on a CCAC link: cwnd falls to at most C (R + D) + beta + MSS and stays there; losses in flight are bounded.
+"""AIMD on a CCAC link: cwnd falls to at most C (R + D) + beta + MSS and stays there; undetected losses are bounded.
 
 The module has the lemmas of ``fairweir prove aimd``. CCAC is the network model of the CCAC paper (SIGCOMM 2021); the
 lemmas are from section 5 of that paper. The published proofs are for a buffer of one BDP, and have a third state, in

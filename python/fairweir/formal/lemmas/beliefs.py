@@ -1,7 +1,8 @@
-"""``fairweir prove beliefs``: the beliefs of a sender never exclude the true network; checked by solvers and on traces.
+"""``fairweir prove beliefs``: check that a sender's beliefs never exclude the true network.
 
 A belief is a bound on a parameter or on the state of the network that a sender computes from what the sender observed,
 such as C_U, the upper bound on the link rate C. A belief excludes the network if the true value violates the bound.
+Solvers check the beliefs for all traces, and an exact evaluator checks them on random traces.
 Symbols: R, round-trip propagation delay; D, maximum jitter. A trace lists all quantities of a flow and of the link at
 equally spaced points in time.
 """
@@ -64,7 +65,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 def settle(bound: Bound, budget_s: float) -> LemmaResult:
     """Ask the solvers whether a belief is sound.
 
-    A refutation counts only if the solver's trace obeys the network model when it is evaluated in exact fractions.
+    A refutation counts only if the solver's trace satisfies the network model when it is evaluated in exact fractions.
     """
     system = bound.system
     answer = ask(Question(bound.name, system.assertions(), bound.holds), Budget(cpu_s=budget_s))

@@ -1,17 +1,19 @@
 """cc_probe_slow on a CBR-delay link with any buffer: lemmas of thesis section 4.2.3 and of the published code.
 
 cc_probe_slow is a CCA that probes: for one step it sends at 3 C_L_lambda + alpha, to find a higher link rate. A flow
-computes beliefs, which are bounds on the network's parameters, from what it observed, with delays known to within one
-step. A belief is stale if the true value violates the bound. A stale belief times out: it is replaced by a wider bound.
-The thesis does not define when beliefs time out. With the published code's conditions for timeouts, neither a stale
-C_L_lambda nor the queue that a stale C_L_lambda causes needs to fall, even in traces with two or more probes, which the
-published code assumes: both lemmas are refuted here. The suite is proved with fairweir's condition,
-:attr:`Expiry.ON_CONTRADICTION`, and without the assumption of two probes.
+computes beliefs, which are bounds on the network's parameters, from its observations; it measures delays only to within
+one step. A belief is stale if the true value violates the bound. A stale belief times out: it is replaced by a wider
+bound. The thesis does not define when beliefs time out. Two lemmas state that a flow recovers from a stale C_L_lambda:
+the published one (`FALL`), by which C_L_lambda falls, and fairweir's (`RECOVER`), by which a weighted sum of C_L_lambda
+and the queue falls, or the objectives are met. With the published code's conditions for timeouts, the solvers refute
+both, even for traces with two or more probes, which the published code assumes. The suite is proved with fairweir's
+condition, :attr:`Expiry.ON_CONTRADICTION`, and without the assumption of two probes.
 
 Symbols: C, link rate; R, round-trip propagation delay; D, maximum jitter; T*, duration over which the bytes of a sample
 are counted, here R; alpha, one MSS per R; C_L_lambda, the lower bound on C from data that were sent and acknowledged
 without a loss or a queueing delay above D; q_U, upper bound on the queued bytes; bq, bytes that wait for link capacity;
-beta, buffer; MSS, bytes of one packet. The units are such that C = R = D = 1. A window is the time that a trace covers.
+beta, buffer; MSS, bytes of one packet. The units are such that C = R = D = 1. A window is the time that a trace covers;
+the objectives of a window are a minimum utilization and a maximum queue.
 """
 
 from __future__ import annotations
@@ -50,19 +52,20 @@ from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 10
 SOURCE = "thesis 4.2.3"
-#: A probe's rate in units of C_L_lambda: T* + D + one step, in units of T*.
+#: A probe sends at more than REACH C_L_lambda; REACH is (T* + D + one step) / T*, and the three times are equal.
 REACH = 3
 #: Minimum C_L_lambda in the steady state, in C. Published: 0.23, for shorter traces.
 LEAST = Fraction(1, 4)
-#: Minimum utilization in the steady state; minimum in windows that meet the objectives while C_L_lambda is stale.
+#: Minimum utilization in the steady state; minimum utilization of the objectives while C_L_lambda is stale.
 SERVED, STALE_SERVED = Fraction(3, 10), Fraction(1, 4)
-#: Maximum queue, less 3 MSS, in windows that meet the objectives while C_L_lambda is stale, in C (R + D).
+#: Maximum queue of the objectives while C_L_lambda is stale, in C (R + D); 3 MSS are added to it.
 STALE_QUEUE = Fraction(5)
 #: Bottleneck queue below which a further decrease does not count as progress, in C R (:func:`excess`).
 LOW_QUEUE = Fraction(11, 2)
-#: Weight of C_L_lambda in :func:`excess`, in R: the excess data sent before a stale C_L_lambda falls, per C_L_lambda.
+#: Weight of C_L_lambda in :func:`excess`, in R. A window in which C_L_lambda falls by x makes progress even if the
+#: bottleneck queue grows, by up to WORTH R x - C R / 2.
 WORTH = 30
-#: Assumption of the verdict, in addition to the network model; shown as a note, because the thesis defines no timeouts.
+#: Assumption of the verdict, in addition to the network model. The results show it as a note.
 TIME_OUTS = "C_L_lambda times out if and only if a window contradicts it (ours; the published reasons do not suffice)"
 #: Maximum q_U in the steady state, in C R.
 MOST = Fraction(321, 100)

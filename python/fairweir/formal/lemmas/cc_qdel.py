@@ -159,7 +159,7 @@ def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inqui
 
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Ask the solvers all lemmas about cc_qdel, or search their constants, and return one result per lemma."""
+    """Ask the solvers all lemmas about cc_qdel, or search for tightest constants, and return one result per lemma."""
     points = request.points or POINTS
     main = build(request.model or "ccac", points)
     if request.search:
@@ -176,7 +176,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def search(system: System, request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Search the tightest value of each constant: the strongest value with which the lemma is proved."""
+    """Search for the tightest value of each constant: the strongest value with which the lemma is proved."""
     steady = with_history(Lemmas(OURS).stays_drained).start
     tenth, percent = Fraction(1, 10), Fraction(1, 100)
 

@@ -91,7 +91,7 @@ class Lemmas:
     Attributes
     ----------
     numbers : Numbers, the constants
-    loses_none : whether no belief may worsen in a window that meets the objectives; false in the published lemmas
+    loses_none : True: no belief worsens in a window that meets the objectives; False in the published lemmas
     """
 
     numbers: Numbers
@@ -171,7 +171,7 @@ class Lemmas:
 
 
 def plan() -> Plan:
-    """Return the states in the order in which a flow passes them, each with its transition (ACKs may pause)."""
+    """Return the states in the order in which a flow passes them, each with its transition, if ACKs may pause."""
     lemmas = Lemmas(OURS)
     near, short = converged(OURS), drained(OURS)
     known = CONSISTENT & SHOWN

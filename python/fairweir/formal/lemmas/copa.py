@@ -1,4 +1,4 @@
-"""A Copa-like algorithm on a CCAC link with an infinite buffer: window and queue are bounded; throughput is not.
+"""A Copa-like algorithm on a CCAC link with an infinite buffer: cwnd and queue stay bounded; utilization may be low.
 
 The module has the lemmas of ``fairweir prove copa``. CCAC is the network model of the CCAC paper (SIGCOMM 2021): a
 token bucket serves the link, and tokens are wasted if too few bytes wait. The lemmas are from section 6 of that paper.
@@ -34,7 +34,7 @@ from fairweir.formal.solving.solve import ProofOutcome
 
 POINTS = 15
 SOURCE = "CCAC section 6"
-#: Bound on cwnd less one packet, and on the queue less two packets, in BDP. Published: 4.
+#: Bound in BDP: cwnd is at most BOUND BDP + MSS, and the queue is at most BOUND BDP + 2 MSS. Published: 4.
 BOUND = 5
 _PACKET = Amount(lambda s: s["alpha"], "MSS")
 

@@ -37,7 +37,7 @@ from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solving.solve import ProofOutcome, Question, ask, control
 from fairweir.formal.solving.solvers import Budget
 
-#: Limit on z3's steps in the search for a certificate, which takes a few times the steps of the answer itself.
+#: Limit on z3's steps in the search for a certificate. The search takes several times as many steps as the answer.
 CERTIFICATE_STEPS = 1_000_000_000
 
 
@@ -149,9 +149,9 @@ def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf
 
 
 def elsewhere(inquiries: Iterable[Inquiry]) -> list[Inquiry]:
-    """Return the inquiries whose expected outcome is ``proved``; only these are asked if the user chooses the model.
+    """Return the inquiries whose expected outcome is ``proved``, for a model other than the suite's default.
 
-    On a model other than the suite's default, false claims (controls) and published errors are not relevant.
+    On another model, false claims (controls) and published errors are not relevant, so they are not asked.
     """
     return [inquiry for inquiry in inquiries if inquiry.expects is ProofOutcome.PROVED]
 

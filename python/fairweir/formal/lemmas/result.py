@@ -52,7 +52,7 @@ class About(StrEnum):
     NETWORK = "network"
     """The network, and inferences about it. The lemma is asked of an arbitrary sender, without the CCA."""
     LOGIC = "logic"
-    """Arithmetic, or the composition of lemmas; no sender occurs in it. Suites contain controls that must fail."""
+    """Arithmetic, or the composition of lemmas, without a sender. Suites contain false claims that must be refuted."""
 
 
 @dataclass(frozen=True)

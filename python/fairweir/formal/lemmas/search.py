@@ -86,7 +86,7 @@ def _cuts(low: int, high: int, parts: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Sought:
-    """A constant of a lemma, and the grid of values on which the tightest value is searched.
+    """A constant of a lemma, and the grid of values among which the search is for the tightest.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Sought:
 
 
 def seek(sought: Sought, request: Request) -> LemmaResult:
-    """Search the tightest value of one constant.
+    """Search for the tightest value of one constant.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
 
 
 def seek_all(lemmas: Sequence[Sought], request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Search the tightest value of each constant, and return one result per constant."""
+    """Search for the tightest value of each constant, and return one result per constant."""
     results = []
     for i, sought in enumerate(lemmas):
         on_progress(Progress(sought.name, i, len(lemmas)), None)

@@ -33,7 +33,7 @@ from fairweir.formal.solving.solve import ProofOutcome
 #: Points per trace for AIMD. The paper's 10 R would be 11 points, for which the solvers need over two CPU minutes.
 AIMD_POINTS = 7
 POINTS = 11
-#: Throughput ratios in the lemmas; the solvers prove or refute the lemma for each ratio. ``REACHED``: refuted.
+#: Throughput ratios in the lemmas. The lemmas with a ratio named ``REACHED`` are refuted: a trace reaches the ratio.
 AIMD_RATIO = 20
 EXPO_RATIO, EXPO_REACHED = 20, 10
 VEGAS_REACHED = (10, 100)

@@ -1,4 +1,4 @@
-"""Check by a solver that the lemmas of a suite imply a statement about runs of any length.
+"""Check with a solver that the lemmas of a suite imply a statement about runs of any length.
 
 Each lemma is a transition: a claim about one window of time that begins in a given state, proved for all traces of a
 CCA on a network model. A snapshot has the quantities of a flow and its link (cwnd, queue, ...) at one point in time. A
@@ -10,7 +10,7 @@ measure worsens. The objectives are bounds on utilization, queue and losses. The
 - begin: each phase implies the start state of its transition;
 - resume: at the end of each window, another window may begin;
 - advance: a window that begins in a phase ends in a later phase; or it ends in the same phase, and either makes
-  progress, or meets the objectives and loses no progress;
+  progress, or meets the objectives and worsens no measure;
 - limit: in each phase, every measure has a bound, so only finitely many windows can make progress;
 - stay: windows that begin in the last phase end in it and meet the objectives.
 
@@ -71,7 +71,7 @@ class Check:
     ----------
     name : str, kind of check, such as ``advance``
     phase : str, number and name of the phase
-    gap : str, the counterexample, or the reason for the solver's missing answer; empty if the check passed
+    gap : str, the counterexample, or the reason why the solver gave no answer; empty if the check passed
     cpu_s : float, CPU seconds
     """
 

@@ -26,8 +26,8 @@ class Request:
     ----------
     points : int, number of sample points in a trace; None: the suite's default
     budget_s : float, CPU seconds for each lemma; without an answer in this time, the outcome is ``unknown``
-    search : bool, True: search the tightest constants of the lemmas; False: check the known constants
-    certificate : bool, write each proof as a file that a small program can check without a solver, where possible
+    search : bool, True: search for the tightest constants of the lemmas; False: check the known constants
+    certificate : bool, write, if possible, each proof as a file that a small program can check without a solver
     out : Path, folder for answers, traces and certificates; None: store nothing
     model : str, the network model, one of `Suite.models`; None: the suite's default
     """
