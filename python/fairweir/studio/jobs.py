@@ -1,4 +1,4 @@
-"""Run one scenario with several seeds in a process of the studio; the results are summaries and the course over time."""
+"""Run one scenario with several seeds in a process of the studio; return the summaries and the course over time."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Slider(_Model):
 
 
 class Shows(_Model):
-    """Claim about a change of a quantity of a run's summary between the first and the last of some values of the slider."""
+    """Claim about the change of a summary's quantity between the first and the last of some values of the slider."""
 
     values: list[str | int] = Field(min_length=2)
     of: str
