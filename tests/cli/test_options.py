@@ -349,8 +349,8 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 
 #: Options that are not quantities: actions, subjects, destinations, output formats.
 OTHERS = {
-    "agree": "--ccas --scenarios --quick --out --workers --json",
-    "audit": "CCAS --quick --deep --only --out --against --baseline --save-baseline --save-known --workers --json",
+    "agree": "--worlds --ccas --scenarios --quick --out --workers --json",
+    "audit": "CCAS --on --quick --deep --only --out --against --baseline --save-baseline --save-known --workers --json",
     "compare": "SIDES --on --page --json",
     "conform": "CCAS --to --table --kernel --quick --scenarios --out --workers --json",
     "contract derive": "CCAS --set --seeds --seed --ecn --oracle --plot --out --workers --json",

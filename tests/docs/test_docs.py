@@ -21,7 +21,7 @@ from fairweir.cli.main import main
 
 #: Pattern of a line -> reason why the command is only parsed and not run.
 PARSED: dict[str, str] = {
-    r"--on kernel|--packets kernel|^fairweir agree|^fairweir kernel|doctor --clean": "needs root; tests/kernel",
+    r"--on kernel|--packets kernel|^fairweir agree (?!--worlds)|^fairweir kernel|doctor --clean": "needs root; tests/kernel",
     r"guard (run|status|explain)": "needs root, BPF and a network device; crates/guardd tests it",
     r"guard evaluate$|guard evaluate reno-cubic": "minutes: 100 configurations; the operator's tutorial runs three",
     r"prove frcc-main": "minutes; tests/formal/test_frcc_main.py asks smaller ranges",
@@ -34,6 +34,7 @@ PARSED: dict[str, str] = {
     r"^fairweir studio": "serves until Ctrl-C; tests/studio opens its page",
     r"video live": "a minute of encoding; tests/video/test_live.py has shorter sessions",
     r"run replay.toml": "the controller of a stack; tests/package/test_action.py builds and replays it",
+    r"agree --worlds sim,quic": "a minute; tests/worlds/test_transports.py has shorter scenarios",
     r"fluid .*--packets sim": "a dozen runs; tests/fluid runs fewer",
 }
 #: First words of other programs' commands -> reason why they are not run; None if they are run.

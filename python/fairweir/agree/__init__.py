@@ -1,1 +1,1 @@
-"""Compare the simulator with the Linux kernel: run CCAs in a set of scenarios in both, and compare the results."""
+"""Compare the simulator with the Linux kernel and with QUIC stacks: run CCAs in the same scenarios in both."""

@@ -53,11 +53,11 @@ class Comparison(BaseModel):
     ----------
     flow : str, id of the flow
     quantity : "throughput_mbps" or "rtt_ms"
-    sim, kernel : float; mean over the runs in the simulator, and over the runs in the kernel
-    lo, hi : float; 95 % prediction interval of a further run in the simulator
+    first, second : float; mean over the runs of the first side (the simulator), and of the second side (the kernel)
+    lo, hi : float; 95 % prediction interval of a further run of the first side
     allowed : float; maximum difference that counts as agreement
-    off : float; (kernel - sim) divided by the scale
-    by : why the values count as equal: "tolerance" (the difference is allowed) or "seeds" (the kernel's value is in the
+    off : float; (second - first) divided by the scale
+    by : why the values count as equal: "tolerance" (the difference is allowed) or "seeds" (the second value is in the
         prediction interval); empty if they differ
     """
 
@@ -65,8 +65,8 @@ class Comparison(BaseModel):
 
     flow: str
     quantity: Literal["throughput_mbps", "rtt_ms"]
-    sim: float
-    kernel: float
+    first: float
+    second: float
     lo: float
     hi: float
     allowed: float
@@ -114,56 +114,64 @@ class Cell(BaseModel):
         return self.standing is Standing.AGREES and any(c.by == "seeds" for c in self.comparisons)
 
 
-def compare(cca: str, scenario: str, sims: Sequence[Summary], kernels: Sequence[Summary]) -> Cell:
+def compare(
+    cca: str,
+    scenario: str,
+    first: Sequence[Summary],
+    second: Sequence[Summary],
+    names: tuple[str, str] = ("simulated", "on the kernel"),
+) -> Cell:
     """Compare the runs of one cell.
 
     Parameters
     ----------
-    sims, kernels : summaries of the runs in the simulator and in the kernel, at least one each, with the same flows
+    first, second : summaries of the runs of the two sides, such as the simulator and the kernel; at least one each,
+        with the same flows
+    names : names of the sides, for the cell's reason
 
     Returns
     -------
     Cell, which is ``not judged`` if the emulator was too late in any run in the kernel
     """
-    emulators = [kernel.emulator for kernel in kernels if kernel.emulator is not None]
+    emulators = [run.emulator for run in second if run.emulator is not None]
     late = max((emulator.release_error_us.p99 for emulator in emulators), default=None)
     reasons = [emulator.reason for emulator in emulators if not emulator.judged]
-    comparisons = [*_throughputs(sims, kernels), *_rtts(sims, kernels)]
+    comparisons = [*_throughputs(first, second), *_rtts(first, second)]
     cell = Cell(cca=cca, scenario=scenario, standing=Standing.AGREES, comparisons=comparisons, release_p99_us=late)
     if reasons:
         cell.standing, cell.why = Standing.NOT_JUDGED, reasons[0]
     elif not all(c.agrees for c in comparisons):
         cell.standing = Standing.DIFFERS
     if not reasons and cell.worst is not None:
-        cell.why = describe(cell.worst)
+        cell.why = describe(cell.worst, names)
     return cell
 
 
-def describe(comparison: Comparison) -> str:
+def describe(comparison: Comparison, names: tuple[str, str]) -> str:
     """Return a sentence with both values and their difference."""
     unit, noun = ("Mbit/s", "throughput") if comparison.quantity == "throughput_mbps" else ("ms", "mean RTT")
     return (
-        f"{comparison.flow}: {noun} {comparison.kernel:.3g} {unit} on the kernel, {comparison.sim:.3g} simulated"
+        f"{comparison.flow}: {noun} {comparison.second:.3g} {unit} {names[1]}, {comparison.first:.3g} {names[0]}"
         f" [{comparison.lo:.3g}, {comparison.hi:.3g}] ({comparison.off:+.0%})"
     )
 
 
-def _throughputs(sims: Sequence[Summary], kernels: Sequence[Summary]) -> list[Comparison]:
-    flows = range(len(sims[0].flows))
-    columns = [[sim.flows[i].throughput_mbps for sim in sims] for i in flows]
+def _throughputs(first: Sequence[Summary], second: Sequence[Summary]) -> list[Comparison]:
+    flows = range(len(first[0].flows))
+    columns = [[run.flows[i].throughput_mbps for run in first] for i in flows]
     fair = sum(map(_mean, columns)) / len(columns)
     found = []
     for i in flows:
-        measured = [kernel.flows[i].throughput_mbps for kernel in kernels]
+        measured = [run.flows[i].throughput_mbps for run in second]
         scale = max(fair, _mean(columns[i]))
-        found.append(_judge(sims[0].flows[i].id, "throughput_mbps", columns[i], measured, scale, scale * TOLERANCE))
+        found.append(_judge(first[0].flows[i].id, "throughput_mbps", columns[i], measured, scale, scale * TOLERANCE))
     return found
 
 
-def _rtts(sims: Sequence[Summary], kernels: Sequence[Summary]) -> list[Comparison]:
+def _rtts(first: Sequence[Summary], second: Sequence[Summary]) -> list[Comparison]:
     found = []
-    for i, flow in enumerate(sims[0].flows):
-        samples, measured = _mean_rtts(sims, i), _mean_rtts(kernels, i)
+    for i, flow in enumerate(first[0].flows):
+        samples, measured = _mean_rtts(first, i), _mean_rtts(second, i)
         if not samples or not measured:
             # A flow without ACKs has no RTT to compare; only its throughput is compared.
             continue
@@ -185,23 +193,23 @@ def _judge(
     scale: float,
     allowed: float,
 ) -> Comparison:
-    sim, kernel = _mean(samples), _mean(measured)
+    first, second = _mean(samples), _mean(measured)
     half = prediction_half_width(samples, len(measured))
-    lo, hi = max(0.0, sim - half), sim + half
+    lo, hi = max(0.0, first - half), first + half
     by: Literal["tolerance", "seeds", ""] = ""
-    if abs(kernel - sim) <= allowed:
+    if abs(second - first) <= allowed:
         by = "tolerance"
-    elif lo <= kernel <= hi:
+    elif lo <= second <= hi:
         by = "seeds"
     return Comparison(
         flow=flow,
         quantity=quantity,
-        sim=sim,
-        kernel=kernel,
+        first=first,
+        second=second,
         lo=lo,
         hi=hi,
         allowed=allowed,
-        off=(kernel - sim) / scale if scale > 0 else 0.0,
+        off=(second - first) / scale if scale > 0 else 0.0,
         by=by,
     )
 

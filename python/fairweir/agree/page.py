@@ -91,9 +91,9 @@ def _row(comparison: Comparison) -> tuple[str, ...]:
     unit = "Mbit/s" if comparison.quantity == "throughput_mbps" else "ms, RTT"
     return (
         f"{comparison.flow}, {unit}",
-        formats.number(comparison.sim),
-        formats.interval(comparison.lo, comparison.hi, comparison.sim),
-        formats.number(comparison.kernel),
+        formats.number(comparison.first),
+        formats.interval(comparison.lo, comparison.hi, comparison.first),
+        formats.number(comparison.second),
         f"{comparison.off:+.1%}".replace("-", "−"),
         {"tolerance": "yes", "seeds": "by chance", "": "no"}[comparison.by],
     )
@@ -110,16 +110,16 @@ def _figure(agreement: Agreement, quantity: Literal["throughput_mbps", "rtt_ms"]
             for cell in agreement.judged
             if cell.cca == cca
             for c in cell.comparisons
-            if c.quantity == quantity and c.sim > 0 and c.kernel > 0
+            if c.quantity == quantity and c.first > 0 and c.second > 0
         ]
-        everything += [value for _, c in found for value in (c.sim, c.kernel)]
+        everything += [value for _, c in found for value in (c.first, c.second)]
         data.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": cca,
-                "x": rounded(c.sim for _, c in found),
-                "y": rounded(c.kernel for _, c in found),
+                "x": rounded(c.first for _, c in found),
+                "y": rounded(c.second for _, c in found),
                 "text": [f"{scenario}, {c.flow}" for scenario, c in found],
                 "marker": {"color": style.colour(i), "symbol": style.marker(i), "size": 8, "opacity": 0.8},
                 "hovertemplate": f"{cca}, %{{text}}: {hover}<extra></extra>",

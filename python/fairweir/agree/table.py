@@ -11,11 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from fairweir.agree.compare import Cell, Standing
+from fairweir.agree.transports import Cause
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from fairweir.agree.matrix import Agreement
+    from fairweir.agree.transports import Transports
 
 #: The text and the style of a cell, by the result of its comparison.
 MARKS: Final = {
@@ -23,6 +25,15 @@ MARKS: Final = {
     Standing.DIFFERS: ("✗", "red"),
     Standing.NOT_JUDGED: ("late", "yellow"),
     Standing.NOT_PLAYED: ("-", "yellow"),
+}
+
+#: The style of a square of controllers and transports, by the cause of its differences.
+CAUSES: Final = {
+    Cause.NOTHING: "green",
+    Cause.CONTROLLER: "red",
+    Cause.TRANSPORT: "magenta",
+    Cause.BOTH: "bold red",
+    Cause.NOT_RUN: "yellow",
 }
 
 
@@ -46,6 +57,25 @@ def show(agreement: Agreement, console: Console) -> None:
                     console.print(f"    known: {cell.known}", style="dim", soft_wrap=True)
     console.print()
     console.print(closing(agreement), soft_wrap=True)
+
+
+def show_transports(found: Transports, console: Console) -> None:
+    """Print the cause of the differences of each square, and each comparison that differs."""
+    matrix = Table("scenario", *found.ccas, box=None, header_style="bold")
+    for scenario in found.scenarios:
+        causes = [found.square(cca, scenario).cause for cca in found.ccas]
+        matrix.add_row(scenario, *(Text(str(cause), style=CAUSES[cause]) for cause in causes))
+    console.print(matrix)
+    for square in found.squares:
+        if square.cause is not Cause.NOTHING:
+            console.print(f"\n{square.scenario}, {square.cca} and {square.ours}: {square.cause}", style="bold")
+            for line in square.differences:
+                console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+    console.print()
+    stacks = ", ".join(f"{stack} {version}" for stack, version in found.stacks.items())
+    counts = ", ".join(f"{cause} {found.count(cause)}" for cause in Cause if found.count(cause))
+    number = f"{len(found.squares)} comparison{'' if len(found.squares) == 1 else 's'} of four sides"
+    console.print(f"{number}: {counts}; {len(found.seeds)} seeds, {stacks}", soft_wrap=True)
 
 
 def closing(agreement: Agreement) -> str:

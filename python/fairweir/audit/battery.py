@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 PYTHON_MAX_PACKETS = 4_000_000
 """Maximum data packets of a run with a Python class: at about 300 000 ACKs per second, such a run takes 13 s."""
+QUIC_MAX_PACKETS = 40_000_000
+"""Maximum data packets of a run with QUIC stacks: at 0.8 million datagrams per second, such a run takes 50 s."""
+QUIC_TIME_LIMITS = 5.0
+"""Factor for the limits of a run's real time: QUIC stacks are slower than the simulator by more than that."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairweir import _core
@@ -11,6 +11,7 @@ from fairweir.audit.battery import BUDGETS
 from fairweir.audit.exhibits.family import Depth, Subject
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.results import AuditResults, CcaResults
+from fairweir.audit.world import check_world, hosted
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.store import fingerprint
 from fairweir.errors import ConfigError
@@ -30,26 +31,27 @@ class Contest:
 
     Attributes
     ----------
-    reference : str, name of the CCA; empty if each candidate has its own in the baseline
-    candidates : tuple of str, names
+    rivals : tuple of each candidate with the name of its reference in this audit; the name is empty if the reference
+        comes from the baseline
     baseline : AuditResults or None, results of an earlier audit that has the reference
     source : str, name or file of the baseline
     """
 
-    reference: str
-    candidates: tuple[str, ...]
+    rivals: tuple[tuple[Subject, str], ...]
     baseline: AuditResults | None = None
     source: str = ""
 
     @classmethod
     @words_for_enums
-    def with_baseline(cls, baseline: AuditResults, depth: Depth, candidates: Sequence[str]) -> Contest:
-        """Compare with the CCAs of the same names in a baseline, or with its only CCA.
+    def with_baseline(cls, baseline: AuditResults, depth: Depth, candidates: Sequence[Subject]) -> Contest:
+        """Compare with the CCAs of the same names in a baseline, or with its only CCA; on the same hosts.
 
         Raises
         ------
-        ConfigError : another battery, no runs that confirm differences, or no CCA to compare with
+        ConfigError : another world or battery, no runs that confirm differences, or no CCA to compare with
         """
+        for one in candidates:
+            check_world(baseline.world, one.world)
         if baseline.depth != depth:
             raise ConfigError(
                 f"the baseline is an audit of depth `{baseline.depth}`, and this audit has depth `{depth}`",
@@ -61,9 +63,9 @@ class Contest:
             )
         if len(baseline.seeds) > MAX_SEEDS or len(baseline.new_seeds) > MAX_SEEDS or baseline.seeds[0] < 0:
             raise ConfigError(f"the baseline has more than {MAX_SEEDS} seeds, or negative ones")
-        contest = cls("", tuple(candidates), baseline, baseline.source)
-        for name in candidates:
-            contest.of(name)
+        contest = cls(tuple((one, "") for one in candidates), baseline, baseline.source)
+        for one in candidates:
+            contest.of(one)
         return contest
 
     @property
@@ -71,18 +73,19 @@ class Contest:
         """The version of fairweir that ran the reference; empty for this one."""
         return self.baseline.version if self.baseline is not None else ""
 
-    def of(self, name: str) -> CcaResults:
+    def of(self, candidate: Subject) -> CcaResults:
         """Return the results in the baseline that a candidate is compared with.
 
         Raises
         ------
-        ConfigError : the baseline has several CCAs, and none of that name
+        ConfigError : the baseline has several CCAs on such hosts, and none of that name
         """
         known = self.baseline.ccas if self.baseline is not None else []
-        found = next((one for one in known if one.cca == name), known[0] if len(known) == 1 else None)
+        alike = [one for one in known if one.wake == candidate.wake]
+        found = next((one for one in alike if one.cca == candidate.name), alike[0] if len(alike) == 1 else None)
         if found is None:
             raise ConfigError(
-                f"the baseline has no results of `{name}`",
+                f"the baseline has no results of `{candidate.name}`",
                 hint=f"it has {', '.join(one.cca for one in known)}" if known else "it has no CCA",
             )
         return found
@@ -94,8 +97,8 @@ class Contest:
         ----------
         judged : returns the results so far of a CCA of this audit
         """
-        for name in self.candidates:
-            yield name, self.of(name) if self.baseline is not None else judged(self.reference)
+        for candidate, reference in self.rivals:
+            yield candidate.name, self.of(candidate) if self.baseline is not None else judged(reference)
 
     def notes(self) -> list[str]:
         """Return reasons for care."""
@@ -108,8 +111,8 @@ class Contest:
 
 
 @words_for_enums
-def scenarios_of(family: str, depth: Depth, buffer: str) -> str:
-    """Return the fingerprint of a family's scenarios, without the name of the CCA."""
-    anyone = Subject(ANY_CCA, ANY_CCA, buffer)
-    found = FAMILIES[family]
-    return fingerprint(*(found.scenario(anyone, place, 1, BUDGETS[depth].patience) for place in found.places[depth]))
+def scenarios_of(family: str, depth: Depth, subject: Subject) -> str:
+    """Return the fingerprint of a family's scenarios for a subject, without the name of its CCA."""
+    anyone = replace(subject, name=ANY_CCA, cca=ANY_CCA, seed_shift=0)
+    found, patience = FAMILIES[family], BUDGETS[depth].patience
+    return fingerprint(*(hosted(found.scenario(anyone, at, 1, patience), anyone) for at in found.places[depth]))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from fairweir.audit.results import AuditResults, CcaResults, ClaimResult
     from fairweir.audit.standings import Relative, Side, Standing
+    from fairweir.play.run import World
 
 FOLDER = "failing"
 WORSE = "worse"
@@ -36,22 +37,22 @@ def write_evidence(results: AuditResults, out: Path) -> None:
     for cca in results.ccas:
         for exhibit in cca.exhibits:
             if exhibit.verdict is Outcome.FAILS and exhibit.scenario_toml is not None:
-                _write(cca, exhibit, out)
+                _write(cca, exhibit, results.world, out)
     for relative in results.relative:
         for standing in relative.of(Relation.WORSE):
             for side, role in zip(standing.shown_by, ROLES, strict=False):
-                _write_side(relative, standing, side, role, out)
+                _write_side(relative, standing, side, role, results.world, out)
 
 
 ROLES = ("candidate", "reference")
 
 
-def _write_side(relative: Relative, standing: Standing, side: Side, role: str, out: Path) -> None:
+def _write_side(relative: Relative, standing: Standing, side: Side, role: str, world: World, out: Path) -> None:
     if side.scenario_toml is None:
         return
     name = _unused(out, f"{WORSE}/{slug(relative.cca)}-{slug(standing.name)}-{role}")
     side.scenario = name
-    side.replay = f"fairweir run {shlex.quote(str(out / name))}"
+    side.replay = _replay(out / name, world)
     value = "" if side.value is None else f"\n# mean over pairs: {side.value:.4g} {standing.unit}".rstrip()
     header = (
         f"# {one_line(relative.cca)} is worse than {one_line(relative.reference)}: {standing.name} at {standing.at},"
@@ -65,10 +66,14 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _write(cca: CcaResults, exhibit: ClaimResult, out: Path) -> None:
+def _replay(file: Path, world: World) -> str:
+    return f"fairweir run {shlex.quote(str(file))}{'' if world == 'sim' else f' --on {world}'}"
+
+
+def _write(cca: CcaResults, exhibit: ClaimResult, world: World, out: Path) -> None:
     name = _unused(out, f"{FOLDER}/{slug(cca.cca)}-{slug(exhibit.name)}")
     exhibit.scenario = name
-    exhibit.replay = f"fairweir run {out / name}"
+    exhibit.replay = _replay(out / name, world)
     value = (
         "" if exhibit.value is None else f"\n# value: {exhibit.value:.4g} {exhibit.unit}".rstrip() + f" at {exhibit.at}"
     )

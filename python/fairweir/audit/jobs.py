@@ -10,6 +10,7 @@ from typing import Any
 from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.results import Trace, TraceFlow, TraceLink
+from fairweir.audit.world import hosted
 from fairweir.ccas.cca_spec import name_part, table_of
 from fairweir.errors import CcaError
 from fairweir.play.run import Run, run
@@ -41,9 +42,8 @@ class Job:
 
     def scenario_dict(self) -> ScenarioDict:
         """Return the scenario as a TOML document."""
-        return FAMILIES[self.family].scenario(
-            self.subject, self.place(), self.seed + self.subject.seed_shift, self.patience
-        )
+        seed = self.seed + self.subject.seed_shift
+        return hosted(FAMILIES[self.family].scenario(self.subject, self.place(), seed, self.patience), self.subject)
 
     def scenario(self) -> Scenario:
         """Return the scenario, validated."""
@@ -92,7 +92,7 @@ def measure(job: Job) -> Measured:
     """
     family = FAMILIES[job.family]
     scenario = job.scenario()
-    record = run(scenario, interval=_interval(family, job, scenario))
+    record = run(scenario, interval=_interval(family, job, scenario), on=job.subject.world)
     measured = Duration.parse(scenario.duration) - Duration.parse(scenario.warmup)
     reading = Reading(
         summary=record.summary,
@@ -182,7 +182,8 @@ def show(found: TraceRequest) -> Trace:
     """
     scenario = Scenario.from_dict(found.scenario, source=found.place.label)
     interval = str(Duration.from_ns(Duration.parse(scenario.duration).ns // TRACE_SAMPLES))
-    return trace_of(run(scenario, interval=interval), found.subject, found.place, scenario.seed)
+    record = run(scenario, interval=interval, on=found.subject.world)
+    return trace_of(record, found.subject, found.place, scenario.seed)
 
 
 def _number(value: float) -> float | None:
@@ -211,23 +212,23 @@ def calibration_scenario(cca: str) -> ScenarioDict:
     }
 
 
-def fills_buffers(cca: str) -> bool:
-    """Return whether a single flow of `cca` fills any buffer; a user's code runs twice, and both runs must be equal.
+def fills_buffers(subject: Subject) -> bool:
+    """Return whether a single flow of a CCA fills any buffer; a user's code runs twice, and both runs must be equal.
 
     Raises
     ------
     CcaError : the two runs differ, so no result of an audit could be repeated
     FairweirError : as :func:`fairweir.play.run.run`
     """
-    scenario = Scenario.from_dict(calibration_scenario(cca), source=CALIBRATION)
-    first = run(scenario)
+    scenario = Scenario.from_dict(calibration_scenario(subject.cca), source=CALIBRATION)
+    first = run(scenario, on=subject.world)
     summary = first.summary
-    if is_users(scenario.flow[0].cca.name) and _result_of(run(scenario)) != _result_of(first):
+    if is_users(scenario.flow[0].cca.name) and _result_of(run(scenario, on=subject.world)) != _result_of(first):
         raise CcaError(
-            f"`{cca}` is not repeatable: two runs of the same scenario differ",
+            f"`{subject.name}` is not repeatable: two runs of the same scenario differ",
             hint="a controller reads no clock, shares no state between flows, and draws random numbers only from a "
             "generator that is seeded with the seed that it is given",
-            cca=cca,
+            cca=subject.name,
         )
     qdelay_ms = summary.flows[0].qdelay_ms.p95
     return qdelay_ms is not None and qdelay_ms > FILLED_MS

@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from fairweir.audit.axis import Axis
 from fairweir.audit.profile import Profile
 from fairweir.audit.standings import Relative
+from fairweir.audit.world import name_on, setting
+from fairweir.ccas.lookup import QUIC_STACKS
 from fairweir.documents.atomic_write import write_text
 from fairweir.judging.outcome import Outcome, Threshold, combine
 from fairweir.show import formats
@@ -97,13 +99,15 @@ class Trace(_Model):
 
 
 class Fault(_Model):
-    """A run that did not complete: the CCA raised an exception or returned an invalid value, or the run timed out."""
+    """A run that did not complete: the CCA raised an exception or returned an invalid value, the QUIC stack failed, or
+    the run timed out.
+    """
 
     family: str
     label: str
     """Point on the family's axis."""
     seed: int
-    kind: Literal["controller", "timeout", "crash", "error"]
+    kind: Literal["controller", "stack", "timeout", "crash", "error"]
     message: str
     scenario_toml: str
 
@@ -124,7 +128,9 @@ class FamilyResult(_Model):
     """Successful runs."""
     planned: int = 0
     left_out: list[str] = Field(default_factory=list)
-    """Points that were not run, because a Python class would take too long."""
+    """Points that were not run."""
+    left_out_why: str = ""
+    """The reason."""
 
 
 class ClaimResult(_Model):
@@ -157,11 +163,18 @@ class CcaResults(_Model):
     """Results of one CCA."""
 
     cca: str
+    """Name of the column: the CCA, and in the world of QUIC stacks the setting of its hosts."""
+    controller: str = ""
+    """The CCA as given; empty in documents of earlier versions, where `cca` is the CCA."""
+    wake: str | None = None
+    """``[host] wake`` of the scenarios; None in the simulator, which has no hosts."""
     verdict: Outcome
     buffer: str = ""
     """Bottleneck buffer where a family does not vary it."""
     scenarios: dict[str, str] = Field(default_factory=dict)
     """Family -> fingerprint of its scenarios without the CCA's name; results are comparable if it is the same."""
+    left_out: dict[str, str] = Field(default_factory=dict)
+    """Exhibit that was not run at any point -> reason."""
     exhibits: list[ClaimResult] = Field(default_factory=list)
     families: list[FamilyResult] = Field(default_factory=list)
     hunt: dict[str, Any] | None = None
@@ -258,6 +271,7 @@ class AuditResults(_Model):
     version: str
     """Version of fairweir; scenario, seed and version determine a result."""
     depth: str
+    world: Literal["sim", "quic"] = "sim"
     command: str = ""
     seeds: list[int]
     source: str = Field(default="", exclude=True)
@@ -280,6 +294,39 @@ class AuditResults(_Model):
 
     profiles: list[Profile] = Field(default_factory=list)
     """Each CCA's places among the known ones, in an audit without a reference."""
+
+    @property
+    def setting(self) -> str:
+        """The world and its hosts in a sentence; empty for the simulator."""
+        return setting(self.world, {name: self.environment[name] for name in QUIC_STACKS if name in self.environment})
+
+    @property
+    def left_out(self) -> list[tuple[str, str, str]]:
+        """What was not run: (CCA, exhibit or points of a family, reason)."""
+        return [
+            *((c.cca, exhibit, why) for c in self.ccas for exhibit, why in c.left_out.items()),
+            *(
+                (c.cca, f"{f.name} at {', '.join(f.left_out)}", f.left_out_why)
+                for c in self.ccas
+                for f in c.families
+                if f.left_out
+            ),
+        ]
+
+    @property
+    def by_host(self) -> list[str]:
+        """Claims whose verdict depends on the host: ``quinn/cubic: policer.loss_rate holds (wake at once), fails (wake
+        1ms)``.
+        """
+        found = []
+        alone = {c.cca: c.cca.removesuffix(name_on("", c.wake)) for c in self.ccas if c.wake is not None}
+        for cca in dict.fromkeys(alone.values()):
+            hosts = [c for c in self.ccas if alone.get(c.cca) == cca]
+            for name in dict.fromkeys(e.name for c in hosts for e in c.exhibits):
+                verdicts = [(c, e.verdict) for c in hosts if (e := c.exhibit(name)) is not None]
+                if len({verdict for _, verdict in verdicts}) > 1:
+                    found.append(f"{cca}: {name} " + ", ".join(f"{v}{name_on('', c.wake)}" for c, v in verdicts))
+        return found
 
     @property
     def is_worse(self) -> bool:

@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from fairweir import _core, extras
 from fairweir.audit.axis import Axis
-from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
+from fairweir.audit.battery import BUDGETS, QUIC_TIME_LIMITS, Budget
 from fairweir.audit.contest import Contest, scenarios_of
 from fairweir.audit.exhibits.family import OTHER_SEEDS, Depth, Place, Subject
 from fairweir.audit.exhibits.registry import CONTRACT, FAMILIES, HUNT, select
@@ -23,14 +23,21 @@ from fairweir.audit.relative import Suspect, nearest_seed, relate, suspects, und
 from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
 from fairweir.audit.standings import Relative, Side, Standing
+from fairweir.audit.world import hosted, on_hosts, why_too_long
 from fairweir.ccas import lookup
 from fairweir.ccas.cca_spec import AnyCca, require, table_of, text_of
-from fairweir.documents.arguments import words_for_enums
+from fairweir.documents.arguments import one_of, words_for_enums
 from fairweir.documents.digits import plain
-from fairweir.errors import CcaError, ConfigError, ControllerError, FairweirError
+from fairweir.errors import CcaError, ConfigError, ControllerError, FairweirError, ProgramError
 from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome, combine
-from fairweir.play import pool
+from fairweir.play import pool, quic
+from fairweir.play.measure import Measured as MeasuredRun
+from fairweir.play.measure import on_all_cores
+from fairweir.play.run import VirtualWorld
+
+if TYPE_CHECKING:
+    from fairweir.scenario.dumbbell import ScenarioDict
 
 NEW_SEEDS_FROM = 10_000
 """Seeds that confirm differences begin here, counted from the first seed."""
@@ -73,7 +80,8 @@ class _Case:
     """Samples of the runs that confirm differences."""
     traces: dict[str, list[Trace]] = field(default_factory=lambda: defaultdict(list))
     planned: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    left_out: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    """Family -> point that is not run -> reason."""
     searches: list[ClaimResult] = field(default_factory=list)
     hunt: dict[str, object] | None = None
     hunt_trace: Trace | None = None
@@ -85,10 +93,17 @@ class _Conductor:
     """The state of an audit, from which its results are computed."""
 
     def __init__(
-        self, subjects: Sequence[Subject], depth: Depth, budget: Budget, names: Sequence[str], first_seed: int = 1
+        self,
+        subjects: Sequence[Subject],
+        depth: Depth,
+        budget: Budget,
+        names: Sequence[str],
+        versions: dict[str, str],
+        first_seed: int = 1,
     ) -> None:
         self.cases = {subject.name: _Case(subject) for subject in subjects}
-        self.depth, self.budget, self.names = depth, budget, names
+        self.world = subjects[0].world
+        self.depth, self.budget, self.names, self.versions = depth, budget, names, versions
         self.seeds = list(range(first_seed, first_seed + budget.seeds))
         self.new_seeds = [first_seed + NEW_SEEDS_FROM + i for i in range(budget.new_seeds)]
         self.runs = self.packets = 0
@@ -113,8 +128,8 @@ class _Conductor:
                 Job(case.subject, name, self.depth, index, seed, self.budget.patience, place.x in traced and seed == 1)
                 for seed in self.seeds
             ]
-            if ":" in case.subject.cca and jobs[0].packets() > PYTHON_MAX_PACKETS:
-                case.left_out[name].append(place.label)
+            if why := why_too_long(case.subject, jobs[0].packets()):
+                case.left_out[name][place.label] = why
             else:
                 found += jobs
         case.planned[name] += len(found)
@@ -179,7 +194,7 @@ class _Conductor:
         for cca, name, label in points:
             subject, places = self.cases[cca].subject, FAMILIES[name].places[self.depth]
             index = next(i for i, place in enumerate(places) if place.label == label)
-            if ":" in subject.cca and label in self.cases[cca].left_out[name]:
+            if label in self.cases[cca].left_out[name]:
                 continue
             found += [Job(subject, name, self.depth, index, seed, self.budget.patience) for seed in self.new_seeds]
         for job in found:
@@ -261,9 +276,14 @@ class _Conductor:
             if outcome.value.trace is not None:
                 case.traces[job.family].append(outcome.value.trace)
             return False
-        if outcome.kind == "error":
+        if outcome.kind == "error" and self.world == "quic" and isinstance(outcome.error, ConfigError):
+            # The stack does not have what the scenario requires, such as a TCP option.
+            case.left_out[job.family][job.place().label] = outcome.error.message
+            case.planned[job.family] -= 1
+        elif outcome.kind == "error":
             is_ccas = isinstance(outcome.error, (ControllerError, CcaError))
-            self._fault(job, "controller" if is_ccas else "error", outcome.reason)
+            is_stacks = isinstance(outcome.error, ProgramError)
+            self._fault(job, "controller" if is_ccas else "stack" if is_stacks else "error", outcome.reason)
         elif outcome.kind == "timeout":
             self._fault(job, "timeout", outcome.reason)
             case.timeouts += 1
@@ -288,11 +308,13 @@ class _Conductor:
     def document(self, *, complete: bool, wall_s: float, command: str) -> AuditResults:
         """Return the results so far, with their verdicts."""
         ccas = [self._judged(case) for case in self.cases.values()]
-        others = known(self.depth) if self.contest is None else None
+        # The known CCAs were measured in the simulator.
+        others = known(self.depth) if self.contest is None and self.world == "sim" else None
         profiles = [profile_of(cca, others) for cca in ccas] if others is not None else []
         return AuditResults(
             version=_core.__version__,
             depth=self.depth.value,
+            world=self.world,
             command=command,
             seeds=self.seeds,
             complete=complete,
@@ -303,7 +325,7 @@ class _Conductor:
                 "python": platform.python_version(),
                 "machine": platform.machine(),
                 "system": platform.system(),
-                **self._stack_versions(),
+                **self.versions,
             },
             ccas=ccas,
             profiles=[profile for profile in profiles if profile is not None],
@@ -342,7 +364,7 @@ class _Conductor:
         sides = (candidate.cca, standing.candidate), (reference.cca, standing.reference)
         standing.shown_by = []
         for name, value in sides:
-            subject = self.cases[name].subject if name in self.cases else _subject(name, reference.buffer)
+            subject = self.cases[name].subject if name in self.cases else _subject(reference, self.world)
             job = Job(subject, standing.family, self.depth, index, seed, self.budget.patience)
             try:
                 text = job.scenario().to_toml()
@@ -351,15 +373,13 @@ class _Conductor:
                 text = None
             standing.shown_by.append(Side(cca=name, value=value, scenario_toml=text))
 
-    def _stack_versions(self) -> dict[str, str]:
-        """Return the versions of the QUIC stacks whose controllers are audited, by controller."""
-        found = {name: lookup.stack_version(table_of(case.subject.cca)["name"]) for name, case in self.cases.items()}
-        return {name: version for name, version in found.items() if version is not None}
-
     def _judged(self, case: _Case) -> CcaResults:
         families, exhibits = [], []
+        left_out = {}
         for name in self.names:
             if name not in FAMILIES or not (case.samples[name] or case.faults[name]):
+                if case.left_out[name] and not case.planned[name]:
+                    left_out[name] = _reasons(case.left_out[name])
                 continue
             family = FAMILIES[name]
             found = FamilyResult(
@@ -373,7 +393,8 @@ class _Conductor:
                 faults=sorted(case.faults[name], key=lambda f: (f.label, f.seed)),
                 runs=sum(len(seeds) for runs in (case.samples, case.new) for seeds in runs[name].values()),
                 planned=case.planned[name],
-                left_out=case.left_out[name],
+                left_out=list(case.left_out[name]),
+                left_out_why=_reasons(case.left_out[name]),
             )
             families.append(found)
             for claim in family.claims:
@@ -385,9 +406,12 @@ class _Conductor:
         exhibits += case.searches
         return CcaResults(
             cca=case.subject.name,
+            controller=case.subject.given,
+            wake=case.subject.wake,
             verdict=combine(e.verdict for e in exhibits),
             buffer=case.subject.buffer,
-            scenarios={family.name: scenarios_of(family.name, self.depth, case.subject.buffer) for family in families},
+            scenarios={family.name: scenarios_of(family.name, self.depth, case.subject) for family in families},
+            left_out=left_out,
             exhibits=exhibits,
             families=families,
             hunt=case.hunt,
@@ -420,6 +444,7 @@ def run_audit(
     seeds: int | None = None,
     only: Iterable[str] | None = None,
     against: AnyCca | AuditResults | None = None,
+    on: VirtualWorld = "sim",
     first_seed: int = 1,
     is_baseline: bool = False,
     workers: int | None = None,
@@ -438,6 +463,9 @@ def run_audit(
     against : the reference, a CCA that is audited too, or the results of an audit with `is_baseline`. All CCAs run the
         reference's scenarios with the same seeds, and ``relative`` of the results has the differences. A CCA against
         itself runs with other seeds on one side
+    on : "sim" or "quic", the world. In "quic", a CCA is audited on hosts of each of the settings
+        `fairweir.audit.world.WAKES`, each as a CCA of its own in the results; a CCA without a stack, such as ``cubic``,
+        runs in quinn's transport
     first_seed : seeds are consecutive numbers from here on; those of a baseline are used with a baseline
     is_baseline : run the seeds that confirm differences at every point, so that later audits can be compared
     workers : number of processes; default one per core
@@ -451,33 +479,38 @@ def run_audit(
     Raises
     ------
     ConfigError : no such exhibit, too few seeds for an interval, or a baseline without runs that confirm differences
-    CcaError : an unknown CCA, or one that cannot be loaded
+    CcaError : an unknown CCA, or one that cannot be loaded or run in this world
+    ProgramError : the program of the QUIC stacks is not built
     InterruptedAuditError : Ctrl-C; the exception has the finished part
     """
     started = time.perf_counter()
+    one_of(get_args(VirtualWorld), on, "on")
     depth = Depth(depth)
     listed = [only] if isinstance(only, str) else list(only or ())
-    chosen = [text_of(cca) for cca in ([ccas] if isinstance(ccas, (str, type, Mapping)) else ccas)]
+    given = [text_of(cca) for cca in ([ccas] if isinstance(ccas, (str, type, Mapping)) else ccas)]
+    chosen = list(dict.fromkeys(given))
+    rival = text_of(against) if against is not None and not isinstance(against, AuditResults) else None
     names = [n for n in select(listed) if listed or depth is not Depth.QUICK or n in FAMILIES]
     budget = _with_seeds(BUDGETS[depth], seeds)
+    if on == "quic":
+        budget = replace(budget, timeout_s=budget.timeout_s * QUIC_TIME_LIMITS)
     report = on_progress or (lambda what, part: None)
+    versions = _stack_versions([*chosen, *([rival] if rival is not None else [])], on)
     report("calibrating", 0.0)
     contest = None
     if isinstance(against, AuditResults):
-        contest = Contest.with_baseline(against, depth, chosen)
+        contest = Contest.with_baseline(against, depth, _unmeasured(chosen, on))
         first_seed, budget = (
             against.seeds[0],
             replace(budget, seeds=len(against.seeds), new_seeds=len(against.new_seeds)),
         )
-        subjects = [
-            replace(subject, buffer=contest.of(subject.name).buffer)
-            for subject in _subjects(list(dict.fromkeys(chosen)), workers)
-        ]
-    elif against is not None:
-        contest, subjects = _with_reference(list(dict.fromkeys(chosen)), text_of(against), workers)
+        measured = [one for subject in _subjects(chosen, on, workers) for one in on_hosts(subject)]
+        subjects = [replace(subject, buffer=contest.of(subject).buffer) for subject in measured]
+    elif rival is not None:
+        contest, subjects = _with_reference(chosen, rival, on, workers)
     else:
-        subjects = _subjects(list(dict.fromkeys(chosen)), workers)
-    conductor = _Conductor(subjects, depth, budget, names, first_seed)
+        subjects = [one for subject in _subjects(chosen, on, workers) for one in on_hosts(subject)]
+    conductor = _Conductor(subjects, depth, budget, names, versions, first_seed)
     conductor.contest = contest
 
     def document(*, complete: bool) -> AuditResults:
@@ -510,34 +543,61 @@ def _with_seeds(budget: Budget, seeds: int | None) -> Budget:
     return replace(budget, seeds=seeds, refine_to=max(seeds, budget.refine_to), new_seeds=max(seeds, budget.new_seeds))
 
 
-def _with_reference(ccas: Sequence[str], against: str, workers: int | None) -> tuple[Contest, list[Subject]]:
+def _stack_versions(ccas: Sequence[str], world: VirtualWorld) -> dict[str, str]:
+    """Return the versions of the QUIC stacks: those of the program, or in the simulator of the CCAs taken from a stack.
+
+    Raises
+    ------
+    ProgramError : the program is not built
+    """
+    if world == "quic":
+        return quic.versions(ccas)
+    found = {cca: lookup.stack_version(table_of(cca)["name"]) for cca in ccas}
+    return {cca: version for cca, version in found.items() if version is not None}
+
+
+def _with_reference(
+    ccas: Sequence[str], against: str, world: VirtualWorld, workers: int | None
+) -> tuple[Contest, list[Subject]]:
     """Return the subjects of an audit with a reference: the candidates in the reference's buffers, then the reference.
 
-    The reference is not a candidate, unless it is the only one; then it runs with other seeds.
+    The reference is not a candidate, unless it is the only one; then it runs with other seeds. Candidate and reference
+    are compared on the same hosts.
     """
     candidates = [cca for cca in ccas if cca != against]
     is_alone = not candidates
-    *found, reference = _subjects([*(candidates or [against]), against], workers)
+    *found, reference = _subjects([*(candidates or [against]), against], world, workers)
     if is_alone:
         reference = replace(reference, name=f"{against}{OTHER_SEEDS}", seed_shift=SHIFT)
-    subjects = [replace(subject, buffer=reference.buffer) for subject in found]
-    return Contest(reference.name, tuple(subject.name for subject in subjects)), [*subjects, reference]
+    references = on_hosts(reference)
+    subjects = [on_hosts(replace(subject, buffer=reference.buffer)) for subject in found]
+    rivals = [(one, other.name) for hosts in subjects for one, other in zip(hosts, references, strict=True)]
+    return Contest(tuple(rivals)), [*(one for hosts in subjects for one in hosts), *references]
 
 
-def _subject(name: str, buffer: str) -> Subject:
+def _subject(results: CcaResults, world: VirtualWorld) -> Subject:
     """Return a CCA of a baseline, which is not run again."""
-    return Subject(name, whole_path(name.removesuffix(OTHER_SEEDS)), buffer)
+    given = results.controller or results.cca.removesuffix(OTHER_SEEDS)
+    return Subject(results.cca, whole_path(given), results.buffer, given=given, world=world, wake=results.wake)
 
 
-def _subjects(ccas: Sequence[str], workers: int | None) -> list[Subject]:
+def _unmeasured(ccas: Sequence[str], world: VirtualWorld) -> list[Subject]:
+    """Return the subjects of an audit before the calibration, which chooses their buffers."""
+    found = [Subject(cca, whole_path(cca), "", given=cca, world=world) for cca in ccas]
+    return [one for subject in found for one in on_hosts(subject)]
+
+
+def _subjects(ccas: Sequence[str], world: VirtualWorld, workers: int | None) -> list[Subject]:
+    """Return one subject per CCA, with its buffer, on hosts that wake at once."""
     if not ccas:
         raise ConfigError("no CCA to audit", hint="name one or more: `fairweir audit bbr cubic`")
     for cca in ccas:
         require(cca)
-    paths = [whole_path(cca) for cca in ccas]
-    outcomes = pool.map_jobs(fills_buffers, paths, workers=workers, timeout_s=CALIBRATION_TIMEOUT_S)
+    unmeasured = [Subject(cca, whole_path(cca), "", given=cca, world=world) for cca in ccas]
+    limit_s = CALIBRATION_TIMEOUT_S * (QUIC_TIME_LIMITS if world == "quic" else 1.0)
+    outcomes = pool.map_jobs(fills_buffers, unmeasured, workers=workers, timeout_s=limit_s)
     subjects = []
-    for cca, path, outcome in zip(ccas, paths, outcomes, strict=True):
+    for cca, subject, outcome in zip(ccas, unmeasured, outcomes, strict=True):
         if not outcome.ok and isinstance(outcome.error, ConfigError):
             error = outcome.error
             if error.source == CALIBRATION:
@@ -545,13 +605,11 @@ def _subjects(ccas: Sequence[str], workers: int | None) -> list[Subject]:
                 error.source, error.key = cca, None
             raise error
         fills = outcome.ok and outcome.value
-        subjects.append(Subject(cca, path, "3bdp" if fills else "100bdp"))
+        subjects.append(replace(subject, buffer="3bdp" if fills else "100bdp"))
     return subjects
 
 
 def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: _Meter) -> None:
-    from fairweir.play.measure import on_all_cores
-
     subject = case.subject
     if case.timeouts >= MAX_TIMEOUTS:
         case.searches.append(exhibit_not_tried(name, f"not run: {case.timeouts} runs exceeded their time limit"))
@@ -559,7 +617,11 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
     if name == CONTRACT and (lacking := extras.lacking("scipy", "a fit")):
         case.searches.append(exhibit_not_tried(name, f"not run: {lacking}; {lacking.hint}", Outcome.UNKNOWN))
         return
-    plays = on_all_cores(workers=workers, timeout_s=budget.timeout_s)
+    on_cores = on_all_cores(workers=workers, timeout_s=budget.timeout_s, world=subject.world)
+
+    def plays(scenarios: Sequence[ScenarioDict]) -> list[MeasuredRun]:
+        return on_cores([hosted(scenario, subject) for scenario in scenarios])
+
     if name == HUNT:
         from fairweir.hunting.search import hunt
 
@@ -568,6 +630,8 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
             measure=plays,
             on_progress=lambda what, part: meter.searching(f"{subject.name}: hunting, {what}", part),
         )
+        if found.scenario is not None:
+            found = found.model_copy(update={"scenario": hosted(found.scenario, subject)})
         case.hunt = found.model_dump(mode="json")
         if found.found and found.scenario is not None:
             place = Place(
@@ -585,11 +649,16 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
         derived = derive(
             subject.cca,
             measure=plays,
+            has_oracle=subject.world == "sim",
             on_progress=lambda what: meter.searching(f"{subject.name}: contract, {what}", 0.5),
         )
         case.contract = derived.model_dump(mode="json")
         case.searches.append(exhibit_of_contract(derived, subject))
     meter.searched()
+
+
+def _reasons(points: Mapping[str, str]) -> str:
+    return "; ".join(dict.fromkeys(points.values()))
 
 
 def _weight(job: Job) -> float:

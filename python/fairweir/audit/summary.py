@@ -32,6 +32,10 @@ def _lines(results: AuditResults) -> Iterator[str]:
     yield f"# Audit of {', '.join(_plain(cca.cca) for cca in results.ccas)}"
     if not results.complete:
         yield from ("", "**Incomplete**: the audit was interrupted; this summary covers the runs that had finished.")
+    if results.setting:
+        yield from ("", _plain(results.setting))
+    if results.by_host:
+        yield from ("", "Verdicts that depend on the host:", "", *(f"- {_plain(line)}" for line in results.by_host))
     for relative in results.relative:
         yield from _relative(relative)
     if results.comparison is not None:
@@ -42,6 +46,9 @@ def _lines(results: AuditResults) -> Iterator[str]:
         yield from _verdicts(cca)
     if results.relative:
         yield from ("", "</details>")
+    if results.left_out:
+        left_out = (f"- {_plain(f'{cca}, {what}: {why}')}" for cca, what, why in results.left_out)
+        yield from ("", "Left out:", "", *left_out)
     yield ""
     yield (
         f"{results.runs} runs, {results.packets / 1e6:.0f} million packets, {len(results.seeds)} seeds,"

@@ -39,8 +39,14 @@ def show(results: AuditResults, console: Console) -> None:
     else:
         console.print(_side_by_side(results.ccas))
     console.print()
-    for cca in results.ccas:
-        console.print(_closing(cca), soft_wrap=True)
+    if results.setting:
+        console.print(results.setting, soft_wrap=True, highlight=False)
+    for line in results.by_host:
+        console.print(f"depends on the host: {line}", markup=False, highlight=False, soft_wrap=True)
+    for cca, what, why in results.left_out:
+        console.print(f"left out: {cca}, {what}: {why}", markup=False, highlight=False, soft_wrap=True)
+    for one in results.ccas:
+        console.print(_closing(one), soft_wrap=True)
 
 
 RELATION_STYLES = {

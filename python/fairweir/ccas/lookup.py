@@ -29,6 +29,17 @@ from fairweir.errors import CcaError, describe_exception
 
 #: The QUIC stacks whose CCAs are named `STACK/NAME`.
 QUIC_STACKS: Final = frozenset({"quinn", "quiche"})
+#: CCA of a QUIC stack -> the CCA of fairweir that implements the same algorithm.
+COUNTERPARTS: Final = {
+    "quinn/cubic": "cubic",
+    "s2n-quic/cubic": "cubic",
+    "noq/cubic": "cubic",
+    "quinn/newreno": "reno",
+    "noq/newreno": "reno",
+    "quinn/bbr": "bbr",
+    "s2n-quic/bbr": "bbr3",
+    "noq/bbr3": "bbr3",
+}
 #: The reason why the Linux kernel cannot run a controller file, and a hint.
 _NO_CONTROLLER_FILES: Final = (
     "its beliefs need floating point, which BPF programs cannot use; omit `--on kernel` (docs/writing-a-cca.md)"
@@ -77,6 +88,11 @@ def is_python(name: str) -> bool:
 def is_stack(name: str) -> bool:
     """Return whether `name` is a CCA of a QUIC stack, such as ``quinn/cubic``."""
     return name.partition("/")[0] in QUIC_STACKS and "/" in name and not is_python(name)
+
+
+def is_of_stack(name: str) -> bool:
+    """Return whether `name` is a CCA of a QUIC stack, in the simulator or in a whole stack."""
+    return stack_version(name) is not None or is_stack(name)
 
 
 def is_bpf_source(name: str) -> bool:

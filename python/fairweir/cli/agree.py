@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,6 +13,8 @@ from fairweir.agree import hosts
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreement, load_scenarios
 from fairweir.agree.matrix import agree as play
+from fairweir.agree.transports import CCAS as QUIC_CCAS
+from fairweir.agree.transports import Cause, compare_transports
 from fairweir.ccas import lookup
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
@@ -18,17 +22,25 @@ from fairweir.cli.progress import meter, on_played
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.results import results_folder
-from fairweir.errors import KernelError
+from fairweir.errors import ConfigError, KernelError, ProgramError
 from fairweir.play.batch import Archive
 
 if TYPE_CHECKING:
     from fairweir.play.batch import Task
+    from fairweir.scenario.model import Scenario
 
 DIFFERS = 1
 
 
 def agree(
-    ccas: Annotated[str, typer.Option("--ccas", metavar="A,B", help="Controllers to compare.")] = ",".join(CCAS),
+    worlds: Annotated[
+        Literal["sim,kernel", "sim,quic"],
+        typer.Option(help="Worlds to compare; with quic, also the controllers of quinn with those of fairweir."),
+    ] = "sim,kernel",
+    ccas: Annotated[
+        str | None,
+        typer.Option("--ccas", metavar="A,B", help=f"Controllers to compare. Default: {','.join(CCAS)}; quic: all."),
+    ] = None,
     scenarios: Annotated[
         Path | None,
         typer.Option(
@@ -49,24 +61,32 @@ def agree(
 ) -> None:
     """Run controllers and scenarios in the simulator and on the kernel; report which results differ, and by how much.
 
-    A cell is one controller in one scenario; a cell is judged if its kernel runs are usable.
+    A cell is one controller in one scenario; a cell is judged if its kernel runs are usable. With --worlds sim,quic,
+    run the controllers of quinn and those of fairweir in both transports, and report for each scenario whether the
+    controllers or the transports differ.
 
-    Exit 0: at least 80 % of the judged cells agree.
+    Exit 0: at least 80 % of the judged cells agree; with quic: the runs finished.
     Exit 1: fewer agree.
     Exit 2: the command could not run, or no cell was judged.
     Exit 130: interrupted; the same command resumes.
     """
-    names = [name.strip() for name in ccas.split(",") if name.strip()]
+    has_kernel = worlds == "sim,kernel"
+    names = [name.strip() for name in (ccas or "").split(",") if name.strip()] or (CCAS if has_kernel else QUIC_CCAS)
     for name in names:
         lookup.check(name)
     directory = scenarios or shipped.folder("scenarios") / "agree"
     known = load_known(directory)
     chosen = load_scenarios(directory)[:: QUICK_STRIDE if quick else 1]
+    seeds = range(1, 1 + (QUICK_SEEDS if quick else SEEDS))
+    if not has_kernel:
+        _refuse_kernels(runs, stall)
+        _agree_with_stacks(chosen, names, seeds, out, workers, as_json=as_json)
+        return
     with meter("agree", kept_in=out) as report:
         agreement = play(
             chosen,
             names,
-            seeds=range(1, 1 + (QUICK_SEEDS if quick else SEEDS)),
+            seeds=seeds,
             kernel_runs=runs,
             host_stall=stall,
             known=known,
@@ -90,14 +110,50 @@ def agree(
         raise typer.Exit(DIFFERS)
 
 
+def _refuse_kernels(runs: int, stall: str) -> None:
+    """Check that no option of kernel runs is given.
+
+    Raises
+    ------
+    ConfigError : an option has no effect
+    """
+    for option, is_given in (("--runs", runs != 1), ("--stall", stall != hosts.STALL)):
+        if is_given:
+            raise ConfigError(
+                f"{option} has no effect with `--worlds sim,quic`", key=option, hint=f"leave out {option}"
+            )
+
+
+def _agree_with_stacks(
+    scenarios: Sequence[Scenario], ccas: Sequence[str], seeds: range, out: Path, workers: int | None, *, as_json: bool
+) -> None:
+    with meter("agree", kept_in=out) as report:
+        found = compare_transports(
+            scenarios,
+            ccas,
+            seeds=seeds,
+            archive=Archive(out),
+            workers=workers,
+            on_done=on_played(report, name=_run_name),
+        )
+    write_text(out / "transports.json", json.dumps(output.finite(found.document()), indent=2, allow_nan=False) + "\n")
+    if as_json:
+        output.print_json(found.document())
+    else:
+        from fairweir.agree.table import show_transports
+
+        show_transports(found, output.stdout)
+        output.stdout.print(f"{out}/transports.json", soft_wrap=True)
+    if found.count(Cause.NOT_RUN) == len(found.squares):
+        raise ProgramError("no square could be run", hint="the reasons are above; see `fairweir doctor`")
+
+
 def _run_name(task: Task) -> str:
     return f"{task.scenario.name}, {task.scenario.flow[0].cca.label}, {task.world}"
 
 
 def keep(agreement: Agreement, folder: Path) -> None:
     """Write ``agreement.json`` and ``agreement.html`` to `folder`."""
-    import json
-
     from fairweir.agree.page import write_page
 
     document = json.dumps(output.finite(agreement.document()), indent=2, allow_nan=False)

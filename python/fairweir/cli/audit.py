@@ -17,6 +17,7 @@ from fairweir.audit.profile import save_known
 from fairweir.audit.results import AuditResults
 from fairweir.audit.runner import InterruptedAuditError, run_audit
 from fairweir.audit.table import show, show_comparison, show_profile, show_relative
+from fairweir.audit.world import check_world, name_on, wakes_of
 from fairweir.ccas.cca_spec import require
 from fairweir.cli import output
 from fairweir.cli.progress import meter
@@ -24,6 +25,7 @@ from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
 from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome
+from fairweir.play.run import VirtualWorld
 
 CLAIM_FAILS = 1
 
@@ -35,6 +37,10 @@ def audit(
             metavar="CCA...", help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml, tree.json."
         ),
     ],
+    *,
+    world: Annotated[
+        VirtualWorld, typer.Option("--on", help="World to run in: the simulator, or whole QUIC stacks (quinn/cubic).")
+    ] = "sim",
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points and shorter runs: takes seconds per CCA.")
     ] = False,
@@ -94,8 +100,12 @@ def audit(
     depth = Depth.QUICK if quick else Depth.DEEP if deep else Depth.DEFAULT
     if against is not None and baseline is not None:
         raise ConfigError("--against and --baseline exclude each other", hint="an audit has one reference")
+    if save_known_values is not None and world != "sim":
+        raise ConfigError(
+            "the known CCAs are those of the simulator", key="--save-known", hint=f"leave out `--on {world}`"
+        )
     store = baseline_file(save_baseline) if save_baseline is not None else None
-    before = _baseline(baseline, depth, ccas, seeds) if baseline is not None else None
+    before = _baseline(baseline, depth, ccas, world, seeds) if baseline is not None else None
     is_gate = before is not None and not before.new_seeds
     for cca in (*ccas, *([against] if against is not None else [])):
         require(cca)
@@ -109,6 +119,7 @@ def audit(
                 seeds=seeds,
                 only=only,
                 against=before if before is not None and not is_gate else against,
+                on=world,
                 is_baseline=store is not None,
                 workers=workers,
                 command=_command(),
@@ -174,7 +185,7 @@ def _is_bad(results: AuditResults) -> bool:
     return results.is_worse if results.relative else results.verdict is Outcome.FAILS
 
 
-def _baseline(name: str, depth: Depth, ccas: list[str], seeds: int | None) -> AuditResults:
+def _baseline(name: str, depth: Depth, ccas: list[str], world: VirtualWorld, seeds: int | None) -> AuditResults:
     """Load a baseline, and check that it can be compared with this audit."""
     path = find_baseline(name)
     before = AuditResults.load(path)
@@ -185,10 +196,11 @@ def _baseline(name: str, depth: Depth, ccas: list[str], seeds: int | None) -> Au
             source=str(path),
             hint="use the same option as the baseline: --quick, --deep or neither",
         )
+    check_world(before.world, world, str(path))
     if before.new_seeds:
         if seeds is not None:
             raise ConfigError("the seeds are those of the baseline", key="--seeds", hint="leave out --seeds")
-    elif not any(before.cca(cca) for cca in ccas):
+    elif not any(before.cca(name_on(cca, wake)) for cca in ccas for wake in wakes_of(world)):
         raise ConfigError(
             "the baseline contains none of the CCAs of this audit",
             source=str(path),

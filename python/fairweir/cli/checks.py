@@ -150,7 +150,7 @@ def _quic_stacks() -> Check:
     """Check whether the program of the QUIC stacks is installed, and which stacks it has."""
     name, serves = "QUIC stacks", "--on quic"
     try:
-        versions = quic.PROGRAM.call(["stacks"], "", quic.LIMIT_S, None)["versions"]
+        versions = quic.versions([])
     except FairweirError as error:
         return Check(name, "missing", str(error), serves, error.hint or "")
     return Check(name, "ok", ", ".join(f"{stack} {version}" for stack, version in versions.items()), serves)
@@ -160,7 +160,7 @@ def _quiche() -> Check:
     """Check whether the program of the stack quiche is installed; `make` does not build it: that takes minutes."""
     name, serves = "QUIC stack quiche", "--on quic with quiche/cubic"
     try:
-        versions = quic.QUICHE_PROGRAM.call(["stacks"], "", quic.LIMIT_S, None)["versions"]
+        versions = quic.versions(["quiche/cubic"])
     except FairweirError as error:
         return Check(name, "missing", str(error), serves, error.hint or "")
     return Check(name, "ok", f"quiche {versions['quiche']}", serves)

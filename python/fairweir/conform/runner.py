@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairweir import extras
+from fairweir.ccas import lookup
 from fairweir.conform.judge import Cell, Standing, judge
 from fairweir.conform.observe import Observation, observe
 from fairweir.conform.plan import Pair, pairs
@@ -22,17 +23,8 @@ from fairweir.units import Duration
 _PER_RUN_S: Final = 1.0
 #: The reference of each controller in the table of all controllers.
 REFERENCES: Final = {
-    "quinn/cubic": "cubic",
-    "s2n-quic/cubic": "cubic",
-    "noq/cubic": "cubic",
-    "quinn/newreno": "reno",
-    "noq/newreno": "reno",
-    "quinn/bbr": "bbr",
-    "s2n-quic/bbr": "bbr3",
-    "noq/bbr3": "bbr3",
-    "quic:quinn/cubic": "cubic",
-    "quic:quinn/newreno": "reno",
-    "quic:quinn/bbr": "bbr",
+    **lookup.COUNTERPARTS,
+    **{f"quic:{name}": ours for name, ours in lookup.COUNTERPARTS.items() if lookup.is_stack(name)},
 }
 #: The references of the controllers that are compared with the kernel's.
 KERNEL_REFERENCES: Final = {"reno": "kernel:reno", "cubic": "kernel:cubic", "bbr": "kernel:bbr"}

@@ -70,7 +70,12 @@ class _Collector:
 
 
 def derive(
-    cca: Cca, *, measure: Measure | None = None, plan: Plan | None = None, on_progress: Progress | None = None
+    cca: Cca,
+    *,
+    measure: Measure | None = None,
+    plan: Plan | None = None,
+    has_oracle: bool = True,
+    on_progress: Progress | None = None,
 ) -> ContractResult:
     """Derive the contract of a CCA from runs.
 
@@ -80,6 +85,8 @@ def derive(
     measure : function that runs scenarios; None: the simulator on all cores, with turning points of windows
         (`contracts/turning_points.py`)
     plan : the settings of the runs; None: those that suit the kind of CCA
+    has_oracle : whether the world of `measure` can report the rtprop to controllers; then a CCA without a contract runs
+        again with the rtprop known
     on_progress : function that is called before each batch of runs
 
     Returns
@@ -97,7 +104,7 @@ def derive(
     measure = measure or cached(Archive(None))
     progress = on_progress or (lambda what: None)
     result = _derive(cca, plan, measure, progress)
-    if result.outcome == "none" and result.unfair_runs > UNFAIR_RUNS and not plan.oracle:
+    if result.outcome == "none" and result.unfair_runs > UNFAIR_RUNS and has_oracle and not plan.oracle:
         informed = _derive(cca, replace(plan, oracle=True), measure, lambda what: progress(f"{what}, rtprop known"))
         if informed.has_contract:
             flag = f"only if rtprop is known: otherwise {result.reason}"

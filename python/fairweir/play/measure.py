@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.judging.summary import Summary
 from fairweir.play import pool
+from fairweir.play.run import VirtualWorld
 from fairweir.play.worker import play
 from fairweir.scenario.dumbbell import PACKET, ScenarioDict
 from fairweir.units import Duration, Rate
@@ -39,17 +41,18 @@ def packets(rate: Rate, duration: Duration) -> int:
     return int(rate * duration / PACKET)
 
 
-def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Measure:
+def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0, world: VirtualWorld = "sim") -> Measure:
     """Return a function that runs scenarios in processes.
 
     Parameters
     ----------
     workers : number of processes; default one per core
     timeout_s : s; maximum real time of a run
+    world : "sim" or "quic"
     """
 
     def measure(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
-        outcomes = pool.map_jobs(play, scenarios, workers=workers, timeout_s=timeout_s)
+        outcomes = pool.map_jobs(partial(play, world=world), scenarios, workers=workers, timeout_s=timeout_s)
         return [o.value if o.ok else _fault(o) for o in outcomes]
 
     return measure

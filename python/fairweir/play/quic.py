@@ -50,6 +50,17 @@ def _digest(program: Path) -> str:
     return hashlib.sha256(program.read_bytes()).hexdigest()[:12]
 
 
+def versions(ccas: Iterable[str]) -> dict[str, str]:
+    """Return the version of each stack in the program that runs flows of `ccas`.
+
+    Raises
+    ------
+    ProgramError : the program is not built
+    """
+    found: dict[str, str] = program_of(ccas).call(["stacks"], "", LIMIT_S, None)["versions"]
+    return found
+
+
 def play(config: Mapping[str, Any], *, on_progress: Callable[[float], object] | None = None) -> RawRun:
     """Run a resolved scenario with the QUIC stacks that its flows name.
 

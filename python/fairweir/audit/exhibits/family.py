@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from fairweir.ccas.cca_spec import table_of
-from fairweir.ccas.lookup import stack_version
+from fairweir.ccas.lookup import is_of_stack
 from fairweir.documents.arguments import words_for_enums
 from fairweir.judging.summary import Summary
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairweir.audit.axis import Axis
     from fairweir.judging.interval import Scale
     from fairweir.judging.outcome import Direction, Threshold
+    from fairweir.play.run import VirtualWorld
     from fairweir.scenario.dumbbell import ScenarioDict
 
 
@@ -37,7 +38,7 @@ class Subject:
     """The CCA under audit."""
 
     name: str
-    """Name given by the user."""
+    """Name given by the user, and in a world with hosts their setting."""
     cca: str
     """Name in scenarios: a file has its absolute path, so that a scenario can be replayed from any directory."""
     buffer: str
@@ -47,12 +48,17 @@ class Subject:
     """
     seed_shift: int = 0
     """Added to the seeds of the subject's scenarios: if a CCA is compared with itself, one side needs other seeds."""
+    given: str = ""
+    """The CCA as the user gave it."""
+    world: VirtualWorld = "sim"
+    wake: str | None = None
+    """``[host] wake`` of its scenarios in the world of QUIC stacks; None in the simulator, which has no hosts."""
 
     @property
     def stem(self) -> str:
         """The name without directories and suffixes, with ``-`` for ``:``; laws and file names use it."""
-        name = self.name.removesuffix(OTHER_SEEDS)
-        if stack_version(table_of(self.cca)["name"]) is not None:
+        name = self.cca
+        if is_of_stack(table_of(name)["name"]):
             name = name.replace("/", "-")
         name = name.replace("\\", "/").rsplit("/", 1)[-1]
         for suffix in (".bpf.c", ".so", ".py", ".toml"):

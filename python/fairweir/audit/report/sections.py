@@ -68,9 +68,7 @@ def _family_section(
         question=family.question,
         setup=family.setup,
         paragraphs=tuple(
-            (f"{cca} left out", f"{', '.join(f.left_out)}: more packets than a Python class can process.")
-            for _, cca, f in measured
-            if f.left_out
+            (f"{cca} left out", f"{', '.join(f.left_out)}: {f.left_out_why}.") for _, cca, f in measured if f.left_out
         ),
         rows=rows,
         figures=(*grids, *first),

@@ -125,6 +125,7 @@ class FaultView:
         """Kind of failure, in words."""
         return {
             "controller": "the controller misbehaved",
+            "stack": "the stack failed",
             "timeout": "out of time",
             "crash": "crashed",
             "error": "could not run",
@@ -201,7 +202,8 @@ class Page:
         if self.relatives:
             names = dict.fromkeys(relative.reference for relative in self.relatives)
             return f"{', '.join(relative.cca for relative in self.relatives)} against {', '.join(names)}"
-        return "Audit of " + ", ".join(c.cca for c in self.results.ccas)
+        names = dict.fromkeys(c.controller if c.wake is not None else c.cca for c in self.results.ccas)
+        return "Audit of " + ", ".join(names) + ("" if self.results.world == "sim" else " as whole QUIC stacks")
 
     @cached_property
     def profile(self) -> Heat | None:
