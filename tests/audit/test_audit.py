@@ -100,10 +100,11 @@ def test_a_cca_that_loops_is_given_up(python_cca: Path, monkeypatch: pytest.Monk
 
 
 def test_points_too_long_for_python_are_left_out_and_named(python_cca: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairweir.audit.runner.PYTHON_MAX_PACKETS", 50)
+    monkeypatch.setattr("fairweir.audit.world.PYTHON_MAX_PACKETS", 50)
     results = run_audit([f"{python_cca}:Fixed"], depth=Depth.QUICK, only=ONE_EXHIBIT)
     assert results.ccas[0].families == []
     assert results.ccas[0].exhibits == []
+    assert results.ccas[0].left_out == {"finite-flows": "more packets than a Python class can process"}
 
 
 @pytest.mark.parametrize("cca", ["bbrr", "nowhere.py:Mine"])

@@ -21,7 +21,8 @@ from fairweir.cli.main import main
 
 #: Pattern of a line -> reason why the command is only parsed and not run.
 PARSED: dict[str, str] = {
-    r"--on kernel|--packets kernel|^fairweir agree (?!--worlds)|^fairweir kernel|doctor --clean": "needs root; tests/kernel",
+    r"--on kernel|--packets kernel|^fairweir kernel|doctor --clean": "needs root; tests/kernel",
+    r"^fairweir agree (?!--worlds)": "needs root; tests/kernel",
     r"guard (run|status|explain)": "needs root, BPF and a network device; crates/guardd tests it",
     r"guard evaluate$|guard evaluate reno-cubic": "minutes: 100 configurations; the operator's tutorial runs three",
     r"prove frcc-main": "minutes; tests/formal/test_frcc_main.py asks smaller ranges",

@@ -78,6 +78,7 @@ def test_the_scenarios_have_the_hosts_of_their_subject() -> None:
     at_once, at_intervals = world.on_hosts(Subject("quinn/cubic", "quinn/cubic", "3bdp", world="quic"))
     jobs = [Job(one, "finite-flows", Depth.QUICK, 0, 1, 0.5) for one in (at_once, at_intervals)]
     assert [job.scenario().host.wake for job in jobs] == list(world.WAKES)  # type: ignore[union-attr]
+    assert {flow.rwnd for job in jobs for flow in job.scenario().flow} == {world.RWND}
     assert [one.stem for one in (at_once, at_intervals)] == ["quinn-cubic", "quinn-cubic"]
     assert [slug(one.name) for one in (at_once, at_intervals)] == ["quinn-cubic-wake-at-once", "quinn-cubic-wake-1ms"]
     prints = {scenarios_of("finite-flows", Depth.QUICK, one) for one in (at_once, at_intervals)}

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 #: The values of ``[host] wake`` at which stacks are audited: an ideal host, and an event loop that wakes every ms.
 WAKES: Final = ("0s", "1ms")
 
+#: Receive window of every flow of an audit of stacks. quinn closes a connection whose receive buffer has more than
+#: 1,024 chunks (quinn-proto 0.11.19, ``connection/assembler.rs``), which one overshoot of slow start causes if the
+#: window is unlimited. This window, 2.85 MB, has fewer than 2,048 packets of stream data; every second one lost leaves
+#: fewer chunks. quinn's default is 1.25 MB.
+RWND: Final = "1900pkts"
+
 
 def wakes_of(world: VirtualWorld) -> tuple[str | None, ...]:
     """Return the settings of the hosts in a world; the simulator has no hosts, which None stands for."""
@@ -41,8 +47,11 @@ def on_hosts(subject: Subject) -> list[Subject]:
 
 
 def hosted(scenario: ScenarioDict, subject: Subject) -> ScenarioDict:
-    """Return the scenario with the hosts of a subject."""
-    return scenario if subject.wake is None else {**scenario, "host": {"wake": subject.wake}}
+    """Return the scenario with the hosts of a subject, and with their receive windows."""
+    if subject.wake is None:
+        return scenario
+    flows = [{**flow, "rwnd": RWND} for flow in scenario["flow"]]
+    return {**scenario, "host": {"wake": subject.wake}, "flow": flows}
 
 
 def why_too_long(subject: Subject, packets: int) -> str:
@@ -81,5 +90,5 @@ def setting(world: VirtualWorld, versions: Mapping[str, str]) -> str:
     stacks = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
         f"World quic: whole QUIC stacks in virtual time ({stacks}). A host runs its stack at every arrival and timeout "
-        f"(wake at once), or every {WAKES[1]} (wake {WAKES[1]})."
+        f"(wake at once), or every {WAKES[1]} (wake {WAKES[1]}); receive windows are {RWND}."
     )
