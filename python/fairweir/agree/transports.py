@@ -33,7 +33,7 @@ WORLDS: Final[tuple[VirtualWorld, VirtualWorld]] = ("sim", "quic")
 
 
 class Cause(StrEnum):
-    """What differs between the stack's flow and ours in the simulator."""
+    """The cause of the differences between the four sides."""
 
     NOTHING = "nothing differs"
     CONTROLLER = "controller"

@@ -302,7 +302,7 @@ class AuditResults(_Model):
 
     @property
     def left_out(self) -> list[tuple[str, str, str]]:
-        """What was not run: (CCA, exhibit or points of a family, reason)."""
+        """Exhibits and points that were not run: (CCA, exhibit or points of a family, reason)."""
         return [
             *((c.cca, exhibit, why) for c in self.ccas for exhibit, why in c.left_out.items()),
             *(
