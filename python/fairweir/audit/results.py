@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from fairweir.audit.axis import Axis
 from fairweir.audit.profile import Profile
 from fairweir.audit.standings import Relative
-from fairweir.audit.world import name_on, setting
+from fairweir.audit.world import name_on, setting, without_host
 from fairweir.ccas.lookup import QUIC_STACKS
 from fairweir.documents.atomic_write import write_text
 from fairweir.judging.outcome import Outcome, Threshold, combine
@@ -319,7 +319,7 @@ class AuditResults(_Model):
         1ms)``.
         """
         found = []
-        alone = {c.cca: c.cca.removesuffix(name_on("", c.wake)) for c in self.ccas if c.wake is not None}
+        alone = {c.cca: without_host(c.cca) for c in self.ccas if c.wake is not None}
         for cca in dict.fromkeys(alone.values()):
             hosts = [c for c in self.ccas if alone.get(c.cca) == cca]
             for name in dict.fromkeys(e.name for c in hosts for e in c.exhibits):

@@ -41,6 +41,13 @@ def name_on(name: str, wake: str | None) -> str:
     return name if wake is None else f"{name} (wake {'at once' if wake == '0s' else wake})"
 
 
+def without_host(name: str) -> str:
+    """Return the name of a CCA without the setting of its hosts."""
+    for wake in WAKES:
+        name = name.removesuffix(name_on("", wake))
+    return name
+
+
 def on_hosts(subject: Subject) -> list[Subject]:
     """Return the subject on each kind of host of its world."""
     return [replace(subject, name=name_on(subject.name, wake), wake=wake) for wake in wakes_of(subject.world)]

@@ -108,7 +108,7 @@ def side_by_side(family: str, traces: Sequence[tuple[str, Trace]]) -> Figure:
             )
             named.add(name)
         layout["yaxis" if row == 1 else f"yaxis{row}"] = {
-            "title": {"text": f"<b>{cca}</b><br>Mbps"},
+            "title": {"text": f"<b>{cca.replace(' (', '<br>(')}</b><br>Mbps"},
             "domain": panels[row - 1],
             "range": bounds,
         }

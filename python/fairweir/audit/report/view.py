@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.profile import known
 from fairweir.audit.report.profiles import Heat, heat_of
+from fairweir.audit.world import without_host
 from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome, combine
 from fairweir.show import formats, style
@@ -199,11 +200,12 @@ class Page:
     @property
     def title(self) -> str:
         """The audited CCAs, and their reference."""
+        world = "" if self.results.world == "sim" else " in QUIC stacks"
         if self.relatives:
-            names = dict.fromkeys(relative.reference for relative in self.relatives)
-            return f"{', '.join(relative.cca for relative in self.relatives)} against {', '.join(names)}"
-        names = dict.fromkeys(c.controller if c.wake is not None else c.cca for c in self.results.ccas)
-        return "Audit of " + ", ".join(names) + ("" if self.results.world == "sim" else " as whole QUIC stacks")
+            candidates = dict.fromkeys(without_host(relative.cca) for relative in self.relatives)
+            references = dict.fromkeys(without_host(relative.reference) for relative in self.relatives)
+            return f"{', '.join(candidates)} against {', '.join(references)}{world}"
+        return f"Audit of {', '.join(dict.fromkeys(without_host(c.cca) for c in self.results.ccas))}{world}"
 
     @cached_property
     def profile(self) -> Heat | None:
