@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -222,15 +223,26 @@ def test_one_command_of_each_family_works(installed: Installed) -> None:
     assert "unsatisfiable" in _check_certificate(installed)
 
 
-def test_the_action_installs_the_wheel_and_audits_with_it(wheel: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_the_action_installs_a_wheel_and_audits_with_it(wheel: Path, tmp_path: Path, is_cached: bool) -> None:
     # pip finds the dependencies as installed, and does not see fairweir's editable installation next to them.
     offline = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_IGNORE_INSTALLED": "1", "PYTHONPATH": str(DEPENDENCIES)}
     (tmp_path / "runner").mkdir()
     (tmp_path / "workspace").mkdir()
     runner = Runner(tmp_path / "runner", tmp_path / "workspace", env=offline)
-    code = runner.run(controllers="reno", args="--quick --only finite-flows --seeds 2", fairweir=str(wheel))
-    assert code in VERDICT, runner.log
-    assert runner.used.keys() == {"actions/setup-python", "actions/upload-artifact"}
+    given = {"controllers": "reno", "args": "--quick --only finite-flows --seeds 2"}
+    if is_cached:
+        cache = runner.folder / "fairweir" / "wheel"
+        cache.mkdir(parents=True)
+        shutil.copy(wheel, cache)
+    else:
+        given["fairweir"] = str(wheel)
+    assert runner.run(**given) in VERDICT, runner.log
+    others = {"actions/setup-python", "actions/upload-artifact"}
+    assert runner.used.keys() == (others | {"actions/cache"} if is_cached else others)
+    if is_cached:
+        assert runner.used["actions/cache"]["path"] == str(cache)
+        assert re.fullmatch(r"fairweir-Linux-X64-[0-9a-f]{32}", runner.used["actions/cache"]["key"])
     assert runner.summary.startswith("# Audit of reno\n")
     command = runner.folder / "fairweir" / "bin" / "fairweir"
     assert runner.path().startswith(f"{command.parent}{os.pathsep}")
