@@ -162,9 +162,10 @@ def test_the_sample_uses_inputs_that_exist() -> None:
 
 def test_the_guide_shows_the_sample_and_all_inputs() -> None:
     page = (ROOT / "docs/howto/ci.md").read_text(encoding="utf-8")
-    for language, file in (("rust", "tests/congestion.rs"), ("yaml", ".github/workflows/fairweir.yml")):
+    files = {"rust": SAMPLE / "tests" / "congestion.rs", "yaml": SAMPLE / ".github/workflows/fairweir.yml"}
+    for language, file in files.items():
         (block,) = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
-        assert block in (SAMPLE / file).read_text(encoding="utf-8")
+        assert block in file.read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `([\w-]+)` \| (.+?) \|", page.partition("| input |")[2], re.MULTILINE))
     inputs = action()["inputs"]
     assert set(rows) == set(inputs)
