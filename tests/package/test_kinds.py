@@ -48,7 +48,7 @@ def places(word: str, own: set[str]) -> list[str]:
 def test_the_parameters_of_a_part_are_named_in_one_line(file: str) -> None:
     listed = rows(file)
     assert len(listed) >= 4
-    # Kinds that other code uses: a scenario in Rust, a private link, a trace file, the jitter of a dumbbell in unit tests.
+    # Kinds that other code uses: a scenario in Rust, a private link, a trace file, the jitter of fairweir-testing.
     used = {"ConstantConfig", "DroptailConfig", "TraceConfig", "PrivateLinkConfig", "UniformConfig"}
     for _, module, parameters in listed:
         if parameters not in used:
