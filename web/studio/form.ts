@@ -166,7 +166,9 @@ function valueAt(field: Field, position: number): string | number {
   const { low, high, unit, is_log } = field.slider!;
   const part = position / STEPS;
   const exact = is_log ? low * (high / low) ** part : low + (high - low) * part;
-  const number = field.kind === "integer" || field.label === "flows" ? Math.max(1, Math.round(exact)) : Number(exact.toPrecision(3));
+  // Numbers of flows and packets are whole.
+  const isWhole = field.kind === "integer" || unit.startsWith("pkt");
+  const number = isWhole ? Math.max(1, Math.round(exact)) : Number(exact.toPrecision(3));
   return unit ? `${number}${unit}` : number;
 }
 

@@ -33,7 +33,7 @@ class Studio {
   private opened: Opened = { name: "", text: "", version: "" };
   /** Changes of the form that were not sent yet, and what the call that runs was sent. */
   private settings: Record<string, unknown> = {};
-  private sent: { text: string; settings: Record<string, unknown> } = { text: "", settings: {} };
+  private sent: { name: string; text: string; settings: Record<string, unknown> } = { name: "", text: "", settings: {} };
   private last: Played | null = null;
   private pins: Pin[] = [];
   private mayRunCode = true;
@@ -73,7 +73,7 @@ class Studio {
   }
 
   private body(): object {
-    this.sent = { text: this.editor.text, settings: this.settings };
+    this.sent = { name: this.opened.name, text: this.editor.text, settings: this.settings };
     this.settings = {};
     return {
       window: windowId,
@@ -105,8 +105,10 @@ class Studio {
     this.draw();
     showSummary(byId("summary"), played.rows, this.pins.length > 0);
     this.showName();
+    const name = this.sent.name;
     requestAnimationFrame(() => {
       this.drawn += 1;
+      document.documentElement.dataset["name"] = name;
       performance.measure("studio:drawn", { start: startedAt, end: performance.now() });
       document.documentElement.dataset["drawn"] = String(this.drawn);
     });

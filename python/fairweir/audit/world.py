@@ -64,7 +64,7 @@ def hosted(scenario: ScenarioDict, subject: Subject) -> ScenarioDict:
 def why_too_long(subject: Subject, packets: int) -> str:
     """Return the reason why runs of `packets` are left out; empty if they are not."""
     if subject.world == "quic" and packets > QUIC_MAX_PACKETS:
-        return f"more than {QUIC_MAX_PACKETS / 1e6:.0f} million packets, which takes a QUIC stack minutes"
+        return f"more than {QUIC_MAX_PACKETS:,} packets, which takes a QUIC stack minutes"
     if is_python(subject.cca) and packets > PYTHON_MAX_PACKETS:
         return "more packets than a Python class can process"
     return ""

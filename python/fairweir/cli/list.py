@@ -23,8 +23,8 @@ from fairweir.errors import ConfigError
 
 #: The keys of :data:`_SOURCES`, for the help text.
 KINDS = (
-    "ccas, rules, controllers, exhibits, scenarios, experiments, video, encoders, senders, policies, challenges, "
-    "models, queries, suites"
+    "ccas, rules, controllers, exhibits, scenarios, experiments, video, encoders, senders, lessons, policies, "
+    "challenges, models, queries, suites"
 )
 
 
@@ -150,6 +150,16 @@ def _suites() -> list[dict[str, Any]]:
     return [{"name": name, "summary": suite.shows} for name, suite in SUITES.items()]
 
 
+def _lessons() -> list[dict[str, Any]]:
+    """Return the lessons of the studio's tour, with their titles."""
+    from fairweir.documents.toml import read_document
+
+    return [
+        {"name": name, "summary": str(read_document(file, noun="lesson").get("title", ""))}
+        for name, file in shipped.by_name("lessons").items()
+    ]
+
+
 def _encoders() -> list[dict[str, Any]]:
     from fairweir.video.tables import load
 
@@ -192,6 +202,7 @@ _SOURCES: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
     "video": partial(_described, "video"),
     "encoders": _encoders,
     "senders": _senders,
+    "lessons": _lessons,
     "policies": _policies,
     "challenges": _challenges,
     "models": _models,
