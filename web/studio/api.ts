@@ -114,7 +114,13 @@ export async function call<T>(name: string, body: object = {}): Promise<T> {
 }
 
 export async function callFrame<T>(name: string, body: object, signal?: AbortSignal): Promise<T> {
-  return decodeFrame<T>(await (await post(name, body, signal)).arrayBuffer());
+  const response = await post(name, body, signal);
+  try {
+    return decodeFrame<T>(await response.arrayBuffer());
+  } catch (error) {
+    if (signal?.aborted) throw new Superseded();
+    throw error;
+  }
 }
 
 export async function callText(name: string, body: object): Promise<string> {
