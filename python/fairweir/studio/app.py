@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from fairweir import __version__
-from fairweir.documents.toml import dump_document, parse_document
+from fairweir.documents.toml import parse_document
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.judging.differences import differences
 from fairweir.play.run import World
@@ -197,15 +197,11 @@ def _checked(studio: Studio, body: Mapping[str, Any]) -> tuple[Request, list[dic
     if not isinstance(settings, dict):
         raise ConfigError("settings are an object")
     text = edit(text, settings) if settings else text
-    try:
-        document = parse_document(text, None)
-        base = _base(studio, name)
-        studio.folder.check_files(document, base)
-        scenario = Scenario.from_dict(document, base=base)
-        form = form_of(scenario, document)
-    except ConfigError as error:
-        error.others = (*error.others,)
-        raise
+    document = parse_document(text, None)
+    base = _base(studio, name)
+    studio.folder.check_files(document, base)
+    scenario = Scenario.from_dict(document, base=base)
+    form = form_of(scenario, document)
     if not body.get("may_run_code", True) and any(is_users(cca) for _, cca in controllers_of(document)):
         raise ConfigError("this scenario contains a controller that is a user's code", hint="press Run to run it")
     world, seeds = body.get("world", "sim"), body.get("seeds", 1)
@@ -232,14 +228,6 @@ async def _views(studio: Studio, body: Mapping[str, Any]) -> Response:
     return _frame({"pictures": [studio.runs.get(run).picture.document(*view, intervals) for run in runs]})
 
 
-async def _edit(_: Studio, body: Mapping[str, Any]) -> Response:
-    """Change a scenario's text, and return it with its form, whether or not it can be run."""
-    text = edit(_text(body, "text"), body.get("set", {}))
-    document = parse_document(text, None)
-    scenario = Scenario.from_dict(document)
-    return JSONResponse({"text": text, "form": form_of(scenario, document)})
-
-
 async def _share(studio: Studio, body: Mapping[str, Any]) -> Response:
     """Return a page with the courses of runs and their scenarios, which works without the studio."""
     given = body.get("runs")
@@ -256,23 +244,13 @@ async def _share(studio: Studio, body: Mapping[str, Any]) -> Response:
     return Response(page, media_type="text/html")
 
 
-async def _toml(_: Studio, body: Mapping[str, Any]) -> Response:
-    """Return the text of a scenario's document, for a scenario that a link carries."""
-    document = body.get("document")
-    if not isinstance(document, dict):
-        raise ConfigError("a document is an object")
-    return JSONResponse({"text": dump_document(document)})
-
-
 _CALLS: Final[dict[str, Call]] = {
     "start": _start,
     "open": _open,
     "save": _save,
     "play": _play,
     "views": _views,
-    "edit": _edit,
     "share": _share,
-    "toml": _toml,
 }
 
 

@@ -24,7 +24,7 @@ Job = Callable[[Any, Callable[[float], object]], Any]
 
 
 class JobError(FairweirError):
-    """A job raised an error that is none of fairweir's, or its process died."""
+    """A job raised an error that is not a FairweirError, or its process died."""
 
 
 @dataclass(eq=False)
