@@ -37,6 +37,13 @@ typedef u32 __wsum;
 
 #define CC_CORE __attribute__((preserve_access_index))
 
+/* Bits of icsk_ack.pending: an ACK is delayed until a timer expires; an ACK is due with the next packet. */
+#define ICSK_ACK_TIMER 2
+#define ICSK_ACK_NOW 16
+
+/* Bit of ecn_flags: ACKs have the ECE flag. */
+#define TCP_ECN_DEMAND_CWR 4
+
 struct sock_common {
 	u32 skc_daddr; /* network order */
 	u32 skc_rcv_saddr;
@@ -60,6 +67,9 @@ struct inet_connection_sock {
 	u8 icsk_ca_state : 5;
 	u8 icsk_retransmits;
 	u32 icsk_rto; /* jiffies */
+	struct {
+		u8 pending;
+	} icsk_ack;
 	u64 icsk_ca_priv[13];
 } CC_CORE;
 
@@ -87,6 +97,7 @@ struct tcp_sock {
 	u32 mss_cache;
 	u32 snd_una;
 	u32 snd_nxt;
+	u32 rcv_nxt;
 	u32 write_seq;
 	u32 high_seq;
 	u32 srtt_us;
@@ -246,6 +257,7 @@ extern int LINUX_KERNEL_VERSION __kconfig;
 
 #define CC_SK_STORAGE 24 /* BPF_MAP_TYPE_SK_STORAGE */
 #define CC_NO_PREALLOC 1 /* BPF_F_NO_PREALLOC */
+#define CC_CREATE 1 /* BPF_SK_STORAGE_GET_F_CREATE */
 #define CC_CLONE (1 << 9) /* BPF_F_CLONE: accepted connections inherit from their listener */
 
 /* The defaults are data, not constants: the loader may change them at any time for all flows without parameters of

@@ -20,6 +20,8 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const PACED: [&str; 2] = ["bbr", "bbr3"];
 /// Field that a controller's source writes to enable pacing.
 const PACING_SWITCH: &str = "sk_pacing_status";
+/// Flag in the source of a controller that negotiates ECN and whose receiver reports every mark (RFC 8257).
+const ECN_FLAG: &str = "TCP_CONG_NEEDS_ECN";
 
 /// The controllers of a scenario's flows, loaded into the kernel. Dropping the value unloads them.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ struct Loaded {
     name: String,
     cca: Cca,
     is_paced: bool,
+    /// Whether the receiver must use the controller, too.
+    has_receiver: bool,
 }
 
 impl Choice {
@@ -60,6 +64,11 @@ impl Choice {
                     None => choice.load(&flow.cca, is_recorded).map_err(rejected)?,
                 };
                 check_params(choice.loaded[place].cca.source(), index, flow)?;
+                if choice.loaded[place].has_receiver && !flow.ecn {
+                    return Err(Refusal::new(format!("flow `{}`: `{}` negotiates ECN", flow.id, flow.cca))
+                        .at(format!("flows.{index}.ecn"))
+                        .hint("add `ecn = true` to the flow, or run it in the simulator"));
+                }
                 Chosen::Bpf(place, flow.params.clone())
             } else {
                 stock(index, flow)?
@@ -73,7 +82,8 @@ impl Choice {
     fn load(&mut self, name: &str, is_recorded: bool) -> Result<usize, KernelError> {
         let compiled = Source::find(name)?.compile(is_recorded)?;
         let cca = Cca::load(&compiled, &Value::Null)?;
-        self.loaded.push(Loaded { name: name.to_owned(), cca, is_paced: switches_pacing_on(name) });
+        let (is_paced, has_receiver) = (declares(name, PACING_SWITCH), declares(name, ECN_FLAG));
+        self.loaded.push(Loaded { name: name.to_owned(), cca, is_paced, has_receiver });
         Ok(self.loaded.len() - 1)
     }
 
@@ -95,6 +105,36 @@ impl Choice {
             self.loaded[*place].cca.set_params(socket, params).map_err(io::Error::other)?;
         }
         SockRef::from(&socket).set_tcp_congestion(self.name(flow).as_bytes())
+    }
+
+    /// Selects flow `flow`'s controller on its receiver's listening socket, if the controller has a part for receivers.
+    ///
+    /// # Errors
+    /// If the kernel rejects the controller.
+    pub fn apply_to_receiver(&self, flow: usize, socket: BorrowedFd<'_>) -> io::Result<()> {
+        if !self.has_receiver(flow) {
+            return Ok(());
+        }
+        SockRef::from(&socket).set_tcp_congestion(self.name(flow).as_bytes())
+    }
+
+    /// Rejects controllers that iperf3 cannot use.
+    ///
+    /// # Errors
+    /// If a controller has a part for receivers.
+    pub(crate) fn check_iperf3(&self, config: &Config) -> Result<(), Refusal> {
+        match (0..self.flows.len()).find(|&flow| self.has_receiver(flow)) {
+            None => Ok(()),
+            Some(flow) => {
+                let reason = format!("flow `{}`: iperf3's servers choose no controller", config.flows[flow].id);
+                Err(Refusal::new(reason).at(format!("flows.{flow}.cca")).hint("leave out `--traffic iperf3`"))
+            }
+        }
+    }
+
+    /// Returns whether flow `flow`'s controller has a part for receivers.
+    pub fn has_receiver(&self, flow: usize) -> bool {
+        matches!(&self.flows[flow], Chosen::Bpf(place, _) if self.loaded[*place].has_receiver)
     }
 
     /// Returns whether flow `flow`'s controller uses pacing.
@@ -122,10 +162,11 @@ fn is_bpf(name: &str) -> bool {
     name.ends_with(native::SUFFIX) || native::source(name).is_some()
 }
 
-fn switches_pacing_on(name: &str) -> bool {
+/// Returns whether the source of `name` contains `word`.
+fn declares(name: &str, word: &str) -> bool {
     match native::source(name) {
-        Some((_, text)) => text.contains(PACING_SWITCH),
-        None => fs::read_to_string(name).is_ok_and(|text| text.contains(PACING_SWITCH)),
+        Some((_, text)) => text.contains(word),
+        None => fs::read_to_string(name).is_ok_and(|text| text.contains(word)),
     }
 }
 
@@ -217,7 +258,7 @@ mod tests {
 
     #[test]
     fn sources_declare_whether_they_pace() {
-        assert!(switches_pacing_on("copa") && switches_pacing_on("frcc"));
-        assert!(!switches_pacing_on("multcp"));
+        assert!(declares("copa", PACING_SWITCH) && declares("frcc", PACING_SWITCH));
+        assert!(!declares("multcp", PACING_SWITCH));
     }
 }

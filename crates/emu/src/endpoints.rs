@@ -66,7 +66,8 @@ impl Endpoints<'_> {
         let guarded = self.guarding.map(|guarding| Guarded::start(guarding, DEVICE)).transpose()?;
         match self.traffic {
             Traffic::Own => {
-                let receivers = Receivers::listen(&self.listening()).map_err(failed)?;
+                let prepare = |flow: usize, socket: BorrowedFd<'_>| self.choice.apply_to_receiver(flow, socket);
+                let receivers = Receivers::listen(&self.listening(), &prepare).map_err(failed)?;
                 ready();
                 receivers.run(self.stop).map_err(failed)?;
             }

@@ -99,6 +99,9 @@ pub fn play(
     };
     let network = Network::with_windows(config, mode, options.windows)?;
     let choice = Choice::of(config, options.record.is_some())?;
+    if options.traffic == Traffic::Iperf3 {
+        choice.check_iperf3(config)?;
+    }
     let about = Watch::start(&choice, options.record.as_deref(), options.cost)?;
     if options.traffic == Traffic::Iperf3 {
         // iperf3's control connections are not reset; without this setting they would hold the namespaces for minutes.

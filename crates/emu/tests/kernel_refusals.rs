@@ -51,6 +51,16 @@ fn place<'a>(config: &'a mut Value, path: &str) -> &'a mut Value {
 }
 
 #[test]
+fn a_controller_that_negotiates_ecn_needs_a_flow_with_ecn() {
+    if is_unprivileged() {
+        return;
+    }
+    let (key, text) = refused(|config| config["flows"][1]["cca"] = json!("dctcp"));
+    assert_eq!(key, "flows.1.ecn");
+    assert!(text.contains("ecn = true"), "{text}");
+}
+
+#[test]
 fn parameters_of_bpf_controllers_are_checked_before_anything_starts() {
     if is_unprivileged() {
         return;

@@ -138,6 +138,27 @@ fn windows_and_marks_reach_the_stack() {
 }
 
 #[test]
+fn dctcp_keeps_its_contract_because_the_receiver_reports_every_mark() {
+    if is_unprivileged() {
+        return;
+    }
+    let _turn = alone();
+    let mut dctcp = flow("dctcp", "dctcp");
+    dctcp["ecn"] = json!(true);
+    let mut config = scenario(48, 12, &[dctcp]);
+    // 20 packets: above a seventh of the BDP of 80 packets, so that the link stays busy
+    config["links"][0]["hop"]["queue"] = json!({"kind": "ecn-threshold", "mark_above": 30_000, "limit": 1_000_000});
+    let result = play(&config, &[]);
+    assert_eq!(result["flows"][0]["lost_pkts"], 0);
+    let (marks, rtt_ms) = (number(&result, "/flows/0/mark_rate"), number(&result, "/flows/0/rtt_ms/mean"));
+    let cwnd = number(&result, "/flows/0/throughput_mbps") * 1e3 / 8.0 * rtt_ms / 1500.0;
+    println!("dctcp: cwnd {cwnd:.1}, marks {marks:.4}, cwnd F^2 = {:.2}", cwnd * marks * marks);
+    // cwnd = 2 / F^2. If the receiver's socket has another controller, no ECN is negotiated, and all packets are marked.
+    assert!((0.6..5.0).contains(&(cwnd * marks * marks)), "{result}");
+    assert!(number(&result, "/links/0/utilization") > 0.9, "{result}");
+}
+
+#[test]
 fn iperf3_in_the_place_of_our_senders_sees_the_same_link() {
     let has_iperf3 = std::process::Command::new("iperf3").arg("--version").output().is_ok();
     if is_unprivileged() || !has_iperf3 {

@@ -61,6 +61,11 @@ fn expo() {
 }
 
 #[test]
+fn dctcp() {
+    replayed("dctcp", json!({"shift_g": 2, "initial_alpha": 0.5}));
+}
+
+#[test]
 fn multcp() {
     replayed("multcp", json!({"weight": 2.5}));
 }

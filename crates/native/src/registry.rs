@@ -5,9 +5,12 @@ use fairweir_cca::{Algorithm, BuildError, Controller, Start};
 use serde_json::Value;
 use std::path::Path;
 
-/// Returns all algorithms: those in Rust, then those in C, then those of QUIC stacks.
+/// Returns all algorithms: those in Rust, then those in C, then those of QUIC stacks. An algorithm that exists in Rust and
+/// in C is that in Rust, which is faster; the source in C is for the kernel.
 pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
-    fairweir_cca::registry::algorithms().chain(crate::ALGORITHMS).chain(fairweir_quic_cc::ALGORITHMS)
+    let rust = fairweir_cca::registry::algorithms;
+    let only_in_c = crate::ALGORITHMS.iter().filter(move |c| rust().all(|r| r.name != c.name));
+    rust().chain(only_in_c).chain(fairweir_quic_cc::ALGORITHMS)
 }
 
 /// Builds the controller `name` with `params` (an object, or null for the defaults). A name with the suffix `.bpf.c` is

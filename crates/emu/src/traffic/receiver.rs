@@ -11,7 +11,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use socket2::Socket;
 use std::io;
 use std::net::{Shutdown, SocketAddrV4};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -68,11 +68,15 @@ fn clamp_window(socket: &Socket, bytes: u32) -> io::Result<()> {
 }
 
 impl Receivers {
-    /// Listens on all addresses, in the network namespace of the calling thread.
+    /// Listens on all addresses, in the network namespace of the calling thread. `prepare` gets the flow's index and its
+    /// socket before it listens.
     ///
     /// # Errors
-    /// If an address is in use or not available.
-    pub fn listen(plan: &[Listening]) -> io::Result<Receivers> {
+    /// If an address is in use or not available, or `prepare` fails.
+    pub fn listen(
+        plan: &[Listening],
+        prepare: &dyn Fn(usize, BorrowedFd<'_>) -> io::Result<()>,
+    ) -> io::Result<Receivers> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let mut listeners = Vec::with_capacity(plan.len());
         for (index, at) in plan.iter().enumerate() {
@@ -81,6 +85,7 @@ impl Receivers {
                 clamp_window(&socket, bytes)?;
             }
             set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, at.wake_up_bytes)?;
+            prepare(index, socket.as_fd())?;
             socket.listen(1)?;
             epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, index as u64))?;
             listeners.push(socket);

@@ -43,7 +43,7 @@ fn timeline() -> Timeline {
 /// Runs `plans`, each with a receiver.
 fn play(plans: Vec<SenderPlan>, timeline: Timeline) -> SenderRecord {
     let listening: Vec<Listening> = plans.iter().map(|plan| Listening::unlimited(plan.remote)).collect();
-    let receivers = Receivers::listen(&listening).unwrap();
+    let receivers = Receivers::listen(&listening, &|_, _| Ok(())).unwrap();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let receiving = scope.spawn(|| receivers.run(&stop));
