@@ -131,7 +131,7 @@ u32 BPF_PROG(dctcp_undo_cwnd, struct sock *sk)
 }
 
 #ifdef __bpf__
-/* What a receiver remembers: not in the flow's state, which belongs to the sender's half. */
+/* State of a receiver, apart from the flow's state, which belongs to the sender's half. */
 struct dctcp_echo {
 	u32 rcv_nxt; /* at the last packet */
 	u32 is_marked; /* whether the last packet was */

@@ -39,7 +39,9 @@ class Kind:
 
 #: Argument of ``fairweir list`` -> kind. Experiments are scenarios with published results (docs/reproduce.md).
 KINDS: Final = {
-    "scenarios": Kind("scenario", "scenarios", ("*.toml", "agree/*.toml", "conform/*.toml", "guard/*.toml")),
+    "scenarios": Kind(
+        "scenario", "scenarios", ("*.toml", "agree/*.toml", "conform/*.toml", "guard/*.toml", "stacks/*.toml")
+    ),
     "video": Kind("video scenario", "scenarios/video", ("*.toml",)),
     "experiments": Kind("published experiment", "scenarios/published", ("*.toml",)),
     "rules": Kind("rule", "rules", ("*.toml",)),
