@@ -107,7 +107,7 @@ def is_game_query(path: object) -> bool:
 
 
 #: Parameters of ``run`` that apply to stored records.
-_OF_RECORDS = frozenset({"scenario", "plot", "as_json"})
+_OF_RECORDS = frozenset({"scenario", "plot", "qlog", "as_json"})
 #: Options of ``verify`` that also apply to controllers.
 _OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certificate", "out", "write", "as_json"})
 
@@ -142,10 +142,14 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "rule": (_where("as_json", (True,), "with --json", "form"),),
     "run": (
         _where("world", ("sim", "quic"), "without --on kernel", "mode", "traffic", "record", "cost"),
-        _where("world", ("kernel",), "with --on kernel", "packets"),
-        _where("world", ("quic",), "with --on quic", "packets", "pcap"),
+        _where("world", ("kernel",), "with --on kernel", "packets", "qlog"),
+        _where("world", ("quic",), "with --on quic", "packets", "pcap", "qlog"),
         _without("pcap", "--pcap", "pcap_at"),
-        Rule("without --out or --plot", lambda p: p["out"] is None and not p["plot"], refuses=frozenset({"interval"})),
+        Rule(
+            "without --out, --plot or --qlog",
+            lambda p: p["out"] is None and p["qlog"] is None and not p["plot"],
+            refuses=frozenset({"interval"}),
+        ),
         Rule("with a stored record", lambda p: is_stored_record(p["scenario"]), _OF_RECORDS),
     ),
     "starve": (

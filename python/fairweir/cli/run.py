@@ -16,6 +16,7 @@ from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError
 from fairweir.judging.summary import Emulator, FlowSummary, Summary
 from fairweir.play.kernel import Options
+from fairweir.play.qlog import check_folder
 from fairweir.play.record_folder import is_record, load_record
 from fairweir.play.run import MAX_PACKETS, World, check_record_path
 from fairweir.play.run import run as play
@@ -55,6 +56,10 @@ def run(
         Path | None,
         typer.Option(help="Write a capture of all packet headers, for Wireshark or `fairweir explain`."),
     ] = None,
+    qlog: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Simulator: write a qlog of each flow here, for qvis or `fairweir explain`."),
+    ] = None,
     pcap_at: Annotated[Side, typer.Option(help="Side at which the capture is taken.")] = "sender",
     plot: Annotated[
         list[Path] | None,
@@ -78,7 +83,8 @@ def run(
 ) -> None:
     """Run one scenario and print the throughput, delay and losses of each flow; or print a stored record.
 
-    The name of a folder that `run --out` wrote, in the place of a scenario, prints and plots this record.
+    The name of a folder that `run --out` wrote, in the place of a scenario, prints and plots this record. With --qlog,
+    it must have packets.
 
     Exit 0: the run finished.
     Exit 1: with --record, a controller compiled for user space decides differently from the kernel.
@@ -98,12 +104,14 @@ def run(
         for path in plot:
             check_run_plot_path(path)
     if is_record(scenario):
-        _show_stored(load_record(scenario), plot or [], as_json=as_json)
+        _show_stored(load_record(scenario), qlog, plot or [], as_json=as_json)
         return
     if out is not None:
         check_record_path(out)
+    if qlog is not None:
+        check_folder(qlog)
     loaded = load(scenario, settings, seed)
-    if interval is None and (out is not None or plot):
+    if interval is None and (out is not None or plot or qlog is not None):
         interval = default_interval(Duration.parse(loaded.duration))
     with meter(loaded.name) as report:
         played = play(
@@ -111,19 +119,12 @@ def run(
             interval=interval,
             on=world,
             options=options if options != Options() or world == "kernel" else None,
-            record_packets=MAX_PACKETS if packets else None,
+            record_packets=MAX_PACKETS if packets or qlog is not None else None,
             capture=Capture(pcap, pcap_at) if pcap is not None else None,
             isolates_python=True,
             on_progress=lambda fraction: report.count(fraction, 1.0),
         )
-    if out is not None:
-        played.save(out)
-        output.stderr.print(f"stored in {out}/", soft_wrap=True)
-    if pcap is not None:
-        output.stderr.print(f"captured to {pcap}", soft_wrap=True)
-    for path in plot or ():
-        played.plot(path)
-        output.stderr.print(f"plot written to {path}", soft_wrap=True)
+    _write(played, out, pcap, qlog, plot or [], has_packets=packets)
     if as_json:
         output.print_json(played.summary.document)
     else:
@@ -138,11 +139,26 @@ def run(
         raise typer.Exit(CLAIM_FAILS)
 
 
-def _show_stored(record: Run, plots: list[Path], *, as_json: bool) -> None:
-    """Print and plot a stored record."""
+def _write(
+    played: Run, out: Path | None, pcap: Path | None, qlog: Path | None, plots: list[Path], *, has_packets: bool
+) -> None:
+    """Write the files of a run, and print their names; `pcap` was written during the run."""
+    if out is not None:
+        (played if has_packets else played.without_packets()).save(out)
+        output.stderr.print(f"stored in {out}/", soft_wrap=True)
+    if pcap is not None:
+        output.stderr.print(f"captured to {pcap}", soft_wrap=True)
+    if qlog is not None:
+        written = played.save_qlog(qlog)
+        output.stderr.print(f"{len(written)} qlogs written to {qlog}/", soft_wrap=True)
     for path in plots:
-        record.plot(path)
+        played.plot(path)
         output.stderr.print(f"plot written to {path}", soft_wrap=True)
+
+
+def _show_stored(record: Run, qlog: Path | None, plots: list[Path], *, as_json: bool) -> None:
+    """Print and plot a stored record, and write its qlogs."""
+    _write(record, None, None, qlog, plots, has_packets=True)
     if as_json:
         output.print_json(record.summary.document)
     else:

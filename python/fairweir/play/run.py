@@ -268,6 +268,29 @@ class Run:
             raise
         return target
 
+    def save_qlog(self, directory: str | Path) -> list[Path]:
+        """Write a qlog of each flow, for qvis or ``fairweir explain`` (docs/captures.md).
+
+        Parameters
+        ----------
+        directory : str or Path; created with its parents. Files have the names of the flows.
+
+        Returns
+        -------
+        list of Path, in the order of the flows
+
+        Raises
+        ------
+        ConfigError : the run recorded no packets, or the path is a file
+        """
+        from fairweir.play.qlog import write
+
+        return write(self, directory)
+
+    def without_packets(self) -> Run:
+        """Return the run without its record of packets."""
+        return replace(self, _packets=None)
+
 
 def check_record_path(directory: Path) -> None:
     """Raise an error, before a long run, if a record cannot replace what exists at `directory`.
