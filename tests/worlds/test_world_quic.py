@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 import fairweir as fw
+from fairweir.ccas import lookup
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, ProgramError
 from fairweir.play import quic
 from fairweir.play.batch import Task, play
+from fairweir.play.run import VirtualWorld
 from fairweir.play.sweep import sweep
 
 
@@ -58,7 +60,7 @@ def test_other_controllers_are_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import fairweir\n\n\nclass Mine(fairweir.Cca):\n    pass\n", encoding="utf-8")
     for cca, hint in [
         (f"{tmp_path}/mine.py:Mine", "write it as a plug-in (docs/plugins.md), or leave out `--on quic`"),
-        ("s2n-quic/bbr", "one of quinn/newreno, quinn/cubic, quinn/bbr"),
+        ("s2n-quic/bbr", "one of quinn/newreno, quinn/cubic, quinn/bbr, noq/newreno, noq/cubic, noq/bbr3"),
     ]:
         with pytest.raises(ConfigError) as raised:
             fw.run(dumbbell(["quinn/cubic", cca]), on="quic")
@@ -76,11 +78,23 @@ def test_features_that_quic_does_not_have_are_refused_by_the_key_in_the_file(cha
     assert raised.value.hint
 
 
-def test_unknown_controllers_of_a_stack_are_listed() -> None:
+@pytest.mark.parametrize("on", ["sim", "quic"])
+@pytest.mark.parametrize(("cca", "near"), [("quinn/nonsense", "quinn/newreno"), ("noq/bbr", "noq/bbr3")])
+def test_a_misspelled_controller_of_a_stack_has_a_hint(cca: str, near: str, on: VirtualWorld) -> None:
     with pytest.raises(ConfigError) as raised:
-        fw.run(dumbbell(["quinn/copa"]), on="quic")
+        fw.run(dumbbell([cca]), on=on)
     assert raised.value.key == "flow.0.cca"
-    assert "quinn/cubic" in (raised.value.hint or "")
+    assert near in (raised.value.hint or "")
+
+
+def test_the_stacks_of_the_program_are_known() -> None:
+    assert quic.versions(["quinn/cubic"]).keys() <= lookup.QUIC_STACKS
+
+
+def test_noq_and_quinn_share_a_link() -> None:
+    noq, quinn = fw.run(dumbbell(["noq/cubic", "quinn/cubic"]), on="quic").summary.flows
+    assert (noq.cca, quinn.cca) == ("noq/cubic", "quinn/cubic")
+    assert min(noq.throughput_mbps, quinn.throughput_mbps) > 1
 
 
 def test_without_the_program_the_error_says_how_to_build_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

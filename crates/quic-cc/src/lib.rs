@@ -17,6 +17,8 @@ mod rtt;
 mod s2n;
 mod stack;
 
+pub use noq::seed_bbr3 as seed_noq_bbr3;
+
 use fairweir_cca::Algorithm;
 
 /// The controllers of all stacks; the names are `stack/algorithm`.

@@ -114,8 +114,11 @@ fn build(
     Ok(Box::new(Adapter::new(name, start, stack)))
 }
 
-/// Seeds BBRv3 with the flow's seed.
-fn seed_bbr3(config: &mut Bbr3Config, seed: u64) -> Result<(), String> {
+/// Seeds BBRv3, whose configuration has no public method for it.
+///
+/// # Errors
+/// If this version of noq has another configuration than the known one.
+pub fn seed_bbr3(config: &mut Bbr3Config, seed: u64) -> Result<(), String> {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     layout::seed_bbr3(config, bytes)

@@ -3,6 +3,7 @@
 #[cfg(feature = "quiche")]
 use crate::ambient;
 use crate::endpoint::Ends;
+use crate::noq;
 #[cfg(feature = "quiche")]
 use crate::quiche;
 use crate::quinn;
@@ -22,8 +23,10 @@ struct Stack {
 
 fn all() -> Vec<Stack> {
     #[allow(unused_mut, reason = "features add stacks")]
-    let mut all =
-        vec![Stack { name: "quinn", version: quinn::VERSION, controllers: &quinn::CONTROLLERS, ends: quinn::ends }];
+    let mut all = vec![
+        Stack { name: "quinn", version: quinn::VERSION, controllers: &quinn::CONTROLLERS, ends: quinn::ends },
+        Stack { name: "noq", version: noq::VERSION, controllers: &noq::CONTROLLERS, ends: noq::ends },
+    ];
     // quiche reads the clock of the C library, which is the virtual one in one program only.
     #[cfg(feature = "quiche")]
     if ambient::is_interposed() {

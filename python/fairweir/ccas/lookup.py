@@ -28,7 +28,7 @@ from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import CcaError, describe_exception
 
 #: The QUIC stacks whose CCAs are named `STACK/NAME`.
-QUIC_STACKS: Final = frozenset({"quinn", "quiche"})
+QUIC_STACKS: Final = frozenset({"quinn", "noq", "quiche"})
 #: CCA of a QUIC stack -> the CCA of fairweir that implements the same algorithm.
 COUNTERPARTS: Final = {
     "quinn/cubic": "cubic",
@@ -165,13 +165,19 @@ def check(name: str, *, base: Path | None = None) -> None:
         kernel_c(name, base=base)
     elif is_controller_file(name):
         _check_controller_file(name, locate(name, base=base))
-    elif name not in algorithms() and not is_stack(name):
+    elif name not in algorithms() and not _is_unlisted(name):
         known = sorted({*algorithms(), *shipped.by_name("rules"), *rate_controllers()})
         otherwise = f"known are {', '.join(known)}; or name a class as `mine.py:MyCca`"
         hint = did_you_mean(name, known, otherwise=otherwise)
         if name.endswith(".py"):
             hint = f"name the class too: `{name}:MyCca`"
         raise CcaError(f"no congestion controller `{name}`", hint=hint, cca=name)
+
+
+def _is_unlisted(name: str) -> bool:
+    """Return whether `name` may be a controller of a stack whose controllers only its program knows."""
+    stack = name.partition("/")[0]
+    return is_stack(name) and not any(known.startswith(f"{stack}/") for known in algorithms())
 
 
 def _check_controller_file(name: str, path: Path) -> None:

@@ -1,8 +1,6 @@
 //! Encryption that does nothing: the same packets and the same sizes, with tags of 16 zero bytes, no entropy and no cost.
-//!
-//! The handshake is TLS 1.3's in shape: one flight in either direction, then the client's confirmation. The endpoints
-//! exchange their transport parameters and nothing else.
 
+use crate::handshake::Handshake;
 use bytes::BytesMut;
 use quinn_proto::crypto::{
     AeadKey, ClientConfig, CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, HmacKey, KeyPair,
@@ -60,26 +58,10 @@ fn keys() -> Keys {
     Keys { header: KeyPair { local: Box::new(Null), remote: Box::new(Null) }, packet: packet_keys() }
 }
 
-/// The next message of a side of the handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// The transport parameters.
-    Hello,
-    /// Nothing; it changes to the handshake's keys.
-    Keys,
-    /// The confirmation.
-    Finished,
-    Done,
-}
-
-/// One side's handshake.
+/// One side's session.
 struct NullSession {
     side: Side,
-    step: Step,
-    /// Its transport parameters, after their length in two bytes.
-    hello: Vec<u8>,
-    /// Received and not yet understood.
-    unread: Vec<u8>,
+    handshake: Handshake,
     peer: Option<TransportParameters>,
 }
 
@@ -87,9 +69,7 @@ impl NullSession {
     fn start(side: Side, parameters: &TransportParameters) -> Box<NullSession> {
         let mut written = Vec::new();
         parameters.write(&mut written);
-        let mut hello = (written.len() as u16).to_be_bytes().to_vec();
-        hello.append(&mut written);
-        Box::new(NullSession { side, step: Step::Hello, hello, unread: Vec::new(), peer: None })
+        Box::new(NullSession { side, handshake: Handshake::start(side == Side::Client, &written), peer: None })
     }
 }
 
@@ -115,25 +95,17 @@ impl Session for NullSession {
     }
 
     fn is_handshaking(&self) -> bool {
-        // The server waits for the client's confirmation.
-        self.step != Step::Done || (self.side == Side::Server && self.unread.is_empty())
+        self.handshake.is_running()
     }
 
     fn read_handshake(&mut self, message: &[u8]) -> Result<bool, TransportError> {
-        self.unread.extend_from_slice(message);
-        let Some((length, rest)) = self.unread.split_first_chunk::<2>() else { return Ok(false) };
-        if self.peer.is_some() {
-            return Ok(false);
-        }
-        let length = usize::from(u16::from_be_bytes(*length));
-        let Some(mut parameters) = rest.get(..length) else { return Ok(false) };
-        let peer = TransportParameters::read(self.side, &mut parameters).map_err(|e| TransportError {
+        let Some(parameters) = self.handshake.read(message) else { return Ok(false) };
+        let peer = TransportParameters::read(self.side, &mut &parameters[..]).map_err(|e| TransportError {
             code: TransportErrorCode::TRANSPORT_PARAMETER_ERROR,
             frame: None,
             reason: e.to_string(),
         })?;
         self.peer = Some(peer);
-        self.unread.drain(..2 + length);
         Ok(true)
     }
 
@@ -142,29 +114,7 @@ impl Session for NullSession {
     }
 
     fn write_handshake(&mut self, message: &mut Vec<u8>) -> Option<Keys> {
-        let is_client = self.side == Side::Client;
-        match self.step {
-            Step::Hello if is_client => {
-                message.extend_from_slice(&self.hello);
-                self.step = Step::Keys;
-                None
-            }
-            Step::Hello if self.peer.is_some() => {
-                message.extend_from_slice(&self.hello);
-                self.step = Step::Finished;
-                Some(keys())
-            }
-            Step::Keys if self.peer.is_some() => {
-                self.step = Step::Finished;
-                Some(keys())
-            }
-            Step::Finished => {
-                message.extend_from_slice(b"finished");
-                self.step = Step::Done;
-                Some(keys())
-            }
-            Step::Hello | Step::Keys | Step::Done => None,
-        }
+        self.handshake.write(message).then(keys)
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {

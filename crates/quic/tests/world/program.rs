@@ -25,7 +25,7 @@ fn run(input: &str) -> Output {
 
 #[test]
 fn repeated_processes_print_the_same_bytes() {
-    for cca in ["quinn/newreno", "quinn/cubic", "quinn/bbr"] {
+    for cca in ["quinn/newreno", "quinn/cubic", "quinn/bbr", "noq/newreno", "noq/cubic", "noq/bbr3"] {
         let mut config = dumbbell(&[cca, "quinn/newreno"], Dur::from_secs(3));
         config.interval = Some(Dur::from_millis(100));
         let input = serde_json::to_string(&config).unwrap();

@@ -18,6 +18,19 @@ fn golden_runs_of_quinn() {
 }
 
 #[test]
+fn golden_runs_of_noq() {
+    let ccas: &[&[&str]] = &[
+        &["noq/newreno"],
+        &["noq/cubic"],
+        &["noq/bbr3"],
+        &["noq/cubic", "noq/newreno"],
+        &["noq/cubic", "quinn/cubic"],
+        &["noq/bbr3", "quinn/cubic"],
+    ];
+    insta::assert_snapshot!(table(ccas, Dur::from_secs(8)));
+}
+
+#[test]
 fn the_same_scenario_sends_the_same_datagrams_and_another_seed_others() {
     let mut config = dumbbell(&["quinn/cubic", "quinn/newreno"], Dur::from_secs(3));
     config.flows[0].ingress =
@@ -28,8 +41,11 @@ fn the_same_scenario_sends_the_same_datagrams_and_another_seed_others() {
     assert_ne!(run(&config).unwrap()["quic"]["digest"], first["quic"]["digest"]);
 }
 
-fn alone(source: Source) -> Config {
-    let mut config = dumbbell(&["quinn/cubic"], Dur::from_secs(4));
+/// One flow of each stack's CUBIC.
+const CUBICS: [&str; 2] = ["quinn/cubic", "noq/cubic"];
+
+fn alone(cca: &str, source: Source) -> Config {
+    let mut config = dumbbell(&[cca], Dur::from_secs(4));
     config.warmup = Dur::ZERO;
     config.flows[0].source = source;
     config
@@ -37,70 +53,82 @@ fn alone(source: Source) -> Config {
 
 #[test]
 fn a_transfer_of_known_length_ends() {
-    let record = run(&alone(Source::Finite { bytes: Bytes(3_000_000) })).unwrap();
-    // 0.5 s at the link's rate, and the slow start.
-    let completion = number(&record, 0, "completion_s");
-    assert!((0.5..1.2).contains(&completion), "{completion}");
-    let packets = number(&record, 0, "delivered_pkts");
-    assert!((1_980.0..2_020.0).contains(&packets), "{packets}");
+    for cca in CUBICS {
+        let record = run(&alone(cca, Source::Finite { bytes: Bytes(3_000_000) })).unwrap();
+        // 0.5 s at the link's rate, and the slow start.
+        let completion = number(&record, 0, "completion_s");
+        assert!((0.5..1.2).contains(&completion), "{completion}");
+        let packets = number(&record, 0, "delivered_pkts");
+        assert!((1_980.0..2_020.0).contains(&packets), "{packets}");
+    }
 }
 
 #[test]
 fn an_application_of_a_rate_gets_it_and_does_not_queue() {
-    let record = run(&alone(Source::Rate { rate: Rate::from_mbps(12) })).unwrap();
-    let [mbps, queueing] = ["throughput_mbps", "qdelay_ms.p95"].map(|key| number(&record, 0, key));
-    assert!((mbps - 12.0).abs() < 0.3, "{mbps}");
-    assert!(queueing < 30.0, "{queueing}");
+    for cca in CUBICS {
+        let record = run(&alone(cca, Source::Rate { rate: Rate::from_mbps(12) })).unwrap();
+        let [mbps, queueing] = ["throughput_mbps", "qdelay_ms.p95"].map(|key| number(&record, 0, key));
+        assert!((mbps - 12.0).abs() < 0.3, "{mbps}");
+        assert!(queueing < 30.0, "{queueing}");
+    }
 }
 
 #[test]
 fn nothing_is_sent_while_the_application_is_off_or_has_stopped() {
-    let quarter = Dur::from_millis(250);
-    let mut config = alone(Source::OnOff { on: quarter, off: Dur::from_millis(750) });
-    config.interval = Some(quarter);
-    let record = run(&config).unwrap();
-    let sent = number(&record, 0, "delivered_pkts");
-    // A quarter of 4 s at 48 Mbps has 4,000 packets; every pause is followed by what is in flight and, at first, a slow start.
-    assert!((1_500.0..4_600.0).contains(&sent), "{sent}");
+    for cca in CUBICS {
+        let quarter = Dur::from_millis(250);
+        let mut config = alone(cca, Source::OnOff { on: quarter, off: Dur::from_millis(750) });
+        config.interval = Some(quarter);
+        let record = run(&config).unwrap();
+        let sent = number(&record, 0, "delivered_pkts");
+        // A quarter of 4 s at 48 Mbps has 4,000 packets; every pause is followed by what is in flight and, at first, a slow start.
+        assert!((1_500.0..4_600.0).contains(&sent), "{sent}");
 
-    let mut config = alone(Source::Bulk);
-    config.flows[0].stop = Some(Time::ZERO + Dur::from_secs(1));
-    let stopped = number(&run(&config).unwrap(), 0, "delivered_pkts");
-    assert!((2_000.0..4_400.0).contains(&stopped), "{stopped}");
+        let mut config = alone(cca, Source::Bulk);
+        config.flows[0].stop = Some(Time::ZERO + Dur::from_secs(1));
+        let stopped = number(&run(&config).unwrap(), 0, "delivered_pkts");
+        assert!((2_000.0..4_400.0).contains(&stopped), "{stopped}");
+    }
 }
 
 #[test]
 fn a_receive_window_limits_the_rate() {
-    let mut config = alone(Source::Bulk);
-    config.flows[0].rwnd = Some(40);
-    let record = run(&config).unwrap();
-    // 40 packets per 40 ms.
-    let mbps = number(&record, 0, "throughput_mbps");
-    assert!((9.0..12.5).contains(&mbps), "{mbps}");
+    for cca in CUBICS {
+        let mut config = alone(cca, Source::Bulk);
+        config.flows[0].rwnd = Some(40);
+        let record = run(&config).unwrap();
+        // 40 packets per 40 ms.
+        let mbps = number(&record, 0, "throughput_mbps");
+        assert!((9.0..12.5).contains(&mbps), "{mbps}");
+    }
 }
 
 #[test]
 fn marks_reach_the_stack_where_the_scenario_has_ecn() {
-    let mut config = dumbbell(&["quinn/cubic"], Dur::from_secs(4));
-    let queue = serde_json::json!({"kind": "ecn-threshold", "mark_above": 60_000, "limit": 480_000});
-    config.links[0].hop.queue = serde_json::from_value(queue).unwrap();
-    assert_eq!(number(&run(&config).unwrap(), 0, "mark_rate"), 0.0);
-    config.flows[0].ecn = true;
-    let record = run(&config).unwrap();
-    assert!(number(&record, 0, "mark_rate") > 0.0 && number(&record, 0, "lost_pkts") == 0.0, "{record}");
+    for cca in CUBICS {
+        let mut config = dumbbell(&[cca], Dur::from_secs(4));
+        let queue = serde_json::json!({"kind": "ecn-threshold", "mark_above": 60_000, "limit": 480_000});
+        config.links[0].hop.queue = serde_json::from_value(queue).unwrap();
+        assert_eq!(number(&run(&config).unwrap(), 0, "mark_rate"), 0.0);
+        config.flows[0].ecn = true;
+        let record = run(&config).unwrap();
+        assert!(number(&record, 0, "mark_rate") > 0.0 && number(&record, 0, "lost_pkts") == 0.0, "{record}");
+    }
 }
 
 #[test]
 fn fewer_acks_are_sent_where_the_scenario_asks_for_it() {
-    let datagrams = |ack_every: u64| {
-        let mut config = dumbbell(&["quinn/cubic"], Dur::from_secs(3));
-        config.flows[0].receiver.ack_every = ack_every;
-        config.flows[0].receiver.ack_timer = Dur::from_millis(20);
-        let record = run(&config).unwrap();
-        record["quic"]["datagrams"].as_f64().unwrap() / record["packets"].as_f64().unwrap()
-    };
-    let [default, every_tenth] = [1, 10].map(datagrams);
-    assert!(default > 1.45 && every_tenth < 1.2, "{default} {every_tenth}");
+    for cca in CUBICS {
+        let datagrams = |ack_every: u64| {
+            let mut config = dumbbell(&[cca], Dur::from_secs(3));
+            config.flows[0].receiver.ack_every = ack_every;
+            config.flows[0].receiver.ack_timer = Dur::from_millis(20);
+            let record = run(&config).unwrap();
+            record["quic"]["datagrams"].as_f64().unwrap() / record["packets"].as_f64().unwrap()
+        };
+        let [default, every_tenth] = [1, 10].map(datagrams);
+        assert!(default > 1.45 && every_tenth < 1.2, "{default} {every_tenth}");
+    }
 }
 
 #[test]
@@ -137,7 +165,7 @@ fn what_quic_does_not_have_is_refused_with_key_and_hint() {
 
 #[test]
 fn a_host_that_wakes_at_intervals_adds_them_to_the_rtt() {
-    let mut config = alone(Source::Rate { rate: Rate::from_mbps(2) });
+    let mut config = alone("quinn/cubic", Source::Rate { rate: Rate::from_mbps(2) });
     let rtt = |config: &Config| number(&run(config).unwrap(), 0, "rtt_ms.mean");
     let at_once = rtt(&config);
     config.host.wake = Dur::from_millis(4);

@@ -1,15 +1,17 @@
-//! One end of a quinn connection.
+//! One end of a connection of quinn, or of noq, its fork: each stack's module includes this file next to its own `api`, whose
+//! functions have the calls in which the two differ.
 
+use super::api::proto::{
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Event, ReadError, StreamEvent,
+    StreamId, Transmit, VarInt, WriteError,
+};
+use super::api::{self, proto};
 use super::controllers::Gauge;
 use crate::clock::{instant, time};
 use crate::endpoint::{Datagram, Ecn, Endpoint, Fault, Stage, State};
 use bytes::{Bytes, BytesMut};
 use fairweir_scenario::App;
-use fairweir_units::{Bytes as Size, Dur, Time};
-use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Event, ReadError, StreamEvent,
-    StreamId, Transmit, VarInt, WriteError,
-};
+use fairweir_units::Time;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,9 +20,6 @@ use std::sync::atomic::Ordering::Relaxed;
 static ZEROES: [u8; 1 << 16] = [0; 1 << 16];
 /// Data that an unlimited application writes ahead of what is sent, bytes.
 const AHEAD: u64 = 1 << 20;
-/// Rate at which quinn paces, as a multiple of cwnd per RTT (RFC 9002 §7.7).
-const PACING_GAIN: (u64, u64) = (5, 4);
-
 /// The application of an end.
 pub(super) enum Role {
     Sender(Box<Sender>),
@@ -70,7 +69,7 @@ impl Role {
 }
 
 pub(super) struct End {
-    endpoint: quinn_proto::Endpoint,
+    endpoint: proto::Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     role: Role,
     max_datagrams: usize,
@@ -91,7 +90,7 @@ fn fault(what: impl std::fmt::Display) -> Fault {
 }
 
 impl End {
-    pub(super) fn new(endpoint: quinn_proto::Endpoint, role: Role, max_datagrams: u64, gauge: Arc<Gauge>) -> End {
+    pub(super) fn new(endpoint: proto::Endpoint, role: Role, max_datagrams: u64, gauge: Arc<Gauge>) -> End {
         End {
             endpoint,
             connection: None,
@@ -184,8 +183,8 @@ impl Sender {
         };
         while self.written < target && !self.is_blocked {
             let length = (target - self.written).min(ZEROES.len() as u64) as usize;
-            match stream.write_chunks(&mut [Bytes::from_static(&ZEROES[..length])]) {
-                Ok(written) => self.written += written.bytes as u64,
+            match api::write(&mut stream, Bytes::from_static(&ZEROES[..length])) {
+                Ok(written) => self.written += written as u64,
                 Err(WriteError::Blocked) => self.is_blocked = true,
                 Err(error) => return Err(fault(error)),
             }
@@ -227,7 +226,7 @@ impl Endpoint for End {
             Ecn::Ce => Some(EcnCodepoint::Ce),
         };
         self.buffer.clear();
-        match self.endpoint.handle(at, peer(), None, ecn, datagram.payload, &mut self.buffer) {
+        match api::handle(&mut self.endpoint, at, peer(), ecn, datagram.payload, &mut self.buffer) {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 self.buffer.clear();
                 let accepted = self.endpoint.accept(incoming, at, &mut self.buffer, None);
@@ -278,7 +277,7 @@ impl Endpoint for End {
             return Err(Fault(format!("has a controller that failed: {reason}")));
         }
         self.buffer.clear();
-        if let Some(transmit) = connection.poll_transmit(at, self.max_datagrams, &mut self.buffer) {
+        if let Some(transmit) = api::poll_transmit(connection, at, self.max_datagrams, &mut self.buffer) {
             if let Role::Sender(sender) = &mut self.role {
                 sender.sent += transmit.size as u64;
             }
@@ -310,13 +309,11 @@ impl Endpoint for End {
             Role::Receiver(receiver) => receiver.read,
         };
         let Some((_, connection)) = &self.connection else { return State::default() };
-        let cwnd = connection.congestion_state().window();
-        let srtt = Dur::from_nanos(connection.rtt().as_nanos() as u64);
         State {
-            cwnd,
+            cwnd: api::cwnd(connection),
             inflight: self.gauge.inflight.load(Relaxed),
-            pacing_rate: Some(Size(cwnd * PACING_GAIN.0 / PACING_GAIN.1) / srtt),
-            lost: connection.stats().path.lost_packets,
+            pacing_rate: Some(api::pacing_rate(connection)),
+            lost: api::lost(connection, &self.gauge),
             timeouts: self.gauge.persistent.load(Relaxed),
             read_bytes,
         }
