@@ -11,6 +11,8 @@ import pytest
 from fairweir.audit.exhibits.family import Subject
 from fairweir.ccas.lookup import algorithms, stack_version
 from fairweir.documents.filenames import slug
+from fairweir.scenario.model import Flow
+from fairweir.scenario.resolve import flow_ids
 
 STACKS = sorted(name for name in algorithms() if "/" in name)
 
@@ -34,6 +36,19 @@ def test_results_and_laws_have_the_name_of_the_stack(name: str) -> None:
     assert subject.stem == name.replace("/", "-") == slug(name)
 
 
+@pytest.mark.parametrize("name", [*STACKS, "quiche/bbr2_gcongestion"])
+def test_a_flow_of_a_stack_differs_in_its_name_from_one_of_fairweir(name: str) -> None:
+    assert flow_ids([_flow(name), _flow("bbr")]) == [[f"{name}-1"], ["bbr-2"]]
+
+
+def test_a_file_in_a_folder_is_named_without_it() -> None:
+    assert flow_ids([_flow("rules/aimd.toml")]) == [["aimd-1"]]
+
+
 def test_parameters_have_json_defaults() -> None:
     for name in STACKS:
         assert json.dumps(algorithms()[name].defaults) == '{"initial_window_bytes": null, "pacing": "stack"}'
+
+
+def _flow(cca: str) -> Flow:
+    return Flow.model_validate({"cca": cca, "rtprop": "40ms"})

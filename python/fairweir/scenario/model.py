@@ -24,7 +24,7 @@ from pydantic import (
 
 from fairweir import _core
 from fairweir.ccas.cca_spec import table_of
-from fairweir.ccas.lookup import algorithms
+from fairweir.ccas.lookup import algorithms, is_of_stack
 from fairweir.documents import shipped
 from fairweir.documents.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, invalid, show
 from fairweir.documents.toml import dump_document, parse_document, read_document
@@ -55,8 +55,10 @@ class CcaSpec(BaseModel):
     @property
     def label(self) -> str:
         """Return a short name for tables and plots: the class name of a CCA in a Python file, or another file's name
-        without suffix.
+        without suffix; the whole name of a CCA of a QUIC stack, whose last part is also a CCA of fairweir.
         """
+        if is_of_stack(self.name):
+            return self.name
         if ":" in self.name:
             # The full name of a class that a function defines is `module:make.<locals>.Mine#2`.
             return self.name.rpartition(":")[2].rpartition(".")[2].partition("#")[0]
