@@ -101,7 +101,14 @@ class InvariantError(FairweirError):
 
 
 class ProgramError(FairweirError):
-    """A separately built program is missing or failed."""
+    """A separately built program is missing or failed.
+
+    Attributes
+    ----------
+    is_reported : bool; False if the program ended without an error message of its own
+    """
+
+    is_reported = True
 
 
 class KernelError(ProgramError):

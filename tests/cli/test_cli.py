@@ -89,7 +89,7 @@ def test_every_command_has_help(call: Call, command: str) -> None:
         (["run"], "error: missing argument 'SCENARIO'\n\nhint: fairweir run --help\n"),
         (
             ["run", "two.toml", "--bogus"],
-            "error: no such option: --bogus (Possible options: --cost, --out)\n\nhint: fairweir run --help\n",
+            "error: no such option: --bogus (Possible options: --cost, --out, --qlog)\n\nhint: fairweir run --help\n",
         ),
         (
             ["run", "none/s.toml"],

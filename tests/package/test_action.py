@@ -47,7 +47,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("cargo") is None:
         pytest.skip("no cargo")
     folder = tmp_path_factory.mktemp("clone") / "mystack"
-    shutil.copytree(SAMPLE, folder, ignore=shutil.ignore_patterns("target", "results"))
+    # With new times of modification: cargo must not take what an earlier copy in a folder of this name was built from.
+    shutil.copytree(SAMPLE, folder, ignore=shutil.ignore_patterns("target", "results"), copy_function=shutil.copy)
     shutil.copy(ROOT / "Cargo.lock", folder)
     manifest = folder / "Cargo.toml"
     manifest.write_text(manifest.read_text().replace("../../crates", str(ROOT / "crates")))

@@ -45,6 +45,8 @@
 
 #[allow(missing_docs, reason = "include/fairweir_cc.h documents the fields")]
 pub mod abi;
+#[allow(missing_docs, reason = "include/fairweir_endpoint.h documents the fields")]
+pub mod endpoint;
 mod export;
 
 pub use export::{Table, table};

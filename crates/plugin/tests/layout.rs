@@ -1,6 +1,7 @@
-//! The structs of `abi` are those of `include/fairweir_cc.h`: a program in C prints sizes, offsets and constants.
+//! The structs of `abi` and `endpoint` are those of `include/fairweir_cc.h` and `include/fairweir_endpoint.h`: a program in C
+//! prints sizes, offsets and constants.
 
-use fairweir_plugin::abi;
+use fairweir_plugin::{abi, endpoint};
 use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;
@@ -13,11 +14,11 @@ struct Facts {
 }
 
 macro_rules! structs {
-    ($facts:ident, $($rust:ident = $c:literal { $($field:ident),* })*) => {$(
-        $facts.add(format!("sizeof(struct {})", $c), size_of::<abi::$rust>() as u64);
+    ($facts:ident, $module:ident, $($rust:ident = $c:literal { $($field:ident),* })*) => {$(
+        $facts.add(format!("sizeof(struct {})", $c), size_of::<$module::$rust>() as u64);
         $($facts.add(
             format!("offsetof(struct {}, {})", $c, stringify!($field)),
-            offset_of!(abi::$rust, $field) as u64,
+            offset_of!($module::$rust, $field) as u64,
         );)*
     )*};
 }
@@ -32,9 +33,9 @@ impl Facts {
         self.rust.push(rust);
     }
 
-    fn all() -> Facts {
+    fn of_controllers() -> Facts {
         let mut facts = Facts { c: Vec::new(), rust: Vec::new() };
-        structs! { facts,
+        structs! { facts, abi,
             Param = "fw_cc_param" { name, doc, unit, def, min, max }
             Start = "fw_cc_start" { mss, initial_cwnd, seed, oracle_rtprop, params }
             Conn = "fw_cc_conn" {
@@ -74,17 +75,45 @@ impl Facts {
         }
         facts
     }
+
+    fn of_endpoints() -> Facts {
+        let mut facts = Facts { c: Vec::new(), rust: Vec::new() };
+        structs! { facts, endpoint,
+            Start = "fw_endpoint_start" { role, seed, max_payload, initial_cwnd, recv_window, ack_every }
+            Datagram = "fw_endpoint_datagram" { payload, capacity, length, ecn, depart_at }
+            State = "fw_endpoint_state" {
+                cwnd, inflight, pacing_rate, lost, timeouts, sent_bytes, acked_bytes, read_bytes, established
+            }
+            Endpoint = "fw_endpoint" {
+                abi, size, name, version, create, destroy, offer, receive, timeout, send, deadline, state, fault
+            }
+        }
+        constants! { facts,
+            endpoint::ABI => "FW_ENDPOINT_ABI", endpoint::NONE => "FW_ENDPOINT_NONE",
+            endpoint::role::SENDER => "FW_ENDPOINT_SENDER", endpoint::role::RECEIVER => "FW_ENDPOINT_RECEIVER",
+            endpoint::ecn::NOT_ECT => "FW_ENDPOINT_NOT_ECT", endpoint::ecn::ECT => "FW_ENDPOINT_ECT",
+            endpoint::ecn::CE => "FW_ENDPOINT_CE",
+        }
+        facts
+    }
 }
 
 #[test]
-fn the_structs_are_those_of_the_header() {
-    let facts = Facts::all();
+fn the_structs_of_controllers_are_those_of_the_header() {
+    compare("fairweir_cc.h", &Facts::of_controllers());
+}
+
+#[test]
+fn the_structs_of_endpoints_are_those_of_the_header() {
+    compare("fairweir_endpoint.h", &Facts::of_endpoints());
+}
+
+fn compare(header: &str, facts: &Facts) {
     let folder = tempfile::tempdir().expect("a folder");
     let (source, program) = (folder.path().join("layout.c"), folder.path().join("layout"));
     let lines: String =
         facts.c.iter().map(|fact| format!("printf(\"%llu\\n\", (unsigned long long)({fact}));\n")).collect();
-    let text =
-        format!("#include <fairweir_cc.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n{lines}}}\n");
+    let text = format!("#include <{header}>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n{lines}}}\n");
     fs::write(&source, text).expect("the folder is writable");
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
     let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());

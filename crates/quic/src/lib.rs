@@ -18,6 +18,7 @@ mod host;
 mod hosted;
 mod limits;
 mod noq;
+mod plugin;
 pub mod program;
 #[cfg(feature = "quiche")]
 mod quiche;

@@ -4,6 +4,7 @@
 use crate::ambient;
 use crate::endpoint::Ends;
 use crate::noq;
+use crate::plugin;
 #[cfg(feature = "quiche")]
 use crate::quiche;
 use crate::quinn;
@@ -70,6 +71,7 @@ fn ends_of(config: &Config, flow: usize) -> Result<Ends, Refusal> {
                 .at(format!("flows.{flow}.cca"))
                 .hint("fairweir-quiche has it: make quiche"));
         }
+        _ if plugin::is_endpoint(&spec.cca) => Some(plugin::ends(config, flow)?),
         _ if registry::algorithms().any(|row| row.name == spec.cca && row.version.is_some()) => None,
         _ => return hosting(config, flow),
     };

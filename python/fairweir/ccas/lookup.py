@@ -101,7 +101,9 @@ def is_bpf_source(name: str) -> bool:
 
 
 def is_plugin(name: str) -> bool:
-    """Return whether `name` is the path of a plug-in: a shared library with the interface of ``fairweir_cc.h``."""
+    """Return whether `name` is the path of a plug-in: a shared library with the interface of ``fairweir_cc.h`` or
+    ``fairweir_endpoint.h``.
+    """
     return name.endswith(".so")
 
 

@@ -1,7 +1,8 @@
 """``fairweir new plugin`` writes the folder of a new plug-in.
 
-A plug-in is a shared library with a CCA, written in C, C++, Rust or Go. The folder contains a skeleton of the source, a
-Makefile that builds the library, and a scenario that runs the CCA. The source and the Makefile are made from templates.
+A plug-in is a shared library with a CCA, written in C, C++, Rust or Go, or with a whole transport, written in C. The
+folder contains a skeleton of the source, a Makefile that builds the library, and a scenario that runs it. The source
+and the Makefile are made from templates.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 
-#: The C header that declares the interface between fairweir and a plug-in.
+#: The C header that declares the interface between fairweir and a controller.
 HEADER: Final = "fairweir_cc.h"
+#: The C header that declares the interface between fairweir and a whole stack.
+ENDPOINT_HEADER: Final = "fairweir_endpoint.h"
 #: The crate ``fairweir-plugin``, in a clone of the repository.
 _CRATE: Final = shipped.folder("rules").parent / "crates" / "plugin"
 
@@ -32,6 +35,13 @@ class Language(StrEnum):
     CPP = "c++"
     RUST = "rust"
     GO = "go"
+
+
+class Kind(StrEnum):
+    """Contents of a plug-in: a congestion controller, or both ends of a transport."""
+
+    CONTROLLER = "controller"
+    ENDPOINT = "endpoint"
 
 
 @dataclass(frozen=True)
@@ -68,10 +78,11 @@ _RECIPES: Final = {
         "CGO_ENABLED=1 go build -buildmode=c-shared -o $@ .",
     ),
 }
+_ENDPOINT: Final = _Recipe({"@name@.c": "endpoint.c.in"}, _RECIPES[Language.C].command)
 
 
 @words_for_enums
-def write_plugin(name: str, directory: Path, language: Language) -> Skeleton:
+def write_plugin(name: str, directory: Path, language: Language, kind: Kind = Kind.CONTROLLER) -> Skeleton:
     """Write the folder ``directory/name`` with a plug-in, a Makefile and a scenario that runs it.
 
     Parameters
@@ -79,11 +90,12 @@ def write_plugin(name: str, directory: Path, language: Language) -> Skeleton:
     name : str; lower-case words joined by underscores, at most 32 characters
     directory : Path, an existing folder
     language : Language, in which the plug-in is written
+    kind : Kind; the skeleton of a whole stack exists in C
 
     Raises
     ------
-    ConfigError : the name is invalid, the folder exists already, or the plug-in is in Rust and fairweir's sources are
-        missing
+    ConfigError : the name is invalid, the folder exists already, there is no such skeleton, or the plug-in is in Rust
+        and fairweir's sources are missing
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
         hint = "lower case, digits and underscores, such as `my_cc`; at most 32"
@@ -91,7 +103,11 @@ def write_plugin(name: str, directory: Path, language: Language) -> Skeleton:
     folder = directory / name
     if folder.exists():
         raise ConfigError(f"`{folder}` already exists", hint="choose another name or --dir")
-    recipe = _RECIPES[language]
+    is_endpoint = kind is Kind.ENDPOINT
+    if is_endpoint and language is not Language.C:
+        hint = "omit --lang; other languages can export the functions of include/fairweir_endpoint.h"
+        raise ConfigError(f"there is no skeleton of a whole stack in {language}", hint=hint, key="--lang")
+    recipe = _ENDPOINT if is_endpoint else _RECIPES[language]
     words = {
         "@name@": name,
         "@Class@": "".join(word.capitalize() for word in name.split("_")),
@@ -104,7 +120,8 @@ def write_plugin(name: str, directory: Path, language: Language) -> Skeleton:
     texts = {file.replace("@name@", name): fill(template, words) for file, template in recipe.templates.items()}
     texts |= {"Makefile": fill("plugin-makefile.in", words), f"{name}.toml": fill("cca.toml.in", words)}
     if language is not Language.RUST:
-        texts[HEADER] = shipped.header(HEADER)
+        header = ENDPOINT_HEADER if is_endpoint else HEADER
+        texts[header] = shipped.header(header)
     try:
         folder.mkdir()
         for file, text in texts.items():
@@ -114,7 +131,12 @@ def write_plugin(name: str, directory: Path, language: Language) -> Skeleton:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(f"skeleton cannot be written: {reason}", source=str(folder)) from error
     library = folder / f"{name}.so"
-    commands = [f"make -C {folder}", f"fairweir run {folder / name}.toml", f"fairweir audit {library} --quick"]
+    world = " --on quic" if is_endpoint else ""
+    commands = [
+        f"make -C {folder}",
+        f"fairweir run {folder / name}.toml{world}",
+        f"fairweir audit {library} --quick{world}",
+    ]
     return Skeleton([folder / file for file in texts], commands)
 
 

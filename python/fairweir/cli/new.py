@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fairweir.ccas.new import Skeleton, write_cca
-from fairweir.ccas.new_plugin import Language, write_plugin
+from fairweir.ccas.new_plugin import Kind, Language, write_plugin
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 
@@ -37,11 +37,16 @@ def cca(
 def plugin(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Lower case with underscores, such as my_cc.")],
     language: Annotated[Language, typer.Option("--lang", help="Language of the plug-in.")] = Language.C,
+    kind: Annotated[
+        Kind, typer.Option(help="A congestion controller, or both ends of a whole transport (in C).")
+    ] = Kind.CONTROLLER,
     directory: Annotated[Path, typer.Option("--dir", help="Output directory.")] = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Write a folder with a plug-in: a congestion controller in C, C++, Rust or Go, built as a shared library."""
-    _show(write_plugin(name, directory, language), as_json)
+    """Write a folder with a plug-in, built as a shared library: a congestion controller in C, C++, Rust or Go, or with
+    --kind endpoint a whole transport.
+    """
+    _show(write_plugin(name, directory, language, kind), as_json)
 
 
 @new_app.command("model")

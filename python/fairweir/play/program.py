@@ -131,7 +131,7 @@ class Program:
                         with suppress(OSError):
                             pipe.close()
             if timed_out.is_set():
-                raise self.error(f"`{Path(words[0]).name} {words[1]}` did not end within {limit_s:.0f} s")
+                raise self._silent(f"`{Path(words[0]).name} {words[1]}` did not end within {limit_s:.0f} s")
             if code == INTERRUPTED:
                 raise KeyboardInterrupt
             if code != 0:
@@ -150,7 +150,13 @@ class Program:
             return kind(message, hint=reported.get("hint"), key=reported.get("key"))
         reason = f"signal {-code}" if code < 0 else f"exit code {code}"
         text = "; ".join(line for line in lines if line)
-        return self.error(f"`{self.name}` failed ({reason}){f': {text}' if text else ''}", hint="fairweir doctor")
+        return self._silent(f"`{self.name}` failed ({reason}){f': {text}' if text else ''}", "fairweir doctor")
+
+    def _silent(self, reason: str, hint: str | None = None) -> ProgramError:
+        """Return the error of a program that ended without a message of its own."""
+        error = self.error(reason, hint=hint)
+        error.is_reported = False
+        return error
 
     def _document(self, out: IO[bytes]) -> Any:
         raw = out.read()
@@ -158,7 +164,7 @@ class Program:
             return json.loads(raw)
         except ValueError:
             start = raw[:60].decode("utf-8", "replace").strip()
-            raise self.error(f"`{self.name}` printed invalid JSON: `{start}`", hint="build it again: make") from None
+            raise self._silent(f"`{self.name}` printed invalid JSON: `{start}`", "build it again: make") from None
 
 
 def _decode(columns: Mapping[str, str]) -> Columns:

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from fairweir.ccas.lookup import is_plugin
+from fairweir.errors import ProgramError
 from fairweir.play.program import Program
 from fairweir.play.simulate import RawRun
 from fairweir.units import Duration
@@ -80,4 +82,12 @@ def play(config: Mapping[str, Any], *, on_progress: Callable[[float], object] | 
     KeyboardInterrupt : Ctrl-C
     """
     limit_s = LIMIT_S + LIMIT_PER_S * Duration.from_ns(config["duration"]).s
-    return program_of(flow["cca"] for flow in config["flows"]).run(["run"], config, limit_s, on_progress)
+    ccas = [flow["cca"] for flow in config["flows"]]
+    try:
+        return program_of(ccas).run(["run"], config, limit_s, on_progress)
+    except ProgramError as error:
+        libraries = sorted({cca for cca in ccas if is_plugin(cca)})
+        if not libraries or error.is_reported:
+            raise
+        hint = "the code of a plug-in runs in this program: it may crash, exit or loop (docs/plugins.md)"
+        raise ProgramError(f"{error}, with {', '.join(libraries)}", hint=hint) from error

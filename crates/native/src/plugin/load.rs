@@ -6,7 +6,7 @@ use super::controller::PluginController;
 use super::table::{BUILD_HINT, Facts, Refusal, read, refuse};
 use crate::params::{self, Unit};
 use fairweir_cca::{BuildError, Controller, Start};
-use fairweir_plugin::abi;
+use fairweir_plugin::{abi, endpoint};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Architecture, Object, ObjectKind, ObjectSymbol};
 use serde_json::Value;
@@ -69,11 +69,8 @@ impl Plugin {
 /// its table contradicts the interface.
 pub fn load(path: &Path) -> Result<Plugin, BuildError> {
     static CACHE: Mutex<BTreeMap<PathBuf, Plugin>> = Mutex::new(BTreeMap::new());
-    let bad = |Refusal { reason, hint }: Refusal| BuildError::BadSource {
-        path: path.display().to_string(),
-        reason,
-        hint: hint.to_owned(),
-    };
+    let bad =
+        |Refusal { reason, hint }: Refusal| BuildError::BadSource { path: path.display().to_string(), reason, hint };
     let place = path
         .canonicalize()
         .map_err(|e| bad(refuse(e.to_string(), "write the path relative to the working directory")))?;
@@ -81,8 +78,8 @@ pub fn load(path: &Path) -> Result<Plugin, BuildError> {
     if let Some(plugin) = cache.get(&place) {
         return Ok(plugin.clone());
     }
-    let plugin = inspect(&place)
-        .and_then(|()| open(&place))
+    let plugin = inspect(&place, &CONTROLLERS)
+        .and_then(|()| open(&place, abi::SYMBOL))
         .and_then(|table| read(path, table))
         .map(|facts| Plugin(Arc::new(facts)))
         .map_err(bad)?;
@@ -95,8 +92,26 @@ fn machine(architecture: Architecture) -> String {
     format!("{architecture:?}").to_lowercase()
 }
 
+/// The function that a library exports, for one interface.
+pub(super) struct Interface {
+    pub(super) symbol: &'static str,
+    /// The function without the version of the interface.
+    pub(super) stem: &'static str,
+    pub(super) version: u32,
+    pub(super) header: &'static str,
+    pub(super) build_hint: &'static str,
+}
+
+const CONTROLLERS: Interface = Interface {
+    symbol: abi::SYMBOL,
+    stem: abi::SYMBOL_STEM,
+    version: abi::ABI,
+    header: "fairweir_cc.h",
+    build_hint: BUILD_HINT,
+};
+
 /// Checks the file without running its code.
-fn inspect(path: &Path) -> Result<(), Refusal> {
+pub(super) fn inspect(path: &Path, interface: &Interface) -> Result<(), Refusal> {
     let unreadable = |e: std::io::Error| refuse(format!("cannot be read: {e}"), BUILD_HINT);
     let size = fs::metadata(path).map_err(unreadable)?.len();
     if size > MAX_BYTES {
@@ -121,24 +136,27 @@ fn inspect(path: &Path) -> Result<(), Refusal> {
     }
     let exported: Vec<&str> =
         file.dynamic_symbols().filter(|s| s.is_definition()).filter_map(|s| s.name().ok()).collect();
-    if exported.contains(&abi::SYMBOL) {
+    if exported.contains(&interface.symbol) {
         return Ok(());
     }
-    let other = exported.iter().find(|name| name.starts_with(abi::SYMBOL_STEM));
+    let other = exported.iter().find(|name| name.starts_with(interface.stem));
     Err(match other {
         Some(other) => refuse(
             format!(
                 "it exports `{other}`, for another version of the interface; this fairweir reads version {}",
-                abi::ABI
+                interface.version
             ),
-            "build it against the fairweir_cc.h of this fairweir",
+            format!("build it against the {} of this fairweir", interface.header),
         ),
-        None => refuse(format!("it does not export `{}`", abi::SYMBOL), BUILD_HINT),
+        None if exported.contains(&endpoint::SYMBOL) => {
+            refuse("it is a whole transport stack, not a controller", "run it with `--on quic`")
+        }
+        None => refuse(format!("it does not export `{}`", interface.symbol), interface.build_hint),
     })
 }
 
 /// Loads the library into the process, and calls its function.
-fn open(path: &Path) -> Result<*const abi::Cc, Refusal> {
+pub(super) fn open<Table>(path: &Path, symbol: &str) -> Result<*const Table, Refusal> {
     // SAFETY: the user requested to run this library; its constructors run here.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|e| refuse(format!("does not load: {e}"), "link it with the libraries that it needs"))?;
@@ -146,7 +164,7 @@ fn open(path: &Path) -> Result<*const abi::Cc, Refusal> {
     // SAFETY: the symbol exists. By its name, the library declares that the symbol has the interface's type.
     unsafe {
         let table = library
-            .get::<unsafe extern "C" fn() -> *const abi::Cc>(abi::SYMBOL.as_bytes())
+            .get::<unsafe extern "C" fn() -> *const Table>(symbol.as_bytes())
             .map_err(|e| refuse(format!("does not load: {e}"), BUILD_HINT))?;
         Ok(table())
     }

@@ -28,18 +28,18 @@ unsafe impl Sync for Facts {}
 /// The reason why a library is rejected, and a hint.
 pub(super) struct Refusal {
     pub(super) reason: String,
-    pub(super) hint: &'static str,
+    pub(super) hint: String,
 }
 
-pub(super) fn refuse(reason: impl Into<String>, hint: &'static str) -> Refusal {
-    Refusal { reason: reason.into(), hint }
+pub(super) fn refuse(reason: impl Into<String>, hint: impl Into<String>) -> Refusal {
+    Refusal { reason: reason.into(), hint: hint.into() }
 }
 
 pub(super) const BUILD_HINT: &str =
     "build it against include/fairweir_cc.h; `fairweir new plugin NAME` writes one that works";
 
 /// Returns the text at `pointer`, which must not be null.
-fn text(pointer: *const c_char, what: &str) -> Result<&'static str, Refusal> {
+pub(super) fn text(pointer: *const c_char, what: &str) -> Result<&'static str, Refusal> {
     if pointer.is_null() {
         return Err(refuse(format!("{what} is NULL"), BUILD_HINT));
     }
