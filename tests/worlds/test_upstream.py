@@ -44,6 +44,12 @@ def test_quinns_bbr_keeps_the_rtt_of_a_shorter_path(on: World) -> None:
     assert flow("longer-path", on=on).throughput_mbps < 30
 
 
+@pytest.mark.parametrize("on", ["sim", "quic"])
+def test_noqs_bbr3_forgets_the_bandwidth_of_its_last_probe(on: World) -> None:
+    assert flow("steady-link", on=on).throughput_mbps < 44
+    assert flow("steady-link", "bbr3", on="sim").throughput_mbps > 46
+
+
 @pytest.mark.parametrize("cca", ["bbr", "s2n-quic/bbr", "noq/bbr3"])
 def test_other_bbrs_follow_the_path(cca: str) -> None:
     assert qdelay_ms(flow("slower-link", cca, on="sim")) < 60
