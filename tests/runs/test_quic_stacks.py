@@ -42,7 +42,7 @@ def test_a_flow_of_a_stack_differs_in_its_name_from_one_of_fairweir(name: str) -
 
 
 def test_a_file_in_a_folder_is_named_without_it() -> None:
-    assert flow_ids([_flow("rules/aimd.toml")]) == [["aimd-1"]]
+    assert flow_ids([_flow("rules/cc_qdel.toml")]) == [["cc_qdel-1"]]
 
 
 def test_parameters_have_json_defaults() -> None:
