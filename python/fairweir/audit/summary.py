@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.audit.evidence import one_line
+from fairweir.audit.sentences import sentences
 from fairweir.audit.table import estimate, tally
 from fairweir.documents.atomic_write import write_text
 from fairweir.judging.difference import Relation
@@ -43,7 +44,7 @@ def _lines(results: AuditResults) -> Iterator[str]:
     if results.relative:
         yield from ("", "<details><summary>Absolute claims</summary>")
     for cca in results.ccas:
-        yield from _verdicts(cca)
+        yield from _verdicts(results, cca)
     if results.relative:
         yield from ("", "</details>")
     if results.left_out:
@@ -97,8 +98,9 @@ def _compared(comparison: Comparison) -> Iterator[str]:
         yield from ("", f"Claims in only one of the two audits, not compared: {len(comparison.not_compared)}.")
 
 
-def _verdicts(cca: CcaResults) -> Iterator[str]:
+def _verdicts(results: AuditResults, cca: CcaResults) -> Iterator[str]:
     yield from ("", f"## {_plain(cca.cca)}: {cca.verdict.symbol} {cca.verdict} ({tally(cca) or 'no claims judged'})")
+    yield from ("", *(f"- {_plain(sentence.text)}" for sentence in sentences(results, cca)))
     open_claims = [e for e in cca.exhibits if e.verdict in (Outcome.FAILS, Outcome.UNKNOWN)]
     if open_claims:
         yield from ("", "| | claim | value | bound | why |", "| --- | --- | --- | --- | --- |")

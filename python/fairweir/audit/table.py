@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairweir.audit.sentences import worst
 from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome
 from fairweir.show import formats
@@ -47,6 +48,8 @@ def show(results: AuditResults, console: Console) -> None:
         console.print(f"left out: {cca}, {what}: {why}", markup=False, highlight=False, soft_wrap=True)
     for one in results.ccas:
         console.print(_closing(one), soft_wrap=True)
+        for sentence in worst(one):
+            console.print(f"  {sentence.text}", markup=False, highlight=False, soft_wrap=True)
 
 
 RELATION_STYLES = {

@@ -82,7 +82,7 @@ def _metric_figure(
     xs = sorted({p.x for c in curves for p in c.curve.points})
     # A single point is drawn as a category, so that the CCAs' points are next to each other and do not overlap.
     axis = family.axis if len(xs) > 1 else family.axis.model_copy(update={"scale": "category"})
-    data = [trace for c in curves for trace in _curve_traces(axis, c)]
+    data = [trace for c in curves for trace in _curve_traces(axis, c, is_joined=len(xs) > 2)]
     data += [_reference_trace(reference, xs) for reference in references]
     seen = [v for p in points for v in (p.value, p.lo, p.hi, p.theory)]
     seen += [reference.at(x) for reference in references for x in xs]
@@ -103,7 +103,8 @@ def _metric_figure(
     )
 
 
-def _curve_traces(axis: Axis, cca_curve: CcaCurve) -> list[dict[str, Any]]:
+def _curve_traces(axis: Axis, cca_curve: CcaCurve, *, is_joined: bool) -> list[dict[str, Any]]:
+    """Return a CCA's points, joined by lines only if there are more than two, because two do not show a trend."""
     points = sorted((p for p in cca_curve.curve.points if p.value is not None), key=lambda p: p.x)
     colour = style.colour(cca_curve.index)
     is_category = axis.scale == "category"
@@ -113,7 +114,7 @@ def _curve_traces(axis: Axis, cca_curve: CcaCurve) -> list[dict[str, Any]]:
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
-            "mode": "markers" if is_category else "lines+markers",
+            "mode": "lines+markers" if is_joined and not is_category else "markers",
             "name": cca_curve.cca,
             "x": x,
             "y": [p.value for p in points],

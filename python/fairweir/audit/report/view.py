@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.profile import known
 from fairweir.audit.report.profiles import Heat, heat_of
+from fairweir.audit.sentences import sentences
 from fairweir.audit.world import without_host
 from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome, combine
@@ -24,14 +25,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class LinkedSentence:
+    """A sentence of a CCA's summary, with the HTML id of the claim that it describes; empty if it describes several."""
+
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True)
 class Score:
-    """The summary of a CCA at the top of the page: its verdict and the number of claims per verdict."""
+    """The summary of a CCA at the top of the page: its verdict, and its results in words."""
 
     cca: str
     colour: str
     glyph: str
     outcome: Word
-    counts: str
+    sentences: tuple[LinkedSentence, ...]
 
 
 @dataclass(frozen=True)
@@ -301,7 +310,10 @@ class Page:
                 style.colour(i),
                 style.GLYPHS[i % len(style.GLYPHS)],
                 Word(c.verdict),
-                _counts(e.verdict for e in c.exhibits),
+                tuple(
+                    LinkedSentence(s.text, slug("x", c.cca, s.claim.name) if s.claim is not None else "")
+                    for s in sentences(self.results, c)
+                ),
             )
             for i, c in enumerate(self.results.ccas)
         ]
@@ -315,14 +327,6 @@ class Page:
     def figures(self) -> list[Figure]:
         """All figures of the page."""
         return [f for s in self.sections for f in (*s.figures, *s.more_figures, *s.runs)]
-
-
-def _counts(verdicts: Iterable[Outcome]) -> str:
-    judged = [v for v in verdicts if v is not Outcome.INFO]
-    parts = [
-        f"{judged.count(o)} {w}" for o, w in ((Outcome.FAILS, "fail"), (Outcome.UNKNOWN, "unknown")) if o in judged
-    ]
-    return ", ".join([*parts, f"{judged.count(Outcome.HOLDS)} of {len(judged)} hold"])
 
 
 def rows_of(ccas: list[CcaResults], family: str) -> tuple[Row, ...]:
