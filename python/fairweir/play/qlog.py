@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from fairweir.documents.atomic_write import draft
 from fairweir.errors import ConfigError
 from fairweir.scenario.model import Scenario
+from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -174,7 +175,7 @@ class _Trace:
         kinds = np.concatenate([np.full(len(times_of[kind]), kind) for kind in times_of])
         indices = np.concatenate([np.arange(len(times_of[kind])) for kind in times_of])
         for at in np.lexsort((indices, kinds, times)):
-            ms, kind, index = f"{int(times[at]) / 1e6:.6f}", kinds[at], int(indices[at])
+            ms, kind, index = f"{Duration.from_ns(int(times[at])).ms:.6f}", kinds[at], int(indices[at])
             if kind == _SENT:
                 yield self._sent(ms, index)
             elif kind == _ACKED:
@@ -206,7 +207,7 @@ class _Trace:
         data = f'"congestion_window":{cwnd},"bytes_in_flight":{inflight}'
         rtt, rate = float(series["rtt_ms"][row]), float(series["pacing_rate_mbps"][row])
         data += f',"latest_rtt":{rtt:.6f}' if not isnan(rtt) else ""
-        data += f',"pacing_rate":{round(rate * 1e6)}' if not isnan(rate) else ""
+        data += f',"pacing_rate":{round(Rate.from_mbps(rate).bps)}' if not isnan(rate) else ""
         return _event(ms, "recovery:metrics_updated", data)
 
 
