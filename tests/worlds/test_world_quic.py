@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fairweir as fw
@@ -89,6 +90,13 @@ def test_a_misspelled_controller_of_a_stack_has_a_hint(cca: str, near: str, on: 
 
 def test_the_stacks_of_the_program_are_known() -> None:
     assert quic.versions(["quinn/cubic"]).keys() <= lookup.QUIC_STACKS
+
+
+@pytest.mark.parametrize("cca", ["noq/bbr3", "noq/cubic", "quinn/cubic"])
+def test_the_recorded_pacing_rate_is_of_the_size_of_the_throughput(cca: str) -> None:
+    run = fw.run(dumbbell([cca]), on="quic", interval="100ms")
+    rates = run.flows["pacing_rate_mbps"][20:]
+    assert 0.8 < float(np.median(rates)) / run.summary.flows[0].throughput_mbps < 1.6
 
 
 def test_noq_and_quinn_share_a_link() -> None:

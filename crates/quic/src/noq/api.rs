@@ -61,8 +61,8 @@ pub(super) fn cwnd(connection: &Connection) -> u64 {
 pub(super) fn pacing_rate(connection: &Connection) -> Rate {
     let of_controller =
         connection.congestion_state(PathId::ZERO).and_then(|controller| controller.metrics().pacing_rate);
-    if let Some(bits_per_s) = of_controller {
-        return Rate::from_bytes_per_sec(bits_per_s / 8);
+    if let Some(rate) = of_controller {
+        return Rate::from_bytes_per_sec(rate);
     }
     let srtt = connection.rtt(PathId::ZERO).unwrap_or_default();
     Size(cwnd(connection) * PACING_GAIN.0 / PACING_GAIN.1) / Dur::from_nanos(srtt.as_nanos() as u64)
