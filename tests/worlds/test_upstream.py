@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import fairweir as fw
+from fairweir.errors import ProgramError
 from fairweir.judging.summary import FlowSummary
 from fairweir.play.run import World
 
@@ -42,6 +43,12 @@ def test_quinns_bbr_keeps_the_bandwidth_of_a_faster_link(on: World) -> None:
 @pytest.mark.parametrize("on", ["sim", "quic"])
 def test_quinns_bbr_keeps_the_rtt_of_a_shorter_path(on: World) -> None:
     assert flow("longer-path", on=on).throughput_mbps < 30
+
+
+@pytest.mark.parametrize("cca", ["quinn/cubic", "noq/cubic"])
+def test_an_overshoot_closes_the_connection(cca: str) -> None:
+    with pytest.raises(ProgramError, match="too many gaps in stream buffer"):
+        flow("overshoot", cca)
 
 
 @pytest.mark.parametrize("on", ["sim", "quic"])
