@@ -57,7 +57,11 @@ def test_noqs_bbr3_forgets_the_bandwidth_of_its_last_probe(on: World) -> None:
     assert flow("steady-link", "bbr3", on="sim").throughput_mbps > 46
 
 
-@pytest.mark.parametrize("cca", ["bbr", "s2n-quic/bbr", "noq/bbr3"])
+def test_s2n_quics_bbr_counts_a_burst_in_one_sample() -> None:
+    assert qdelay_ms(flow("steady-link", "s2n-quic/bbr", on="sim")) > 20
+
+
+@pytest.mark.parametrize("cca", ["bbr", "noq/bbr3"])
 def test_other_bbrs_follow_the_path(cca: str) -> None:
     assert qdelay_ms(flow("slower-link", cca, on="sim")) < 60
     assert flow("longer-path", cca, on="sim").throughput_mbps > 40

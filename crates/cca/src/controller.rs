@@ -37,9 +37,14 @@ pub trait Controller: Debug + Send {
         None
     }
 
-    /// How much may leave at once at the pacing rate, in whole packets of the transport; read when the rate changes.
-    /// `None` leaves it to the flow. A stack that computes departure times has bursts of this size at this rate.
-    fn pacing_burst(&self) -> Option<Bytes> {
+    /// How paced packets are spaced; read when the rate changes.
+    fn spacing(&self) -> Spacing {
+        Spacing::Transport
+    }
+
+    /// When the next packet may leave, in [`Spacing::Departures`]; read after each packet sent, if
+    /// [`Interests::sent`]. `None` or a time in the past: at once.
+    fn next_departure(&self) -> Option<Time> {
         None
     }
 
@@ -66,6 +71,25 @@ pub trait Controller: Debug + Send {
 
     /// Named internal variables for traces and plots, in a fixed order, named as in the literature.
     fn telemetry(&self, _emit: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// How the packets of a paced flow are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spacing {
+    /// In the flow's bursts, each followed by its time at the rate.
+    #[default]
+    Transport,
+    /// From a token bucket that is refilled at the rate that is current when a packet may leave (quinn, noq). When the
+    /// bucket is empty, the transport's timer waits until it holds `resumes_with`; an ACK may come earlier and send what
+    /// it holds then.
+    Bucket {
+        /// The most that it holds.
+        capacity: Bytes,
+        /// At most `capacity`.
+        resumes_with: Bytes,
+    },
+    /// At the times that the algorithm computes: [`Controller::next_departure`] (s2n-quic).
+    Departures,
 }
 
 /// Decisions of a controller.

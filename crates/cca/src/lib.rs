@@ -52,5 +52,5 @@ pub mod tree;
 pub use algorithm::{Algorithm, Build, BuildError, Row, Start, defaults, typed};
 pub use controller::{
     Ack, AckedPacket, CaState, Cause, Context, Controller, Decision, Fault, Interests, Loss, LostPacket, RateSample,
-    Recovery, Sender, Sent,
+    Recovery, Sender, Sent, Spacing,
 };

@@ -6,7 +6,8 @@
 use crate::panics;
 use crate::stack::{Acked, Limits, Stack, Transmission};
 use fairweir_cca::{
-    Ack, AckedPacket, Cause, Context, Controller, Fault, Interests, Loss, LostPacket, Recovery, Sender, Sent, Start,
+    Ack, AckedPacket, Cause, Context, Controller, Fault, Interests, Loss, LostPacket, Recovery, Sender, Sent, Spacing,
+    Start,
 };
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use std::collections::VecDeque;
@@ -195,8 +196,12 @@ impl<S: Stack> Controller for Adapter<S> {
         self.limits.pacing_rate.map(Rate::from_bytes_per_sec)
     }
 
-    fn pacing_burst(&self) -> Option<Bytes> {
-        (self.limits.burst > 0).then_some(Bytes(self.limits.burst))
+    fn spacing(&self) -> Spacing {
+        self.limits.spacing
+    }
+
+    fn next_departure(&self) -> Option<Time> {
+        self.stack.next_departure()
     }
 
     fn ssthresh(&self) -> Option<Bytes> {
@@ -254,7 +259,7 @@ mod tests {
             self.log.push(format!("discarded {}", packet.pn));
         }
         fn limits(&self) -> Limits {
-            Limits { cwnd: 30_000, pacing_rate: None, burst: 0, ssthresh: None }
+            Limits { cwnd: 30_000, pacing_rate: None, spacing: Spacing::Transport, ssthresh: None }
         }
     }
 

@@ -12,7 +12,7 @@ use crate::pacing;
 use crate::params::{Pacing, Params};
 use crate::rtt::Rtt;
 use crate::stack::{Acked, Limits, Stack, Transmission};
-use fairweir_cca::{Algorithm, BuildError, Controller, Start, defaults, typed};
+use fairweir_cca::{Algorithm, BuildError, Controller, Spacing, Start, defaults, typed};
 use fairweir_units::Time;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
@@ -93,7 +93,7 @@ impl Stack for Noq {
         match (self.pacing, metrics.pacing_rate) {
             (Pacing::Stack, Some(rate)) => pacing::by_rate(cwnd, rate, self.mtu, ssthresh),
             (Pacing::Stack, None) => pacing::by_window(cwnd, self.rtt.smoothed(), self.mtu, ssthresh),
-            (Pacing::Off, _) => Limits { cwnd, pacing_rate: None, burst: 0, ssthresh },
+            (Pacing::Off, _) => Limits { cwnd, pacing_rate: None, spacing: Spacing::Transport, ssthresh },
         }
     }
 }

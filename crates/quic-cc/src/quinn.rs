@@ -11,7 +11,7 @@ use crate::pacing;
 use crate::params::{Pacing, Params};
 use crate::rtt::Rtt;
 use crate::stack::{Acked, Limits, Stack, Transmission};
-use fairweir_cca::{Algorithm, BuildError, Controller, Start, defaults, typed};
+use fairweir_cca::{Algorithm, BuildError, Controller, Spacing, Start, defaults, typed};
 use fairweir_units::Time;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{self, BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
@@ -81,7 +81,7 @@ impl Stack for Quinn {
         let cwnd = self.controller.window();
         match self.pacing {
             Pacing::Stack => pacing::by_window(cwnd, self.rtt.smoothed(), self.mtu, None),
-            Pacing::Off => Limits { cwnd, pacing_rate: None, burst: 0, ssthresh: None },
+            Pacing::Off => Limits { cwnd, pacing_rate: None, spacing: Spacing::Transport, ssthresh: None },
         }
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! **Source**: s2n-quic-core, `recovery/{cubic,bbr,pacing}.rs`; s2n-quic-transport, `recovery/manager.rs`.
 //!
-//! s2n-quic's pacer computes departure times from a rate and a burst size, which its `Publisher` reports; the flow is
-//! paced with both.
+//! Packets leave at the departure times of s2n-quic's pacer. The pacing rate, from which the pacer computes them, is what
+//! its `Publisher` reports.
 
 use crate::adapter::Adapter;
 use crate::params::{Pacing, Params};
 use crate::stack::{Acked, Limits, Stack, Transmission};
-use fairweir_cca::{Algorithm, BuildError, Controller, Start, defaults, typed};
+use fairweir_cca::{Algorithm, BuildError, Controller, Spacing, Start, defaults, typed};
 use fairweir_units::Time;
 use s2n_quic_core::event::builder::{BbrState, SlowStartExitCause};
 use s2n_quic_core::inet::SocketAddress;
@@ -24,17 +24,18 @@ use std::time::Duration;
 /// Initial RTT (RFC 9002 §6.2.2).
 const INITIAL_RTT: Duration = Duration::from_millis(333);
 
-/// Receives the rate and the burst size of s2n-quic's pacer.
+/// Receives the rate of s2n-quic's pacer.
 #[derive(Debug, Default)]
 struct Published {
-    pacing: Option<(u64, u32)>,
+    /// Bytes per second.
+    pacing_rate: Option<u64>,
 }
 
 impl Publisher for Published {
     fn on_slow_start_exited(&mut self, _: SlowStartExitCause, _: u32) {}
     fn on_delivery_rate_sampled(&mut self, _: RateSample) {}
-    fn on_pacing_rate_updated(&mut self, rate: Bandwidth, burst: u32, _: num_rational::Ratio<u64>) {
-        self.pacing = Some((rate.as_bytes_per_second(), burst));
+    fn on_pacing_rate_updated(&mut self, rate: Bandwidth, _: u32, _: num_rational::Ratio<u64>) {
+        self.pacing_rate = Some(rate.as_bytes_per_second().max(1));
     }
     fn on_bbr_state_changed(&mut self, _: BbrState) {}
 }
@@ -117,11 +118,17 @@ impl<C: CongestionController> Stack for S2n<C> {
 
     fn limits(&self) -> Limits {
         let cwnd = self.controller.congestion_window().into();
-        let (pacing_rate, burst) = match (self.pacing, self.published.pacing) {
-            (Pacing::Stack, Some((rate, burst))) => (Some(rate.max(1)), burst.into()),
-            _ => (None, 0),
+        let pacing_rate = match self.pacing {
+            Pacing::Stack => self.published.pacing_rate,
+            Pacing::Off => None,
         };
-        Limits { cwnd, pacing_rate, burst, ssthresh: None }
+        Limits { cwnd, pacing_rate, spacing: Spacing::Departures, ssthresh: None }
+    }
+
+    fn next_departure(&self) -> Option<Time> {
+        let departure = self.controller.earliest_departure_time()?;
+        let elapsed = departure.saturating_duration_since(at(Time::ZERO));
+        Some(Time::from_nanos(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Events and decisions of a stack's controller, in the order and the units of RFC 9002.
 
+use fairweir_cca::Spacing;
 use fairweir_units::{Dur, Time};
 use std::fmt::Debug;
 
@@ -31,8 +32,7 @@ pub(crate) struct Limits {
     pub(crate) cwnd: u64,
     /// Bytes per second; `None` disables pacing.
     pub(crate) pacing_rate: Option<u64>,
-    /// Bytes that may leave at once; 0 leaves it to the flow.
-    pub(crate) burst: u64,
+    pub(crate) spacing: Spacing,
     /// Bytes, if the algorithm has one.
     pub(crate) ssthresh: Option<u64>,
 }
@@ -56,6 +56,11 @@ pub(crate) trait Stack: Debug + Send {
 
     /// A transmission is neither delivered nor lost: it was a duplicate.
     fn on_discarded(&mut self, _packet: &Transmission<Self::Packet>) {}
+
+    /// When the next packet may leave, in [`Spacing::Departures`].
+    fn next_departure(&self) -> Option<Time> {
+        None
+    }
 
     /// The decisions after the last event.
     fn limits(&self) -> Limits;

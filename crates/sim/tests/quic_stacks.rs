@@ -31,12 +31,12 @@ fn each_alone_on_a_link() {
             algorithm.name,
             one.timeouts
         );
-        assert!(rate > 42.0, "{} gets {rate} Mbps", algorithm.name);
+        assert!(rate > 39.0, "{} gets {rate} Mbps", algorithm.name);
     }
     // quinn's connection ignores the pacing rate of its BBR, so BBR fills the buffer.
     let paced = run(&one_bdp(vec![flow("quinn/bbr", 40)], 60, 1)).expect("a run");
     let own = run(&one_bdp(vec![flow("s2n-quic/bbr", 40)], 60, 1)).expect("a run");
-    assert!(paced.summary.flows[0].loss_rate > 0.003 && own.summary.flows[0].loss_rate < 0.001);
+    assert!(paced.summary.flows[0].loss_rate > 0.003 && own.summary.flows[0].loss_rate < 0.002);
     assert_table!();
 }
 

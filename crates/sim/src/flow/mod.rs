@@ -260,15 +260,13 @@ impl Flow {
         let pacing_rate = decision.pacing_rate.map_or(0, |rate| rate.bytes_per_sec().max(1));
         if pacing_rate != self.pacer.rate {
             self.pacer.set_rate(pacing_rate, self.mss);
-            self.set_burst();
+            self.set_spacing();
         }
     }
 
     #[inline(never)]
-    fn set_burst(&mut self) {
-        if let Some(burst) = self.cc.pacing_burst() {
-            self.pacer.set_burst(burst.0 / self.mss);
-        }
+    fn set_spacing(&mut self) {
+        self.pacer.set_spacing(self.cc.spacing(), self.mss);
     }
 
     fn set_cwnd(&mut self, cwnd: u64) {

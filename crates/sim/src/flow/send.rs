@@ -168,6 +168,7 @@ impl Flow {
             let sent = Sent { seq, is_retransmit, sender: &self.sender };
             self.cc.on_send(&sent, &mut Flow::context(now, &mut self.rng));
             self.read_controller();
+            self.pacer.on_sent(|| self.cc.next_departure());
         }
     }
 
