@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from fairweir.errors import ConfigError
+from fairweir.explain.findings import rate_mbps
 from fairweir.explain.read import explain_file
 from fairweir.explain.table import remarks, split_small
 from fairweir.explain.verdict import verdict
@@ -75,6 +77,22 @@ class Explanation:
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         return [Path(save_flow_plot(flow_view(facts), folder)) for facts in self.flows]
+
+    def _repr_html_(self) -> str:
+        """Return a table with the verdict and the rate of each flow, and the remarks, for a notebook."""
+        from fairweir.play.table import Table
+
+        rows = [
+            {
+                "flow": facts["flow"],
+                "from": facts["src"],
+                "to": facts["dst"],
+                "Mbit/s": rate_mbps(facts),
+                "verdict": text,
+            }
+            for facts, text in zip(self.flows, self.verdicts, strict=True)
+        ]
+        return Table.from_rows(rows).to_html(len(rows)) + "".join(f"<p>{escape(text)}</p>" for text in self.remarks)
 
     def __str__(self) -> str:
         """Return the verdicts, one line per flow."""
