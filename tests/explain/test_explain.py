@@ -161,6 +161,8 @@ def test_a_notebook_shows_verdicts(tmp_path: Path) -> None:
     shown = explain(path)._repr_html_()
     assert "<td>10.0.0.1:40000</td><td>10.0.0.2:5001</td>" in shown
     assert "<td>Limited by its application, which had no more data to send" in shown
+    (image,) = explain(str(path)).plot()
+    assert image._repr_png_()[0].startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

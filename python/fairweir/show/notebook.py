@@ -37,13 +37,12 @@ class Image:
     ----------
     title : str
     png : bytes
-    width_px, height_px : int; size at which the image is shown, CSS pixels
+    width_px : int; width at which the image is shown, CSS pixels
     """
 
     title: str
     png: bytes = field(repr=False)
     width_px: int
-    height_px: int
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        return self.png, {"width": self.width_px, "height": self.height_px}
+        return self.png, {"width": self.width_px}

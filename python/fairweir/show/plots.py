@@ -58,11 +58,14 @@ def image_of_run(run: Run, title: str) -> Image:
     MissingExtraError : Matplotlib is not installed
     """
     extras.require("matplotlib", "a static plot")
+    return image_of(run_figure(run), title)
+
+
+def image_of(figure: Figure, title: str) -> Image:
+    """Return a figure as an image for a notebook."""
     file = BytesIO()
-    figure = run_figure(run)
     figure.savefig(file, format="png", dpi=DOTS_PER_INCH)
-    width, height = (round(inches * CSS_PX_PER_INCH) for inches in SIZE_INCHES)
-    return Image(title, file.getvalue(), width, height)
+    return Image(title, file.getvalue(), round(figure.get_figwidth() * CSS_PX_PER_INCH))
 
 
 def save_figure(figure: Figure, path: str | Path) -> Path:
