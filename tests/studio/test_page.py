@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, sync_playwright
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-TIMEOUT_MS = 60_000
-SCENARIO = """\
-duration = "4s" # short
-warmup = "1s"
-
-[link.bottleneck]
-rate = "12Mbps"
-
-[[flow]]
-cca = "cubic"
-rtprop = "20ms"
-"""
+from playwright.sync_api import Browser, Dialog, Page
+from tests.studio.serving import SCENARIO, TIMEOUT_MS, Served, descendants, is_alive, serve
 
 
 @dataclass
@@ -59,49 +43,6 @@ class Window:
 
     def summary(self, quantity: str) -> str:
         return self.page.locator("table.summary tr", has_text=quantity).first.inner_text()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if BROWSER is None:
-        pytest.skip("no Chromium: the studio is not opened in a browser")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
-@dataclass
-class Served:
-    """A studio in a folder."""
-
-    process: subprocess.Popen[str]
-    url: str
-    folder: Path
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("studio")
-    (folder / "one.toml").write_text(SCENARIO, encoding="utf-8")
-    served = serve(folder)
-    yield served
-    served.process.send_signal(signal.SIGINT)
-    served.process.wait(20)
-
-
-def serve(folder: Path, *words: str) -> Served:
-    log = folder / "log"
-    with log.open("w", encoding="utf-8") as file:
-        words = (sys.executable, "-m", "fairweir", "studio", "one.toml", "--no-open", *words)
-        process = subprocess.Popen(words, cwd=folder, stderr=file, text=True)
-    deadline = time.monotonic() + TIMEOUT_MS / 1_000
-    while time.monotonic() < deadline:
-        if found := re.search(r"http\S+(?=\n)", log.read_text(encoding="utf-8")):
-            return Served(process, found[0], folder)
-        time.sleep(0.05)
-    process.kill()
-    raise AssertionError(log.read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -296,14 +237,14 @@ def test_a_runaway_scenario_ends_with_the_next_change(window: Window) -> None:
 def test_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text(SCENARIO, encoding="utf-8")
     served = serve(tmp_path)
-    children = _descendants(served.process.pid)
+    children = descendants(served.process.pid)
     assert children
     served.process.send_signal(signal.SIGINT)
     assert served.process.wait(20) == 0
     deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and any(map(_is_alive, children)):
+    while time.monotonic() < deadline and any(map(is_alive, children)):
         time.sleep(0.05)
-    assert not any(map(_is_alive, children))
+    assert not any(map(is_alive, children))
 
 
 def test_a_port_in_use_is_an_error(served: Served, tmp_path: Path) -> None:
@@ -314,21 +255,3 @@ def test_a_port_in_use_is_an_error(served: Served, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "in use" in done.stderr
     assert "--port" in done.stderr
-
-
-def _descendants(pid: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[1]) == pid:
-                    found += [int(entry.name), *_descendants(int(entry.name))]
-    return found
-
-
-def _is_alive(pid: int) -> bool:
-    with suppress(OSError):
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False

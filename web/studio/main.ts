@@ -10,6 +10,7 @@ import { fromLink, toLink } from "./link";
 import { Player } from "./player";
 import "./studio.css";
 import { showSummary } from "./summary";
+import { toggleTheme } from "./theme";
 
 interface Pin {
   run: string;
@@ -69,7 +70,8 @@ class Studio {
       this.showName();
       return;
     }
-    await this.open(this.start.first);
+    const asked = /^#open=(.+)$/.exec(location.hash)?.[1];
+    await this.open(asked ? decodeURIComponent(asked) : this.start.first);
   }
 
   private body(): object {
@@ -286,10 +288,7 @@ class Studio {
     click("copy-command", () => void this.copy(this.command(), this.command()));
     click("copy-link", () => void toLink(this.editor.text).then((hash) => this.copy(`${location.origin}${location.pathname}${hash}`, "link")));
     click("run", () => { this.mayRunCode = true; byId("run").hidden = true; this.player.play(); });
-    click("theme", () => {
-      const root = document.documentElement;
-      root.dataset["theme"] = root.dataset["theme"] === "dark" ? "light" : "dark";
-    });
+    click("theme", toggleTheme);
     for (const tab of ["form", "toml"]) click(`tab-${tab}`, () => showTab(tab));
     addEventListener("keydown", (event) => {
       if ((event.ctrlKey || event.metaKey) && event.key === "s") {
@@ -324,5 +323,4 @@ function showTab(name: string): void {
   }
 }
 
-document.documentElement.dataset["theme"] ??= matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 void call<Start>("start").then((start) => new Studio(start).begin());

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.segment import Segment
 
 from fairweir.cli import terminal
+from fairweir.cli.progress_pipe import PipedProgress
 
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderResult
@@ -115,4 +116,4 @@ def progress_bar(*, counts: bool) -> Progress:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal)
+    return PipedProgress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal)

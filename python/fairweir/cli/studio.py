@@ -49,6 +49,7 @@ def studio(
     """
     extras.require("starlette", "the studio")
     extras.require("uvicorn", "the studio")
+    from fairweir.cli.studio_commands import pages
     from fairweir.studio.folder import Folder
     from fairweir.studio.serve import serve
 
@@ -70,7 +71,7 @@ def studio(
 
     # Ctrl-C is how a server is meant to end.
     with suppress(KeyboardInterrupt):
-        serve(folder, first, host=host, port=port, on_ready=announce)
+        serve(folder, first, pages=pages(), host=host, port=port, on_ready=announce)
 
 
 def _name_of(scenario: str) -> str:

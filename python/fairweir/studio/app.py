@@ -26,19 +26,26 @@ from fairweir.show.bundle import bundle
 from fairweir.show.frame import encode
 from fairweir.show.picture import INTERVALS
 from fairweir.studio.access import TooLargeError
+from fairweir.studio.body import text_of
+from fairweir.studio.command_calls import CALLS as COMMAND_CALLS
+from fairweir.studio.commands import Pages
 from fairweir.studio.edit import edit, line_of
 from fairweir.studio.folder import ChangedOnDiskError, Folder, controllers_of
 from fairweir.studio.form import form_of
 from fairweir.studio.jobs import Request, play
 from fairweir.studio.lessons import PREFIX, lessons
+from fairweir.studio.result_files import send
 from fairweir.studio.runs import Runs
 from fairweir.studio.windows import SupersededError, Window, Windows
+from fairweir.studio.work import Works
 from fairweir.studio.workers import DEFAULT_NUMBER, Workers
 
 MAX_SEEDS: Final = 20
 #: Media type of :mod:`fairweir.show.frame`.
 FRAME_TYPE: Final = "application/octet-stream"
-_STATIC_TYPES: Final = {"studio.js": "text/javascript", "studio.css": "text/css"}
+_STATIC_TYPES: Final = {"studio.js": "text/javascript", "studio.css": "text/css", "commands.js": "text/javascript"}
+#: Path of a page -> its file in `templates/`.
+_PAGES: Final = {"/": "studio.html", "/commands": "commands.html"}
 
 Call = Callable[["Studio", Mapping[str, Any]], Coroutine[Any, Any, Response]]
 
@@ -50,10 +57,12 @@ class Studio:
     ----------
     folder : Folder; no other files are read or written
     first : str, name of the scenario that the page opens
+    pages : Pages, of commands
     """
 
-    def __init__(self, folder: Folder, first: str) -> None:
-        self.folder, self.first = folder, first
+    def __init__(self, folder: Folder, first: str, pages: Pages) -> None:
+        self.folder, self.first, self.pages = folder, first, pages
+        self.works = Works()
         self.workers = Workers(DEFAULT_NUMBER)
         self.windows = Windows()
         self.runs = Runs()
@@ -68,11 +77,17 @@ class Studio:
                 yield
             finally:
                 self.workers.close()
+                await self.works.close()
 
-        calls = [Route(f"/api/{name}", self._endpoint(call), methods=["POST"]) for name, call in _CALLS.items()]
+        calls = [
+            Route(f"/api/{name}", self._endpoint(call), methods=["POST"])
+            for name, call in {**_CALLS, **COMMAND_CALLS}.items()
+        ]
         pages = [
-            Route("/", _page),
+            *(Route(path, _page) for path in _PAGES),
             Route("/events", self._events),
+            Route("/work", self._work),
+            Route("/files/{name:path}", self._file),
             *(Route(f"/{name}", _static) for name in _STATIC_TYPES),
         ]
         return Starlette(routes=[*pages, *calls], lifespan=lifespan)
@@ -101,6 +116,19 @@ class Studio:
         name = request.query_params.get("window", "")
         return StreamingResponse(self.windows.stream(name), media_type="text/event-stream")
 
+    async def _work(self, request: HttpRequest) -> Response:
+        """Send the events of a command from the first, or from the last that the browser has received."""
+        received = request.headers.get("last-event-id", "0")
+        try:
+            work = self.works.get(request.query_params.get("id"))
+        except ConfigError:
+            return Response(status_code=204)  # which ends an EventSource
+        first = int(received) if received.isdecimal() else 0
+        return StreamingResponse(work.stream(first), media_type="text/event-stream")
+
+    async def _file(self, request: HttpRequest) -> Response:
+        return await asyncio.to_thread(send, self.folder, request.path_params["name"])
+
     async def run(self, window: Window, request: Request) -> Any:
         """Run a request of a window; a newer one of the same window replaces it."""
 
@@ -118,8 +146,8 @@ def errors_of(error: FairweirError, text: str) -> list[dict[str, Any]]:
     ]
 
 
-async def _page(_: HttpRequest) -> Response:
-    page = resources.files("fairweir.studio").joinpath("templates", "studio.html")
+async def _page(request: HttpRequest) -> Response:
+    page = resources.files("fairweir.studio").joinpath("templates", _PAGES[request.url.path])
     return Response(page.read_bytes(), media_type="text/html")
 
 
@@ -147,7 +175,7 @@ async def _start(studio: Studio, _: Mapping[str, Any]) -> Response:
 
 
 async def _open(studio: Studio, body: Mapping[str, Any]) -> Response:
-    name = _text(body, "name")
+    name = text_of(body, "name")
     if name.startswith(PREFIX):
         lesson = lessons().get(name.removeprefix(PREFIX))
         if lesson is None:
@@ -161,13 +189,13 @@ async def _save(studio: Studio, body: Mapping[str, Any]) -> Response:
     version = body.get("version")
     if version is not None and not isinstance(version, str):
         raise ConfigError("version is a text")
-    name, text = _text(body, "name"), _text(body, "text")
+    name, text = text_of(body, "name"), text_of(body, "text")
     return JSONResponse({"version": await asyncio.to_thread(studio.folder.save, name, text, version)})
 
 
 async def _play(studio: Studio, body: Mapping[str, Any]) -> Response:
     """Change a scenario's text, check it, run it, and return its course and summary, compared with another run."""
-    window = studio.windows.get(_text(body, "window"))
+    window = studio.windows.get(text_of(body, "window"))
     request, form = await asyncio.to_thread(_checked, studio, body)
     played = await studio.run(window, request)
     run = studio.runs.add(played, body.get("keep", ()))
@@ -192,7 +220,7 @@ async def _play(studio: Studio, body: Mapping[str, Any]) -> Response:
 
 
 def _checked(studio: Studio, body: Mapping[str, Any]) -> tuple[Request, list[dict[str, Any]]]:
-    text, name = _text(body, "text"), _text(body, "name")
+    text, name = text_of(body, "text"), text_of(body, "name")
     settings = body.get("set", {})
     if not isinstance(settings, dict):
         raise ConfigError("settings are an object")
@@ -235,10 +263,10 @@ async def _share(studio: Studio, body: Mapping[str, Any]) -> Response:
         raise ConfigError("runs are a list of objects", key="runs")
     courses, scenarios = [], []
     for one in given:
-        course = studio.runs.get(_text(one, "run"))
-        label = _text(one, "label")[:60]
+        course = studio.runs.get(text_of(one, "run"))
+        label = text_of(one, "label")[:60]
         courses.append(replace(course, picture=replace(course.picture, label=label)))
-        scenarios.append((label, _text(one, "text")))
+        scenarios.append((label, text_of(one, "text")))
     title = str(body.get("title", "")) or "scenario"
     page = await asyncio.to_thread(runs_page, title, courses, scenarios)
     return Response(page, media_type="text/html")
@@ -252,13 +280,6 @@ _CALLS: Final[dict[str, Call]] = {
     "views": _views,
     "share": _share,
 }
-
-
-def _text(body: Mapping[str, Any], key: str) -> str:
-    value = body.get(key)
-    if not isinstance(value, str):
-        raise ConfigError(f"`{key}` is a text", key=key)
-    return value
 
 
 def _view(body: Mapping[str, Any]) -> tuple[float | None, float | None]:

@@ -110,7 +110,7 @@ class Folder:
         found = (path for pattern in patterns for path in sorted(self.root.glob(pattern)))
         number = 0
         for path in found:
-            if any(part.startswith(".") for part in path.relative_to(self.root).parts) or not _is_scenario(path):
+            if any(part.startswith(".") for part in path.relative_to(self.root).parts) or not is_scenario(path):
                 continue
             yield str(path.relative_to(self.root))
             number += 1
@@ -170,7 +170,7 @@ def _version(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _is_scenario(path: Path) -> bool:
+def is_scenario(path: Path) -> bool:
     """Return whether a file looks like a scenario, without parsing it."""
     try:
         head = path.read_bytes()[: 1 << 16]

@@ -13,6 +13,7 @@ import uvicorn
 from fairweir.errors import ConfigError
 from fairweir.studio.access import AccessCheck
 from fairweir.studio.app import Studio
+from fairweir.studio.commands import Pages
 from fairweir.studio.folder import Folder
 
 LOOPBACK: Final = "127.0.0.1"
@@ -59,12 +60,15 @@ def listen(host: str, port: int | None) -> tuple[socket.socket, int]:
     raise AssertionError("unreachable")
 
 
-def serve(folder: Folder, first: str, *, host: str, port: int | None, on_ready: Callable[[Address], object]) -> None:
+def serve(
+    folder: Folder, first: str, *, pages: Pages, host: str, port: int | None, on_ready: Callable[[Address], object]
+) -> None:
     """Serve the page; return when the process is interrupted.
 
     Parameters
     ----------
     first : str, name of the scenario that is opened first
+    pages : Pages, of commands
     on_ready : called with the address when the page can be opened
 
     Raises
@@ -75,7 +79,7 @@ def serve(folder: Folder, first: str, *, host: str, port: int | None, on_ready: 
     address = Address(host, port, secrets.token_urlsafe(24))
     names = {host, "localhost"} if host == LOOPBACK else {host}
     hosts = frozenset(f"{name}:{port}" for name in names)
-    application = AccessCheck(Studio(folder, first).application(), address.token, hosts)
+    application = AccessCheck(Studio(folder, first, pages).application(), address.token, hosts)
     server = _Server(
         uvicorn.Config(
             application,
