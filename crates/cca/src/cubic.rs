@@ -7,7 +7,8 @@
 //! - W_est += alpha/W per packet acknowledged, alpha = 3 (1 - beta)/(1 + beta) until W_est reaches the window before the
 //!   cut, then 1; where W_cubic(t) < W_est, W = max(W, W_est);
 //! - loss or mark: W_max = W, or W (1 + beta)/2 if the last W_max was not reached (fast convergence); W_epoch = beta W;
-//! - timeout: ssthresh as for a loss, W = 1; after the following slow start K = 0 and W_max = W_epoch = W.
+//! - timeout: ssthresh as for a loss, W = 1; after the following slow start K = 0 and W_max = W_epoch = W;
+//! - with Linux's HyStart, W += max(0.05, (target - W)/W) while no loss since the start or the last timeout has set W_max.
 //!
 //! ```text
 //!                 W = ssthresh, or HyStart++         t = 0
@@ -41,6 +42,10 @@ const UPDATE_ROUND_FRACTION: u64 = 8;
 
 /// Maximum time between two computations of the slope: 1/32 s (`tcp_cubic.c`).
 const MAX_UPDATE_INTERVAL: Dur = Dur::from_micros(31_250);
+
+/// Growth per packet acknowledged, with Linux's HyStart, while no loss has set W_max: at least 5 % in a round trip
+/// (`tcp_cubic.c`, `bictcp_update`).
+const SEARCH_SLOPE: f64 = 0.05;
 
 /// Maximum window in packets; prevents overflow of products.
 const MAX_CWND: f64 = (1u64 << 40) as f64;
@@ -265,6 +270,10 @@ impl Cubic {
         let per_packet = 1.0 / self.cwnd;
         self.target = w_target.clamp(self.cwnd, MAX_TARGET * self.cwnd);
         self.slope = (self.target - self.cwnd) * per_packet;
+        if self.hystart == Kind::Linux && self.w_max == 0.0 && self.slope < SEARCH_SLOPE {
+            self.slope = SEARCH_SLOPE;
+            self.target = MAX_TARGET * self.cwnd;
+        }
         let mut speed = self.slope;
         let mut missing = (self.cwnd_pkts + 1) as f64 - self.cwnd;
         if is_friendly {

@@ -166,6 +166,16 @@ fn hystart_leaves_slow_start_before_the_buffer_is_full() {
 }
 
 #[test]
+fn linux_grows_by_five_percent_a_round_trip_until_the_first_loss() {
+    let mut bench = Bench::of("cubic", &json!({ "hystart": "linux" }), Path::droptail(96, 100, 16));
+    bench.run_until(after(3), |_| ());
+    let (before, rtt) = (bench.controller.cwnd().0, bench.sender.srtt);
+    bench.run_until(after(3) + rtt * 2, |_| ());
+    let growth = bench.controller.cwnd().0 as f64 / before as f64;
+    assert!((1.08..1.12).contains(&growth), "{growth} in two round trips");
+}
+
+#[test]
 fn bad_parameters_are_named() {
     let start = Start { mss: MSS, initial_cwnd: MSS, oracle_rtprop: None, first_packet: 0, seed: 0 };
     for (params, word) in [

@@ -50,15 +50,17 @@ impl LinuxHyStart {
     pub(crate) fn is_over(&mut self, ack: &Ack<'_>, cwnd_pkts: u64, now: Time) -> bool {
         let Some(rtt) = ack.rtt else { return false };
         self.min_rtt = self.min_rtt.min(rtt);
-        if cwnd_pkts < LOW_WINDOW {
-            return false;
-        }
+        // Rounds are counted below the low window, too: one that began when the window was reached would consist of parts
+        // of two flights.
         if ack.sender.snd_una > self.round_end {
             self.round_end = ack.sender.snd_nxt;
             self.round_start = now;
             self.train_end = now;
             self.round_min = Dur::MAX;
             self.samples = 0;
+        }
+        if cwnd_pkts < LOW_WINDOW {
+            return false;
         }
         self.is_long_train(now) || self.has_risen(rtt)
     }
