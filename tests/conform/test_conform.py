@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from fairweir.cli.main import main
 from fairweir.conform.judge import Difference, Standing
 from fairweir.conform.mechanisms import explain
 from fairweir.conform.plan import pairs, shipped_scenarios
+from fairweir.conform.references import KERNEL_REFERENCES, missing_programs, references
 from fairweir.conform.results import Conformance
-from fairweir.conform.runner import KERNEL_REFERENCES, REFERENCES, conform
+from fairweir.conform.runner import conform
 from fairweir.conform.side import Side
 from fairweir.errors import CcaError
 from fairweir.play.batch import Archive, TaskResult
@@ -251,9 +253,20 @@ def test_the_command_writes_all_files_and_resumes(
 
 
 def test_every_side_of_the_table_exists() -> None:
-    for cca, reference in {**REFERENCES, **KERNEL_REFERENCES}.items():
+    for cca, reference in {**references(), **KERNEL_REFERENCES}.items():
         assert Side.of(cca).label == cca
         assert Side.of(reference).label == reference
+
+
+def test_the_table_has_stacks_whose_program_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRWEIR_QUICHE", "/none")
+    assert "quic:quiche/cubic" not in references()
+    assert any("FAIRWEIR_QUICHE" in line for line in missing_programs())
+    monkeypatch.setenv("FAIRWEIR_QUICHE", sys.executable)
+    assert references()["quic:quiche/cubic"] == "cubic"
+    assert "quiche/cubic" not in references(), "quiche has no controllers that run in the simulator's transport"
+    assert "s2n-quic/cubic" in references()
+    assert not missing_programs()
 
 
 def test_competing_flows_have_the_reference_where_the_world_has_it() -> None:

@@ -29,7 +29,8 @@ from fairweir.errors import CcaError, describe_exception
 
 #: The QUIC stacks whose CCAs are named `STACK/NAME`.
 QUIC_STACKS: Final = frozenset({"quinn", "noq", "quiche"})
-#: CCA of a QUIC stack -> the CCA of fairweir that implements the same algorithm.
+#: CCA of a QUIC stack -> the CCA of fairweir that implements the same algorithm. BBRv2, which s2n-quic and quiche have,
+#: is not in fairweir.
 COUNTERPARTS: Final = {
     "quinn/cubic": "cubic",
     "s2n-quic/cubic": "cubic",
@@ -37,8 +38,9 @@ COUNTERPARTS: Final = {
     "quinn/newreno": "reno",
     "noq/newreno": "reno",
     "quinn/bbr": "bbr",
-    "s2n-quic/bbr": "bbr3",
     "noq/bbr3": "bbr3",
+    "quiche/reno": "reno",
+    "quiche/cubic": "cubic",
 }
 #: The reason why the Linux kernel cannot run a controller file, and a hint.
 _NO_CONTROLLER_FILES: Final = (

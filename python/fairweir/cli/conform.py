@@ -15,7 +15,7 @@ from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
 from fairweir.conform.judge import MIN_RUNS
 from fairweir.conform.plan import QUICK_SEEDS, REAL_SEEDS, SEEDS, scenarios_of, shipped_scenarios
-from fairweir.conform.runner import KERNEL_REFERENCES, REFERENCES
+from fairweir.conform.references import KERNEL_REFERENCES, missing_programs, references
 from fairweir.conform.runner import conform as play
 from fairweir.conform.side import Side
 from fairweir.documents.atomic_write import write_text
@@ -105,7 +105,7 @@ def conform(
         from fairweir.conform.table import show
 
         show(found, output.stdout)
-        output.stdout.print(f"{folder}/conform.html, conform.json, conform.csv", soft_wrap=True)
+        output.stdout.print(f"{folder}/conform.html, conform.md, conform.json, conform.csv", soft_wrap=True)
     if not any(one.judged for one in found.comparisons):
         why = next((cell.why for one in found.comparisons for cell in one.cells if cell.why), "")
         raise (
@@ -128,7 +128,9 @@ def _sides(ccas: list[str], to: str | None, *, table: bool, kernel: bool) -> lis
     if table:
         if ccas or to is not None:
             raise ConfigError("--table chooses the controllers", key="--table", hint="leave out CCA and --to")
-        rows = {**REFERENCES, **(KERNEL_REFERENCES if kernel else {})}
+        for line in missing_programs():
+            output.stderr.print(line, soft_wrap=True)
+        rows = {**references(), **(KERNEL_REFERENCES if kernel else {})}
         return [(Side.of(cca), Side.of(reference)) for cca, reference in rows.items()]
     if kernel:
         raise ConfigError("--kernel belongs to --table", key="--kernel", hint="write `--to kernel:cubic`")
@@ -152,10 +154,12 @@ def _run_name(task: Task) -> str:
 
 
 def keep(report: Report, folder: Path) -> None:
-    """Write ``conform.json``, ``conform.csv`` and ``conform.html`` to `folder`."""
+    """Write ``conform.json``, ``conform.csv``, ``conform.md`` and ``conform.html`` to `folder`."""
     from fairweir.conform.page import write_page
+    from fairweir.conform.table import markdown
 
     document = json.dumps(output.finite(report.document()), indent=2, allow_nan=False)
     write_text(folder / "conform.json", document + "\n")
     write_text(folder / "conform.csv", report.csv())
+    write_text(folder / "conform.md", "\n".join(markdown(report)) + "\n")
     write_page(report, folder / "conform.html")

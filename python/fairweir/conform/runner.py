@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairweir import extras
-from fairweir.ccas import lookup
 from fairweir.conform.judge import Cell, Standing, judge
 from fairweir.conform.observe import Observation, observe
 from fairweir.conform.plan import Pair, pairs
@@ -21,13 +20,6 @@ from fairweir.units import Duration
 
 #: Time that a run on the kernel takes in addition to its duration, to create namespaces and start the program, s.
 _PER_RUN_S: Final = 1.0
-#: The reference of each controller in the table of all controllers.
-REFERENCES: Final = {
-    **lookup.COUNTERPARTS,
-    **{f"quic:{name}": ours for name, ours in lookup.COUNTERPARTS.items() if lookup.is_stack(name)},
-}
-#: The references of the controllers that are compared with the kernel's.
-KERNEL_REFERENCES: Final = {"reno": "kernel:reno", "cubic": "kernel:cubic", "bbr": "kernel:bbr"}
 
 
 def real_time_s(work: Sequence[Pair], archive: Archive) -> float:
