@@ -125,6 +125,25 @@ def test_a_host_that_wakes_at_intervals_belongs_to_this_world() -> None:
     assert "--on quic" in (raised.value.hint or "")
 
 
+def test_a_host_that_encrypts_belongs_to_this_world() -> None:
+    encrypted = dumbbell(["quinn/cubic"]).override({"host.crypto": "tls"})
+    first, second = (fw.run(encrypted, on="quic").summary for _ in range(2))
+    assert first.document["quic"]["digest"] == second.document["quic"]["digest"]
+    with pytest.raises(ConfigError) as raised:
+        fw.run(dumbbell(["reno"]).override({"host.crypto": "tls"}))
+    assert raised.value.key == "host.crypto"
+    with pytest.raises(ConfigError, match=r"host\.crypto"):
+        dumbbell(["quinn/cubic"]).override({"host.crypto": "ssl"})
+
+
+@pytest.mark.quiche
+@pytest.mark.parametrize("cca", ["quiche/reno", "quiche/cubic", "quiche/bbr2"])
+def test_quiche_sends_the_same_datagrams_in_every_process(cca: str) -> None:
+    first, second = (fw.run(dumbbell([cca, "quinn/cubic"]), on="quic").summary for _ in range(2))
+    assert first.document["quic"]["digest"] == second.document["quic"]["digest"]
+    assert min(flow.throughput_mbps for flow in first.flows) > 0.1
+
+
 def test_a_sweep_runs_stacks_and_does_not_mix_them_with_simulations(tmp_path: Path) -> None:
     scenario, grid = dumbbell(["quinn/cubic", "quinn/newreno"]), {"flow.0.rtprop": ["20ms", "40ms"]}
     first = sweep(scenario, grid, tmp_path, on="quic")

@@ -25,6 +25,7 @@ mod quiche;
 mod quinn;
 mod record;
 pub mod stacks;
+mod tls;
 mod trace;
 mod world;
 

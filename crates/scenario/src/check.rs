@@ -1,6 +1,6 @@
 //! Rejects configurations that are inconsistent or contain numbers that a run cannot represent.
 
-use crate::{Config, FlowSpec, LinkSpec, Source};
+use crate::{Config, Crypto, FlowSpec, LinkSpec, Source};
 use fairweir_path::{ConfigError, ElementConfig, check_dur, check_positive_dur, check_rate};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 
@@ -53,6 +53,13 @@ pub fn check_no_hosts(config: &Config) -> Result<(), ConfigError> {
         return refuse(
             "host.wake",
             format!("only the world of QUIC stacks has hosts that wake at intervals: `{}`", config.host.wake),
+            "run it with `--on quic`, or leave out `[host]`",
+        );
+    }
+    if config.host.crypto != Crypto::Null {
+        return refuse(
+            "host.crypto",
+            "only the world of QUIC stacks encrypts packets: `tls`",
             "run it with `--on quic`, or leave out `[host]`",
         );
     }

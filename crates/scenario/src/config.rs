@@ -46,6 +46,20 @@ pub struct Host {
     /// Interval at which a host runs its stack; zero: at every arrival and every deadline of the stack.
     #[serde(default)]
     pub wake: Dur,
+    /// How packets are encrypted.
+    #[serde(default)]
+    pub crypto: Crypto,
+}
+
+/// Encryption of QUIC packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Crypto {
+    /// None: tags of the usual size, and a handshake of the shape of TLS 1.3's.
+    #[default]
+    Null,
+    /// TLS 1.3.
+    Tls,
 }
 
 impl Host {

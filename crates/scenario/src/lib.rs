@@ -22,7 +22,7 @@ mod tally;
 
 pub use application::App;
 pub use check::{MAX_FLOWS, check, check_no_hosts};
-pub use config::{Config, FlowSpec, HEADER_BYTES, Host, LinkSpec, Receiver, Source};
+pub use config::{Config, Crypto, FlowSpec, HEADER_BYTES, Host, LinkSpec, Receiver, Source};
 pub use histogram::Histogram;
 pub use lookahead::{Timing, hop_timings, observers_lag};
 pub use metered_hop::{HopCounts, MeteredHop};

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from fairweir import _core
 from fairweir.ccas import lookup
-from fairweir.documents.arguments import one_of
 from fairweir.errors import InvariantError
 from fairweir.play.columns import Columns
 
@@ -25,17 +24,12 @@ class Capture:
 
     Attributes
     ----------
-    path : Path of the file, or its name
+    path : Path of the file
     side : position of the capture: at the "sender" or the "receiver" of the data
     """
 
     path: Path
     side: Side = "sender"
-
-    def __init__(self, path: str | Path, side: Side = "sender") -> None:
-        object.__setattr__(self, "path", Path(path))
-        one_of(get_args(Side), side, "side")
-        object.__setattr__(self, "side", side)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,9 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
     names = list(scenario.link)
     bases = {name: link.base(scenario.base) for name, link in scenario.link.items()}
     rates = {name: link.nominal_rate(bases[name]) for name, link in scenario.link.items()}
-    host = {} if scenario.host is None else {"host": {"wake": _core.parse_time(scenario.host.wake)}}
+    host = {}
+    if scenario.host is not None:
+        host = {"host": {"wake": _core.parse_time(scenario.host.wake), "crypto": scenario.host.crypto}}
     return {
         **host,
         "duration": _core.parse_time(scenario.duration),

@@ -2,8 +2,9 @@
 
 use super::api;
 use super::api::proto::congestion::ControllerFactory;
+use super::api::proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use super::api::proto::{
-    AckFrequencyConfig, ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, ServerConfig,
+    self, AckFrequencyConfig, ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, ServerConfig,
     TransportConfig, VarInt,
 };
 use super::controllers::{Gauge, Watched};
@@ -11,8 +12,9 @@ use super::end::{End, Role};
 use super::null::Null;
 use crate::endpoint::Ends;
 use crate::limits::{PayloadBytes, payload};
+use crate::tls;
 use fairweir_program::Refusal;
-use fairweir_scenario::{App, Config, FlowSpec};
+use fairweir_scenario::{App, Config, Crypto, FlowSpec};
 use fairweir_units::Time;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,11 +34,12 @@ pub(super) fn ends_with(
     let gauge = Arc::new(gauge);
     let mut sending = transport(spec, size);
     sending.congestion_controller_factory(Arc::new(Watched { factory, gauge: Arc::clone(&gauge) }));
-    let mut client = ClientConfig::new(Arc::new(Null));
+    let (client, server) = encryption(config.host.crypto).map_err(|reason| Refusal::new(reason).at("host.crypto"))?;
+    let mut client = ClientConfig::new(client);
     client.transport_config(Arc::new(sending));
     let id = connection_id(flow as u64);
     client.initial_dst_cid_provider(Arc::new(move || id));
-    let mut server = ServerConfig::new(Arc::new(Null), Arc::new(Null));
+    let mut server = ServerConfig::new(server, Arc::new(Null));
     server.transport_config(Arc::new(transport(spec, size)));
 
     let sides = [2 * flow as u64, 2 * flow as u64 + 1];
@@ -49,6 +52,19 @@ pub(super) fn ends_with(
         sender: Box::new(End::new(sender, Role::sender(client, app, spec.start), spec.gso, gauge)),
         receiver: Box::new(End::new(receiver, Role::receiver(), spec.gso, Arc::default())),
     })
+}
+
+/// Encryption of a client and of a server.
+type Sides = (Arc<dyn proto::crypto::ClientConfig>, Arc<dyn proto::crypto::ServerConfig>);
+
+fn encryption(crypto: Crypto) -> Result<Sides, String> {
+    if crypto == Crypto::Null {
+        return Ok((Arc::new(Null), Arc::new(Null)));
+    }
+    let (client, server) = tls::configurations().map_err(|e| e.to_string())?;
+    let client = QuicClientConfig::try_from(client).map_err(|e| e.to_string())?;
+    let server = QuicServerConfig::try_from(server).map_err(|e| e.to_string())?;
+    Ok((Arc::new(client), Arc::new(server)))
 }
 
 /// Stream data that any datagram of `size` can carry, at least: short header with connection ID and packet number, tag,

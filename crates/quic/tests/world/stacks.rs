@@ -1,7 +1,7 @@
 //! Short runs of the stacks: their numbers, determinism, what the scenario language asks of them.
 
 use crate::common::{RTPROP, dumbbell, number, run, table};
-use fairweir_scenario::{Config, Source};
+use fairweir_scenario::{Config, Crypto, Source};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::Value;
 
@@ -161,6 +161,20 @@ fn what_quic_does_not_have_is_refused_with_key_and_hint() {
     assert_eq!(refused(&|c| c.flows[0].params = serde_json::json!({"beta": 0.5})), "flows.0.params");
     assert_eq!(refused(&|c| c.packet = Bytes(1_000)), "packet");
     assert_eq!(refused(&|c| c.warmup = c.duration), "warmup");
+}
+
+#[test]
+fn tls_changes_the_handshake_and_nothing_else() {
+    for cca in ["quinn/cubic", "noq/cubic"] {
+        let mut config = dumbbell(&[cca], Dur::from_secs(5));
+        let null = run(&config).unwrap();
+        config.host.crypto = Crypto::Tls;
+        let tls = run(&config).unwrap();
+        assert_eq!(tls, run(&config).unwrap(), "{cca}: keys are random, times and sizes are not");
+        assert_ne!(tls, null, "{cca}");
+        let rates = [&null, &tls].map(|record| number(record, 0, "throughput_mbps"));
+        assert!((rates[0] - rates[1]).abs() < 0.01 * rates[0], "{cca}: {rates:?}");
+    }
 }
 
 #[test]
