@@ -50,7 +50,7 @@ quiche: $(VENV)/.quiche
 
 ## test-quiche: the tests of that program, which `make test` leaves out
 test-quiche: $(VENV)/.quic $(VENV)/.quiche
-	cargo test --quiet --release --locked -p fairweir-quic --features quiche --lib --test quiche
+	cargo test --quiet --release --locked -p fairweir-quic --features quiche
 	$(BIN)/python -m pytest -q -m quiche tests
 
 ## docs: the site, docs/_build/html/index.html, and the man page docs/_build/man/fairweir.1; a warning, such as a link
