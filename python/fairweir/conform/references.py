@@ -14,14 +14,14 @@ KERNEL_REFERENCES: Final = {"reno": "kernel:reno", "cubic": "kernel:cubic", "bbr
 
 
 def references() -> dict[str, str]:
-    """Return the reference of each controller of a stack that is at hand: in the simulator, and in its whole stack."""
+    """Return the reference of each available controller of a stack: in the simulator, and in its whole stack."""
     simulated = lookup.algorithms()
     found = {name: ours for name, ours in lookup.COUNTERPARTS.items() if name in simulated}
     return found | {f"quic:{name}": ours for name, ours in lookup.COUNTERPARTS.items() if _is_built(name)}
 
 
 def missing_programs() -> list[str]:
-    """Return how to build the programs of the stacks that are not at hand, as sentences."""
+    """Return how to build the programs of the stacks that are not available, as sentences."""
     programs = dict.fromkeys(quic.program_of([name]) for name in lookup.COUNTERPARTS if lookup.is_stack(name))
     lines = []
     for program in programs:
