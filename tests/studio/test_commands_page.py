@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -82,15 +83,55 @@ def test_an_audit_runs_and_its_report_and_failing_scenarios_open(
     assert page.inner_text("#line") == "fairweir audit reno --quick --only random-loss --out results/audit/reno"
     results = json.loads((served.folder / "results/audit/reno/results.json").read_text(encoding="utf-8"))
     assert results["command"] == page.inner_text("#line")
+    context.on("page", commands.watch)
     with context.expect_page() as opened:
         page.click("#files li.page a")
     report = opened.value
-    commands.watch(report)
-    report.reload()
     report.wait_for_selector("h1:has-text('Audit of reno')")
     page.locator("#files li.scenario a").first.click()
     page.wait_for_selector('html[data-name^="results/audit/reno/failing/"]', state="attached", timeout=TIMEOUT_MS)
     assert page.locator("#messages .error").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "values", "outcome", "result"),
+    [
+        ("starve", {"cca": "reno", "rate_range": "10Mbps..20Mbps"}, "exit [01]: ", ""),
+        ("verify", {"cca": "cc_qdel", "properties": "queue<=50", "points": "4"}, "exit 1: a claim is", "question.smt2"),
+        ("explain", {"capture": "cap.pcap"}, "exit 0: explained", "cap.explain.html"),
+        ("guard evaluate", {"challenges": "services", "configurations": "1", "duration": "10s"}, "exit 1: a claim", ""),
+    ],
+)
+def test_each_command_has_its_page(
+    commands: Commands, served: Served, command: str, values: dict[str, str], outcome: str, result: str
+) -> None:
+    words = [sys.executable, "-m", "fairweir", "run", "one.toml", "--pcap", "cap.pcap"]
+    subprocess.run(words, cwd=served.folder, check=True, capture_output=True)
+    page = commands.page
+    page.click(f"#pages a:text-is('{command}')")
+    page.wait_for_selector(f"#command:text-is('fairweir {command}')")
+    commands.start(**values)
+    commands.wait("ended")
+    assert re.search(outcome, page.inner_text("#state")), page.inner_text("#output")
+    assert page.inner_text("#output").strip()
+    if result:
+        page.wait_for_selector(f"#files a:has-text('{result}')")
+
+
+def test_an_interrupted_command_resumes_from_its_finished_runs(commands: Commands, served: Served) -> None:
+    page = commands.page
+    page.click("#pages a:text-is('guard evaluate')")
+    page.wait_for_selector("#command:text-is('fairweir guard evaluate')")
+    commands.start(challenges="reno-cubic", configurations="12", duration="20s", seed="7")
+    page.wait_for_function("() => Number(document.getElementById('part').value) > 0", timeout=TIMEOUT_MS)
+    page.click("#stop")
+    commands.wait("ended")
+    assert "exit 130" in page.inner_text("#state")
+    stored = {path: path.stat().st_mtime_ns for path in (served.folder / "results/guard-evaluate").glob("*.json")}
+    assert stored
+    page.click("#actions button:text-is('Resume')")
+    page.wait_for_selector("#state:has-text('exit 1'), #state:has-text('exit 0')", timeout=TIMEOUT_MS)
+    assert {path: path.stat().st_mtime_ns for path in stored} == stored
 
 
 def test_the_copied_command_is_the_one_that_runs(commands: Commands, served: Served) -> None:

@@ -45,6 +45,32 @@ FORMS: Final = {
         Output("--out", subject="ccas"),
         suggests={"ccas": "ccas", "against": "ccas"},
     ),
+    "starve": Form(
+        "fairweir.cli.starve:starve",
+        ("cca", "ratio", "jitter", "rate_range", "rtprop"),
+        Output("--out", subject="cca"),
+        resumes=True,
+        suggests={"cca": "ccas"},
+    ),
+    "verify": Form(
+        "fairweir.cli.verify:verify",
+        ("cca", "model", "properties", "points", "jitter", "buffer", "given", "budget", "certificate"),
+        Output("--out", subject="cca"),
+        suggests={"cca": "rules"},
+    ),
+    "explain": Form(
+        "fairweir.cli.explain:explain",
+        ("capture", "flow"),
+        Output("--report", subject="capture", suffix=".explain.html"),
+        suggests={"capture": "captures"},
+    ),
+    "guard evaluate": Form(
+        "fairweir.cli.guard_evaluate:evaluate_command",
+        ("challenges", "configurations", "policy", "world", "duration", "seed"),
+        Output("--out"),
+        resumes=True,
+        suggests={"policy": "policies"},
+    ),
 }
 
 

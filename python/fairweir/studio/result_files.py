@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +35,9 @@ _PAGE_POLICY: Final = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-#: Folders in which commands store finished runs, by names of no meaning to a reader.
+#: Folders in which commands store finished runs, and the files of such runs (fairweir/documents/store.py).
 _STORES: Final = frozenset({"runs", "cache"})
+_STORED: Final = re.compile(r"[0-9a-f]{32,64}(-.*)?\.json")
 _DEPTH: Final = 3
 _MAX_LISTED: Final = 300
 
@@ -69,7 +71,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
             continue
         if path.is_dir() and depth > 1:
             yield from _below(path, depth - 1)
-        elif path.is_file():
+        elif path.is_file() and not _STORED.fullmatch(path.name):
             yield path
 
 
