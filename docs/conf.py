@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 project = "fairweir"
 copyright = "fairweir contributors"  # noqa: A001  (Sphinx's name)
 extensions = [
-    "myst_parser",
+    "myst_nb",  # includes myst_parser
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "api_stubs",  # before numpydoc, which reads the texts that it sets
@@ -27,6 +27,13 @@ nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(?!fairweir\.)[\w.\[\], ]*"), ("py:.*", r"fairweir\.\w+\..*")]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
+
+# Notebooks are executed at each build, in an empty folder; an exception in a cell, or output on stderr, is an error.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_output_stderr = "remove-warn"
 
 autodoc_member_order = "bysource"
 autosummary_generate = False

@@ -20,6 +20,7 @@ from fairweir.cli.commands import COMMANDS
 ROOT = Path(__file__).parents[2]
 #: Pages that are opened in a browser: of each kind, and those with the widest tables and blocks.
 OPENED = ("index", "tutorials/engineer", "reference/commands", "reference/python", "gallery", "formal/game", "outcomes")
+NOTEBOOKS = ("notebooks/audit-my-cca", "notebooks/read-a-capture", "notebooks/grid-and-heat-map")
 #: Attributes by which a page loads something, by element.
 LOADS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 REMOTE_STYLE = re.compile(r"(url\(|@import)\s*[\"']?(https?:)?//[^)\s]*")
@@ -137,7 +138,7 @@ def test_pages_open_without_a_message_and_within_their_window(
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text) if message.type in {"error", "warning"} else None)
         page.on("pageerror", lambda error: said.append(str(error)))
-        for name in OPENED:
+        for name in (*OPENED, *NOTEBOOKS):
             page.goto((site / f"{name}.html").as_uri(), timeout=TIMEOUT_MS)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         browser.close()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from fairweir import _core
+from fairweir.explain.explanation import explain
 from fairweir.explain.findings import findings
 from fairweir.explain.limits import shares
 from fairweir.explain.view import flow_view
@@ -152,6 +153,16 @@ def test_a_figure_and_a_page_are_written_whole(call: Any) -> None:
     lines = [trace for trace in json.loads(spec)["data"] if "line" in trace and trace.get("showlegend", True)]
     legend = [(trace["line"]["color"], trace["line"]["dash"]) for trace in lines]
     assert len(legend) == len(set(legend)), "two lines of the legend are indistinguishable"
+
+
+def test_a_notebook_shows_verdicts(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(transfer())
+    shown = explain(path)._repr_html_()
+    assert "<td>10.0.0.1:40000</td><td>10.0.0.2:5001</td>" in shown
+    assert "<td>Limited by its application, which had no more data to send" in shown
+    (image,) = explain(str(path)).plot()
+    assert image._repr_png_()[0].startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

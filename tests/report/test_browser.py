@@ -52,6 +52,8 @@ TEMPLATES = {path.name for path in Path(fairweir.__file__).parent.rglob("templat
     "parts.html.j2",
     "layout.html.j2",
 }
+#: Elements of the pages that are drawn without plotly; the script of a page in a frame has marked the frame's root.
+DRAWN = {"runs.html.j2": "[data-drawn] canvas", "course.html.j2": "iframe"}
 #: Options for a quick synthesis.
 SMALL = {"depth": 2, "sampling": {"sessions": 2, "boxes": 20, "rounds": 0}, "tree": {"leaves": [6, 12], "trials": 2}}
 
@@ -84,6 +86,12 @@ def runs() -> str:
         for cca in ("cubic", "bbr")
     ]
     return runs_page("<script>alert(1)</script>", courses, [("<i>one", "name = '</script>'")])
+
+
+def in_a_notebook() -> str:
+    """Return the output of a cell that draws a run, as a notebook has it in its page."""
+    scenario = dumbbell("cubic", duration="3s", name="</script><b>'\"")
+    return f"<!DOCTYPE html><title>x</title>{run(scenario, interval='10ms').plot()._repr_html_()}"
 
 
 def synthesised(folder: Path) -> str:
@@ -154,10 +162,11 @@ def test_a_page_opens_without_an_error_and_draws_its_figures(
         "synthesis.html.j2": lambda: synthesised(tmp_path),
         "video.html.j2": lambda: video(tmp_path),
         "runs.html.j2": runs,
+        "course.html.j2": in_a_notebook,
     }
     shown = opened(make[template]())
     # figures behind tabs and far below are drawn when they become visible
-    shown.wait_for("[data-drawn] canvas" if template == "runs.html.j2" else ".plot.js-plotly-plot")
+    shown.wait_for(DRAWN.get(template, ".plot.js-plotly-plot"))
     assert ">This figure cannot be drawn" not in shown.page.content()
     assert shown.said == []
 
@@ -226,6 +235,16 @@ def test_a_word_of_a_row_is_not_broken_on_a_phone(opened: OpenPage, tmp_path: Pa
     lines = "e => { const r = document.createRange(); r.selectNodeContents(e); return r.getClientRects().length }"
     assert row.evaluate(lines) == 1
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_run_in_a_notebook_is_drawn_in_its_frame_and_fits_it(opened: OpenPage) -> None:
+    shown = opened(in_a_notebook(), 800, 1200)
+    frame = shown.page.frame_locator("iframe")
+    frame.locator("[data-drawn] canvas").first.wait_for(timeout=TIMEOUT_MS)
+    root = frame.locator(":root")
+    assert root.evaluate("e => [Math.max(e.scrollHeight - innerHeight, 0), e.scrollWidth - innerWidth]") == [0, 0]
+    assert root.evaluate("() => { try { return parent.document.title } catch { return 'refused' } }") == "refused"
+    assert shown.said == []
 
 
 def test_an_error_on_the_console_is_seen(opened: OpenPage) -> None:

@@ -296,3 +296,23 @@ def numbers_in(value: object) -> list[float]:
     if isinstance(value, list):
         return [n for v in value for n in numbers_in(v)]
     return [float(value)] if isinstance(value, int | float) else []
+
+
+def test_a_notebook_shows_an_audit_in_sentences_and_a_table(results: AuditResults) -> None:
+    assert (
+        repr(results)
+        == str(results)
+        == ("<AuditResults of the default battery: bbr fails, mine.py:MyCca unknown; 152 runs>")
+    )
+    assert repr(results.ccas[0]) == "<CcaResults of 'bbr': fails, 5 claims>"
+    both = results._repr_html_()
+    assert "<strong>bbr</strong>: ✗ fails" in both
+    assert "<td>ideal-rate.ratio</td><td>✗ 31.6 [28.5, 34.8]</td><td>✓ 1.26 [1.14, 1.39]</td>" in both
+    assert "<td>starvation-hunt.ratio</td>" in both
+    assert both.index("ideal-rate.ratio") < both.index("coexistence.harm_done")
+    alone = results.model_copy(update={"ccas": results.ccas[:1], "complete": False})._repr_html_()
+    assert "Incomplete" in alone
+    assert alone.index("✗ fails</td>") < alone.index("? unknown</td>") < alone.index("✓ holds</td>")
+    hostile = results.ccas[0].model_copy(update={"cca": "<script>x"})
+    assert "<script>" not in hostile._repr_html_()
+    assert "&lt;script&gt;x" in hostile._repr_html_()

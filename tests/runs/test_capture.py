@@ -68,6 +68,15 @@ def test_where_no_file_can_be(tmp_path: Path) -> None:
     assert caught.value.hint
 
 
+def test_a_file_is_named_by_text_or_path(tmp_path: Path) -> None:
+    name = str(tmp_path / "reno.pcap")
+    assert Capture(name) == Capture(Path(name))
+    run(dumbbell("reno", duration="1s"), capture=Capture(name))
+    assert Path(name).stat().st_size > 1000
+    with pytest.raises(ConfigError, match="side cannot be `middle`"):
+        Capture(name, "middle")  # type: ignore[arg-type]
+
+
 def test_a_run_that_fails_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         run(reno(), capture=Capture(tmp_path / "x.pcap"), record_packets=10)

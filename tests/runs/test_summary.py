@@ -5,9 +5,9 @@ from __future__ import annotations
 import doctest
 import json
 import pickle
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from tests.summaries import filled
@@ -18,7 +18,10 @@ from fairweir.judging.summary import Emulator, FlowSummary, Lateness, LinkSummar
 from fairweir.play import run as run_module
 from fairweir.play import table as table_module
 from fairweir.play.run import Run, run
+from fairweir.play.run_plot import PlotKind
 from fairweir.scenario.dumbbell import dumbbell
+from fairweir.scenario.model import Scenario
+from fairweir.show.notebook import EmbeddedPage, Image
 from fairweir.units import Duration, Rate
 
 
@@ -107,6 +110,45 @@ def test_a_run_shows_and_draws_itself(record: Run, tmp_path: Path) -> None:
     assert record.plot(tmp_path / "run.png").read_bytes()[1:4] == b"PNG"
     with pytest.raises(ConfigError, match="plot must end in"):
         record.plot(tmp_path / "run.gif")
+
+
+def test_a_notebook_shows_a_run_over_time(record: Run) -> None:
+    interactive, static = record.plot(), record.plot(kind="static")
+    assert isinstance(interactive, EmbeddedPage)
+    assert isinstance(static, Image)
+    frame = interactive._repr_html_()
+    # The page cannot leave its attribute, and its scripts cannot reach the notebook's page.
+    assert frame.count('"') == 8
+    assert 'sandbox="allow-scripts allow-downloads"' in frame
+    assert static._repr_png_()[0][1:4] == b"PNG"
+    # Texts that describe objects stay short: notebooks print them where HTML cannot be shown.
+    assert max(len(repr(interactive)), len(repr(static))) < 100
+    with pytest.raises(ConfigError, match="kind has no effect on a file: `static`"):
+        record.plot("run.png", kind="static")  # type: ignore[call-overload]
+    with pytest.raises(ConfigError, match="kind cannot be `statik`"):
+        record.plot(kind="statik")  # type: ignore[call-overload]
+    without = run(dumbbell("reno", duration="2s"))
+    for kind in get_args(PlotKind):
+        with pytest.raises(ConfigError, match="the run recorded no time series"):
+            without.plot(kind=kind)
+
+
+def test_a_name_from_a_file_is_no_markup_in_a_notebook() -> None:
+    given = dumbbell("reno", duration="2s").to_dict() | {"name": '<b>"', "description": "<script>alert(1)</script>"}
+    scenario = Scenario.from_dict(given)
+    shown = run(scenario, interval="100ms")
+    for text in (scenario._repr_html_(), shown._repr_html_(), shown.plot()._repr_html_()):
+        assert "<b>" not in text
+        assert "<script>" not in text
+    assert "rtprop = &quot;40ms&quot;" in scenario._repr_html_()
+
+
+def test_a_run_that_is_not_judged_shows_the_reason_in_a_notebook(record: Run) -> None:
+    late = {"judged": False, "reason": "packets <late>", "release_error_us": {"p99": 9e3}}
+    emulator = filled({"flows": [], "emulator": late}).document["emulator"]
+    shown = replace(record, summary=Summary({**record.summary.document, "emulator": emulator}))
+    assert not shown.is_judged
+    assert "<strong>Not judged</strong>: packets &lt;late&gt;" in shown._repr_html_()
 
 
 def test_examples_work() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,25 @@ def test_failures_are_reported_and_the_rest_continues(tmp_path: Path) -> None:
     assert len(result.summaries) == 1
     assert "ValueError: no" in result.failures[result.points[1].key]
     assert Table.read(tmp_path / "s" / "flows.parquet")["flow.0.cca"].tolist() == ["reno", "reno"]
+    assert result.flows["flow.0.cca"].tolist() == ["reno", "reno"]
+    assert len(result.links) == 1
+
+
+def test_a_notebook_shows_a_sweep_with_its_failures(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import fairweir\nclass Mine(fairweir.Cca):\n    def on_ack(self, ack):\n        raise ValueError('<b>')\n"
+    )
+    grid: dict[str, list[Any]] = {"flow.0.cca": ["reno", f"{tmp_path}/mine.py:Mine"], "seed": [1, 2]}
+    result = sweep(small(), grid, tmp_path / "s")
+    assert repr(result) == "<Sweep of flow.0.cca, seed: 2 of 4 points finished, 2 failed>"
+    shown = result._repr_html_()
+    assert "<th>throughput_mbps<br>" in shown
+    assert shown.count("<td>reno</td>") == 4
+    assert "ValueError: &lt;b&gt;" in shown
+    assert "<b>" not in shown
+    none = replace(result, summaries={})
+    assert "0 of 4 points finished" in none._repr_html_()
+    assert len(none.flows) == 0
 
 
 def test_bad_points_are_found_before_any_is_run(tmp_path: Path) -> None:

@@ -184,6 +184,17 @@ class CcaResults(_Model):
     contract: dict[str, Any] | None = None
     """`ContractResult` as a dict."""
 
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"<CcaResults of {self.cca!r}: {self.verdict}, {len(self.exhibits)} claims>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        from fairweir.audit.notebook import cca_html
+
+        return cca_html(self)
+
     def exhibit(self, name: str) -> ClaimResult | None:
         """Return the exhibit called `name`; None if it did not run."""
         return next((e for e in self.exhibits if e.name == name), None)
@@ -294,6 +305,19 @@ class AuditResults(_Model):
 
     profiles: list[Profile] = Field(default_factory=list)
     """Each CCA's places among the known ones, in an audit without a reference."""
+
+    def __repr__(self) -> str:
+        """Return one line: the battery, and the verdict on each CCA."""
+        verdicts = ", ".join(f"{cca.cca} {cca.verdict}" for cca in self.ccas)
+        state = "" if self.complete else ", incomplete"
+        return f"<AuditResults of the {self.depth} battery: {verdicts}; {self.runs} runs{state}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        from fairweir.audit.notebook import results_html
+
+        return results_html(self)
 
     @property
     def setting(self) -> str:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
+from fairweir import extras
 from fairweir.errors import ConfigError
+from fairweir.explain.findings import rate_mbps
 from fairweir.explain.read import explain_file
 from fairweir.explain.table import remarks, split_small
 from fairweir.explain.verdict import verdict
+
+if TYPE_CHECKING:
+    from fairweir.show.notebook import Image
 
 
 @dataclass(frozen=True)
@@ -58,23 +64,54 @@ class Explanation:
 
         return write_page(self.document, self.flows, self.capture, Path(path))
 
-    def plot(self, directory: str | Path) -> list[Path]:
-        """Draw a figure over time for each flow, as PNG files.
+    @overload
+    def plot(self, directory: str | Path) -> list[Path]: ...
+
+    @overload
+    def plot(self, directory: None = None) -> list[Image]: ...
+
+    def plot(self, directory: str | Path | None = None) -> list[Path] | list[Image]:
+        """Draw a figure over time for each flow: as PNG files, or in a notebook.
 
         Parameters
         ----------
-        directory : str or Path of the directory for the files flow-N.png; created if it does not exist
+        directory : str or Path of the directory for the files flow-N.png; created if it does not exist. Without it, the
+            images are returned for a notebook.
+
+        Returns
+        -------
+        list with one element per flow of :attr:`flows`: the files, or the images
 
         Raises
         ------
         MissingExtraError : Matplotlib is not installed
         """
-        from fairweir.explain.plots import save_flow_plot
+        extras.require("matplotlib", "a plot of flows")
+        from fairweir.explain.plots import flow_figure, save_flow_plot
         from fairweir.explain.view import flow_view
+        from fairweir.show.plots import image_of
 
+        if directory is None:
+            return [image_of(flow_figure(flow_view(facts)), f"flow {facts['flow']}") for facts in self.flows]
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         return [Path(save_flow_plot(flow_view(facts), folder)) for facts in self.flows]
+
+    def _repr_html_(self) -> str:
+        """Return a table with the verdict and the rate of each flow, and the remarks, for a notebook."""
+        from fairweir.play.table import Table
+
+        rows = [
+            {
+                "flow": facts["flow"],
+                "from": facts["src"],
+                "to": facts["dst"],
+                "Mbit/s": rate_mbps(facts),
+                "verdict": text,
+            }
+            for facts, text in zip(self.flows, self.verdicts, strict=True)
+        ]
+        return Table.from_rows(rows).to_html(len(rows)) + "".join(f"<p>{escape(text)}</p>" for text in self.remarks)
 
     def __str__(self) -> str:
         """Return the verdicts, one line per flow."""

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 from fairweir import _core
 from fairweir.ccas import lookup
@@ -30,7 +30,9 @@ from fairweir.scenario.resolve import flow_ids
 
 if TYPE_CHECKING:
     from fairweir.play.kernel import Options
+    from fairweir.play.run_plot import PlotKind
     from fairweir.play.table import Table
+    from fairweir.show.notebook import EmbeddedPage, Image
 
 #: Where a scenario runs: the simulator, the kernel's TCP, or the QUIC stacks that its flows name.
 World = Literal["sim", "kernel", "quic"]
@@ -101,26 +103,46 @@ class Run:
             for link in self.summary.links
         ]
         title = f"<p>{escape(self.scenario.name or 'run')} in {self.summary.world}, seed {self.summary.seed}</p>"
+        if not self.is_judged:
+            title += f"<p><strong>Not judged</strong>: {escape(self.not_judged)}</p>"
         return title + "".join(Table.from_rows(rows)._repr_html_() for rows in (flows, links))
 
-    def plot(self, path: str | Path) -> Path:
-        """Draw throughput, cwnd, RTT and queue over time.
+    @overload
+    def plot(self, path: str | Path) -> Path: ...
+
+    @overload
+    def plot(self, path: None = None, *, kind: Literal["interactive"] = "interactive") -> EmbeddedPage: ...
+
+    @overload
+    def plot(self, path: None = None, *, kind: Literal["static"]) -> Image: ...
+
+    def plot(self, path: str | Path | None = None, *, kind: PlotKind | None = None) -> Path | EmbeddedPage | Image:
+        """Draw throughput, cwnd, RTT and queue over time: into a file, or in a notebook.
 
         Parameters
         ----------
-        path : str or Path, ending in .html (interactive), .png, .svg or .pdf
+        path : str or Path, ending in .html (interactive), .png, .svg or .pdf; without it, the figure is returned for a
+            notebook
+        kind : "interactive" (the default) or "static", the form in a notebook
 
         Returns
         -------
-        Path, the file
+        Path, the file; without `path`, the page or the image, which a notebook shows as the value of a cell
 
         Raises
         ------
-        ConfigError : the extension is unknown, the directory does not exist, or the run has no time series
-        MissingExtraError : Matplotlib, which draws other files than .html, is not installed
+        ConfigError : the extension is unknown, the directory does not exist, the run has no time series, or both `path`
+            and `kind` are given
+        MissingExtraError : Matplotlib, which draws images, is not installed
         """
-        from fairweir.play.run_plot import plot_run
+        from fairweir.play.run_plot import plot_run, shown_plot
 
+        if path is None:
+            return shown_plot(self, kind or "interactive")
+        if kind is not None:
+            raise ConfigError(
+                f"kind has no effect on a file: `{kind}`", key="kind", hint="the file's extension determines its form"
+            )
         return plot_run(self, path)
 
     @property

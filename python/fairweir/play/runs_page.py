@@ -34,7 +34,6 @@ def runs_page(title: str, courses: Sequence[Course], scenarios: Sequence[tuple[s
     courses : at least one; the others are compared with the first
     scenarios : pairs of a heading and a text in TOML, from which the runs can be repeated
     """
-    frame = encode({"pictures": [one.picture.document() for one in courses]})
     return render_page(
         "runs.html.j2",
         package="fairweir.show",
@@ -43,11 +42,30 @@ def runs_page(title: str, courses: Sequence[Course], scenarios: Sequence[tuple[s
         not_judged=[(one.picture.label, one.not_judged) for one in courses if one.not_judged],
         lines=_lines(courses),
         scenarios=scenarios,
-        frame=base64.b64encode(frame).decode(),
         figures=(),
-        runs_js=Markup(bundle("viewer.js").replace("</script", "<\\/script")),  # noqa: S704 - our own file
-        runs_css=Markup(bundle("viewer.css")),  # noqa: S704 - our own file
+        **_drawing(courses),
     )
+
+
+def course_page(title: str, course: Course) -> str:
+    """Return a page with only the figures of a course over time, for the output of a notebook's cell."""
+    return render_page(
+        "course.html.j2",
+        package="fairweir.show",
+        title=title,
+        not_judged=course.not_judged,
+        **_drawing([course]),
+    )
+
+
+def _drawing(courses: Sequence[Course]) -> dict[str, str]:
+    """Return what draws the courses: their numbers, and the script with its style."""
+    frame = encode({"pictures": [one.picture.document() for one in courses]})
+    return {
+        "frame": base64.b64encode(frame).decode(),
+        "runs_js": Markup(bundle("viewer.js").replace("</script", "<\\/script")),  # noqa: S704 - our own file
+        "runs_css": Markup(bundle("viewer.css")),  # noqa: S704 - our own file
+    }
 
 
 def _lines(courses: Sequence[Course]) -> list[_Line]:

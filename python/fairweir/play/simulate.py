@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fairweir import _core
 from fairweir.ccas import lookup
+from fairweir.documents.arguments import one_of
 from fairweir.errors import InvariantError
 from fairweir.play.columns import Columns
 
@@ -24,12 +25,17 @@ class Capture:
 
     Attributes
     ----------
-    path : Path of the file
+    path : Path of the file, or its name
     side : position of the capture: at the "sender" or the "receiver" of the data
     """
 
     path: Path
     side: Side = "sender"
+
+    def __init__(self, path: str | Path, side: Side = "sender") -> None:
+        object.__setattr__(self, "path", Path(path))
+        one_of(get_args(Side), side, "side")
+        object.__setattr__(self, "side", side)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from fairweir.play.table import Table
 
 Grid = Mapping[str, Sequence[Any]]
+#: Results of a flow that a notebook shows next to a point's settings; :attr:`Sweep.flows` has all of them.
+SHOWN_RESULTS = ("id", "throughput_mbps", "rtt_ms_mean", "qdelay_ms_mean", "loss_rate")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Point:
     world: VirtualWorld = "sim"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """Results of a sweep.
 
@@ -74,6 +77,32 @@ class Sweep:
     def is_complete(self) -> bool:
         """Whether all points have summaries."""
         return all(point.key in self.summaries for point in self.points)
+
+    @property
+    def flows(self) -> Table:
+        """Results with one row per finished point and flow: the settings, the seed, fairness and the flow's summary."""
+        return table("flows", self.points, self.summaries)
+
+    @property
+    def links(self) -> Table:
+        """Results with one row per finished point and link."""
+        return table("links", self.points, self.summaries)
+
+    def __repr__(self) -> str:
+        """Return one line: the axes, and the numbers of points."""
+        axes = ", ".join(dict.fromkeys(key for point in self.points for key in point.settings))
+        finished = sum(point.key in self.summaries for point in self.points)
+        failed = sum(point.key in self.failures for point in self.points)
+        return f"<Sweep of {axes}: {finished} of {len(self.points)} points finished, {failed} failed>"
+
+    def _repr_html_(self) -> str:
+        from fairweir.play.table import Table
+
+        failures = "".join(f"<li>{escape(reason)}</li>" for reason in dict.fromkeys(self.failures.values()))
+        title = f"<p>{escape(repr(self)[1:-1])}</p>" + (f"<ul>{failures}</ul>" if failures else "")
+        axes = dict.fromkeys(key for point in self.points for key in point.settings)
+        shown = [{name: row[name] for name in (*axes, *SHOWN_RESULTS)} for row in self.flows.to_rows()]
+        return title + Table.from_rows(shown).to_html()
 
 
 def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:

@@ -7,6 +7,7 @@ it to the simulator's base units (ns, bytes, bytes/s). Only ``fairweir._core`` p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -285,6 +286,13 @@ class Scenario(BaseModel):
                 if "trace" in link:
                     link["trace"] = str((self._base / link["trace"]).resolve())
         return dump_document(document)
+
+    def _repr_html_(self) -> str:
+        """Return the description and the TOML text, for a notebook."""
+        title = (
+            f"<p><strong>{escape(self.name)}</strong>{': ' if self.description else ''}{escape(self.description)}</p>"
+        )
+        return f'{title}<pre style="max-height: 30em; overflow: auto">{escape(self.to_toml())}</pre>'
 
     def override(self, settings: Mapping[str, Any]) -> Self:
         """Return a copy with other values at dotted keys, such as ``{"flow.0.cca": "bbr"}``; ``*`` stands for all

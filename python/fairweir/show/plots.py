@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -11,6 +12,7 @@ from fairweir import extras
 from fairweir.documents.atomic_write import draft
 from fairweir.errors import ConfigError
 from fairweir.show import style
+from fairweir.show.notebook import Image
 from fairweir.units import NS_PER_S, Duration
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ LEGEND_ROWS: Final = 3
 LEGEND_COLUMNS: Final = 5
 SIZE_INCHES: Final = (8.0, 9.0)
 DOTS_PER_INCH: Final = 150
+CSS_PX_PER_INCH: Final = 96
 
 
 def save_run_plot(run: Run, path: str | Path) -> Path:
@@ -44,6 +47,25 @@ def save_run_plot(run: Run, path: str | Path) -> Path:
     """
     check_plot_path(path)
     return save_figure(run_figure(run), path)
+
+
+def image_of_run(run: Run, title: str) -> Image:
+    """Return throughput, cwnd, RTT and queue over time as an image.
+
+    Raises
+    ------
+    ConfigError : the run has no time series
+    MissingExtraError : Matplotlib is not installed
+    """
+    extras.require("matplotlib", "a static plot")
+    return image_of(run_figure(run), title)
+
+
+def image_of(figure: Figure, title: str) -> Image:
+    """Return a figure as an image for a notebook."""
+    file = BytesIO()
+    figure.savefig(file, format="png", dpi=DOTS_PER_INCH)
+    return Image(title, file.getvalue(), round(figure.get_figwidth() * CSS_PX_PER_INCH))
 
 
 def save_figure(figure: Figure, path: str | Path) -> Path:
