@@ -46,8 +46,10 @@ man_pages: list[tuple[str, str, str, list[str], int]] = [
 
 html_theme = "pydata_sphinx_theme"
 html_title = "fairweir"
-html_static_path = ["_static"]
+# The leaderboard is sorted by the script of the page that `fairweir audit --all` writes.
+html_static_path = ["_static", "../python/fairweir/show/templates/sortable.js"]
 html_css_files = ["site.css"]
+html_js_files = [("sortable.js", {"defer": "defer"})]
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto"}

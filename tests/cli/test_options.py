@@ -350,7 +350,8 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 #: Options that are not quantities: actions, subjects, destinations, output formats.
 OTHERS = {
     "agree": "--worlds --ccas --scenarios --quick --out --workers --json",
-    "audit": "CCAS --on --quick --deep --only --out --against --baseline --save-baseline --save-known --workers --json",
+    "audit": "CCAS --all --page --on --quick --deep --only --out --against --baseline --save-baseline --save-known"
+             " --workers --json",
     "compare": "SIDES --on --page --json",
     "conform": "CCAS --to --table --kernel --quick --scenarios --out --workers --json",
     "contract derive": "CCAS --set --seeds --seed --ecn --oracle --plot --out --workers --json",
@@ -454,6 +455,8 @@ KINDS = {
     ("compare", "of audits"): "one.json two.json",
     ("contract open-loop", "of functions alone"): f"{Path(__file__).parent / 'actions.py'}:action",
     ("audit", "for searches alone"): "reno --only contract",
+    ("audit", "with --all"): "--all",
+    ("audit", "without --all"): "reno",
     ("fluid", "without --packets"): "wcc_ai",
     ("fluid", "with --packets sim"): "wcc_ai --packets sim",
     ("fluid", "with --packets kernel"): "wcc_ai --packets kernel",

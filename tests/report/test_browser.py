@@ -17,6 +17,7 @@ from fairweir.agree.compare import compare
 from fairweir.agree.matrix import Agreement
 from fairweir.agree.page import render as render_agreement
 from fairweir.audit.report import render_report
+from fairweir.audit.report.leaderboard import html, leaderboard_of
 from fairweir.audit.results import AuditResults
 from fairweir.audit.standings import Relative, Side, Standing
 from fairweir.conform.page import render as render_conformance
@@ -51,9 +52,14 @@ TIMEOUT_MS = 60_000
 TEMPLATES = {path.name for path in Path(fairweir.__file__).parent.rglob("templates/*.html.j2")} - {
     "parts.html.j2",
     "layout.html.j2",
+    "leaderboard-table.html.j2",
 }
 #: Elements of the pages that are drawn without plotly; the script of a page in a frame has marked the frame's root.
-DRAWN = {"runs.html.j2": "[data-drawn] canvas", "course.html.j2": "iframe"}
+DRAWN = {
+    "runs.html.j2": "[data-drawn] canvas",
+    "course.html.j2": "iframe",
+    "leaderboard.html.j2": "table[data-sortable] button",
+}
 #: Options for a quick synthesis.
 SMALL = {"depth": 2, "sampling": {"sessions": 2, "boxes": 20, "rounds": 0}, "tree": {"leaves": [6, 12], "trials": 2}}
 
@@ -86,6 +92,13 @@ def runs() -> str:
         for cca in ("cubic", "bbr")
     ]
     return runs_page("<script>alert(1)</script>", courses, [("<i>one", "name = '</script>'")])
+
+
+def leaderboard(results: AuditResults) -> str:
+    """Return a page of two CCAs with values of a property; the first has more failing claims."""
+    audits = [results.model_copy(update={"ccas": [cca]}) for cca in results.ccas]
+    reports = [Path("bbr/report.html"), Path("mine/report.html")]
+    return html(leaderboard_of(audits, Path("board.html"), reports, "fairweir audit --all <i>"))
 
 
 def in_a_notebook() -> str:
@@ -163,6 +176,7 @@ def test_a_page_opens_without_an_error_and_draws_its_figures(
         "video.html.j2": lambda: video(tmp_path),
         "runs.html.j2": runs,
         "course.html.j2": in_a_notebook,
+        "leaderboard.html.j2": lambda: leaderboard(results),
     }
     shown = opened(make[template]())
     # figures behind tabs and far below are drawn when they become visible
@@ -244,6 +258,22 @@ def test_a_run_in_a_notebook_is_drawn_in_its_frame_and_fits_it(opened: OpenPage)
     root = frame.locator(":root")
     assert root.evaluate("e => [Math.max(e.scrollHeight - innerHeight, 0), e.scrollWidth - innerWidth]") == [0, 0]
     assert root.evaluate("() => { try { return parent.document.title } catch { return 'refused' } }") == "refused"
+    assert shown.said == []
+
+
+def test_a_leaderboard_is_sorted_by_its_headings_and_the_keyboard(opened: OpenPage, results: AuditResults) -> None:
+    shown = opened(leaderboard(results), 400, 900)
+    names = shown.page.locator("table[data-sortable] tbody th")
+    assert names.all_inner_texts() == ["mine.py:MyCca", "bbr"]
+    head = shown.page.locator("thead th").first
+    head.locator("button").press("Enter")
+    assert (head.get_attribute("aria-sort"), names.all_inner_texts()) == ("ascending", ["bbr", "mine.py:MyCca"])
+    head.locator("button").press("Enter")
+    assert (head.get_attribute("aria-sort"), names.all_inner_texts()) == ("descending", ["mine.py:MyCca", "bbr"])
+    shown.page.locator("thead th", has_text="fair shares").locator("button").click()
+    assert names.all_inner_texts() == ["mine.py:MyCca", "bbr"]
+    assert head.get_attribute("aria-sort") == "none"
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= 400
     assert shown.said == []
 
 

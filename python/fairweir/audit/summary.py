@@ -30,13 +30,18 @@ def write_summary(results: AuditResults, path: Path) -> None:
 
 
 def _lines(results: AuditResults) -> Iterator[str]:
-    yield f"# Audit of {', '.join(_plain(cca.cca) for cca in results.ccas)}"
+    yield f"# Audit of {', '.join(escaped(cca.cca) for cca in results.ccas)}"
     if not results.complete:
         yield from ("", "**Incomplete**: the audit was interrupted; this summary covers the runs that had finished.")
     if results.setting:
-        yield from ("", _plain(results.setting))
+        yield from ("", escaped(results.setting))
     if results.by_host:
-        yield from ("", "Verdicts that depend on the host:", "", *(f"- {_plain(line)}" for line in results.by_host))
+        yield from (
+            "",
+            "Verdicts that depend on the host:",
+            "",
+            *(f"- {escaped(line)}" for line in results.by_host),
+        )
     for relative in results.relative:
         yield from _relative(relative)
     if results.comparison is not None:
@@ -48,7 +53,7 @@ def _lines(results: AuditResults) -> Iterator[str]:
     if results.relative:
         yield from ("", "</details>")
     if results.left_out:
-        left_out = (f"- {_plain(f'{cca}, {what}: {why}')}" for cca, what, why in results.left_out)
+        left_out = (f"- {escaped(f'{cca}, {what}: {why}')}" for cca, what, why in results.left_out)
         yield from ("", "Left out:", "", *left_out)
     yield ""
     yield (
@@ -59,10 +64,10 @@ def _lines(results: AuditResults) -> Iterator[str]:
 
 def _relative(relative: Relative) -> Iterator[str]:
     mark = "❌" if relative.is_worse else "✅"
-    source = f", baseline {_plain(relative.baseline)}" if relative.baseline else ""
+    source = f", baseline {escaped(relative.baseline)}" if relative.baseline else ""
     yield from (
         "",
-        f"## {mark} {_plain(relative.cca)} against {_plain(relative.reference)}{source}: {relative.headline}",
+        f"## {mark} {escaped(relative.cca)} against {escaped(relative.reference)}{source}: {relative.headline}",
     )
     shown = [*relative.of(Relation.WORSE), *relative.of(Relation.BETTER)]
     if shown:
@@ -75,16 +80,16 @@ def _relative(relative: Relative) -> Iterator[str]:
             standing.values,
             standing.change,
         )
-        yield f"| {' | '.join(_plain(cell) for cell in cells)} |"
+        yield f"| {' | '.join(escaped(cell) for cell in cells)} |"
     replays = [side.replay for s in relative.of(Relation.WORSE) for side in s.shown_by if side.replay]
     if replays:
         yield from ("", "Replay what is worse, candidate and reference:", "", "```console")
         yield from (f"$ {one_line(replay)}" for replay in replays[:REPLAYS])
         yield "```"
     for note in relative.notes:
-        yield from ("", f"Note: {_plain(note)}.")
+        yield from ("", f"Note: {escaped(note)}.")
     if relative.not_compared:
-        yield from ("", f"Not compared: {_plain('; '.join(relative.not_compared))}.")
+        yield from ("", f"Not compared: {escaped('; '.join(relative.not_compared))}.")
 
 
 def _compared(comparison: Comparison) -> Iterator[str]:
@@ -93,23 +98,26 @@ def _compared(comparison: Comparison) -> Iterator[str]:
         yield from ("", "| | CCA | claim | baseline | now | why |", "| --- | --- | --- | --- | --- | --- |")
     for change in (*comparison.worsened, *comparison.improved):
         cells = (change.direction, change.cca, change.exhibit, change.before, change.now, change.reason)
-        yield f"| {' | '.join(_plain(str(cell)) for cell in cells)} |"
+        yield f"| {' | '.join(escaped(str(cell)) for cell in cells)} |"
     if comparison.not_compared:
         yield from ("", f"Claims in only one of the two audits, not compared: {len(comparison.not_compared)}.")
 
 
 def _verdicts(results: AuditResults, cca: CcaResults) -> Iterator[str]:
-    yield from ("", f"## {_plain(cca.cca)}: {cca.verdict.symbol} {cca.verdict} ({tally(cca) or 'no claims judged'})")
-    yield from ("", *(f"- {_plain(sentence.text)}" for sentence in sentences(results, cca)))
+    yield from (
+        "",
+        f"## {escaped(cca.cca)}: {cca.verdict.symbol} {cca.verdict} ({tally(cca) or 'no claims judged'})",
+    )
+    yield from ("", *(f"- {escaped(sentence.text)}" for sentence in sentences(results, cca)))
     open_claims = [e for e in cca.exhibits if e.verdict in (Outcome.FAILS, Outcome.UNKNOWN)]
     if open_claims:
         yield from ("", "| | claim | value | bound | why |", "| --- | --- | --- | --- | --- |")
     for exhibit in open_claims:
         bound = str(exhibit.threshold) if exhibit.threshold is not None else ""
         cells = (f"{exhibit.verdict.symbol} {exhibit.verdict}", exhibit.name, estimate(exhibit), bound, exhibit.why)
-        yield f"| {' | '.join(_plain(cell) for cell in cells)} |"
+        yield f"| {' | '.join(escaped(cell) for cell in cells)} |"
 
 
-def _plain(text: str) -> str:
+def escaped(text: str) -> str:
     """Escape Markdown's markup, because names and messages come from users' code."""
     return text.translate(_MARKUP)

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from fairweir.audit.baseline import baseline_file, compare, find_baseline, save_baseline_file
+from fairweir.audit.each import audit_each, built_in, report_of
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.folder import write_files
 from fairweir.audit.profile import save_known
@@ -28,16 +29,26 @@ from fairweir.judging.outcome import Outcome
 from fairweir.play.run import VirtualWorld
 
 CLAIM_FAILS = 1
+#: Extensions of the page of --all.
+PAGES = (".html", ".md")
 
 
 def audit(
     ccas: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="CCA...", help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml, tree.json."
         ),
-    ],
+    ] = None,
     *,
+    everyone: Annotated[
+        bool,
+        typer.Option("--all", help="Audit all built-in CCAs and the controllers of QUIC stacks, each with a report."),
+    ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="FILE", help="With --all: the page that ranks all CCAs, .html or .md."),
+    ] = None,
     world: Annotated[
         VirtualWorld, typer.Option("--on", help="World to run in: the simulator, or whole QUIC stacks (quinn/cubic).")
     ] = "sim",
@@ -94,10 +105,16 @@ def audit(
     Exit 1: a claim fails (with --against or --baseline: something is worse than the reference).
     Exit 2: bad input, or the command could not run.
     Exit 130: interrupted; finished runs are stored.
+    With --all, verdicts do not affect the exit status, and the same command resumes after an interruption.
     """
     if quick and deep:
         raise ConfigError("--quick and --deep exclude each other", hint="leave out one of them")
-    depth = Depth.QUICK if quick else Depth.DEEP if deep else Depth.DEFAULT
+    if everyone:
+        _audit_everyone(ccas or [], _depth(quick=quick, deep=deep), seeds, only, out, page, workers)
+        return
+    if not ccas:
+        raise ConfigError("no CCA to audit", hint="name one or more: `fairweir audit bbr cubic`; or use --all")
+    depth = _depth(quick=quick, deep=deep)
     if against is not None and baseline is not None:
         raise ConfigError("--against and --baseline exclude each other", hint="an audit has one reference")
     if save_known_values is not None and world != "sim":
@@ -144,6 +161,53 @@ def audit(
             output.stdout.print(f"baseline stored in {store}", soft_wrap=True)
     if _is_bad(results):
         raise typer.Exit(CLAIM_FAILS)
+
+
+def _depth(*, quick: bool, deep: bool) -> Depth:
+    return Depth.QUICK if quick else Depth.DEEP if deep else Depth.DEFAULT
+
+
+def _audit_everyone(
+    more: list[str],
+    depth: Depth,
+    seeds: int | None,
+    only: list[str] | None,
+    out: Path | None,
+    page: Path | None,
+    workers: int | None,
+) -> None:
+    """Audit all built-in CCAs and `more`, each alone, and write the page that ranks them. No verdict is a failure."""
+    from fairweir.audit.report.leaderboard import leaderboard_of, write_leaderboard
+
+    ccas = list(dict.fromkeys([*built_in(), *more]))
+    for cca in ccas:
+        require(cca)
+    folder = out or results_folder("audit", f"all-{depth}")
+    _make(folder)
+    target = page or folder / "leaderboard.html"
+    if not target.absolute().parent.is_dir():
+        raise ConfigError(
+            f"no such directory: `{target.parent}`", hint="create it, or choose another place", key="--page"
+        )
+    if target.suffix.lower() not in PAGES:
+        raise ConfigError(
+            f"page must end in {' or '.join(PAGES)}: `{target.name}`", key="--page", hint="try board.html"
+        )
+    with meter("audit", kept_in=folder, kept="finished audits") as report:
+        audits = audit_each(
+            ccas,
+            folder,
+            depth=depth,
+            seeds=seeds,
+            only=only,
+            workers=workers,
+            command=_command(),
+            on_progress=report,
+        )
+    reports = [report_of(folder, cca) for cca in ccas]
+    write_leaderboard(leaderboard_of(audits, target, reports, _command()), target)
+    output.stdout.print(f"{len(ccas)} CCAs, {sum(a.runs for a in audits)} runs: {target}", soft_wrap=True)
+    output.stdout.print(f"reports: {folder}/CCA/report.html", soft_wrap=True)
 
 
 def _show(results: AuditResults, folder: Path) -> None:

@@ -113,7 +113,16 @@ _OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certifica
 
 #: Rules by the command as typed.
 RULES: dict[str, tuple[Rule, ...]] = {
-    "audit": (Rule("for searches alone", lambda p: is_search(p["only"]), refuses=frozenset({"seeds"})),),
+    "audit": (
+        Rule("for searches alone", lambda p: is_search(p["only"]), refuses=frozenset({"seeds"})),
+        _where(
+            "everyone",
+            (True,),
+            "with --all",
+            *("world", "against", "baseline", "save_baseline", "save_known_values", "as_json"),
+        ),
+        _without("everyone", "--all", "page"),
+    ),
     "compare": (Rule("of audits", lambda p: are_audits(p["sides"]), frozenset({"sides", "as_json"})),),
     "contract open-loop": (
         Rule("of functions alone", lambda p: all(map(is_action, p["ccas"])), refuses=frozenset({"out", "workers"})),

@@ -21,6 +21,20 @@ def render_page(template: str, *, package: str, **values: Any) -> str:
     template : str, a file in the ``templates`` of `package`; it can import the layout and the parts of this package
     values : values for the template, in addition to ``css``, ``js`` and ``plotly``
     """
+    return (
+        environment_of(package)
+        .get_template(template)
+        .render(
+            css=Markup(text_of("palette.css") + text_of("page.css")),  # noqa: S704 - our own file
+            js=Markup(text_of("page.js")),  # noqa: S704 - our own file
+            plotly=bundle("plotly.gz.b64"),
+            **values,
+        )
+    )
+
+
+def environment_of(package: str) -> Environment:
+    """Return the environment of a package's templates, which can import those of this package."""
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, "fairweir.show"))]),
         autoescape=True,
@@ -29,12 +43,7 @@ def render_page(template: str, *, package: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["embed"] = _embed
-    return environment.get_template(template).render(
-        css=Markup(_text("palette.css") + _text("page.css")),  # noqa: S704 - our own file
-        js=Markup(_text("page.js")),  # noqa: S704 - our own file
-        plotly=bundle("plotly.gz.b64"),
-        **values,
-    )
+    return environment
 
 
 def _embed(value: Any) -> Markup:
@@ -51,5 +60,6 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _text(name: str) -> str:
+def text_of(name: str) -> str:
+    """Return the text of a style or script of pages."""
     return resources.files("fairweir.show").joinpath("templates", name).read_text(encoding="utf-8")

@@ -29,6 +29,8 @@ class Cell:
     shade: str
     """Background color; empty without a value."""
     title: str
+    rank: int | None = None
+    """1 is the best; equal values share a rank. None without a value."""
 
 
 @dataclass(frozen=True)
@@ -66,4 +68,5 @@ def _cell(one: Property, name: str, everyone: dict[str, dict[str, float]]) -> Ce
         formats.number(value),
         shade,
         f"{name}: {formats.number(value)}{unit}, rank {better + 1} of {len(others) + 1}",
+        better + 1,
     )
