@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 const out = new URL("../python/fairweir/show/bundles/", import.meta.url).pathname;
 
 await build({
-  entryPoints: { viewer: "viewer/main.ts", studio: "studio/main.ts", commands: "studio/commands.ts" },
+  entryPoints: { viewer: "viewer/main.ts", studio: "studio/main.ts", commands: "studio/commands.ts", gallery: "studio/gallery.ts" },
   outdir: out,
   bundle: true,
   minify: true,

@@ -201,6 +201,7 @@ function classOf(status: Status): string {
 function showNavigation(names: string[], current: string): void {
   byId("pages").replaceChildren(
     h("a", { href: "./" }, "scenario"),
+    h("a", { href: "gallery" }, "gallery"),
     ...names.map((name) => h("a", { href: `#${encodeURIComponent(name)}`, "aria-current": name === current ? "page" : undefined }, name)),
   );
 }

@@ -187,8 +187,8 @@ class Studio {
   }
 
   private async save(): Promise<void> {
-    const isNew = this.start.shipped.includes(this.opened.name) || this.opened.name === "linked.toml" || this.opened.lesson !== undefined;
-    const asked = isNew ? prompt("Save in this folder as", `${this.opened.name.replace(/^lesson:|\.toml$/g, "").replaceAll("/", "-")}.toml`) : this.opened.name;
+    const isNew = this.start.shipped.includes(this.opened.name) || this.opened.name === "linked.toml" || this.opened.name.includes(":");
+    const asked = isNew ? prompt("Save in this folder as", `${this.opened.name.replace(/^\w+:|\.(toml|parquet)\b/g, "").replaceAll("/", "-")}.toml`) : this.opened.name;
     if (!asked) return;
     const text = this.editor.text;
     const version = asked === this.opened.name ? this.opened.version : "";

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import resources
 from typing import Any, Final, get_args
 
@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from fairweir import __version__
+from fairweir.documents import shipped
 from fairweir.documents.toml import parse_document
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.judging.differences import differences
@@ -32,6 +33,7 @@ from fairweir.studio.commands import Pages
 from fairweir.studio.edit import edit, line_of
 from fairweir.studio.folder import ChangedOnDiskError, Folder, controllers_of
 from fairweir.studio.form import form_of
+from fairweir.studio.gallery import CERTIFICATE, EXPERIMENT, groups, text_of_item
 from fairweir.studio.jobs import Request, play
 from fairweir.studio.lessons import PREFIX, lessons
 from fairweir.studio.result_files import send
@@ -43,9 +45,14 @@ from fairweir.studio.workers import DEFAULT_NUMBER, Workers
 MAX_SEEDS: Final = 20
 #: Media type of :mod:`fairweir.show.frame`.
 FRAME_TYPE: Final = "application/octet-stream"
-_STATIC_TYPES: Final = {"studio.js": "text/javascript", "studio.css": "text/css", "commands.js": "text/javascript"}
+_STATIC_TYPES: Final = {
+    "studio.js": "text/javascript",
+    "studio.css": "text/css",
+    "commands.js": "text/javascript",
+    "gallery.js": "text/javascript",
+}
 #: Path of a page -> its file in `templates/`.
-_PAGES: Final = {"/": "studio.html", "/commands": "commands.html"}
+_PAGES: Final = {"/": "studio.html", "/commands": "commands.html", "/gallery": "gallery.html"}
 
 Call = Callable[["Studio", Mapping[str, Any]], Coroutine[Any, Any, Response]]
 
@@ -159,7 +166,6 @@ async def _static(request: HttpRequest) -> Response:
 async def _start(studio: Studio, _: Mapping[str, Any]) -> Response:
     """Return what a new window needs: the first scenario's name, those that can be opened, and the controllers."""
     from fairweir.ccas.lookup import algorithms
-    from fairweir.documents import shipped
 
     return JSONResponse(
         {
@@ -181,8 +187,16 @@ async def _open(studio: Studio, body: Mapping[str, Any]) -> Response:
         if lesson is None:
             raise ConfigError(f"no such lesson: `{name}`", hint="`fairweir list lessons` lists them")
         return JSONResponse({"name": name, "text": lesson.to_toml(), "version": "", "lesson": lesson.document()})
+    if name.startswith((EXPERIMENT, CERTIFICATE)):
+        text = await asyncio.to_thread(text_of_item, studio.folder, name)
+        return JSONResponse({"name": name, "text": text, "version": ""})
     opened = await asyncio.to_thread(studio.folder.open, name)
     return JSONResponse({"name": opened.name, "text": opened.text, "version": opened.version})
+
+
+async def _gallery(studio: Studio, _: Mapping[str, Any]) -> Response:
+    found = await asyncio.to_thread(groups, studio.folder)
+    return JSONResponse({"groups": [asdict(group) for group in found]})
 
 
 async def _save(studio: Studio, body: Mapping[str, Any]) -> Response:
@@ -242,6 +256,8 @@ def _checked(studio: Studio, body: Mapping[str, Any]) -> tuple[Request, list[dic
 
 
 def _base(studio: Studio, name: str) -> Any:
+    if name.startswith(EXPERIMENT):
+        return shipped.folder("experiments")
     with suppress(ConfigError):
         return studio.folder.open(name).base
     return studio.folder.root
@@ -275,6 +291,7 @@ async def _share(studio: Studio, body: Mapping[str, Any]) -> Response:
 _CALLS: Final[dict[str, Call]] = {
     "start": _start,
     "open": _open,
+    "gallery": _gallery,
     "save": _save,
     "play": _play,
     "views": _views,

@@ -16,6 +16,8 @@ from fairweir.errors import ConfigError
 #: Number of folders below the working folder in which scenarios are listed.
 _DEPTH: Final = 3
 _MAX_LISTED: Final = 500
+#: Kinds of shipped files that shipped scenarios name by their paths.
+_NAMED_BY_SHIPPED: Final = ("scenarios", "rules", "controllers")
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,8 @@ class Folder:
             try:
                 self.inside(str(path.resolve()))
             except ConfigError as error:
-                if base.is_relative_to(shipped.folder("scenarios")) and path.resolve().is_relative_to(
-                    shipped.folder("scenarios")
-                ):
+                is_shipped = any(path.resolve().is_relative_to(shipped.folder(kind)) for kind in _NAMED_BY_SHIPPED)
+                if is_shipped and base.is_relative_to(shipped.folder("scenarios")):
                     continue
                 raise ConfigError(error.message, key=key, hint=error.hint) from None
 
