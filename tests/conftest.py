@@ -1,12 +1,14 @@
 """Setup of all tests."""
 
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from playwright.sync_api import Browser, sync_playwright
 
 from fairweir.formal import models
 from fairweir.formal.exact import networks
@@ -31,3 +33,15 @@ def only_shipped_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     models._ALL.clear()
     models._ALL.update(before)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start Chromium without a window."""
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        pytest.skip("no Chromium: pages are not opened in a browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()

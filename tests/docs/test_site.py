@@ -11,8 +11,8 @@ from typing import Literal
 from urllib.parse import unquote
 
 import pytest
-from playwright.sync_api import sync_playwright
-from tests.report.test_browser import BROWSER, TIMEOUT_MS
+from playwright.sync_api import Browser
+from tests.report.test_browser import TIMEOUT_MS
 
 import fairweir
 from fairweir.cli.commands import COMMANDS
@@ -127,21 +127,17 @@ def test_the_references_have_every_command_and_every_name_of_the_facade(site: Pa
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
 def test_pages_open_without_a_message_and_within_their_window(
-    site: Path, scheme: Literal["light", "dark"], width: int
+    site: Path, scheme: Literal["light", "dark"], width: int, browser: Browser
 ) -> None:
-    if BROWSER is None:
-        pytest.skip("no Chromium: pages are not opened in a browser")
     said: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        context = browser.new_context(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text) if message.type in {"error", "warning"} else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
-        for name in (*OPENED, *NOTEBOOKS):
-            page.goto((site / f"{name}.html").as_uri(), timeout=TIMEOUT_MS)
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-        browser.close()
+    context = browser.new_context(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = context.new_page()
+    page.on("console", lambda message: said.append(message.text) if message.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    for name in (*OPENED, *NOTEBOOKS):
+        page.goto((site / f"{name}.html").as_uri(), timeout=TIMEOUT_MS)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+    context.close()
     assert not said
 
 

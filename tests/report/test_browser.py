@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page
 from tests.summaries import filled
 
 import fairweir
@@ -45,7 +45,6 @@ from fairweir.video.play import play
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 #: Maximum time until a page has drawn its figures on a busy machine, ms.
 TIMEOUT_MS = 60_000
 #: Templates of pages; templates that only provide parts are excluded.
@@ -133,20 +132,10 @@ class Opened:
 OpenPage = Callable[..., Opened]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if BROWSER is None:
-        pytest.skip("no Chromium: pages are not opened in a browser")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[OpenPage]:
     """Open a document as a file, offline, in a window of this width in CSS pixels."""
-    context = browser.new_context(offline=True)
+    context = browser.new_context(offline=True, accept_downloads=True)
 
     def opened(document: str, width: int = 1200, height: int = 20_000) -> Opened:
         file = tmp_path / "page.html"
@@ -274,6 +263,69 @@ def test_a_leaderboard_is_sorted_by_its_headings_and_the_keyboard(opened: OpenPa
     assert names.all_inner_texts() == ["mine.py:MyCca", "bbr"]
     assert head.get_attribute("aria-sort") == "none"
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert shown.said == []
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def parsed(svg: bytes) -> ET.Element:
+    return ET.fromstring(svg)  # noqa: S314 - of our own page
+
+
+def saved(page: Page, button: Locator) -> tuple[str, bytes]:
+    """Press a button with the keyboard; return the name of the file that it saves and its content."""
+    button.focus()
+    with page.expect_download(timeout=TIMEOUT_MS) as download:
+        page.keyboard.press("Enter")
+    return download.value.suggested_filename, download.value.path().read_bytes()
+
+
+def test_a_panel_is_saved_as_svg_of_its_curves(opened: OpenPage) -> None:
+    shown = opened(runs())
+    shown.wait_for("[data-drawn] canvas")
+    name, svg = saved(shown.page, shown.page.get_by_role("button", name="Save as SVG: throughput (Mbps)"))
+    assert name == "script-alert-1-script-throughput_mbps.svg"
+    image = parsed(svg)
+    assert image.findtext(f"{SVG}title") == "<script>alert(1)</script>"
+    assert image.find(f".//{SVG}image") is None
+    curves = {path.findtext(f"{SVG}title"): path.get("d", "") for path in image.iter(f"{SVG}path")}
+    assert {"cubic-1 · <b>cubic", "bbr-1 · <b>bbr"} <= curves.keys()
+    # 3 s in intervals of 10 ms
+    assert curves["cubic-1 · <b>cubic"].count(",") == 300
+    shown.page.get_by_role("button", name="cubic-1 · <b>cubic").click()
+    _, less = saved(shown.page, shown.page.get_by_role("button", name="Save as SVG: throughput (Mbps)"))
+    assert b"cubic-1" not in less
+    assert b"bbr-1" in less
+    assert shown.said == []
+
+
+def test_all_panels_are_saved_and_the_name_has_the_visible_part(opened: OpenPage) -> None:
+    shown = opened(runs())
+    shown.wait_for("[data-drawn] canvas")
+    _, whole = saved(shown.page, shown.page.get_by_role("button", name="Save all figures as SVG"))
+    assert len(parsed(whole).findall(f"{SVG}clipPath")) == 5
+    shown.page.locator('[role="img"]').first.focus()
+    shown.page.keyboard.press("+")
+    name, png = saved(shown.page, shown.page.get_by_role("button", name="Save all figures as PNG"))
+    assert name == "script-alert-1-script-course-0.3s-2.7s.png"
+    assert png.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", ["PNG", "SVG"])
+def test_a_figure_of_a_report_is_saved(kind: str, opened: OpenPage, results: AuditResults) -> None:
+    shown = opened(render_report(results))
+    shown.wait_for(".plot.js-plotly-plot")
+    figure = shown.page.locator("figure:has(.js-plotly-plot)").first
+    name, content = saved(shown.page, figure.get_by_role("button", name=f"Save as {kind}"))
+    identifier = figure.locator(".plot").get_attribute("id")
+    assert name.endswith(f"-{identifier}.{kind.lower()}")
+    if kind == "SVG":
+        image = parsed(content)
+        assert image.find(f".//{SVG}path") is not None
+        assert image.find(f".//{SVG}image") is None
+    else:
+        assert content.startswith(b"\x89PNG")
     assert shown.said == []
 
 

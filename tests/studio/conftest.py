@@ -1,4 +1,4 @@
-"""The studio and the browser of the studio's tests."""
+"""The studio of the studio's tests."""
 
 from __future__ import annotations
 
@@ -6,18 +6,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
-from tests.studio.serving import BROWSER, SCENARIO, Served, serve
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if BROWSER is None:
-        pytest.skip("no Chromium: the studio is not opened in a browser")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
+from tests.studio.serving import SCENARIO, Served, serve
 
 
 @pytest.fixture(scope="module")

@@ -208,6 +208,16 @@ def test_a_page_to_share_is_drawn_without_network(window: Window, browser: Brows
     context.close()
 
 
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_figures_are_saved_under_the_name_of_the_scenario(kind: str, window: Window) -> None:
+    with window.page.expect_download() as download:
+        window.page.click(f"#{kind}")
+    assert download.value.suggested_filename == f"one-course.{kind}"
+    with window.page.expect_download() as download:
+        window.page.get_by_role("button", name=f"Save as {kind.upper()}: queue").click()
+    assert download.value.suggested_filename == f"one-queue_pkts.{kind}"
+
+
 def test_the_tour_is_played_through(window: Window) -> None:
     options = window.page.locator('#files optgroup[label="tour"] option')
     names = [str(option.get_attribute("value")) for option in options.all()]

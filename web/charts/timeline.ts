@@ -2,10 +2,14 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { type Curve, type Panel, type Picture, plain } from "./picture";
+import { IMAGE_KINDS, type ImageKind, saveImage } from "./save";
+import { type Sheet, toSvg } from "./svg";
 
 export interface TimelineOptions {
   /** Called with the visible window, s, a moment after it has changed. */
   onWindow?: (from: number, to: number) => void;
+  /** Name of what is drawn, for the names of image files. */
+  name?: () => string;
   /** Height of a panel, CSS pixels. */
   height?: number;
 }
@@ -71,25 +75,29 @@ export class Timeline {
     this.setWindow(null);
   }
 
-  /** Returns the panels as one image. */
-  image(): HTMLCanvasElement {
-    const parts = this.drawn.map((one) => one.plot.ctx.canvas);
-    const head = 26 * devicePixelRatio;
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.max(...parts.map((part) => part.width));
-    canvas.height = parts.reduce((sum, part) => sum + part.height + head, 0);
-    const ctx = canvas.getContext("2d")!;
-    ctx.fillStyle = this.css("--paper");
-    ctx.fillRect(0, 0, canvas.width, canvas.height);
-    let y = 0;
-    this.drawn.forEach((one) => {
-      ctx.fillStyle = this.css("--ink");
-      ctx.font = `${13 * devicePixelRatio}px system-ui, sans-serif`;
-      ctx.fillText(one.label, 8, y + 0.7 * head);
-      ctx.drawImage(one.plot.ctx.canvas, 0, y + head);
-      y += one.plot.ctx.canvas.height + head;
-    });
-    return canvas;
+  /** Saves the visible part as an image: the panel of this name, or all panels. */
+  async save(kind: ImageKind, name?: string): Promise<void> {
+    const shown = this.drawn.filter((one) => name === undefined || one.name === name);
+    const [from, to] = this.window ?? this.full;
+    const part = this.window ? [`${plain(from)}s`, `${plain(to)}s`] : [];
+    const title = this.options.name?.() ?? document.title;
+    const view = { from, to, warmup: this.warmup, color: (color: string) => this.css(color) };
+    const svg = toSvg(title, shown.map((one) => this.sheet(one)), view);
+    await saveImage(svg, [title, name ?? "course", ...part], kind);
+  }
+
+  /** Returns what a panel shows: the curves that are not hidden. */
+  private sheet(one: Drawn): Sheet {
+    const data = [one.plot.data[0]] as Sheet["data"];
+    const curves = one.curves.filter((curve) => !this.hidden.has(curve.label));
+    let column = 1;
+    for (const curve of one.curves) {
+      const count = curve.low ? 3 : 1;
+      if (curves.includes(curve)) data.push(...(one.plot.data.slice(column, column + count) as Sheet["data"]));
+      column += count;
+    }
+    const { min, max } = one.plot.scales["y"]!;
+    return { label: one.label, curves, data, low: min ?? 0, high: max ?? 1 };
   }
 
   private clear(): void {
@@ -141,19 +149,31 @@ export class Timeline {
     heading.textContent = label;
     const readout = document.createElement("span");
     readout.className = "readout";
-    heading.append(readout);
+    const head = document.createElement("div");
+    head.className = "head";
+    head.append(heading, readout, ...IMAGE_KINDS.map((kind) => this.saveButton(kind, name, label)));
     const at = document.createElement("div");
     at.tabIndex = 0;
     at.setAttribute("role", "img");
     at.setAttribute("aria-label", `${label} over time. Keys: arrows pan, plus and minus zoom, 0 shows all.`);
     at.addEventListener("keydown", (event) => this.onKey(event));
-    root.append(heading, at);
+    root.append(head, at);
     if (!known) this.root.append(root);
     const drawn: Drawn = { name, root, readout, label, curves, shape, plot: null as unknown as uPlot };
     drawn.plot = new uPlot(this.plotOptions(curves, isLast, drawn), data, at);
     this.sync.sub(drawn.plot);
     this.drawn[row] = drawn;
     this.applyHidden(drawn);
+  }
+
+  private saveButton(kind: ImageKind, name: string, label: string): HTMLButtonElement {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "save";
+    button.textContent = kind.toUpperCase();
+    button.setAttribute("aria-label", `Save as ${kind.toUpperCase()}: ${label}`);
+    button.addEventListener("click", () => void this.save(kind, name));
+    return button;
   }
 
   private plotOptions(curves: Curve[], isLast: boolean, drawn: Drawn): uPlot.Options {

@@ -1,5 +1,6 @@
 // The studio: the scenario on the left, its course in the middle, the summary on the right.
 import type { Picture } from "../charts/picture";
+import { IMAGE_KINDS } from "../charts/save";
 import { Timeline } from "../charts/timeline";
 import "../charts/timeline.css";
 import { call, callFrame, callText, type Lesson, type Played, type Problem, Refused, type Start, windowId } from "./api";
@@ -48,7 +49,10 @@ class Studio {
       this.showName();
     });
     this.form = new Form(byId("form"), (key, value) => this.set(key, value), () => Object.keys(start.ccas));
-    this.timeline = new Timeline(byId("timeline"), { onWindow: () => void this.refine() });
+    this.timeline = new Timeline(byId("timeline"), {
+      onWindow: () => void this.refine(),
+      name: () => this.opened.name.replace(/\.toml$/, ""),
+    });
     byId("timeline").classList.add("timeline");
     this.player = new Player({
       body: () => this.body(),
@@ -282,7 +286,7 @@ class Studio {
     click("pin", () => this.pin());
     click("save", () => void this.save());
     click("all", () => this.timeline.reset());
-    click("png", () => download(`${this.opened.name.replaceAll("/", "-")}.png`, this.timeline.image().toDataURL("image/png")));
+    for (const kind of IMAGE_KINDS) click(kind, () => void this.timeline.save(kind));
     click("html", () => void this.share());
     click("copy-toml", () => void this.copy(this.editor.text, "TOML"));
     click("copy-command", () => void this.copy(this.command(), this.command()));

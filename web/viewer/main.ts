@@ -1,6 +1,7 @@
 // Draws the runs that a page contains: each element with `data-runs` shows the frame in the script element of that id.
 import { decodeBase64, decodeFrame } from "../charts/frame";
 import type { Picture } from "../charts/picture";
+import type { ImageKind } from "../charts/save";
 import { Timeline } from "../charts/timeline";
 import "../charts/timeline.css";
 
@@ -12,12 +13,8 @@ for (const root of document.querySelectorAll<HTMLElement>("[data-runs]")) {
   timeline.show(pictures);
   const reset = document.querySelector<HTMLElement>(`[data-reset="${root.dataset["runs"]}"]`);
   reset?.addEventListener("click", () => timeline.reset());
-  const save = document.querySelector<HTMLElement>(`[data-image="${root.dataset["runs"]}"]`);
-  save?.addEventListener("click", () => {
-    const link = document.createElement("a");
-    link.href = timeline.image().toDataURL("image/png");
-    link.download = `${document.title.replace(/[^\w-]+/g, "-")}.png`;
-    link.click();
-  });
+  for (const save of document.querySelectorAll<HTMLElement>(`[data-image="${root.dataset["runs"]}"]`)) {
+    save.addEventListener("click", () => void timeline.save(save.dataset["kind"] as ImageKind));
+  }
   root.dataset["drawn"] = "true";
 }

@@ -28,7 +28,7 @@
 
   const config = {
     displaylogo: false, responsive: true,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"], toImageButtonOptions: { format: "svg" },
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "toImage"],
   };
 
   function draw(plot) {
@@ -37,7 +37,7 @@
       if (trace.meta && hiddenCcas.has(trace.meta.cca)) trace.visible = false;
     }
     drawn.add(plot);
-    return Plotly.react(plot, spec.data, themed(spec.layout), { ...config, toImageButtonOptions: { format: "svg", filename: plot.id } });
+    return Plotly.react(plot, spec.data, themed(spec.layout), config);
   }
   const redraw = () => drawn.forEach(draw);
 
@@ -72,6 +72,17 @@
     }
   }, { rootMargin: "600px 0px" });
   loadPlotly().then(() => document.querySelectorAll(".plot").forEach((plot) => seen.observe(plot)));
+
+  // A figure as a file: on the page's paper rather than transparent, named after the page and the figure.
+  document.querySelectorAll("[data-save]").forEach((button) => button.addEventListener("click", async () => {
+    const plot = document.getElementById(button.dataset.save);
+    if (!window.Plotly) return;
+    if (!drawn.has(plot)) await draw(plot);
+    const { data, layout } = plot;
+    const figure = { data, layout: { ...layout, paper_bgcolor: ink("--paper"), title: { text: "" } } };
+    const filename = `${document.title.replace(/[^\p{L}\p{N}_.]+/gu, "-")}-${plot.id}`.slice(0, 120);
+    await Plotly.downloadImage(figure, { format: button.dataset.kind, width: plot.clientWidth, height: plot.clientHeight, scale: 2, filename });
+  }));
 
   // Theme: the system's, until the reader chooses; paper is always white.
   const dark = matchMedia("(prefers-color-scheme: dark)");
