@@ -75,7 +75,7 @@ def test_the_page_ranks_and_links(tmp_path: Path) -> None:
     audits[2].ccas[0].exhibits[0].verdict = Outcome.FAILS
     reports = [report_of(tmp_path, cca) for cca in ccas]
     board = leaderboard_of(audits, tmp_path / "pages" / "x.html", reports, "fairweir audit --all <b>")
-    # The CCA with a failing claim is last, whatever the order of the audits.
+    # The CCA with a failing claim is last, in any order of the audits.
     assert board.rows[-1].cca == "bbr"
     assert [row.report for row in board.rows if row.cca == "quinn/cubic"] == ["../quinn-cubic/report.html"]
     assert [one.name for one in board.properties] == ["fair shares", "utilization"]
