@@ -175,7 +175,7 @@ def test_the_guide_shows_the_sample_and_all_inputs() -> None:
 
 
 def test_silence_is_broken_and_the_status_kept() -> None:
-    script = "echo first; sleep 0.5; printf half; sleep 0.5; echo ' done'; echo oops >&2; printf end; exit 7"
+    script = "echo first; sleep 2; printf half; sleep 2; echo ' done'; echo oops >&2; printf end; exit 7"
     command = [str(HEARTBEAT), "building", "bash", "-c", script]
     env = {**os.environ, "HEARTBEAT_S": "0.2"}
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
