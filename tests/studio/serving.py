@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-TIMEOUT_MS = 60_000
+TIMEOUT_MS = 100_000
 SCENARIO = """\
 duration = "4s" # short
 warmup = "1s"
