@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from fairweir.audit.exhibits.family import Depth
@@ -111,6 +112,6 @@ def _complete(content: bytes) -> AuditResults:
 def _sources() -> str:
     """Return a hash of the package's Python sources, which contain the scenarios and the bounds of audits."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+    for path in sorted(Path(str(files("fairweir"))).rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
