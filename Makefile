@@ -37,7 +37,7 @@ build: $(VENV)/.core $(VENV)/.web $(VENV)/.quic $(VENV)/.kernel
 
 ## audit: a verdict on a controller, CCA=bbr (several: CCA="frcc bbr"), further options in ARGS
 # Exit code 1 is a verdict (a claim fails), not a failure to audit; a gate calls fairweir itself.
-audit: $(VENV)/.core
+audit: $(VENV)/.core $(VENV)/.web
 	$(BIN)/fairweir audit $(CCA) $(ARGS) || [ $$? -eq 1 ]
 
 ## test: formatters, linters, type checks, all tests; closes with a total
@@ -55,7 +55,7 @@ test-quiche: $(VENV)/.quic $(VENV)/.quiche
 
 ## docs: the site, docs/_build/html/index.html, and the man page docs/_build/man/fairweir.1; a warning, such as a link
 ## that leads nowhere, is an error
-docs: $(VENV)/.core
+docs: $(VENV)/.core $(VENV)/.web
 	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b man -d docs/_build/doctrees docs docs/_build/man
 	@echo "ready: docs/_build/html/index.html, docs/_build/man/fairweir.1"
