@@ -79,10 +79,13 @@ class PolicyError(ConfigError):
 
 
 class CcaError(ConfigError):
-    """A congestion controller that does not exist, cannot be loaded, or rejects its parameters."""
+    """A congestion controller that does not exist, cannot be loaded, or rejects its parameters.
 
-    cca: str
-    flow: str
+    ``flow`` is the flow's id; it is empty if the file of the controller could not be loaded.
+    """
+
+    cca: str = ""
+    flow: str = ""
 
 
 class ControllerError(FairweirError):

@@ -71,6 +71,16 @@ def test_a_module_that_exits_is_an_error(scenario: Path) -> None:
     assert "`leaves.py` does not run: SystemExit: 0 (leaves.py, line 3" in ended.stderr
 
 
+def test_a_module_that_runs_only_once_is_an_error(scenario: Path) -> None:
+    """The check of the scenario loads it, then the process of its own in which it plays."""
+    once = "import os\n\nif 'ONCE' in os.environ:\n    raise OSError('no more')\nos.environ['ONCE'] = '1'\n"
+    (scenario.parent / "once.py").write_text(f"{once}from fairweir import Cca\n\n\nclass Once(Cca):\n    pass\n")
+    ended = fairweir("run", scenario, "--json", "--set", "flow.0.cca=once.py:Once")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "`once.py` does not run: OSError: no more (once.py, line 4" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_hints_for_c_are_not_given_for_python(scenario: Path) -> None:
     ended = fairweir("run", scenario, "--set", "flow.0.cca=tricks.py:Crashes")
     assert "SIGSEGV" in ended.stderr
