@@ -11,10 +11,9 @@ import pytest
 from tests.summaries import filled
 
 from fairweir.cli.progress import meter, on_played
-from fairweir.cli.progress_pipe import VARIABLE
 from fairweir.play.batch import Task, TaskResult
+from fairweir.play.process import PROGRESS_VARIABLE
 from fairweir.scenario.dumbbell import dumbbell
-from fairweir.studio.work import PROGRESS_VARIABLE
 
 
 def test_an_interruption_prints_where_finished_work_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,22 +54,21 @@ def test_jobs_are_counted() -> None:
 
 def test_a_program_that_started_the_command_reads_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
-    monkeypatch.setenv(VARIABLE, str(writer))
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(writer))
     with meter("work") as report:
         report("first\x1b", 0.25)
         report("unknown")
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(PROGRESS_VARIABLE)
     os.close(writer)
     with os.fdopen(reader, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     assert lines == [{"what": "first\x1b", "part": 0.25}, {"what": "unknown", "part": 0.25}]
-    assert VARIABLE == PROGRESS_VARIABLE
 
 
 def test_a_reader_that_has_ended_does_not_stop_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    monkeypatch.setenv(VARIABLE, str(writer))
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(writer))
     with meter("work") as report:
         report("first", 0.25)
     os.close(writer)

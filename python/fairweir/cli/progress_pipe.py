@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from rich.progress import Progress, TaskID
 
-#: Environment variable with the number of the pipe's file descriptor.
-VARIABLE: Final = "FAIRWEIR_PROGRESS_FD"
+from fairweir.play.process import PROGRESS_VARIABLE
 
 
 class PipedProgress(Progress):
@@ -22,7 +21,7 @@ class PipedProgress(Progress):
     def update(self, task_id: TaskID, **changes: Any) -> None:
         """Change a task, and write it to the pipe."""
         super().update(task_id, **changes)
-        descriptor = os.environ.get(VARIABLE, "")
+        descriptor = os.environ.get(PROGRESS_VARIABLE, "")
         if not descriptor.isdecimal():
             return
         task = next(one for one in self.tasks if one.id == task_id)

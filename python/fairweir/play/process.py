@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
+#: Environment variable with the number of the file descriptor to which a command writes its progress.
+PROGRESS_VARIABLE = "FAIRWEIR_PROGRESS_FD"
+
 _PR_SET_PDEATHSIG = 1
 
 MIN_USER_MEMORY = 1 << 30

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir.errors import ConfigError
-from fairweir.play.process import describe_exit, die_with_parent
+from fairweir.play.process import PROGRESS_VARIABLE, describe_exit, die_with_parent
 from fairweir.studio.commands import Call
 from fairweir.studio.windows import KEEP_ALIVE_S
 
@@ -39,8 +39,10 @@ GRACE_S: Final = 10.0
 NICENESS: Final = 5
 #: Exit code of a command that could not be started, by convention of shells.
 NOT_STARTED: Final = 126
-#: Environment variable that names the pipe for progress (fairweir/cli/progress_pipe.py).
-PROGRESS_VARIABLE: Final = "FAIRWEIR_PROGRESS_FD"
+#: Time in which the rest of the output is read after a command has ended, s: a child in another group may keep it open.
+DRAIN_S: Final = 1.0
+#: Maximum number of characters of the words that describe progress.
+_MAX_WORDS: Final = 200
 
 
 class State(StrEnum):
@@ -84,12 +86,14 @@ class Work:
                 kind="output", stream="stderr", text=f"cannot be started: {(error.strerror or str(error)).lower()}\n"
             )
             self.exit_code = NOT_STARTED
-        self.state = State.ENDED
-        self._post_state()
+        finally:
+            self.state = State.ENDED
+            self._post_state()
 
     async def _run(self, root: Path) -> int:
-        reader, writer = os.pipe()
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1", PROGRESS_VARIABLE: str(writer)}
+        readers, writers = zip(*(os.pipe() for _ in range(3)), strict=True)
+        stdout, stderr, progress = writers
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", PROGRESS_VARIABLE: str(progress)}
         tie = die_with_parent()
 
         def prepare() -> None:
@@ -102,27 +106,36 @@ class Work:
                 cwd=root,
                 env=environment,
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                pass_fds=[writer],
+                stdout=stdout,  # pipes of our own: asyncio's wait would last until no process has its pipes open
+                stderr=stderr,
+                pass_fds=[progress],
                 start_new_session=True,  # so that Ctrl-C reaches it through the studio alone, and once
                 preexec_fn=prepare,
             )
         except OSError:
-            os.close(reader)
+            for descriptor in readers:
+                os.close(descriptor)
             raise
         finally:
-            os.close(writer)
+            for descriptor in writers:
+                os.close(descriptor)
         if self.state is State.STOPPING:
             self._signal(signal.SIGINT)
-        progress = asyncio.ensure_future(self._follow_progress(reader))
-        out, err = self._process.stdout, self._process.stderr
-        if out is None or err is None:
-            raise AssertionError("the process has pipes")
-        await asyncio.gather(self._follow(out, "stdout"), self._follow(err, "stderr"))
+        followers = [
+            asyncio.ensure_future(one)
+            for one in (
+                self._follow(readers[0], "stdout"),
+                self._follow(readers[1], "stderr"),
+                self._follow_progress(readers[2]),
+            )
+        ]
         exit_code = await self._process.wait()
-        self._signal(signal.SIGKILL)  # of its children, those that a user's code has left
-        await progress
+        self._signal(signal.SIGKILL)  # to its children, those that a user's code has left
+        _, left = await asyncio.wait(followers, timeout=DRAIN_S)
+        for one in left:
+            one.cancel()
+        if left:
+            await asyncio.wait(left)
         return exit_code
 
     def stop(self) -> None:
@@ -144,9 +157,9 @@ class Work:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signum)
 
-    async def _follow(self, stream: asyncio.StreamReader, name: str) -> None:
+    async def _follow(self, descriptor: int, name: str) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        while data := await stream.read(1 << 16):
+        async for data in _chunks(descriptor):
             text = decoder.decode(data)
             if self._shown < MAX_OUTPUT:
                 self._post(kind="output", stream=name, text=text)
@@ -155,17 +168,11 @@ class Work:
             self._shown += len(text)
 
     async def _follow_progress(self, descriptor: int) -> None:
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader()
-        with os.fdopen(descriptor, "rb") as file:
-            transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
-            while data := await reader.read(1 << 16):
-                # Only the newest line counts; one that was read in two parts is skipped.
-                with suppress(ValueError, IndexError):
-                    newest = json.loads(data.splitlines()[-1])
-                    self._progress = {"kind": "progress", "what": str(newest["what"]), "part": newest["part"]}
-                    self._changed.set()
-            transport.close()
+        async for data in _chunks(descriptor):
+            # Only the newest line counts; one that was read in two parts is skipped.
+            if (newest := _progress_of(data.splitlines()[-1])) is not None:
+                self._progress = newest
+                self._changed.set()
 
     def _post(self, **event: Any) -> None:
         self._events.append(event)
@@ -223,6 +230,34 @@ class Work:
     def _stop_if_left(self) -> None:
         if self._watchers == 0 and self.state is State.RUNNING:
             self.stop()
+
+
+async def _chunks(descriptor: int) -> AsyncIterator[bytes]:
+    """Yield the content of a pipe, until no process has it open for writing."""
+    reader = asyncio.StreamReader()
+    with os.fdopen(descriptor, "rb") as file:
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
+        try:
+            while data := await reader.read(1 << 16):
+                yield data
+        finally:
+            transport.close()
+
+
+def _progress_of(line: bytes) -> dict[str, Any] | None:
+    """Return the event of a line of progress; None if it is none: a user's code can write to the pipe, too."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    what, part = found.get("what"), found.get("part")
+    is_part = part is None or (type(part) in (int, float) and 0 <= part <= 1)
+    if not isinstance(what, str) or not is_part:
+        return None
+    return {"kind": "progress", "what": what[:_MAX_WORDS], "part": part}
 
 
 class Works:
