@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
 from fairweir.ccas import lookup
 from fairweir.errors import ProgramError
 from fairweir.play import quic
+from fairweir.play.program import Program
 
 #: The references of the controllers that are compared with the kernel's.
 KERNEL_REFERENCES: Final = {"reno": "kernel:reno", "cubic": "kernel:cubic", "bbr": "kernel:bbr"}
@@ -17,25 +17,20 @@ def references() -> dict[str, str]:
     """Return the reference of each available controller of a stack: in the simulator, and in its whole stack."""
     simulated = lookup.algorithms()
     found = {name: ours for name, ours in lookup.COUNTERPARTS.items() if name in simulated}
-    return found | {f"quic:{name}": ours for name, ours in lookup.COUNTERPARTS.items() if _is_built(name)}
+    stacks = {name: ours for name, ours in lookup.COUNTERPARTS.items() if lookup.is_stack(name)}
+    return found | {f"quic:{name}": ours for name, ours in stacks.items() if _missing(quic.program_of([name])) is None}
 
 
 def missing_programs() -> list[str]:
     """Return how to build the programs of the stacks that are not available, as sentences."""
     programs = dict.fromkeys(quic.program_of([name]) for name in lookup.COUNTERPARTS if lookup.is_stack(name))
-    lines = []
-    for program in programs:
-        try:
-            program.find()
-        except ProgramError as error:
-            lines.append(f"left out: {error.message}; {error.hint}")
-    return lines
+    errors = filter(None, map(_missing, programs))
+    return [f"left out: {error.message}; {error.hint}" for error in errors]
 
 
-def _is_built(cca: str) -> bool:
-    if not lookup.is_stack(cca):
-        return False
-    with suppress(ProgramError):
-        quic.program_of([cca]).find()
-        return True
-    return False
+def _missing(program: Program) -> ProgramError | None:
+    try:
+        program.find()
+    except ProgramError as error:
+        return error
+    return None
