@@ -19,7 +19,7 @@ import pytest
 
 from fairweir import __version__
 from fairweir.cli.commands import COMMANDS
-from fairweir.cli.main import main
+from fairweir.cli.main import BUG, main
 
 SCENARIO = """
 name = "two"
@@ -133,6 +133,16 @@ def test_every_command_has_help(call: Call, command: str) -> None:
 )
 def test_bad_input_is_reported_on_stderr_with_exit_code_2(call: Call, words: list[str], message: str) -> None:
     assert call(*words) == Result(2, "", message)
+
+
+def test_a_bug_is_not_a_verdict() -> None:
+    code = (
+        "import fairweir.cli.main as m\ndef app(words): raise ValueError('unexpected')\nm.app = app\nm.run_and_exit()"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == BUG
+    assert "ValueError: unexpected" in ended.stderr
+    assert ended.stderr.endswith("error: a bug of fairweir; please report the lines above\n")
 
 
 def test_run_prints_tables(call: Call) -> None:

@@ -10,6 +10,7 @@ import importlib
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -29,6 +30,9 @@ INTERRUPTED = 130
 COMPLETE = "_FAIRWEIR_COMPLETE"
 #: The exit code of a process that a signal ended is this plus the signal's number, by convention of shells.
 SIGNALLED = 128
+#: Exit code after an error that the code does not expect (sysexits.h, EX_SOFTWARE). Python's own would be 1, the verdict
+#: that a claim fails.
+BUG = 70
 #: Exit code of a process that SIGPIPE ended, by convention of shells.
 READER_LEFT = 141
 
@@ -159,4 +163,12 @@ def run_and_exit() -> None:
     for signum in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(signum) is signal.SIG_DFL:
             signal.signal(signum, _end)
-    sys.exit(main())
+    try:
+        code = main()
+    except BrokenPipeError:
+        raise
+    except Exception:  # noqa: BLE001 - any other is a bug
+        traceback.print_exc()
+        code = BUG
+        typer.echo("\nerror: a bug of fairweir; please report the lines above", err=True)
+    sys.exit(code)

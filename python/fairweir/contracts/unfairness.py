@@ -61,14 +61,11 @@ def repeat_ratio(points: Sequence[ContractPoint]) -> float | None:
     """Return how much one flow's share of the link differs between runs that differ only in their seed.
 
     For each setting, the largest ratio of one flow's shares in two runs is taken; the result is the median over
-    settings.
+    settings. Runs in which a flow measured no RTT are left out: they have no point for it.
     """
     shares: dict[tuple[float, float, int], dict[int, list[float]]] = {}
     for p in points:
         shares.setdefault((p.capacity_mbps, p.rtprop_ms, p.flows), {}).setdefault(p.seed, []).append(p.share)
-    ratios = [
-        max(max_min_ratio(flow) for flow in zip(*by_seed.values(), strict=True))
-        for by_seed in shares.values()
-        if len(by_seed) > 1
-    ]
+    whole = [[run for run in by_seed.values() if len(run) == flows] for (_, _, flows), by_seed in shares.items()]
+    ratios = [max(max_min_ratio(flow) for flow in zip(*runs, strict=True)) for runs in whole if len(runs) > 1]
     return float(np.median(ratios)) if ratios else None
