@@ -136,9 +136,8 @@ def test_bad_input_is_reported_on_stderr_with_exit_code_2(call: Call, words: lis
 
 
 def test_a_bug_is_not_a_verdict() -> None:
-    code = (
-        "import fairweir.cli.main as m\ndef app(words): raise ValueError('unexpected')\nm.app = app\nm.run_and_exit()"
-    )
+    fails = "def app(words): raise ValueError('unexpected')"
+    code = f"import fairweir.cli.main as m\n{fails}\nm.app = app\nm.run_and_exit()"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ended.returncode == BUG
     assert "ValueError: unexpected" in ended.stderr
