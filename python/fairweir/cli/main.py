@@ -30,8 +30,8 @@ INTERRUPTED = 130
 COMPLETE = "_FAIRWEIR_COMPLETE"
 #: The exit code of a process that a signal ended is this plus the signal's number, by convention of shells.
 SIGNALLED = 128
-#: Exit code after an error that the code does not expect (sysexits.h, EX_SOFTWARE). Python's own would be 1, the verdict
-#: that a claim fails.
+#: Exit code after an error that the code does not expect (sysexits.h, EX_SOFTWARE). Python's own would be 1, which is
+#: the verdict that a claim fails.
 BUG = 70
 #: Exit code of a process that SIGPIPE ended, by convention of shells.
 READER_LEFT = 141
