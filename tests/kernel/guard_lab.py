@@ -148,6 +148,19 @@ class Lab:
         reported: dict[str, Any] = json.loads(self.ask(at, "status", "--interface", device, "--json").stdout)
         return reported
 
+    def flow(self, at: Namespace, device: str, local: str, has: str) -> dict[str, Any]:
+        """Return the guard's flow of this local address; wait until its field `has` is known.
+
+        A search for owners that comes before the process accepts the connection finds none; the next is a second later.
+        """
+        deadline = time.monotonic() + TIMEOUT_S
+        while True:
+            services = self.status(at, device)["services"]
+            [found] = [flow for each in services for flow in each["flows"] if flow["local"] == local]
+            if found[has] is not None or time.monotonic() > deadline:
+                return dict(found)
+            time.sleep(0.1)
+
     def connect(self, host: str, port: int = 5001) -> socket.socket:
         """Open a connection from the sender to the receiver, which reads all data."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

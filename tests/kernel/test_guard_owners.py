@@ -39,12 +39,10 @@ def test_a_rule_about_a_process_or_its_control_group(cgroup: Path, lab: Lab, tmp
     windows = send_until(is_held, greedy, other)
     assert is_open(windows[1]), windows
 
-    services = lab.status(lab.receiver, "v0")["services"]
-    flows = {flow["local"]: flow for each in services for flow in each["flows"]}
-    mine = flows["10.9.1.2:5001"]
+    mine = lab.flow(lab.receiver, "v0", "10.9.1.2:5001", has="pid")
     assert (mine["process"], mine["pid"], mine["cgroup"]) == ("greedy", pid, path)
-    assert flows["[fd01::2]:5002"]["pid"] == os.getpid()
-    assert service in {each["name"] for each in services}
+    assert lab.flow(lab.receiver, "v0", "[fd01::2]:5002", has="pid")["pid"] == os.getpid()
+    assert service in {each["name"] for each in lab.status(lab.receiver, "v0")["services"]}
     explained = lab.ask(lab.receiver, "explain", ":5001", "--interface", "v0").stdout
     assert f"received by greedy, process {pid}, control group {path}" in explained
 
