@@ -146,6 +146,20 @@ def test_zoom_shows_more_points_of_the_visible_part(window: Window) -> None:
     assert body["view"] == pytest.approx([1.0, 2.0], abs=0.1)
 
 
+def test_many_curves_move_as_an_image_and_are_drawn_when_they_rest(window: Window) -> None:
+    """The top of a figure of 40 flows moves to the right, and is drawn anew when it rests."""
+    window.set("flow.0.count", "40")
+    count = "document.querySelector('canvas').toDataURL().length"  # an empty canvas: a tenth
+    whole = window.page.evaluate(count)
+    window.page.locator('.panel [role="img"]').first.focus()
+    with window.page.expect_response(re.compile("api/views")):
+        window.page.keyboard.press("+")
+        window.page.wait_for_timeout(40)  # two frames; the window rests after 120 ms
+        moving = window.page.evaluate(count)
+    assert whole / 2 < moving
+    window.page.wait_for_function(f"least => {count} > least", arg=whole / 2, timeout=TIMEOUT_MS)
+
+
 def test_a_changed_file_is_asked_for_and_never_overwritten(window: Window, served: Served) -> None:
     file = served.folder / "one.toml"
     window.set("link.bottleneck.rate", "3Mbps")

@@ -14,6 +14,13 @@ export interface TimelineOptions {
   height?: number;
 }
 
+/** What a panel's canvas showed before the window began to move. */
+interface Still {
+  image: HTMLCanvasElement;
+  x: [number, number];
+  y: [number, number];
+}
+
 interface Drawn {
   name: string;
   plot: uPlot;
@@ -22,8 +29,13 @@ interface Drawn {
   label: string;
   curves: Curve[];
   shape: string;
+  still: Still | null;
 }
 
+/** Pictures with more points move as images until the window rests: drawing them takes longer than a frame. */
+const MOVING_POINTS = 30_000;
+const linear = uPlot.paths.linear!();
+const MIN_WIDTH = 240;
 const SETTLE_MS = 120;
 const ZOOM_STEP = 0.8;
 const PAN_STEP = 0.2;
@@ -55,8 +67,14 @@ export class Timeline {
     return this.window;
   }
 
+  /** Width of a panel, CSS pixels: more points would fall on the same pixels. */
+  get width(): number {
+    return Math.max(this.root.clientWidth, MIN_WIDTH);
+  }
+
   /** Draws the pictures over each other; the first sets the length of the time axis. */
   show(pictures: Picture[]): void {
+    this.rest();
     this.pictures = pictures;
     const first = pictures[0];
     if (!first) return;
@@ -159,7 +177,7 @@ export class Timeline {
     at.addEventListener("keydown", (event) => this.onKey(event));
     root.append(head, at);
     if (!known) this.root.append(root);
-    const drawn: Drawn = { name, root, readout, label, curves, shape, plot: null as unknown as uPlot };
+    const drawn: Drawn = { name, root, readout, label, curves, shape, still: null, plot: null as unknown as uPlot };
     drawn.plot = new uPlot(this.plotOptions(curves, isLast, drawn), data, at);
     this.sync.sub(drawn.plot);
     this.drawn[row] = drawn;
@@ -179,7 +197,8 @@ export class Timeline {
   private plotOptions(curves: Curve[], isLast: boolean, drawn: Drawn): uPlot.Options {
     const series: uPlot.Series[] = [{}];
     const bands: uPlot.Band[] = [];
-    const gaps = { spanGaps: false, points: { show: false } };
+    const paths: uPlot.Series.PathBuilder = (...at) => (drawn.still ? null : linear(...at));
+    const gaps = { spanGaps: false, points: { show: false }, paths };
     for (const curve of curves) {
       if (curve.low) {
         const low = series.length;
@@ -215,6 +234,7 @@ export class Timeline {
       cursor: { drag: { x: true, y: false, setScale: false }, sync: { key: this.sync.key, setSeries: false }, points: { size: 5 } },
       hooks: {
         drawClear: [(plot) => this.shadeWarmup(plot)],
+        draw: [(plot) => moveStill(plot, drawn.still)],
         setSelect: [(plot) => this.onSelect(plot)],
         setCursor: [(plot) => this.onCursor(plot, drawn)],
         ready: [(plot) => this.listen(plot)],
@@ -223,8 +243,7 @@ export class Timeline {
   }
 
   private size(isLast: boolean): { width: number; height: number } {
-    const width = Math.max(this.root.clientWidth, 240);
-    return { width, height: (this.options.height ?? 130) + (isLast ? 30 : 0) };
+    return { width: this.width, height: (this.options.height ?? 130) + (isLast ? 30 : 0) };
   }
 
   private resize(): void {
@@ -326,11 +345,28 @@ export class Timeline {
       const from = Math.min(Math.max(window[0], first), last - width);
       window = width >= last - first ? null : [from, from + width];
     }
+    if (this.points > MOVING_POINTS) this.drawn.forEach((one) => (one.still ??= stillOf(one.plot)));
     this.window = window;
     const [min, max] = window ?? this.full;
     this.drawn.forEach((one) => one.plot.setScale("x", { min, max }));
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.options.onWindow?.(min, max), SETTLE_MS) as unknown as number;
+    this.timer = setTimeout(() => {
+      this.rest();
+      this.options.onWindow?.(min, max);
+    }, SETTLE_MS) as unknown as number;
+  }
+
+  /** Draws the curves again after the window has moved. */
+  private rest(): void {
+    this.drawn.forEach((one) => {
+      if (!one.still) return;
+      one.still = null;
+      one.plot.redraw();
+    });
+  }
+
+  private get points(): number {
+    return this.drawn.reduce((sum, one) => sum + one.plot.data.length * one.plot.data[0]!.length, 0);
   }
 
   private showLegend(): void {
@@ -371,6 +407,32 @@ export class Timeline {
       }
     }
   }
+}
+
+function stillOf(plot: uPlot): Still {
+  const { left, top, width, height } = plot.bbox;
+  const image = document.createElement("canvas");
+  image.width = width;
+  image.height = height;
+  image.getContext("2d")!.drawImage(plot.ctx.canvas, left, top, width, height, 0, 0, width, height);
+  const { x, y } = plot.scales;
+  return { image, x: [x!.min!, x!.max!], y: [y!.min!, y!.max!] };
+}
+
+/** Draws an image of the curves, grid and shade where its axes have come to be. */
+function moveStill(plot: uPlot, still: Still | null): void {
+  if (!still) return;
+  const { ctx } = plot;
+  const { left, top, width, height } = plot.bbox;
+  const [x, right] = still.x.map((t) => plot.valToPos(t, "x", true)) as [number, number];
+  const [bottom, y] = still.y.map((value) => plot.valToPos(value, "y", true)) as [number, number];
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, top, width, height);
+  ctx.clip();
+  ctx.clearRect(left, top, width, height);
+  ctx.drawImage(still.image, x, y, right - x, bottom - y);
+  ctx.restore();
 }
 
 function labelled(panel: Panel, i: number, pictures: Picture[]): Curve[] {

@@ -91,6 +91,7 @@ class Studio {
       against: this.pins[0]?.run ?? "",
       keep: this.pins.map((pin) => pin.run),
       view: this.timeline.visible,
+      intervals: this.timeline.width,
       may_run_code: this.mayRunCode,
     };
   }
@@ -132,7 +133,7 @@ class Studio {
     const run = this.last.run;
     const runs = [run, ...this.pins.map((pin) => pin.run)];
     try {
-      const { pictures } = await callFrame<{ pictures: Picture[] }>("views", { runs, view: this.timeline.visible });
+      const { pictures } = await callFrame<{ pictures: Picture[] }>("views", { runs, view: this.timeline.visible, intervals: this.timeline.width });
       if (this.last.run !== run || pictures.length !== this.pins.length + 1) return;
       this.last.picture = pictures[0]!;
       this.pins.forEach((pin, i) => (pin.picture = { ...pictures[i + 1]!, label: pin.label }));

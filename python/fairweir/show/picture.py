@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Number of intervals that a curve is thinned to; each has two points, its minimum and its maximum.
 INTERVALS: Final = 1_000
+#: Maximum number of points of a picture: a browser draws them in half a second. Curves of many flows are thinned more.
+MAX_POINTS: Final = 200_000
 #: Length of dashes and gaps, CSS pixels, by plotly's name.
 _DASHES: Final = {"solid": [], "dash": [6, 4], "dot": [2, 3], "dashdot": [6, 3, 2, 3]}
 
@@ -91,6 +93,7 @@ class Picture:
         """Return the part between two times, thinned to `intervals`; arrays are those of :mod:`fairweir.show.frame`."""
         first, last = _rows(self.t_s, from_s, to_s)
         t_s = self.t_s[first:last]
+        intervals = max(min(intervals, MAX_POINTS // (2 * self._lines)), 1)
         return {
             "label": self.label,
             "t_s": thin_times(t_s, intervals),
@@ -105,6 +108,12 @@ class Picture:
                 for panel in self.panels
             ],
         }
+
+    @property
+    def _lines(self) -> int:
+        """Return the number of lines that are drawn; a range over seeds has two more."""
+        curves = (curve for panel in self.panels for curve in panel.curves)
+        return max(sum(1 if curve.low is None else 3 for curve in curves), 1)
 
 
 def picture_of(run: Run, label: str = "") -> Picture:

@@ -70,7 +70,7 @@ class Workers:
         JobError : the job raised another error, or its process died
         """
         async with self._slots:
-            worker = self._idle.popleft() if self._idle else await asyncio.to_thread(_start)
+            worker = self._idle.pop() if self._idle else await asyncio.to_thread(_start)
             self._busy.add(worker)
             is_healthy = False
             loop = asyncio.get_running_loop()
