@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fairweir.audit import Depth, battery, run_audit
+from fairweir.audit.jobs import Job
 from fairweir.audit.results import AuditResults
 from fairweir.audit.runner import InterruptedAuditError
+from fairweir.audit.stored_runs import FOLDER, StoredRuns
 from fairweir.cli.main import main
 from fairweir.errors import CcaError, ConfigError
 from fairweir.judging.outcome import Outcome
+from fairweir.judging.summary import Summary
+from fairweir.play import pool
+from fairweir.scenario.dumbbell import dumbbell
 from fairweir.scenario.model import Scenario
 
 ONE_EXHIBIT = ["finite-flows"]
@@ -132,6 +139,54 @@ def test_an_interrupted_audit_keeps_what_it_has() -> None:
     results = stopped.value.results
     assert not results.complete
     assert 0 < results.runs < 6
+
+
+def test_an_interrupted_audit_resumes_from_its_finished_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[Any] = []
+    iter_jobs = pool.iter_jobs
+
+    def recorded(fn: Any, jobs: Iterable[Job], **options: Any) -> Iterator[Any]:
+        for ended in iter_jobs(fn, jobs, **options):
+            played.append(ended.job)
+            yield ended
+
+    def stop(what: str, part: float) -> None:
+        if part > 0.5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(pool, "iter_jobs", recorded)
+    audit = partial(run_audit, ["reno"], depth=Depth.QUICK, only=["finite-flows", "policer"], workers=1)
+    whole = audit()
+    expected = {job for job in played if isinstance(job, Job)}
+    played.clear()
+    with pytest.raises(InterruptedAuditError):
+        audit(resume_in=tmp_path, on_progress=stop)
+    finished = {job for job in played if isinstance(job, Job)}
+    assert 0 < len(finished) == len(list((tmp_path / FOLDER).iterdir()))
+    # A damaged file is a missing run.
+    damaged = min((tmp_path / FOLDER).iterdir())
+    damaged.write_text("{", encoding="utf-8")
+    played.clear()
+    resumed = audit(resume_in=tmp_path)
+    again = {job for job in played if isinstance(job, Job)}
+    assert len(again & finished) == 1
+    assert again | finished == expected
+    assert numbers(resumed) == numbers(whole)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_of_a_search_that_was_interrupted_are_not_repeated(tmp_path: Path) -> None:
+    scenarios = [dumbbell("reno", duration="2s", seed=seed).to_dict() for seed in (1, 2, 3)]
+    stored = StoredRuns(tmp_path)
+    first = stored.on_all_cores(workers=1, timeout_s=60.0, world="sim")(scenarios[:2])
+    for path in (tmp_path / FOLDER).iterdir():
+        document = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps({**document, "wall_s": -1.0}), encoding="utf-8")
+    again = stored.on_all_cores(workers=1, timeout_s=60.0, world="sim")(scenarios)
+    assert [one.document["wall_s"] < 0 for one in again if isinstance(one, Summary)] == [True, True, False]
+    assert [one.flows for one in again[:2] if isinstance(one, Summary)] == [
+        one.flows for one in first if isinstance(one, Summary)
+    ]
 
 
 def test_the_command_writes_everything_and_sets_its_exit_code(

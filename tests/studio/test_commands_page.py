@@ -118,6 +118,27 @@ def test_each_command_has_its_page(
         page.wait_for_selector(f"#files a:has-text('{result}')")
 
 
+def test_an_interrupted_audit_resumes_from_its_finished_runs(commands: Commands, served: Served) -> None:
+    page = commands.page
+    commands.start(ccas="vegas", seeds="40", only="policer\nrandom-loss")
+    page.wait_for_function("() => Number(document.getElementById('part').value) > 0", timeout=TIMEOUT_MS)
+    page.click("#stop")
+    commands.wait("ended")
+    assert "exit 130" in page.inner_text("#state")
+    assert "the same command resumes" in page.inner_text("#state")
+    folder = served.folder / "results/audit/vegas"
+    # A number that no run has shows that the stored run is in the results.
+    for path in (folder / "runs").iterdir():
+        document = {**json.loads(path.read_text(encoding="utf-8")), "packets": 10**12}
+        path.write_text(json.dumps(document), encoding="utf-8")
+    page.click("#actions button:text-is('Resume')")
+    page.wait_for_selector("#state:has-text('exit 1'):not(:has-text('exit 130'))", timeout=TIMEOUT_MS)
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert results["complete"]
+    assert results["packets"] >= 10**12
+    assert not (folder / "runs").exists()
+
+
 def test_an_interrupted_command_resumes_from_its_finished_runs(commands: Commands, served: Served) -> None:
     page = commands.page
     page.click("#pages a:text-is('guard evaluate')")

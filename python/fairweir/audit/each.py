@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.folder import write_files
 from fairweir.audit.results import AuditResults
 from fairweir.audit.runner import run_audit
+from fairweir.audit.stored_runs import sources
 from fairweir.ccas import lookup
 from fairweir.ccas.cca_spec import table_of
 from fairweir.documents.arguments import words_for_enums
@@ -56,7 +54,7 @@ def audit_each(
 
     Raises
     ------
-    KeyboardInterrupt : Ctrl-C; finished audits are stored, and the same call reuses them
+    KeyboardInterrupt : Ctrl-C; finished audits and runs are stored, and the same call reuses them
     """
     report = on_progress or (lambda what, part: None)
     selected = sorted(only or ())
@@ -68,7 +66,7 @@ def audit_each(
             report(what, (number + part) / len(ccas))
 
         digest = lookup.source_digest(table_of(cca)["name"])
-        key = fingerprint(build(), _sources(), cca, digest, depth.value, seeds, selected)
+        key = fingerprint(build(), sources(), cca, digest, depth.value, seeds, selected)
         results = store.get(key)
         if results is None:
             try:
@@ -79,10 +77,11 @@ def audit_each(
                     only=selected or None,
                     workers=workers,
                     command=command,
+                    resume_in=report_of(folder, cca).parent,
                     on_progress=advance,
                 )
             except KeyboardInterrupt:
-                message = f"{number} of {len(ccas)} audits are stored in {folder}/; the same call reuses them"
+                message = f"{number} of {len(ccas)} audits are stored in {folder}/; the same call resumes"
                 raise KeyboardInterrupt(message) from None
             store.put(key, results)
         target = report_of(folder, cca).parent
@@ -106,12 +105,3 @@ def _complete(content: bytes) -> AuditResults:
     if not results.complete:
         raise ValueError("an audit that was interrupted")
     return results
-
-
-@cache
-def _sources() -> str:
-    """Return a hash of the package's Python sources, which contain the scenarios and the bounds of audits."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(str(files("fairweir"))).rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]

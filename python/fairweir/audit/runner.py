@@ -23,6 +23,7 @@ from fairweir.audit.relative import Suspect, nearest_seed, relate, suspects, und
 from fairweir.audit.results import AuditResults, CcaResults, ClaimResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
 from fairweir.audit.standings import Relative, Side, Standing
+from fairweir.audit.stored_runs import StoredRuns
 from fairweir.audit.world import hosted, on_hosts, why_too_long
 from fairweir.ccas import lookup
 from fairweir.ccas.cca_spec import AnyCca, require, table_of, text_of
@@ -33,10 +34,11 @@ from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome, combine
 from fairweir.play import pool, quic
 from fairweir.play.measure import Measured as MeasuredRun
-from fairweir.play.measure import on_all_cores
 from fairweir.play.run import VirtualWorld
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fairweir.scenario.dumbbell import ScenarioDict
 
 NEW_SEEDS_FROM = 10_000
@@ -100,7 +102,9 @@ class _Conductor:
         names: Sequence[str],
         versions: dict[str, str],
         first_seed: int = 1,
+        stored: StoredRuns | None = None,
     ) -> None:
+        self.stored = stored or StoredRuns(None)
         self.cases = {subject.name: _Case(subject) for subject in subjects}
         self.world = subjects[0].world
         self.depth, self.budget, self.names, self.versions = depth, budget, names, versions
@@ -235,17 +239,26 @@ class _Conductor:
         return sorted(kept, key=lambda job: -job.packets())
 
     def play(self, jobs: list[Job], workers: int | None, on_done: Callable[[Job], object]) -> None:
-        """Run the jobs. If a run exceeds its time limit, skip the rest of its family; after `MAX_TIMEOUTS`, of its CCA.
+        """Run the jobs that are not stored.
+
+        If a run exceeds its time limit, skip the rest of its family; after `MAX_TIMEOUTS`, of its CCA.
 
         Skipped jobs count as faults.
         """
         waiting = dict.fromkeys(jobs)
+        for number, job in enumerate(jobs):
+            if (measured := self.stored.get(job)) is not None:
+                waiting.pop(job)
+                self._absorb(pool.Done(number, job, measured))
+                on_done(job)
         while waiting:
             given_up: Job | None = None
             outcomes = pool.iter_jobs(measure, list(waiting), workers=workers, timeout_s=self.budget.timeout_s)
             with closing(cast("Generator[pool.Ended[Job, Measured]]", outcomes)):
                 for outcome in outcomes:
                     waiting.pop(outcome.job)
+                    if outcome.ok:
+                        self.stored.put(outcome.job, outcome.value)
                     on_done(outcome.job)
                     if self._absorb(outcome):
                         given_up = outcome.job
@@ -449,6 +462,7 @@ def run_audit(
     is_baseline: bool = False,
     workers: int | None = None,
     command: str = "",
+    resume_in: Path | None = None,
     on_progress: Progress | None = None,
 ) -> AuditResults:
     """Audit `ccas`: run all exhibits of the battery, the starvation hunt and the contract.
@@ -470,11 +484,12 @@ def run_audit(
     is_baseline : run the seeds that confirm differences at every point, so that later audits can be compared
     workers : number of processes; default one per core
     command : the command line, for the record
+    resume_in : folder that stores the finished runs until the audit ends; the same call resumes an interrupted audit
     on_progress : called with a description and the completed fraction
 
     Returns
     -------
-    AuditResults; nothing is written to disk
+    AuditResults; without `resume_in`, nothing is written to disk
 
     Raises
     ------
@@ -510,7 +525,8 @@ def run_audit(
         contest, subjects = _with_reference(chosen, rival, on, workers)
     else:
         subjects = [one for subject in _subjects(chosen, on, workers) for one in on_hosts(subject)]
-    conductor = _Conductor(subjects, depth, budget, names, versions, first_seed)
+    stored = StoredRuns(resume_in)
+    conductor = _Conductor(subjects, depth, budget, names, versions, first_seed, stored)
     conductor.contest = contest
 
     def document(*, complete: bool) -> AuditResults:
@@ -528,11 +544,13 @@ def run_audit(
         meter.add(confirming)
         conductor.play(confirming, workers, meter.did)
         for case, name in searches:
-            _search(case, name, budget, workers, meter)
+            _search(case, name, budget, workers, meter, stored)
+        results = document(complete=True)
     except KeyboardInterrupt:
         raise InterruptedAuditError(document(complete=False)) from None
     report("done", 1.0)
-    return document(complete=True)
+    stored.delete()
+    return results
 
 
 def _with_seeds(budget: Budget, seeds: int | None) -> Budget:
@@ -609,7 +627,7 @@ def _subjects(ccas: Sequence[str], world: VirtualWorld, workers: int | None) -> 
     return subjects
 
 
-def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: _Meter) -> None:
+def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: _Meter, stored: StoredRuns) -> None:
     subject = case.subject
     if case.timeouts >= MAX_TIMEOUTS:
         case.searches.append(exhibit_not_tried(name, f"not run: {case.timeouts} runs exceeded their time limit"))
@@ -617,7 +635,7 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
     if name == CONTRACT and (lacking := extras.lacking("scipy", "a fit")):
         case.searches.append(exhibit_not_tried(name, f"not run: {lacking}; {lacking.hint}", Outcome.UNKNOWN))
         return
-    on_cores = on_all_cores(workers=workers, timeout_s=budget.timeout_s, world=subject.world)
+    on_cores = stored.on_all_cores(workers=workers, timeout_s=budget.timeout_s, world=subject.world)
 
     def plays(scenarios: Sequence[ScenarioDict]) -> list[MeasuredRun]:
         return on_cores([hosted(scenario, subject) for scenario in scenarios])

@@ -104,8 +104,8 @@ def audit(
     Exit 0: no claim fails (with --against or --baseline: nothing is worse than the reference).
     Exit 1: a claim fails (with --against or --baseline: something is worse than the reference).
     Exit 2: bad input, or the command could not run.
-    Exit 130: interrupted; finished runs are stored.
-    With --all, verdicts do not affect the exit status, and the same command resumes after an interruption.
+    Exit 130: interrupted; finished runs are stored, and the same command resumes.
+    With --all, verdicts do not affect the exit status.
     """
     if quick and deep:
         raise ConfigError("--quick and --deep exclude each other", hint="leave out one of them")
@@ -140,11 +140,13 @@ def audit(
                 is_baseline=store is not None,
                 workers=workers,
                 command=_command(),
+                resume_in=folder,
                 on_progress=report,
             )
     except InterruptedAuditError as stop:
         write_files(stop.results, folder)
-        output.stderr.print(f"stopped: {stop.results.runs} runs had finished; stored in {folder}/", soft_wrap=True)
+        words = f"stopped: {stop.results.runs} runs had finished; stored in {folder}/; run the same command to resume"
+        output.stderr.print(words, soft_wrap=True)
         raise KeyboardInterrupt from None
     if before is not None and is_gate:
         results = results.model_copy(update={"comparison": compare(before, results, str(baseline))})

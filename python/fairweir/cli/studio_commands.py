@@ -43,6 +43,7 @@ FORMS: Final = {
         "fairweir.cli.audit:audit",
         ("ccas", ("quick", "deep"), "against", "only", "seeds", "world"),
         Output("--out", subject="ccas"),
+        resumes=True,
         suggests={"ccas": "ccas", "against": "ccas"},
     ),
     "starve": Form(

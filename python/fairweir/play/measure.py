@@ -41,7 +41,13 @@ def packets(rate: Rate, duration: Duration) -> int:
     return int(rate * duration / PACKET)
 
 
-def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0, world: VirtualWorld = "sim") -> Measure:
+def on_all_cores(
+    *,
+    workers: int | None = None,
+    timeout_s: float = 60.0,
+    world: VirtualWorld = "sim",
+    on_done: Callable[[ScenarioDict, Summary], object] | None = None,
+) -> Measure:
     """Return a function that runs scenarios in processes.
 
     Parameters
@@ -49,10 +55,16 @@ def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0, world: 
     workers : number of processes; default one per core
     timeout_s : s; maximum real time of a run
     world : "sim" or "quic"
+    on_done : called with a scenario and its summary when its run ends
     """
 
+    def ended(outcome: pool.Ended[ScenarioDict, Summary]) -> None:
+        if on_done is not None and outcome.ok:
+            on_done(outcome.job, outcome.value)
+
     def measure(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
-        outcomes = pool.map_jobs(partial(play, world=world), scenarios, workers=workers, timeout_s=timeout_s)
+        plays = partial(play, world=world)
+        outcomes = pool.map_jobs(plays, scenarios, workers=workers, timeout_s=timeout_s, on_done=ended)
         return [o.value if o.ok else _fault(o) for o in outcomes]
 
     return measure
