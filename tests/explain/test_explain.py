@@ -17,6 +17,7 @@ from fairweir.explain.explanation import explain
 from fairweir.explain.findings import findings
 from fairweir.explain.limits import shares
 from fairweir.explain.view import flow_view
+from fairweir.show.packed import unpack
 
 RATE_BYTES_PER_S = 1_250_000
 RTPROP_NS = 20_000_000
@@ -146,11 +147,12 @@ def test_a_figure_and_a_page_are_written_whole(call: Any) -> None:
     page = Path("a.html").read_text(encoding="utf-8")
     assert "<strong>Limited by its application, which had no more data to send" in page
     assert "10.0.0.1:40000 to 10.0.0.2:5001" in page
-    (spec,) = re.findall(r'<script type="application/json" id="spec-flow-1">(.*?)</script>', page, re.DOTALL)
-    names = {trace["name"] for trace in json.loads(spec)["data"]}
+    (packed,) = re.findall(r'<script type="application/octet-stream" id="specs">(.*?)</script>', page)
+    spec = json.loads(unpack(packed))["flow-1"]
+    names = {trace["name"] for trace in spec["data"]}
     assert {"delivered", "inflight", "receiver window", "C believed, CBR-delay", "application"} <= names
     assert sorted(path.name for path in Path().iterdir()) == ["a.html", "a.pcap", "figures"]
-    lines = [trace for trace in json.loads(spec)["data"] if "line" in trace and trace.get("showlegend", True)]
+    lines = [trace for trace in spec["data"] if "line" in trace and trace.get("showlegend", True)]
     legend = [(trace["line"]["color"], trace["line"]["dash"]) for trace in lines]
     assert len(legend) == len(set(legend)), "two lines of the legend are indistinguishable"
 

@@ -329,6 +329,36 @@ def test_a_figure_of_a_report_is_saved(kind: str, opened: OpenPage, results: Aud
     assert shown.said == []
 
 
+def test_one_cursor_reads_all_panels_of_a_report(opened: OpenPage, results: AuditResults) -> None:
+    shown = opened(render_report(results))
+    shown.wait_for("figure [data-drawn] canvas")
+    figure = shown.page.locator("figure:has([data-drawn])").first
+    panel = figure.locator(".panel .u-over").first
+    panel.scroll_into_view_if_needed()
+    panel.hover()
+    readouts = figure.locator(".panel .readout").all_inner_texts()
+    assert len(readouts) == figure.locator(".panel").count() > 1
+    times = {text.partition(" s: ")[0] for text in readouts}
+    assert len(times) == 1
+    assert all(text.partition(" s: ")[2] for text in readouts)
+    assert shown.said == []
+
+
+def test_a_course_in_a_tab_is_drawn_when_the_tab_is_chosen(opened: OpenPage, results: AuditResults) -> None:
+    shown = opened(render_report(results))
+    shown.wait_for("figure [data-drawn] canvas")
+    tab = shown.page.locator("[role=tab][aria-selected=false]").first
+    course = shown.page.locator(f"#{tab.get_attribute('aria-controls')} [data-runs]")
+    assert course.get_attribute("data-drawn") is None
+    tab.click()
+    course.locator("canvas").first.wait_for(timeout=TIMEOUT_MS)
+    assert course.evaluate("e => Math.abs(e.clientWidth - e.querySelector('canvas').clientWidth)") < 2
+    name, svg = saved(shown.page, course.locator("xpath=..").get_by_role("button", name="Save as SVG").first)
+    assert name.startswith("Audit-of-bbr")
+    assert parsed(svg).find(f".//{SVG}path") is not None
+    assert shown.said == []
+
+
 def test_an_error_on_the_console_is_seen(opened: OpenPage) -> None:
     shown = opened("<!DOCTYPE html><title>x</title><script>document.getElementById('none').remove()</script>")
     assert len(shown.said) == 1

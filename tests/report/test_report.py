@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import struct
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,11 @@ from fairweir.audit.report import render_report, write_report
 from fairweir.judging.outcome import Outcome
 from fairweir.show import formats
 from fairweir.show.figure import SERIES_DIGITS
+from fairweir.show.frame import NUMBERS
+from fairweir.show.packed import unpack
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from fairweir.audit.results import AuditResults, FamilyResult
@@ -57,11 +61,13 @@ class Reader(HTMLParser):
 
     @property
     def specs(self) -> dict[str, dict[str, Any]]:
-        return {
-            name.removeprefix("spec-"): json.loads(text)
-            for name, text in self.scripts.items()
-            if name.startswith("spec-")
-        }
+        found: dict[str, dict[str, Any]] = json.loads(unpack(self.scripts["specs"])) if "specs" in self.scripts else {}
+        return found
+
+    @property
+    def courses(self) -> dict[str, Any]:
+        """The pictures over time by their ids."""
+        return {name: one for name, (one,) in decode(unpack(self.scripts["courses"])).items()}
 
     @property
     def text(self) -> str:
@@ -95,7 +101,7 @@ def test_the_page_makes_no_network_requests(results: AuditResults) -> None:
 
 def test_every_figure_is_valid_for_plotly(results: AuditResults) -> None:
     specs = read(results).specs
-    assert len(specs) > 10
+    assert len(specs) > 5
     for spec in specs.values():
         go.Figure(spec)
 
@@ -105,6 +111,7 @@ def test_every_figure_has_its_place_and_every_link_its_target(results: AuditResu
     assert len(reader.ids) == len(set(reader.ids))
     plots = {k["id"] for tag, k in reader.tags if tag == "div" and k.get("class") == "plot"}
     assert plots == set(reader.specs)
+    assert {k["data-runs"] for _, k in reader.tags if "data-runs" in k} == set(reader.courses)
     anchors = {k["href"] for tag, k in reader.tags if tag == "a"}
     assert anchors <= {f"#{name}" for name in reader.ids}
     controlled = {k["aria-controls"] for _, k in reader.tags if "aria-controls" in k}
@@ -138,21 +145,29 @@ def test_a_single_place_shows_ccas_next_to_each_other(results: AuditResults) -> 
 
 def test_series_show_the_results_numbers(results: AuditResults) -> None:
     trace = family(results, "bbr", "ideal-rate").traces[0]
-    spec = read(results).specs["run-ideal-rate-bbr-96-mbps-1"]
-    by_axis = {axis: [t for t in spec["data"] if t["yaxis"] == axis] for axis in ("y", "y2", "y3", "y4")}
-    assert [t["y"] for t in by_axis["y"]] == [f.throughput_mbps for f in trace.flows]
-    assert [t["y"] for t in by_axis["y2"]] == [f.cwnd_pkts for f in trace.flows]
-    assert [t["y"] for t in by_axis["y3"]] == [f.rtt_ms for f in trace.flows]
-    assert [t["y"] for t in by_axis["y4"]] == [link.queue_pkts for link in trace.links]
-    for drawn in spec["data"]:
-        assert [drawn["x0"] + i * drawn["dx"] for i in range(len(drawn["y"]))] == trace.t_s
+    picture = read(results).courses["run-ideal-rate-bbr-96-mbps-1"]
+    panels = {panel["name"]: [one["values"] for one in panel["curves"]] for panel in picture["panels"]}
+    assert panels["throughput_mbps"] == [single(flow.throughput_mbps) for flow in trace.flows]
+    assert panels["cwnd_pkts"] == [single(flow.cwnd_pkts) for flow in trace.flows]
+    assert panels["rtt_ms"] == [single(flow.rtt_ms) for flow in trace.flows]
+    assert panels["queue_pkts"] == [single(link.queue_pkts) for link in trace.links]
+    assert picture["t_s"] == single(trace.t_s)
+    assert picture["warmup_s"] == trace.warmup_s
 
 
-def test_uneven_times_are_written_out(results: AuditResults) -> None:
-    trace = family(results, "bbr", "ideal-rate").traces[0]
-    trace.t_s[3] += 0.5
-    spec = read(results).specs["run-ideal-rate-bbr-96-mbps-1"]
-    assert all(t["x"] == trace.t_s for t in spec["data"])
+def test_ccas_are_drawn_side_by_side_at_their_own_times(results: AuditResults) -> None:
+    first, second = (family(results, cca, "ideal-rate").traces[0] for cca in ("bbr", "mine.py:MyCca"))
+    second.t_s[3] += 0.5
+    picture = read(results).courses["together-ideal-rate-96-mbps"]
+    assert [panel["name"] for panel in picture["panels"]] == ["bbr", "mine.py:MyCca"]
+    assert picture["t_s"] == single(sorted({*first.t_s, *second.t_s}))
+    tops = [panel["top"] for panel in picture["panels"]]
+    largest = max(v for trace in (first, second) for flow in trace.flows for v in flow.throughput_mbps if v is not None)
+    assert tops == [pytest.approx(1.06 * largest)] * 2
+    for panel, trace in zip(picture["panels"], (first, second), strict=True):
+        drawn = dict(zip(picture["t_s"], panel["curves"][0]["values"], strict=True))
+        assert [drawn[t] for t in single(trace.t_s)] == single(trace.flows[0].throughput_mbps)
+        assert sum(value is not None for value in drawn.values()) == len(trace.t_s)
 
 
 def test_every_number_in_a_figure_is_in_the_results(results: AuditResults) -> None:
@@ -211,7 +226,7 @@ def test_hunt_and_contract_are_drawn(results: AuditResults) -> None:
     assert "starvation with ack-aggregation of D = 31.5 ms on one flow at 96 Mbps" in reader.text
     growth = reader.specs["fig-hunt-growth-rate-mbps"]["data"][0]
     assert growth["y"] == [12.0, 24.0]
-    assert "run-starvation-hunt-bbr-96-mbps-1" in reader.specs
+    assert "run-starvation-hunt-bbr-96-mbps-1" in reader.courses
     contract = reader.specs["fig-contract-bbr"]["data"]
     assert contract[-1]["name"] == "fit"
     assert contract[-1]["y"] == [48.0, 12.0, 3.0, 1.5]
@@ -222,7 +237,7 @@ def test_one_cca_alone(results: AuditResults) -> None:
     alone = results.model_copy(update={"ccas": results.ccas[:1]})
     reader = read(alone)
     assert "Audit of bbr" in reader.text
-    assert not [s for s in reader.specs if s.startswith("together")]
+    assert not [s for s in reader.courses if s.startswith("together")]
     assert not [k for tag, k in reader.tags if tag == "input" and "data-cca" in k]
 
 
@@ -280,6 +295,26 @@ def test_the_file_is_whole_and_bounded(results: AuditResults, tmp_path: Path) ->
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     assert path.stat().st_size < BYTES_OF_AN_EMPTY_PAGE
     assert re.search(r"</html>\s*$", path.read_text(encoding="utf-8"))
+
+
+def single(values: Iterable[float | None]) -> list[float | None]:
+    """Return numbers as pages have them, in single precision."""
+    return [None if value is None else struct.unpack("<f", struct.pack("<f", value))[0] for value in values]
+
+
+def decode(frame: bytes) -> Any:
+    """Return the document of a frame (fairweir/show/frame.py); NaN becomes None."""
+    length = int.from_bytes(frame[:4], "little")
+    start = 4 + length + -length % 4
+    numbers = [None if math.isnan(x) else x for (x,) in struct.iter_unpack("<f", frame[start:])]
+
+    def part(value: dict[str, Any]) -> Any:
+        if NUMBERS not in value:
+            return value
+        first, count = value[NUMBERS]
+        return numbers[first : first + count]
+
+    return json.loads(frame[4 : 4 + length], object_hook=part)
 
 
 def family(results: AuditResults, cca: str, name: str) -> FamilyResult:

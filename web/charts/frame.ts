@@ -11,8 +11,10 @@ export function decodeFrame<T>(buffer: ArrayBuffer): T {
   return resolve(JSON.parse(text) as Json, numbers) as T;
 }
 
-export function decodeBase64(text: string): ArrayBuffer {
-  return Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
+/** Returns the bytes of a text in Base64 that are compressed with gzip. */
+export async function unpack(text: string): Promise<ArrayBuffer> {
+  const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
 function resolve(value: Json, numbers: Float32Array): unknown {

@@ -16,6 +16,8 @@ export interface Panel {
   name: string;
   label: string;
   curves: Curve[];
+  /** End of the value axis, which begins at 0, if it does not depend on the curves alone. */
+  top?: number;
 }
 
 /** A run's course; all curves have the times `t_s`. */

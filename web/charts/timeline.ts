@@ -28,6 +28,7 @@ interface Drawn {
   readout: HTMLElement;
   label: string;
   curves: Curve[];
+  top: number | undefined;
   shape: string;
   still: Still | null;
 }
@@ -137,6 +138,7 @@ export class Timeline {
     const panels = pictures.map((picture) => picture.panels.find((panel) => panel.name === name));
     const label = panels[0]?.label ?? name;
     const curves = panels.flatMap((panel, i) => (panel ? labelled(panel, i, pictures) : []));
+    const top = panels[0]?.top;
     const tables: uPlot.AlignedData[] = [];
     panels.forEach((panel, i) => {
       if (!panel) return;
@@ -151,6 +153,7 @@ export class Timeline {
     const known = this.drawn[row];
     if (known && known.shape === shape) {
       known.curves = curves;
+      known.top = top;
       known.plot.setData(data, false);
       const [min, max] = this.window ?? this.full;
       known.plot.setScale("x", { min, max });
@@ -177,7 +180,7 @@ export class Timeline {
     at.addEventListener("keydown", (event) => this.onKey(event));
     root.append(head, at);
     if (!known) this.root.append(root);
-    const drawn: Drawn = { name, root, readout, label, curves, shape, still: null, plot: null as unknown as uPlot };
+    const drawn: Drawn = { name, root, readout, label, curves, top, shape, still: null, plot: null as unknown as uPlot };
     drawn.plot = new uPlot(this.plotOptions(curves, isLast, drawn), data, at);
     this.sync.sub(drawn.plot);
     this.drawn[row] = drawn;
@@ -220,7 +223,7 @@ export class Timeline {
       padding: [6, 14, 0, 0],
       scales: {
         x: { time: false, min, max },
-        y: { range: (_plot, low, high) => range(low, high) },
+        y: { range: (_plot, low, high) => (drawn.top === undefined ? range(low, high) : [0, drawn.top]) },
       },
       series,
       bands,

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from markupsafe import Markup
 
 from fairweir.documents.digits import plain
 from fairweir.judging.differences import Difference, differences
 from fairweir.play.course import Course
-from fairweir.show.bundle import bundle
-from fairweir.show.frame import encode
+from fairweir.show.courses import Drawing, drawing_of
 from fairweir.show.page import render_page
 
 
@@ -43,7 +39,7 @@ def runs_page(title: str, courses: Sequence[Course], scenarios: Sequence[tuple[s
         lines=_lines(courses),
         scenarios=scenarios,
         figures=(),
-        **_drawing(courses),
+        drawing=_drawing(courses),
     )
 
 
@@ -54,18 +50,12 @@ def course_page(title: str, course: Course) -> str:
         package="fairweir.show",
         title=title,
         not_judged=course.not_judged,
-        **_drawing([course]),
+        drawing=_drawing([course]),
     )
 
 
-def _drawing(courses: Sequence[Course]) -> dict[str, str]:
-    """Return what draws the courses: their numbers, and the script with its style."""
-    frame = encode({"pictures": [one.picture.document() for one in courses]})
-    return {
-        "frame": base64.b64encode(frame).decode(),
-        "runs_js": Markup(bundle("viewer.js").replace("</script", "<\\/script")),  # noqa: S704 - our own file
-        "runs_css": Markup(bundle("viewer.css")),  # noqa: S704 - our own file
-    }
+def _drawing(courses: Sequence[Course]) -> Drawing:
+    return drawing_of({"runs": [one.picture for one in courses]})
 
 
 def _lines(courses: Sequence[Course]) -> list[_Line]:

@@ -2,7 +2,7 @@
 
 The layout is the length of the JSON text in bytes (uint32, little-endian), the text in UTF-8, zeros up to a multiple of
 four bytes, and the numbers (float32, little-endian). In the text, ``{"$numbers": [first, count]}`` stands for a part of
-the numbers. `web/charts/frame.ts` decodes it.
+the numbers; equal arrays are the same part. `web/charts/frame.ts` decodes it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ def encode(document: Mapping[str, Any]) -> bytes:
     ------
     ValueError : a key of the document is the name that stands for numbers
     """
-    arrays: list[bytes] = []
+    parts: dict[bytes, list[int]] = {}
     length = 0
 
     def convert(value: Any) -> Any:
         nonlocal length
         if isinstance(value, np.ndarray):
-            part = {NUMBERS: [length, value.size]}
-            arrays.append(np.ascontiguousarray(value, dtype="<f4").tobytes())
-            length += value.size
-            return part
+            numbers = np.ascontiguousarray(value, dtype="<f4").tobytes()
+            if numbers not in parts:
+                parts[numbers] = [length, value.size]
+                length += value.size
+            return {NUMBERS: parts[numbers]}
         if isinstance(value, Mapping):
             if NUMBERS in value:
                 raise ValueError(f"reserved key: `{NUMBERS}`")
@@ -45,4 +46,4 @@ def encode(document: Mapping[str, Any]) -> bytes:
         return value
 
     text = json.dumps(convert(document), separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
-    return b"".join([len(text).to_bytes(4, "little"), text, bytes(-len(text) % 4), *arrays])
+    return b"".join([len(text).to_bytes(4, "little"), text, bytes(-len(text) % 4), *parts])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from fairweir.show.bundle import bundle
+from fairweir.show.figure import Figure
+from fairweir.show.packed import pack
 
 
 def render_page(template: str, *, package: str, **values: Any) -> str:
@@ -42,13 +45,14 @@ def environment_of(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["embed"] = _embed
+    environment.filters["specs"] = _specs
     return environment
 
 
-def _embed(value: Any) -> Markup:
-    """Return JSON that can be embedded in a script element."""
-    return htmlsafe_json_dumps(_finite(value), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+def _specs(figures: Iterable[Figure]) -> str:
+    """Return the specifications of figures by their ids, packed."""
+    specs = {figure.id: _finite(figure.spec) for figure in figures}
+    return pack(json.dumps(specs, allow_nan=False, separators=(",", ":"), ensure_ascii=False).encode())
 
 
 def _finite(value: Any) -> Any:

@@ -62,11 +62,20 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """A quantity over time; ``label`` is its axis label with the unit."""
+    """A quantity over time.
+
+    Attributes
+    ----------
+    name : str, unique in the picture
+    label : str, the axis label with the unit
+    curves : the quantity of each flow or link
+    top : float, end of the value axis, which begins at 0; None if it depends on the curves alone
+    """
 
     name: str
     label: str
     curves: tuple[Curve, ...]
+    top: float | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,7 @@ class Picture:
                 {
                     "name": panel.name,
                     "label": panel.label,
+                    **({} if panel.top is None else {"top": panel.top}),
                     "curves": [curve.document(first, last, intervals) for curve in panel.curves],
                 }
                 for panel in self.panels
@@ -130,8 +140,8 @@ def picture_of(run: Run, label: str = "") -> Picture:
     t_s, flows = _columns(run.flows, len(flow_names), ("throughput_mbps", "cwnd_bytes", "rtt_ms", "lost_pkts"))
     _, links = _columns(run.links, len(link_names), ("queue_bytes", "marks"))
     interval_s = float(t_s[0]) if t_s.size else 1.0
-    looks = [(style.colour(i), _DASHES[style.dash(i)]) for i in range(len(flow_names))]
-    gray = [("#888888", _DASHES[style.DASHES[i % len(style.DASHES)]]) for i in range(len(link_names))]
+    looks = [look_of_flow(i) for i in range(len(flow_names))]
+    gray = [look_of_link(i) for i in range(len(link_names))]
 
     def curves(names: Sequence[str], looks: Sequence[tuple[str, list[int]]], values: Numbers) -> tuple[Curve, ...]:
         return tuple(Curve(name, *look, row) for name, look, row in zip(names, looks, values, strict=True))
@@ -164,6 +174,16 @@ def picture_of(run: Run, label: str = "") -> Picture:
             ),
         ),
     )
+
+
+def look_of_flow(index: int) -> tuple[str, list[int]]:
+    """Return the color and the dash of a flow's curve."""
+    return style.colour(index), _DASHES[style.dash(index)]
+
+
+def look_of_link(index: int) -> tuple[str, list[int]]:
+    """Return the color and the dash of a link's curve."""
+    return "#888888", _DASHES[style.DASHES[index % len(style.DASHES)]]
 
 
 def _columns(table: Any, number: int, names: Sequence[str]) -> tuple[Numbers, dict[str, Numbers]]:

@@ -2,127 +2,99 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from fairweir.show import style
-from fairweir.show.figure import Figure, linear_range, rounded, slug
+from fairweir.show.courses import CourseFigure
+from fairweir.show.figure import linear_range, slug
+from fairweir.show.picture import Curve, Panel, Picture, look_of_flow, look_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from fairweir.audit.results import Trace, TraceFlow
 
 FLOWS_DRAWN: Final = 12
 """Maximum number of lines that a reader can distinguish. Of more flows, a sample over the mean throughputs is drawn."""
 
-TIME_SLACK_S: Final = 2e-4
-"""Tolerance for evenly spaced times, s: times in results are rounded to 0.1 ms."""
 
-PANEL_GAP: Final = 0.035
-"""Gap between stacked panels, as a fraction of the figure's height."""
-
-
-def run_figure(family: str, cca: str, trace: Trace) -> Figure:
+def run_figure(family: str, cca: str, trace: Trace) -> CourseFigure:
     """Draw throughput, cwnd, RTT and queue of one run in stacked panels with a common time axis."""
     flows = drawn_flows(trace.flows)
-    columns: dict[str, list[list[float | None]]] = {
-        "throughput_mbps": [f.throughput_mbps for f in flows],
-        "cwnd_pkts": [f.cwnd_pkts for f in flows],
-        "rtt_ms": [f.rtt_ms for f in flows],
-        "queue_pkts": [link.queue_pkts for link in trace.links],
+    times = np.asarray(trace.t_s, dtype=np.float64)
+    labels = [_flow_label(flow, trace.flows) for flow in flows]
+    columns = {
+        "throughput_mbps": [flow.throughput_mbps for flow in flows],
+        "cwnd_pkts": [flow.cwnd_pkts for flow in flows],
+        "rtt_ms": [flow.rtt_ms for flow in flows],
     }
-    data: list[dict[str, Any]] = []
-    times = _times(trace)
-    layout: dict[str, Any] = _time_axis(trace) | {"hovermode": "x"}
-    panels = _domains(len(columns))
-    for row, (name, series) in enumerate(columns.items(), start=1):
-        axis = "y" if row == 1 else f"y{row}"
-        is_queue = name == "queue_pkts"
-        labels = [link.name for link in trace.links] if is_queue else [_flow_label(f, trace.flows) for f in flows]
-        for i, (label, values) in enumerate(zip(labels, series, strict=True)):
-            line = {"width": 1.6} | (
-                {"color": "#888888", "dash": style.DASHES[i % len(style.DASHES)]}
-                if is_queue
-                else {"color": style.colour(i), "dash": style.dash(i)}
-            )
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": label,
-                    "legendgroup": f"link {label}" if is_queue else label,
-                    "showlegend": row == 1 or (is_queue and len(trace.links) > 1),
-                    **times,
-                    "y": rounded(values),
-                    "yaxis": axis,
-                    "line": line,
-                    "hovertemplate": f"{label}: %{{y:.4g}}<extra></extra>",
-                }
-            )
-        flat = [v for values in series for v in values]
-        keys: dict[str, Any] = {"title": {"text": _two_lines(style.axis_label(name))}, "domain": panels[row - 1]}
-        keys |= {"rangemode": "tozero", "range": linear_range(flat, floor=0.0)}
-        layout["yaxis" if row == 1 else f"yaxis{row}"] = keys
-    layout["xaxis"]["anchor"] = f"y{len(columns)}"
-    layout["legend"] = {"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0}
-    return Figure(
+    panels = [
+        Panel(
+            name,
+            style.axis_label(name),
+            tuple(
+                Curve(label, *look_of_flow(i), _numbers(values))
+                for i, (label, values) in enumerate(zip(labels, series, strict=True))
+            ),
+        )
+        for name, series in columns.items()
+    ]
+    queues = tuple(Curve(link.name, *look_of_link(i), _numbers(link.queue_pkts)) for i, link in enumerate(trace.links))
+    return CourseFigure(
         id=slug("run", family, cca, trace.label, str(trace.seed)),
         title=f"{cca}, {trace.label}",
-        data=data,
-        layout=layout,
         caption=_caption(trace),
-        height=640,
-        is_wide=True,
+        picture=_picture(trace, times, [*panels, Panel("queue_pkts", style.axis_label("queue_pkts"), queues)]),
     )
 
 
-def side_by_side(family: str, traces: Sequence[tuple[str, Trace]]) -> Figure:
+def side_by_side(family: str, traces: Sequence[tuple[str, Trace]]) -> CourseFigure:
     """Draw the throughput of each flow, with one panel per CCA and common axes."""
     _, first = traces[0]
-    panels = _domains(len(traces))
     drawn = [(cca, trace, drawn_flows(trace.flows)) for cca, trace in traces]
-    everything = [v for _, _, flows in drawn for f in flows for v in f.throughput_mbps]
+    everything = [value for _, _, flows in drawn for flow in flows for value in flow.throughput_mbps]
     bounds = linear_range(everything, floor=0.0)
-    data: list[dict[str, Any]] = []
-    longest = max((trace for _, trace in traces), key=lambda t: t.t_s[-1] if t.t_s else 0.0)
-    layout: dict[str, Any] = _time_axis(longest)
-    named: set[str] = set()
-    for row, (cca, trace, flows) in enumerate(drawn, start=1):
-        axis = "y" if row == 1 else f"y{row}"
-        times = _times(trace)
-        for i, flow in enumerate(flows):
-            name = _place(flow)
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": name,
-                    "legendgroup": name,
-                    "showlegend": name not in named,
-                    **times,
-                    "y": rounded(flow.throughput_mbps),
-                    "yaxis": axis,
-                    "line": {"color": style.colour(i), "dash": style.dash(i), "width": 1.6},
-                    "hovertemplate": f"{cca}, {flow.id}: %{{y:.4g}} Mbps<extra></extra>",
-                }
-            )
-            named.add(name)
-        layout["yaxis" if row == 1 else f"yaxis{row}"] = {
-            "title": {"text": f"<b>{cca.replace(' (', '<br>(')}</b><br>Mbps"},
-            "domain": panels[row - 1],
-            "range": bounds,
-        }
-    layout["xaxis"]["anchor"] = f"y{len(traces)}" if len(traces) > 1 else "y"
-    layout["legend"] = {"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0}
-    return Figure(
+    times = np.unique(np.concatenate([np.asarray(trace.t_s, dtype=np.float64) for _, trace in traces]))
+    panels = [
+        Panel(
+            cca,
+            f"{cca}: {style.axis_label('throughput_mbps')}",
+            tuple(
+                Curve(_place(flow), *look_of_flow(i), _at(times, trace.t_s, flow.throughput_mbps))
+                for i, flow in enumerate(flows)
+            ),
+            top=bounds[1] if bounds else None,
+        )
+        for cca, trace, flows in drawn
+    ]
+    return CourseFigure(
         id=slug("together", family, first.label),
         title=f"Throughput, {first.label}",
-        data=data,
-        layout=layout,
         caption=_caption(first),
-        height=90 + 130 * len(traces),
-        is_wide=True,
+        picture=_picture(first, times, panels),
     )
+
+
+def _picture(trace: Trace, times: NDArray[np.float64], panels: Iterable[Panel]) -> Picture:
+    end = float(times[-1]) if times.size else 1.0
+    return Picture(trace.label, times, trace.warmup_s, end, tuple(panels))
+
+
+def _numbers(values: Sequence[float | None]) -> NDArray[np.float64]:
+    """Return values as numbers; a missing value is NaN."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def _at(times: NDArray[np.float64], own: Sequence[float], values: Sequence[float | None]) -> NDArray[np.float64]:
+    """Return values at their own times among `times`, with NaN at the others."""
+    found = np.full(times.size, np.nan)
+    found[np.searchsorted(times, own)] = _numbers(values)
+    return found
 
 
 def drawn_flows(flows: Sequence[TraceFlow]) -> list[TraceFlow]:
@@ -150,26 +122,6 @@ def _place(flow: TraceFlow) -> str:
     return flow.id if own == flow.id else f"flow {own}".strip()
 
 
-def _times(trace: Trace) -> dict[str, Any]:
-    """Return plotly's keys for the times: start and step if they are evenly spaced, which halves the page's size."""
-    times = trace.t_s
-    if len(times) > 2:
-        step = (times[-1] - times[0]) / (len(times) - 1)
-        if all(abs(t - times[0] - i * step) < TIME_SLACK_S for i, t in enumerate(times)):
-            return {"x0": times[0], "dx": float(f"{step:.9g}")}
-    return {"x": rounded(times)}
-
-
-def _time_axis(trace: Trace) -> dict[str, Any]:
-    """Return the common time axis. The warm-up, which the results exclude, is shaded."""
-    end = trace.t_s[-1] if trace.t_s else 1.0
-    layout: dict[str, Any] = {"xaxis": {"title": {"text": style.axis_label("t_s")}, "range": [0, end]}}
-    if trace.warmup_s > 0:
-        shade = {"type": "rect", "xref": "x", "x0": 0, "x1": trace.warmup_s, "yref": "paper", "y0": 0, "y1": 1}
-        layout["shapes"] = [shade | {"line": {"width": 0}, "fillcolor": "#888888", "opacity": 0.10, "layer": "below"}]
-    return layout
-
-
 def _caption(trace: Trace) -> str:
     text = f"Seed {trace.seed}."
     if trace.warmup_s > 0:
@@ -177,14 +129,3 @@ def _caption(trace: Trace) -> str:
     if len(trace.flows) > FLOWS_DRAWN:
         text += f" {FLOWS_DRAWN} of {len(trace.flows)} flows, sampled evenly by mean throughput."
     return text
-
-
-def _domains(rows: int) -> list[list[float]]:
-    """Return the vertical extent of each stacked panel, from the top down."""
-    height = (1.0 - PANEL_GAP * (rows - 1)) / rows
-    tops = [1.0 - row * (height + PANEL_GAP) for row in range(rows)]
-    return [[max(0.0, round(top - height, 6)), round(top, 6)] for top in tops]
-
-
-def _two_lines(label: str) -> str:
-    return label.replace(" (", "<br>(")

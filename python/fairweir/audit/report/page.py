@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fairweir.audit.report.sections import sections_of
 from fairweir.audit.report.view import Page
 from fairweir.documents.atomic_write import write_text
+from fairweir.show.courses import drawing_of
 from fairweir.show.page import render_page
 
 if TYPE_CHECKING:
@@ -32,4 +33,6 @@ def write_report(results: AuditResults, path: Path) -> Path:
 
 def render_report(results: AuditResults) -> str:
     """Return the report of `results` as HTML; the same results give the same bytes."""
-    return render_page("report.html.j2", package="fairweir.audit.report", page=Page(results, sections_of(results)))
+    page = Page(results, sections_of(results))
+    drawing = drawing_of({figure.id: [figure.picture] for figure in page.courses}) if page.courses else None
+    return render_page("report.html.j2", package="fairweir.audit.report", page=page, drawing=drawing)

@@ -15,6 +15,7 @@ from fairweir.contracts.result import ContractResult
 from fairweir.documents.digits import plain
 from fairweir.hunting.result import HuntResult
 from fairweir.judging.outcome import Outcome
+from fairweir.show.courses import CourseFigure
 from fairweir.show.figure import Figure, slug
 from fairweir.show.word import Word
 
@@ -92,7 +93,7 @@ def _split(
     return [f for m, f in curves.items() if m in shown], [f for m, f in curves.items() if m not in shown]
 
 
-def _runs(family: str, measured: list[tuple[int, str, FamilyResult]]) -> tuple[Figure, ...]:
+def _runs(family: str, measured: list[tuple[int, str, FamilyResult]]) -> tuple[CourseFigure, ...]:
     """Return figures over time: first all CCAs together, for each scenario that several ran; then each run."""
     traces = [(cca, trace) for _, cca, f in measured for trace in f.traces]
     together = []

@@ -14,6 +14,7 @@ from fairweir.audit.world import without_host
 from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome, combine
 from fairweir.show import formats, style
+from fairweir.show.courses import CourseFigure
 from fairweir.show.figure import Figure, slug
 from fairweir.show.word import Word
 
@@ -191,7 +192,7 @@ class Section:
     rows: tuple[Row, ...] = ()
     figures: tuple[Figure, ...] = ()
     more_figures: tuple[Figure, ...] = ()
-    runs: tuple[Figure, ...] = ()
+    runs: tuple[CourseFigure, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     settled: tuple[Evidence, ...] = ()
     faults: tuple[FaultView, ...] = ()
@@ -325,8 +326,13 @@ class Page:
 
     @cached_property
     def figures(self) -> list[Figure]:
-        """All figures of the page."""
-        return [f for s in self.sections for f in (*s.figures, *s.more_figures, *s.runs)]
+        """All figures of the page, except the courses over time."""
+        return [f for s in self.sections for f in (*s.figures, *s.more_figures)]
+
+    @cached_property
+    def courses(self) -> list[CourseFigure]:
+        """All courses over time."""
+        return [f for s in self.sections for f in s.runs]
 
 
 def rows_of(ccas: list[CcaResults], family: str) -> tuple[Row, ...]:

@@ -2,6 +2,7 @@
 (() => {
   const root = document.documentElement;
   const drawn = new Set();
+  let specs = {};
   const hiddenCcas = new Set();
 
   const ink = (name) => getComputedStyle(root).getPropertyValue(name).trim();
@@ -32,7 +33,7 @@
   };
 
   function draw(plot) {
-    const spec = JSON.parse(document.getElementById("spec-" + plot.id).textContent);
+    const spec = structuredClone(specs[plot.id]);
     for (const trace of spec.data) {
       if (trace.meta && hiddenCcas.has(trace.meta.cca)) trace.visible = false;
     }
@@ -41,16 +42,22 @@
   }
   const redraw = () => drawn.forEach(draw);
 
-  // Plotly is compressed in the page. An element's text runs as a script, as the page's policy permits.
-  async function loadPlotly() {
+  // Text that is compressed in an element of the page (fairweir/show/packed.py).
+  async function unpack(element) {
+    const bytes = Uint8Array.from(atob(element.textContent.trim()), (c) => c.charCodeAt(0));
+    element.remove();
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }
+
+  // Loads plotly and the figures' specifications. An element's text runs as a script, as the page's policy permits.
+  async function load() {
     const packed = document.getElementById("plotly");
     if (!packed) return;
-    const bytes = Uint8Array.from(atob(packed.textContent.trim()), (c) => c.charCodeAt(0));
     const script = document.createElement("script");
-    script.textContent = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+    script.textContent = await unpack(packed);
+    specs = JSON.parse(await unpack(document.getElementById("specs")));
     document.head.append(script);
     script.remove();
-    packed.remove();
   }
 
   // One figure a task, so that the page stays responsive; a figure that fails says so and does not stop the others.
@@ -71,7 +78,7 @@
       }
     }
   }, { rootMargin: "600px 0px" });
-  loadPlotly().then(() => document.querySelectorAll(".plot").forEach((plot) => seen.observe(plot)));
+  load().then(() => document.querySelectorAll(".plot").forEach((plot) => seen.observe(plot)));
 
   // A figure as a file: on the page's paper rather than transparent, named after the page and the figure.
   document.querySelectorAll("[data-save]").forEach((button) => button.addEventListener("click", async () => {
