@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.studio.serving import SCENARIO, TIMEOUT_MS, serve
 
 from fairweir.audit.folder import write_files
 from fairweir.audit.runner import run_audit
+from fairweir.cli.main import main
 from fairweir.documents import shipped
 from fairweir.documents.toml import parse_document
 from fairweir.errors import ConfigError
@@ -34,6 +36,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         certify(Question("vegas", jitter=Duration.from_ms(20)), PAIR, lambda what, part: None),
         root / "vegas-certificate.parquet",
     )
+    assert main(["verify", "cc_qdel", "--property", "queue<=50", "--points", "4", "--out", str(root / "verified")]) == 1
     (root / "vegas-starves.toml").write_text(SCENARIO, encoding="utf-8")
     return root
 
@@ -65,14 +68,32 @@ def test_a_certificate_has_its_network_and_each_flow_alone(filled: Path) -> None
         assert len(Scenario.from_dict(parse_document(text_of_item(Folder(filled), name), None)).flow) == 1
 
 
+def test_a_refutation_has_its_packets(filled: Path) -> None:
+    (refuted,) = [group for group in groups(Folder(filled)) if group.kind == "Refutations"]
+    assert refuted.title == "cc_qdel on ccac: queue <= 50 C (R + D) is refuted"
+    (item,) = refuted.items
+    assert item.name == "verified/cc_qdel-ccac-queue-50/scenario.toml"
+    assert item.title.endswith("where the claim is violated too")
+
+
+def test_a_verdict_without_packets_is_listed_with_the_reason(tmp_path: Path) -> None:
+    verdict = {"cca": "a", "model": "mine", "claim": "queue <= 1", "refutation": {"not_replayed": "no elements"}}
+    for outcome in ("refuted", "proved"):
+        (tmp_path / outcome).mkdir()
+        (tmp_path / outcome / "verdict.json").write_text(json.dumps({**verdict, "outcome": outcome}), encoding="utf-8")
+    (refuted,) = [group for group in groups(Folder(tmp_path)) if group.kind == "Refutations"]
+    assert refuted.text == "refuted: not replayed in packets: no elements"
+    assert refuted.items == []
+
+
 def test_unreadable_files_are_listed_with_the_reason(tmp_path: Path) -> None:
-    for name in ("results.json", "x-certificate.parquet"):
+    for name in ("results.json", "verdict.json", "x-certificate.parquet"):
         (tmp_path / name).write_bytes(b"\xff{")
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "results.json").write_text("{", encoding="utf-8")
     (tmp_path / "link").symlink_to("/etc")
     found = [group for group in groups(Folder(tmp_path)) if group.kind != "Published figures"]
-    assert [group.title for group in found] == ["results.json", "x-certificate.parquet"]
+    assert [group.title for group in found] == ["results.json", "verdict.json", "x-certificate.parquet"]
     assert all(group.text.startswith("cannot be read: ") and not group.items for group in found)
 
 
@@ -86,13 +107,30 @@ def test_other_names_are_one_error(name: str, tmp_path: Path) -> None:
         text_of_item(Folder(tmp_path), name)
 
 
+def test_an_item_of_the_world_of_stacks_opens_in_it(filled: Path, browser: Browser) -> None:
+    served = serve(filled)
+    page = browser.new_page()
+    for start in ("#open=one.toml&world=quic", "#open=stacks%2Fbursty-host"):
+        page.goto("about:blank")
+        page.goto(f"{served.url}{start}")
+        page.wait_for_selector("html[data-name]", state="attached", timeout=TIMEOUT_MS)
+        assert page.input_value("#world") == "quic"
+        assert page.locator("#messages .error").count() == 0
+    page.select_option("#files", "one.toml")
+    page.wait_for_selector("html[data-name='one.toml']", state="attached", timeout=TIMEOUT_MS)
+    assert page.input_value("#world") == "sim"
+    page.close()
+    served.process.send_signal(signal.SIGINT)
+    served.process.wait(20)
+
+
 def test_items_open_in_the_browser(filled: Path, browser: Browser) -> None:
     served = serve(filled)
     page = browser.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    for start in ("results/audit/reno/failing/", "experiment:thesis-2.2/", "certificate:vegas"):
+    for start in ("results/audit/reno/failing/", "verified/", "experiment:thesis-2.2/", "certificate:vegas"):
         page.goto(f"{served.url}gallery")
         page.locator(f"a[href^='./#open={start.replace('/', '%2F').replace(':', '%3A')}']").first.click()
         page.wait_for_selector(f'html[data-name^="{start}"]', state="attached", timeout=TIMEOUT_MS)

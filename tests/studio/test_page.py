@@ -147,7 +147,7 @@ def test_zoom_shows_more_points_of_the_visible_part(window: Window) -> None:
 
 
 def test_many_curves_move_as_an_image_and_are_drawn_when_they_rest(window: Window) -> None:
-    """The top of a figure of 40 flows moves to the right, and is drawn anew when it rests."""
+    """The top of a figure of 40 flows moves to the right, and is drawn again when it rests."""
     window.set("flow.0.count", "40")
     count = "document.querySelector('canvas').toDataURL().length"  # an empty canvas: a tenth
     whole = window.page.evaluate(count)

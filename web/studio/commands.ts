@@ -172,7 +172,7 @@ class CommandPage {
     const { files } = await call<{ files: ResultFile[] }>("command-files", { work: work.id });
     if (this.work !== work) return;
     byId("files-title").hidden = files.length === 0;
-    byId("files").replaceChildren(...files.map((file) => h("li", { class: file.kind }, ...linksOf(file))));
+    byId("files").replaceChildren(...files.map((file) => h("li", { class: file.kind }, ...linksOf(file, work))));
   }
 }
 
@@ -180,11 +180,13 @@ function addressOf(work: Work): string {
   return `#${encodeURIComponent(work.command)}/${work.id}`;
 }
 
-function linksOf(file: ResultFile): Node[] {
+function linksOf(file: ResultFile, work: Work): Node[] {
   const path = `files/${file.name.split("/").map(encodeURIComponent).join("/")}`;
   const link = h("a", { href: path, target: "_blank", rel: "noopener" }, file.name);
   if (file.kind !== "scenario") return [link];
-  return [h("a", { href: `./#open=${encodeURIComponent(file.name)}` }, file.name), h("a", { href: path, target: "_blank", rel: "noopener" }, "text")];
+  const world = / --on (\w+)/.exec(work.line)?.[1];
+  const asked = new URLSearchParams(world ? { open: file.name, world } : { open: file.name });
+  return [h("a", { href: `./#${asked}` }, file.name), h("a", { href: path, target: "_blank", rel: "noopener" }, "text")];
 }
 
 function wordsOf(work: Work): string {

@@ -1,4 +1,4 @@
-// The gallery: scenarios of failing claims, certificates and published figures; each opens in the studio.
+// The gallery: scenarios of failing claims, refutations, certificates and published figures; each opens in the studio.
 import { call } from "./api";
 import { byId, h } from "./dom";
 import { toggleTheme } from "./theme";
@@ -7,11 +7,11 @@ interface Group {
   kind: string;
   title: string;
   text: string;
-  items: { name: string; title: string }[];
+  items: { name: string; title: string; world: string }[];
 }
 
 function show(groups: Group[]): void {
-  const kinds = ["Failing claims of audits", "Starvation certificates", "Published figures"];
+  const kinds = ["Failing claims of audits", "Refutations", "Starvation certificates", "Published figures"];
   byId("gallery").replaceChildren(
     ...kinds.map((kind) => {
       const found = groups.filter((group) => group.kind === kind);
@@ -23,7 +23,10 @@ function show(groups: Group[]): void {
 }
 
 function article(group: Group): HTMLElement {
-  const items = group.items.map((item) => h("li", {}, h("a", { href: `./#open=${encodeURIComponent(item.name)}` }, item.title)));
+  const items = group.items.map(({ name, title, world }) => {
+    const asked = new URLSearchParams(world ? { open: name, world } : { open: name });
+    return h("li", {}, h("a", { href: `./#${asked}` }, title));
+  });
   return h("article", {}, h("h3", {}, group.title), h("p", { class: "help" }, group.text), h("ul", {}, ...items));
 }
 

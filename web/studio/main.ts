@@ -24,6 +24,8 @@ interface Opened {
   name: string;
   text: string;
   version: string;
+  /** The only world in which the scenario runs; empty if it runs in several. */
+  world?: string;
   lesson?: Lesson;
 }
 
@@ -74,8 +76,8 @@ class Studio {
       this.showName();
       return;
     }
-    const asked = /^#open=(.+)$/.exec(location.hash)?.[1];
-    await this.open(asked ? decodeURIComponent(asked) : this.start.first);
+    const asked = new URLSearchParams(location.hash.slice(1));
+    await this.open(asked.get("open") ?? this.start.first, asked.get("world") ?? "");
   }
 
   private body(): object {
@@ -172,7 +174,7 @@ class Studio {
     document.title = `${this.opened.name} – fairweir studio`;
   }
 
-  private async open(name: string): Promise<void> {
+  private async open(name: string, world = ""): Promise<void> {
     try {
       this.opened = await call<Opened>("open", { name });
     } catch (error) {
@@ -182,6 +184,7 @@ class Studio {
     this.mayRunCode = true;
     this.settings = {};
     this.editor.text = this.opened.text;
+    byId<HTMLSelectElement>("world").value = world || this.opened.world || "sim";
     this.pins = [];
     this.showPins();
     this.showLesson(this.opened.lesson ?? null);

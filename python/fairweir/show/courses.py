@@ -33,7 +33,7 @@ class CourseFigure:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a page needs to draw courses.
+    """The numbers of courses, and the script and style by which a page draws them.
 
     Attributes
     ----------

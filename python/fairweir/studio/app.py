@@ -31,7 +31,7 @@ from fairweir.studio.body import text_of
 from fairweir.studio.command_calls import CALLS as COMMAND_CALLS
 from fairweir.studio.commands import Pages
 from fairweir.studio.edit import edit, line_of
-from fairweir.studio.folder import ChangedOnDiskError, Folder, controllers_of
+from fairweir.studio.folder import ChangedOnDiskError, Folder, controllers_of, only_world_of
 from fairweir.studio.form import form_of
 from fairweir.studio.gallery import CERTIFICATE, EXPERIMENT, groups, text_of_item
 from fairweir.studio.jobs import Request, play
@@ -191,7 +191,8 @@ async def _open(studio: Studio, body: Mapping[str, Any]) -> Response:
         text = await asyncio.to_thread(text_of_item, studio.folder, name)
         return JSONResponse({"name": name, "text": text, "version": ""})
     opened = await asyncio.to_thread(studio.folder.open, name)
-    return JSONResponse({"name": opened.name, "text": opened.text, "version": opened.version})
+    world = await asyncio.to_thread(only_world_of, opened.text)
+    return JSONResponse({"name": opened.name, "text": opened.text, "version": opened.version, "world": world})
 
 
 async def _gallery(studio: Studio, _: Mapping[str, Any]) -> Response:

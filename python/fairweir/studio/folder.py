@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
-from fairweir.documents.toml import MAX_FILE_BYTES
+from fairweir.documents.toml import MAX_FILE_BYTES, parse_document
 from fairweir.errors import ConfigError
 
 #: Number of folders below the working folder in which scenarios are listed.
@@ -165,6 +166,13 @@ def controllers_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         name = cca.get("name") if isinstance(cca, Mapping) else cca
         if isinstance(name, str):
             yield f"flow.{i}.cca", name
+
+
+def only_world_of(text: str) -> str:
+    """Return the only world in which a scenario runs, "quic" for one with hosts; empty if it runs in several."""
+    with suppress(ConfigError):
+        return "quic" if "host" in parse_document(text, None) else ""
+    return ""
 
 
 def _version(text: str) -> str:

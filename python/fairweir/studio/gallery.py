@@ -1,7 +1,11 @@
-"""The gallery: scenarios of failing claims, published figures and starvation certificates, which open in the studio."""
+"""The gallery: scenarios of failing claims, refutations, starvation certificates and published figures.
+
+Each opens in the studio.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,15 +30,16 @@ _DEPTH: Final = 5
 
 @dataclass(frozen=True)
 class Item:
-    """A scenario that can be opened by its name."""
+    """A scenario that can be opened by its name; in a world, or where it is empty in any."""
 
     name: str
     title: str
+    world: str = ""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Scenarios with one origin: an audit, an experiment or a certificate.
+    """Scenarios with one origin: an audit, a refutation, an experiment or a certificate.
 
     Attributes
     ----------
@@ -51,11 +56,13 @@ class Group:
 def groups(folder: Folder) -> list[Group]:
     """Return the gallery of a working folder."""
     audits = [_read(_audit, "Failing claims of audits", folder, path) for path in _newest(folder, "results.json")]
+    refutations = [_read(_refutation, "Refutations", folder, path) for path in _newest(folder, "verdict.json")]
     certificates = [
         _read(_certificate, "Starvation certificates", folder, path)
         for path in _newest(folder, "*-certificate.parquet")
     ]
-    return [*filter(None, audits), *filter(None, certificates), *map(_experiment, _experiments())]
+    files = (*audits, *refutations, *certificates)
+    return [*filter(None, files), *map(_experiment, _experiments())]
 
 
 def text_of_item(folder: Folder, name: str) -> str:
@@ -120,10 +127,33 @@ def _audit(folder: Folder, path: Path) -> tuple[str, str, Iterator[Item]] | None
                 scenario = folder.inside(str(path.parent.relative_to(folder.root) / exhibit.scenario))
                 if scenario.is_file():
                     name = scenario.relative_to(folder.root.resolve()).as_posix()
-                    yield Item(name, f"{cca.cca}: {exhibit.name}: {exhibit.why}")
+                    world = "" if results.world == "sim" else results.world
+                    yield Item(name, f"{cca.cca}: {exhibit.name}: {exhibit.why}", world)
 
     where = path.parent.relative_to(folder.root).as_posix()
     return f"audit of {', '.join(cca.cca for cca in results.ccas)}", f"{where}, depth {results.depth}", items()
+
+
+def _refutation(folder: Folder, path: Path) -> tuple[str, str, Iterator[Item]] | None:
+    """Return a refutation of ``fairweir verify --out`` (:mod:`fairweir.formal.verdicts.evidence`) as packets."""
+    found = json.loads(path.read_bytes())
+    if not isinstance(found, dict) or not {"cca", "model", "claim", "outcome"} <= found.keys():
+        raise ConfigError("not a verdict of `fairweir verify`")
+    if found["outcome"] != "refuted":
+        return None
+    refutation = found.get("refutation")
+    refutation = refutation if isinstance(refutation, dict) else {}
+    scenario = path.with_name("scenario.toml")
+    where = path.parent.relative_to(folder.root).as_posix()
+
+    def items() -> Iterator[Item]:
+        if scenario.is_file() and not _is_hidden(scenario, folder):
+            is_broken = isinstance(packets := refutation.get("packets"), dict) and packets.get("breaks_the_claim")
+            violated = ", where the claim is violated too" if is_broken else ""
+            yield Item(scenario.relative_to(folder.root).as_posix(), f"the trace, replayed in packets{violated}")
+
+    unplayed = f": not replayed in packets: {refutation['not_replayed']}" if "not_replayed" in refutation else ""
+    return f"{found['cca']} on {found['model']}: {found['claim']} is refuted", f"{where}{unplayed}"[:300], items()
 
 
 def _certificate(folder: Folder, path: Path) -> tuple[str, str, Iterator[Item]]:
