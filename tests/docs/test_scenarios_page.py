@@ -31,7 +31,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "`[[flow]]` / `policer`": elements.Policer,
 }
 KINDS: dict[str, tuple[type[BaseModel], ...]] = {
-    "`[link.NAME]` / `aqm`": (links.Droptail, links.Red, links.EcnThreshold, links.CoDel),
+    "`[link.NAME]` / `aqm`": (links.Droptail, links.Red, links.EcnThreshold, links.CoDel, links.DualPi2),
     "`[[flow]]` / `jitter`, `ack_jitter`": (
         elements.ConstantDelay,
         elements.UniformDelay,

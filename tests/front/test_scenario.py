@@ -43,6 +43,7 @@ aqm = { kind = "ecn-threshold", threshold = "20pkts" }
 [link.up]
 shaper = { rate = "1Mbps", burst = "10kB" }
 buffer = "100pkts"
+aqm = { kind = "dualpi2", target = "20ms", alpha = 0.1, ramp = "400us", classic_weight = "20%" }
 delay = "1ms"
 
 [[flow]]

@@ -47,6 +47,7 @@ AQM = st.one_of(
     st.sampled_from(["droptail", "codel"]),
     kind("red", min=st.just("5pkts"), max=st.just("15pkts"), ecn=st.booleans(), gentle=st.booleans()),
     kind("ecn-threshold", threshold=st.sampled_from(["1pkts", "20pkts"])),
+    kind("dualpi2", target=SHORT, ramp=st.sampled_from(["0s", "1ms"]), classic_weight=SHARES),
 )
 SPEED = st.one_of(
     st.fixed_dictionaries({"rate": RATES}),

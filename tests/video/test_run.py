@@ -140,6 +140,7 @@ def test_bad_input_is_one_error(
         ('warmup = "20s"', "warmup"),
         ('delay = "99999999s"', "delay"),
         ('aqm = { kind = "codel" }', "link.aqm.kind"),
+        ('aqm = { kind = "dualpi2" }', "link.aqm.kind"),
         ('rate = "3000000Gbps"', "link.rate"),
         ("fps = 1e9", "fps"),
         ("seed = 99999999999999999999", "seed"),

@@ -117,6 +117,8 @@ pub struct Interests {
     pub own_recovery: bool,
     /// The algorithm reacts to [`Ack::marked`] itself (DCTCP): the transport starts no episode for marks.
     pub own_ecn: bool,
+    /// The algorithm meets the L4S requirements (RFC 9331 §4): the data packets of a flow with ECN carry ECT(1).
+    pub l4s: bool,
     /// The rules of loss recovery that the transport follows.
     pub recovery: Recovery,
 }

@@ -304,7 +304,7 @@ impl Worker {
                 Direction::Data => meter.on_send(now, &view),
                 Direction::Ack => 0,
             };
-            let packet = packet(number, view.bytes, now, view.is_ecn_capable);
+            let packet = packet(number, view.bytes, now, view.ecn);
             let item = Item::new(view.flow, direction, packet, view.packets);
             self.relay.arrive(now, frame, item);
             while let Some(lost) = self.relay.next_lost() {

@@ -3,6 +3,7 @@
 use crate::address::flow_between;
 use crate::tun::VNET_HEADER_BYTES;
 use etherparse::{IpNumber, Ipv4HeaderSlice, TcpHeaderSlice};
+use fairweir_path::Ecn;
 use fairweir_tcp::{Options, SackBlocks};
 
 /// Offsets in the IPv4 header of the byte with the ECN bits and of the checksum.
@@ -22,7 +23,7 @@ pub(crate) struct View<'a> {
     pub(crate) bytes: u64,
     /// Number of packets on the wire.
     pub(crate) packets: u32,
-    pub(crate) is_ecn_capable: bool,
+    pub(crate) ecn: Ecn,
     pub(crate) tcp: Option<TcpHeaderSlice<'a>>,
     /// Bytes of TCP payload.
     pub(crate) data_bytes: u32,
@@ -41,7 +42,12 @@ impl<'a> View<'a> {
             flow,
             bytes: total as u64,
             packets: 1,
-            is_ecn_capable: matches!(ip.ecn().value(), 1 | 2),
+            // RFC 3168 §5; no sender sends CE
+            ecn: match ip.ecn().value() {
+                0b01 => Ecn::Ect1,
+                0b10 => Ecn::Ect0,
+                _ => Ecn::NotEct,
+            },
             tcp: None,
             data_bytes: 0,
         };
@@ -136,7 +142,7 @@ pub(crate) mod tests {
             let packet = data_packet(flow, seq, bytes, ecn);
             let view = View::new(&packet, 0).unwrap();
             prop_assert_eq!((view.flow, view.bytes, view.packets), (flow, 40 + bytes as u64, 1));
-            prop_assert_eq!(view.is_ecn_capable, ecn == 1 || ecn == 2);
+            prop_assert_eq!(view.ecn, [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::NotEct][usize::from(ecn)]);
             prop_assert_eq!((view.data_bytes, view.tcp.unwrap().sequence_number()), (bytes as u32, seq));
         }
 

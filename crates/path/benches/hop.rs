@@ -10,7 +10,7 @@ use divan::counter::ItemsCount;
 use fairweir_path::jitter::{AckAggregationConfig, DelayConfig, UniformConfig};
 use fairweir_path::link::{ConstantConfig, RateStep, ShaperConfig, StepsConfig, TraceConfig};
 use fairweir_path::queue::{CodelConfig, DroptailConfig, EcnThresholdConfig, RedConfig};
-use fairweir_path::{ElementConfig, Hop, HopConfig, LinkConfig, Packet, PrivateLinkConfig, QueueConfig};
+use fairweir_path::{Ecn, ElementConfig, Hop, HopConfig, LinkConfig, Packet, PrivateLinkConfig, QueueConfig};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -30,7 +30,7 @@ fn rng() -> ChaCha8Rng {
 }
 
 fn packet() -> Packet {
-    Packet { seq: 0, bytes: PACKET, sent: Time::ZERO, is_ecn_capable: true }
+    Packet { seq: 0, bytes: PACKET, sent: Time::ZERO, ecn: Ecn::Ect0 }
 }
 
 /// Arrivals at `load` % of the link's rate, spread irregularly.

@@ -3,7 +3,7 @@
 use crate::constant_rate::ConstantRate;
 use crate::departures::Departures;
 use crate::queue::{Droptail, EcnThreshold};
-use crate::{Admission, Backlog, ConfigError, Link, LinkConfig, Packet, Queue, QueueConfig, Verdict};
+use crate::{Admission, Backlog, Class, ConfigError, Link, LinkConfig, Packet, Queue, QueueConfig, Verdict};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ impl HopConfig {
     }
 }
 
-/// A queue before a link. Packets leave in arrival order.
+/// A queue before a link. Packets leave in arrival order, those of a queue with classes in the order of their class.
 #[derive(Debug)]
 pub struct Hop {
     server: Server,
@@ -38,10 +38,9 @@ pub struct Hop {
     decides_on_leave: bool,
     /// Packets given to the link that have not left.
     inside: Departures,
-    /// Packets that wait for [`Hop::service`], if the queue decides on leave: arrival time, packet, caller's tag.
-    waiting: VecDeque<(Time, Packet, u32)>,
-    /// Total of `waiting`.
-    waiting_backlog: Backlog,
+    has_classes: bool,
+    /// Packets that wait for [`Hop::service`], if the queue decides on leave; by class, if the queue has classes.
+    waiting: [Waiting; 2],
     /// Departure of the last packet given to the link.
     free_at: Time,
 }
@@ -59,6 +58,20 @@ enum Discipline {
     Droptail(Droptail),
     EcnThreshold(EcnThreshold),
     Other(Box<dyn Queue>),
+}
+
+/// Packets that wait in a FIFO.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Arrival time, packet, caller's tag.
+    packets: VecDeque<(Time, Packet, u32)>,
+    backlog: Backlog,
+}
+
+impl Waiting {
+    fn head(&self) -> Option<Time> {
+        self.packets.front().map(|&(arrived, ..)| arrived)
+    }
 }
 
 /// Result of [`Hop::service`] for the head packet.
@@ -88,11 +101,11 @@ impl Hop {
         };
         Hop {
             decides_on_leave: matches!(&discipline, Discipline::Other(queue) if queue.decides_on_leave()),
+            has_classes: matches!(&discipline, Discipline::Other(queue) if queue.has_classes()),
             server,
             discipline,
             inside: Departures::new(),
-            waiting: VecDeque::new(),
-            waiting_backlog: Backlog::default(),
+            waiting: Default::default(),
             free_at: Time::ZERO,
         }
     }
@@ -106,7 +119,11 @@ impl Hop {
     #[inline]
     pub fn backlog(&mut self, now: Time) -> Backlog {
         let Backlog { bytes, packets } = self.inside.inside(now);
-        Backlog { bytes: bytes + self.waiting_backlog.bytes, packets: packets + self.waiting_backlog.packets }
+        let [one, other] = &self.waiting;
+        Backlog {
+            bytes: bytes + one.backlog.bytes + other.backlog.bytes,
+            packets: packets + one.backlog.packets + other.backlog.packets,
+        }
     }
 
     /// Returns the fate of `packet`, which arrives at `now`.
@@ -168,32 +185,48 @@ impl Hop {
         if self.admit(now, packet) == Admission::Drop {
             return false;
         }
-        self.waiting.push_back((now, *packet, tag));
-        self.waiting_backlog.add(packet.bytes);
+        let class = if self.has_classes { Class::of(packet) } else { Class::Classic };
+        let waiting = &mut self.waiting[class as usize];
+        waiting.packets.push_back((now, *packet, tag));
+        waiting.backlog.add(packet.bytes);
         true
     }
 
     /// Returns the time of the next [`Hop::service`]; [`Time::NEVER`] if no packet waits.
     pub fn service_at(&self) -> Time {
-        match self.waiting.front() {
-            Some(&(arrived, ..)) => arrived.max(self.free_at),
+        let [one, other] = self.waiting.each_ref().map(Waiting::head);
+        match one.into_iter().chain(other).min() {
+            Some(arrived) => arrived.max(self.free_at),
             None => Time::NEVER,
         }
     }
 
-    /// Offers the head packet to the link at `now`, which is [`Hop::service_at`]; `None` if no packet waits.
+    /// Offers a head packet to the link at `now`, which is [`Hop::service_at`]; `None` if no packet waits. With classes
+    /// the queue chooses the FIFO.
     ///
     /// After a drop the next head is due at the same instant.
     pub fn service(&mut self, now: Time) -> Option<Departure> {
-        let (arrived, packet, tag) = self.waiting.pop_front()?;
-        self.waiting_backlog.remove(packet.bytes);
+        let class = if self.has_classes { self.next_class(now)? } else { Class::Classic };
+        let waiting = &mut self.waiting[class as usize];
+        let (arrived, packet, tag) = waiting.packets.pop_front()?;
+        waiting.backlog.remove(packet.bytes);
         let sojourn = now.since(arrived);
         let admission = match &mut self.discipline {
-            Discipline::Other(queue) => queue.leave(now, &packet, sojourn, self.waiting_backlog),
+            Discipline::Other(queue) => queue.leave(now, &packet, sojourn, waiting.backlog),
             Discipline::Droptail(_) | Discipline::EcnThreshold(_) => Admission::Accept,
         };
         let verdict = self.pass(admission, now, packet.bytes);
         Some(Departure { packet, tag, sojourn, verdict })
+    }
+
+    /// Returns the FIFO to serve at `now`; `None` if no packet waits.
+    #[inline(never)]
+    fn next_class(&mut self, now: Time) -> Option<Class> {
+        let heads = self.waiting.each_ref().map(Waiting::head);
+        match &mut self.discipline {
+            Discipline::Other(queue) if heads != [None, None] => Some(queue.next(now, heads)),
+            _ => None,
+        }
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 //!
 //! Every part decides at the packet's arrival: deliver at a time, mark, or drop ([`Verdict`]). This is exact for FIFO
 //! parts, and the simulator can pass a packet through any number of them without an event for each. Only a queue that
-//! decides at departure (CoDel) needs a later event: [`Hop::service`].
+//! decides at departure (CoDel, DualPI2) needs a later event: [`Hop::service`].
 //!
 //! - [`Element`]: a part that only one flow uses (delay, jitter, loss, policer, private link); [`Chain`]: several in
 //!   series.
@@ -39,8 +39,8 @@ pub use error::{ConfigError, check_dur, check_positive_dur, check_rate};
 pub use hop::{Departure, Hop, HopConfig};
 pub use lane::{Direction, Lane, Visit};
 pub use link::{Link, LinkConfig, LinkSpec};
-pub use packet::{Packet, Verdict};
-pub use queue::{Admission, Backlog, Queue, QueueConfig, QueueSpec};
+pub use packet::{Ecn, Packet, Verdict};
+pub use queue::{Admission, Backlog, Class, Queue, QueueConfig, QueueSpec};
 pub use tie::{TieKey, Ties};
 
 // To add an element: a file with its parameters, which implement `ElementSpec`, and a line here.

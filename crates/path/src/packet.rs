@@ -11,8 +11,29 @@ pub struct Packet {
     pub bytes: Bytes,
     /// Time at which it entered the network; for an ACK, the time at which the data packet that triggered it did.
     pub sent: Time,
-    /// Whether a queue may mark it instead of dropping it.
-    pub is_ecn_capable: bool,
+    /// Its ECN codepoint, as its sender set it.
+    pub ecn: Ecn,
+}
+
+/// The ECN codepoint that a sender sets: whether queues may mark the packet instead of dropping it, and how the sender
+/// responds to marks. A mark is reported in the [`Verdict`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECT(0): a mark counts as a loss (RFC 3168).
+    Ect0,
+    /// ECT(1): L4S, the sender responds to the fraction of marked packets (RFC 9331).
+    Ect1,
+}
+
+impl Ecn {
+    /// Returns whether a queue may mark the packet.
+    #[inline]
+    pub fn is_capable(self) -> bool {
+        self != Ecn::NotEct
+    }
 }
 
 /// Fate of a packet.

@@ -2,7 +2,7 @@
 
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::queue::{CodelConfig, RedConfig};
-use fairweir_path::{Backlog, Hop, HopConfig, LinkConfig, Packet, QueueConfig, Verdict};
+use fairweir_path::{Backlog, Ecn, Hop, HopConfig, LinkConfig, Packet, QueueConfig, Verdict};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -19,7 +19,7 @@ fn ms(ms: u64) -> Time {
 }
 
 fn packet(seq: u64) -> Packet {
-    Packet { seq, bytes: Bytes(1500), sent: Time::ZERO, is_ecn_capable: false }
+    Packet { seq, bytes: Bytes(1500), sent: Time::ZERO, ecn: Ecn::NotEct }
 }
 
 #[test]

@@ -8,7 +8,8 @@ use fairweir_path::link::{ConstantConfig, RateStep, ShaperConfig, StepsConfig, T
 use fairweir_path::loss::{BurstLossConfig, IidLossConfig, PeriodicLossConfig, PolicerConfig};
 use fairweir_path::queue::{CodelConfig, DroptailConfig, EcnThresholdConfig, RedConfig};
 use fairweir_path::{
-    Admission, Backlog, ElementConfig, Hop, HopConfig, LinkConfig, Packet, PrivateLinkConfig, QueueConfig, Verdict,
+    Admission, Backlog, Class, Ecn, ElementConfig, Hop, HopConfig, LinkConfig, Packet, PrivateLinkConfig, QueueConfig,
+    Verdict,
 };
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use proptest::prelude::*;
@@ -192,13 +193,17 @@ fn element() -> impl Strategy<Value = ElementConfig> {
 fn traffic() -> impl Strategy<Value = Vec<(Time, Packet)>> {
     let gap = prop_oneof![4 => Just(0u64), 8 => 0u64..2_000_000, 1 => 0u64..2_000_000_000];
     let size = prop_oneof![8 => Just(1500u64), 4 => Just(52), 1 => 1u64..65_536];
-    prop::collection::vec((gap, size, 0u64..50_000_000, any::<bool>()), 1..200).prop_map(|packets| {
+    prop::collection::vec(
+        (gap, size, 0u64..50_000_000, prop::sample::select(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][..])),
+        1..200,
+    )
+    .prop_map(|packets| {
         let (mut now, mut sent) = (Time::ZERO, Time::ZERO);
         let mut out = Vec::new();
-        for (seq, (gap, bytes, way, is_ecn_capable)) in packets.into_iter().enumerate() {
+        for (seq, (gap, bytes, way, ecn)) in packets.into_iter().enumerate() {
             now += Dur::from_nanos(gap);
             sent = sent.max(now - Dur::from_nanos(way));
-            out.push((now, Packet { seq: seq as u64, bytes: Bytes(bytes), sent, is_ecn_capable }));
+            out.push((now, Packet { seq: seq as u64, bytes: Bytes(bytes), sent, ecn }));
         }
         out
     })
@@ -253,7 +258,12 @@ proptest! {
         let run = Bench::play(&mut hop, &config.queue, &traffic)?;
         prop_assert_eq!(run.arrived, run.refused + run.dropped_inside + run.departed.len());
         prop_assert!(run.departed.windows(2).all(|w| w[0].1 <= w[1].1), "departures are in order of time");
-        prop_assert!(run.departed.windows(2).all(|w| w[0].0 < w[1].0), "departures are in order of arrival");
+        for class in Class::BOTH {
+            let is_of_class = |seq: u64| !matches!(config.queue, QueueConfig::Dualpi2(_))
+                || Class::of(&traffic[seq as usize].1) == class;
+            let departed: Vec<u64> = run.departed.iter().map(|d| d.0).filter(|&seq| is_of_class(seq)).collect();
+            prop_assert!(departed.is_sorted(), "departures are in order of arrival");
+        }
         if let QueueConfig::Droptail(DroptailConfig { limit: None, limit_packets: None }) = config.queue {
             prop_assert_eq!(run.refused + run.dropped_inside, 0);
         }
@@ -334,17 +344,18 @@ impl Bench {
             bench.service(hop)?;
         }
         // Behind a very slow link, packets may still be waiting at the end.
-        let stuck: Vec<u64> = bench.waiting.drain(..).map(|w| w.0).collect();
-        bench.departed.extend(stuck.into_iter().map(|seq| (seq, Time::NEVER)));
-        while hop.service(Time::NEVER).is_some() {}
+        bench.waiting.clear();
+        while let Some(departure) = hop.service(Time::NEVER) {
+            bench.departed.push((departure.packet.seq, Time::NEVER));
+        }
         Ok(bench)
     }
 
     fn service(&mut self, hop: &mut Hop) -> Result<(), TestCaseError> {
         let now = hop.service_at();
         let departure = hop.service(now).expect("a packet is due");
-        let (seq, _) = self.waiting.pop_front().expect("a packet waits");
-        prop_assert_eq!(departure.packet.seq, seq);
+        let at = self.waiting.iter().position(|w| w.0 == departure.packet.seq).expect("it waits");
+        let (seq, _) = self.waiting.remove(at).expect("found above");
         prop_assert_eq!(u64::from(departure.tag), seq);
         if departure.verdict == Verdict::Drop {
             self.dropped_inside += 1;
@@ -361,7 +372,7 @@ impl Bench {
                 return Ok(());
             }
             Verdict::Mark(at) => {
-                prop_assert!(packet.is_ecn_capable);
+                prop_assert!(packet.ecn.is_capable());
                 at
             }
             Verdict::Deliver(at) => at,

@@ -5,7 +5,7 @@ use crate::endpoint::{Datagram, Ecn, Ends, Fault, IP_UDP_BYTES};
 use crate::host::{Host, Wakes};
 use crate::record::{Received, Record};
 use crate::trace::Trace;
-use fairweir_path::{Direction, TieKey, Ties};
+use fairweir_path::{self as path, Direction, TieKey, Ties};
 use fairweir_program::Refusal;
 use fairweir_scenario::Config;
 use fairweir_scenario::relay::{Frame, Item, Relay, Release, packet};
@@ -185,8 +185,9 @@ impl<'a> World<'a> {
             self.sent[flow] += 1;
             self.record.on_send(flow);
         }
-        let is_ecn_capable = self.config.flows[flow].ecn && datagram.ecn == Ecn::Ect;
-        let item = Item::new(flow, direction, packet(number, bytes, now, is_ecn_capable), 1);
+        let is_capable = self.config.flows[flow].ecn && datagram.ecn == Ecn::Ect;
+        let ecn = if is_capable { path::Ecn::Ect0 } else { path::Ecn::NotEct };
+        let item = Item::new(flow, direction, packet(number, bytes, now, ecn), 1);
         let carried = Carried { datagram, received: self.received[flow] };
         let frame = match self.free.pop() {
             Some(frame) => {
@@ -208,7 +209,7 @@ impl<'a> World<'a> {
         let flow = item.flow;
         let Carried { mut datagram, received } = std::mem::take(&mut self.carried[release.frame as usize]);
         self.free.push(release.frame);
-        datagram.ecn = match (item.is_marked, item.packet.is_ecn_capable) {
+        datagram.ecn = match (item.is_marked, item.packet.ecn.is_capable()) {
             (true, _) => Ecn::Ce,
             (false, true) => Ecn::Ect,
             (false, false) => Ecn::NotEct,

@@ -8,7 +8,7 @@
 //! same times leave both at the same times.
 
 use crate::{Config, MeteredHop, network};
-use fairweir_path::{Direction, Lane, Packet, TieKey, Ties, Verdict};
+use fairweir_path::{Direction, Ecn, Lane, Packet, TieKey, Ties, Verdict};
 use fairweir_units::{Bytes, Dur, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -261,6 +261,6 @@ impl Relay {
 }
 
 /// A packet of `bytes` that enters at `sent`.
-pub fn packet(seq: u64, bytes: u64, sent: Time, is_ecn_capable: bool) -> Packet {
-    Packet { seq, bytes: Bytes(bytes), sent, is_ecn_capable }
+pub fn packet(seq: u64, bytes: u64, sent: Time, ecn: Ecn) -> Packet {
+    Packet { seq, bytes: Bytes(bytes), sent, ecn }
 }

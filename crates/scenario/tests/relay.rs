@@ -1,7 +1,7 @@
 //! Compares the relay with a composition of the same elements in the test.
 
 use fairweir_cca::Start;
-use fairweir_path::{Chain, Direction, Hop, Verdict};
+use fairweir_path::{Chain, Direction, Ecn, Hop, Verdict};
 use fairweir_scenario::relay::{Frame, Item, Relay, packet};
 use fairweir_scenario::{Config, FlowSpec, PacketEvent, element_stream, hop_stream};
 use fairweir_units::{Dur, Time};
@@ -39,6 +39,9 @@ fn droptail() -> Value {
     json!({"kind": "droptail", "limit": 20_000})
 }
 
+/// The codepoint of a flow's data.
+const ECN: [Ecn; FLOWS] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1];
+
 /// Returns data packets as (time, flow). The times of flow `f` equal `f` modulo 8, so no two times are equal.
 fn arrivals(gaps: &[(u64, usize)]) -> Vec<(Time, usize)> {
     let mut ns = 0;
@@ -71,7 +74,7 @@ fn relayed(
     for (now, arrival) in events {
         take(&mut relay, now);
         if let Some((flow, frame)) = arrival {
-            let item = Item::new(flow, direction, packet(u64::from(frame), 1500, now, false), 1);
+            let item = Item::new(flow, direction, packet(u64::from(frame), 1500, now, ECN[flow]), 1);
             relay.arrive(now, frame, item);
         }
     }
@@ -116,7 +119,7 @@ fn composed(config: &Config, arrivals: &[(Time, usize)]) -> Vec<(Time, usize, Fr
             ]
         })
         .collect();
-    let packet_of = |p: &Carried| packet(u64::from(p.frame), 1500, p.sent, false);
+    let packet_of = |p: &Carried| packet(u64::from(p.frame), 1500, p.sent, ECN[p.flow]);
     let mut packets: Vec<Carried> = arrivals
         .iter()
         .enumerate()
@@ -141,19 +144,19 @@ fn composed(config: &Config, arrivals: &[(Time, usize)]) -> Vec<(Time, usize, Fr
 
 fn through_hop(hop: &mut Hop, packets: Vec<Carried>) -> Vec<Carried> {
     let mut left = Vec::new();
-    let mut inside = std::collections::VecDeque::new();
-    let mut serve = |hop: &mut Hop, inside: &mut std::collections::VecDeque<Carried>, until: Time| {
+    let mut inside = std::collections::BTreeMap::new();
+    let mut serve = |hop: &mut Hop, inside: &mut std::collections::BTreeMap<Frame, Carried>, until: Time| {
         while hop.service_at() <= until && hop.service_at().is_set() {
             let departure = hop.service(hop.service_at()).unwrap();
-            let carried = inside.pop_front().unwrap();
+            let carried = inside.remove(&departure.tag).unwrap();
             left.extend(deliver(departure.verdict).map(|at| Carried { at, ..carried }));
         }
     };
     if hop.decides_on_leave() {
         for p in packets {
             serve(hop, &mut inside, p.at);
-            if hop.wait(p.at, &packet(0, 1500, p.sent, false), 0) {
-                inside.push_back(p);
+            if hop.wait(p.at, &packet(0, 1500, p.sent, ECN[p.flow]), p.frame) {
+                inside.insert(p.frame, p);
             }
         }
         serve(hop, &mut inside, Time::from_nanos(u64::MAX - 1));
@@ -161,7 +164,7 @@ fn through_hop(hop: &mut Hop, packets: Vec<Carried>) -> Vec<Carried> {
     }
     packets
         .into_iter()
-        .filter_map(|p| Some(Carried { at: deliver(hop.arrive(p.at, &packet(0, 1500, p.sent, false)))?, ..p }))
+        .filter_map(|p| Some(Carried { at: deliver(hop.arrive(p.at, &packet(0, 1500, p.sent, ECN[p.flow])))?, ..p }))
         .collect()
 }
 
@@ -169,18 +172,21 @@ fn any_gaps() -> impl Strategy<Value = Vec<(u64, usize)>> {
     proptest::collection::vec((0..250_000u64, 0..FLOWS), 1..120)
 }
 
+fn any_queue() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(droptail()),
+        Just(json!({"kind": "codel", "target": 1_000_000, "interval": 5_000_000, "limit": 60_000})),
+        Just(json!({"kind": "dualpi2", "target": 1_000_000, "update": 1_000_000, "limit": 60_000})),
+    ]
+}
+
 proptest! {
     #[test]
     fn packets_leave_as_from_the_elements_by_themselves(
         gaps in any_gaps(),
         looks in proptest::collection::vec(0..60_000_000u64, 0..40),
-        deciding in any::<bool>(),
+        queue in any_queue(),
     ) {
-        let queue = if deciding {
-            json!({"kind": "codel", "target": 1_000_000, "interval": 5_000_000, "limit": 60_000})
-        } else {
-            droptail()
-        };
         let flow = json!({
             "ingress": [{"kind": "iid-loss", "per_billion": 100_000_000}],
             "egress": [{"kind": "uniform", "max": 3_000_000}, {"kind": "iid-loss", "per_billion": 50_000_000}],
@@ -193,10 +199,14 @@ proptest! {
     }
 
     #[test]
-    fn a_flow_is_never_reordered(gaps in any_gaps(), looks in proptest::collection::vec(0..60_000_000u64, 0..40)) {
+    fn a_flow_is_never_reordered(
+        gaps in any_gaps(),
+        looks in proptest::collection::vec(0..60_000_000u64, 0..40),
+        queue in any_queue(),
+    ) {
         let jitter = json!([{"kind": "uniform", "max": 3_000_000}]);
         let flow = json!({"ingress": jitter, "egress": jitter, "reverse": jitter, "reverse_egress": jitter});
-        let config = config(&[link(90, droptail())], &[0], &[0], &flow);
+        let config = config(&[link(90, queue)], &[0], &[0], &flow);
         for direction in [Direction::Data, Direction::Ack] {
             let left = relayed(&config, direction, &arrivals(&gaps), &looks);
             for flow in 0..FLOWS {
@@ -212,12 +222,12 @@ fn an_ack_is_delayed_by_the_reverse_path_and_echoes_the_last_data() {
     let config = config(&[link(12, droptail())], &[0], &[], &json!({}));
     let mut relay = Relay::new(&config);
     let at = Time::from_nanos;
-    relay.arrive(at(1_000_000), 0, Item::new(1, Direction::Data, packet(0, 1500, at(1_000_000), false), 1));
+    relay.arrive(at(1_000_000), 0, Item::new(1, Direction::Data, packet(0, 1500, at(1_000_000), Ecn::NotEct), 1));
     // 1 ms of transmission, 8 ms of propagation.
     assert_eq!(relay.next_event(), at(10_000_000));
     assert!(relay.next_release(at(9_999_999), at(9_999_999)).is_none());
     assert!(relay.next_release(at(9_999_999), at(10_000_000)).is_some_and(|release| release.at == at(10_000_000)));
-    relay.arrive(at(10_100_000), 0, Item::new(1, Direction::Ack, packet(1, 52, at(10_100_000), false), 1));
+    relay.arrive(at(10_100_000), 0, Item::new(1, Direction::Ack, packet(1, 52, at(10_100_000), Ecn::NotEct), 1));
     let release = relay.next_release(at(40_000_000), at(40_000_000)).unwrap();
     assert_eq!((release.at, release.item.packet.sent), (at(26_100_000), at(1_000_000)));
 }
@@ -228,7 +238,7 @@ fn a_marked_packet_is_reported() {
     let config = config(&[link(12, queue)], &[0], &[], &json!({"ecn": true}));
     let mut relay = Relay::new(&config);
     for frame in 0..4 {
-        relay.arrive(Time::ZERO, frame, Item::new(0, Direction::Data, packet(0, 1500, Time::ZERO, true), 1));
+        relay.arrive(Time::ZERO, frame, Item::new(0, Direction::Data, packet(0, 1500, Time::ZERO, Ecn::Ect0), 1));
     }
     let marks: Vec<bool> =
         std::iter::from_fn(|| relay.next_release(Time::NEVER, Time::NEVER)).map(|left| left.item.is_marked).collect();
@@ -292,7 +302,11 @@ fn relayed_as_seen(config: &Config, sent: &mut [(Time, u32, u64, Direction)]) ->
     let mut arrived = Vec::new();
     for (frame, &(now, flow, number, direction)) in sent.iter().enumerate() {
         let bytes = if direction == Direction::Data { config.packet.0 } else { config.ack.0 };
-        relay.arrive(now, frame as Frame, Item::new(flow as usize, direction, packet(number, bytes, now, false), 1));
+        relay.arrive(
+            now,
+            frame as Frame,
+            Item::new(flow as usize, direction, packet(number, bytes, now, Ecn::NotEct), 1),
+        );
     }
     while let Some(release) = relay.next_release(Time::NEVER, Time::NEVER) {
         let item = release.item;

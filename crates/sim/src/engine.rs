@@ -11,7 +11,7 @@ use crate::schedule::{Leaf, Schedule};
 use crate::stage::{Place, Stage};
 use crate::watch::Watch;
 use fairweir_cca::{Controller, Start};
-use fairweir_path::{Direction, Lane, Visit};
+use fairweir_path::{Direction, Ecn, Lane, Visit};
 use fairweir_scenario::{
     Config, FlowSpec, FlowSummary, Histogram, HopCounts, Summary, Timing, controller_seed, controller_stream,
     goodput_mbps, hop_timings, network, ratio,
@@ -140,7 +140,12 @@ impl<'a, W: Watch> Engine<'a, W> {
         let data_stages = self.stages_of(index, Direction::Data, &data);
         let ack_stages = self.stages_of(index, Direction::Ack, &acks);
         let lanes = [(data, data_stages), (acks, ack_stages)];
-        let route = Route::new(config, spec, self.first_packet, leaf, lanes, &self.net);
+        let ecn = match (spec.ecn, controller.interests().l4s) {
+            (false, _) => Ecn::NotEct,
+            (true, false) => Ecn::Ect0,
+            (true, true) => Ecn::Ect1,
+        };
+        let route = Route::new(config, spec, ecn, self.first_packet, leaf, lanes, &self.net);
         let rng = controller_stream(config.seed, index);
         let flow = Flow::new(config, spec, self.first_packet, controller, route, rng);
         self.net.schedule.set(leaf, flow.first_event());

@@ -11,7 +11,7 @@ use crate::ring::Ring;
 use crate::schedule::Leaf;
 use crate::stage::{Passage, Stage};
 use crate::watch::Watch;
-use fairweir_path::{Direction, Lane, Packet, Verdict};
+use fairweir_path::{Direction, Ecn, Lane, Packet, Verdict};
 use fairweir_scenario::PacketEvent;
 use fairweir_scenario::{Config, FlowSpec};
 use fairweir_units::{Bytes, Dur, Time};
@@ -30,20 +30,20 @@ struct Transit {
     lane: Lane,
     stages: Vec<Stage>,
     packet_bytes: Bytes,
-    is_ecn_capable: bool,
+    ecn: Ecn,
     /// Number of packets sent; counted only with an observer.
     sent: u64,
 }
 
 impl Transit {
-    fn new(lane: Lane, stages: Vec<Stage>, packet_bytes: Bytes, is_ecn_capable: bool) -> Transit {
-        Transit { lane, stages, packet_bytes, is_ecn_capable, sent: 0 }
+    fn new(lane: Lane, stages: Vec<Stage>, packet_bytes: Bytes, ecn: Ecn) -> Transit {
+        Transit { lane, stages, packet_bytes, ecn, sent: 0 }
     }
 
     /// Returns `item` in the form that path elements process.
     #[inline(always)]
     fn packet(&self, item: &Item) -> Packet {
-        Packet { seq: item.seq, bytes: self.packet_bytes, sent: item.sent, is_ecn_capable: self.is_ecn_capable }
+        Packet { seq: item.seq, bytes: self.packet_bytes, sent: item.sent, ecn: self.ecn }
     }
 
     /// Passes `item` through the elements before the first hop; returns `false` if it is lost.
@@ -77,17 +77,18 @@ pub(crate) struct Route {
 
 impl Route {
     /// Creates the route of `spec` over `lanes`, whose hops the flow reaches through `stages`. The flow's first packet
-    /// has the number `first_packet`.
+    /// has the number `first_packet`, and its data have the codepoint `ecn`; ACKs are not ECN-capable (RFC 3168 §6.1.4).
     pub(crate) fn new<W: Watch>(
         config: &Config,
         spec: &FlowSpec,
+        ecn: Ecn,
         first_packet: u64,
         flow_leaf: Leaf,
         [data, ack]: [(Lane, Vec<Stage>); 2],
         net: &Net<W>,
     ) -> Route {
         let transits =
-            [Transit::new(data.0, data.1, config.packet, spec.ecn), Transit::new(ack.0, ack.1, config.ack, false)];
+            [Transit::new(data.0, data.1, config.packet, ecn), Transit::new(ack.0, ack.1, config.ack, Ecn::NotEct)];
         Route {
             flow_leaf,
             short_path: short_path(&transits, net),
@@ -165,7 +166,7 @@ impl Route {
     #[inline(always)]
     fn send_on_short_path<W: Watch>(&mut self, path: ShortPath, now: Time, seq: u64, number: u64, net: &mut Net<W>) {
         let data = &self.transits[Direction::Data as usize];
-        let packet = Packet { seq, bytes: data.packet_bytes, sent: now, is_ecn_capable: data.is_ecn_capable };
+        let packet = Packet { seq, bytes: data.packet_bytes, sent: now, ecn: data.ecn };
         let (at, is_marked) = match net.hops[path.hop].metered.arrive(now, &packet, 1) {
             Verdict::Deliver(at) => (at, false),
             Verdict::Mark(at) => (at, true),

@@ -1,7 +1,7 @@
 //! The network between sender and receiver: in the forward direction a delay, a hop of `fairweir-path` and elements; in
 //! the reverse direction a delay and elements.
 
-use fairweir_path::{Chain, ConfigError, ElementConfig, Hop, HopConfig, Packet, Verdict, check_dur};
+use fairweir_path::{Chain, ConfigError, Ecn, ElementConfig, Hop, HopConfig, Packet, QueueConfig, Verdict, check_dur};
 use fairweir_units::{Bytes, Dur, Time};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -28,7 +28,7 @@ pub struct NetworkConfig {
 impl NetworkConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         self.hop.validate()?;
-        if matches!(self.hop.queue, fairweir_path::QueueConfig::Codel(_)) {
+        if matches!(self.hop.queue, QueueConfig::Codel(_) | QueueConfig::Dualpi2(_)) {
             let hint = "use a droptail, red or ecn-threshold queue";
             return Err(ConfigError::new("queue.kind", "decides at departure, which video runs do not simulate", hint));
         }
@@ -84,7 +84,7 @@ impl Network {
 
     /// Sends a packet of `bytes` on the wire at `now`, and returns its fate.
     pub(crate) fn send(&mut self, now: Time, bytes: f64) -> Fate {
-        let packet = Packet { seq: self.sent, bytes: Bytes(bytes.round() as u64), sent: now, is_ecn_capable: false };
+        let packet = Packet { seq: self.sent, bytes: Bytes(bytes.round() as u64), sent: now, ecn: Ecn::NotEct };
         self.sent += 1;
         let (Verdict::Deliver(at) | Verdict::Mark(at)) = self.hop.arrive(now.after(self.forward_ns), &packet) else {
             return Fate::Lost;
@@ -97,7 +97,7 @@ impl Network {
 
     /// Sends the acknowledgement of a packet at `now`, and returns its fate.
     pub(crate) fn acknowledge(&mut self, now: Time) -> Fate {
-        let packet = Packet { seq: self.returned, bytes: Bytes(40), sent: now, is_ecn_capable: false };
+        let packet = Packet { seq: self.returned, bytes: Bytes(40), sent: now, ecn: Ecn::NotEct };
         self.returned += 1;
         match self.back.arrive(now, &packet) {
             Verdict::Deliver(at) | Verdict::Mark(at) => Fate::Arrives(at),

@@ -119,12 +119,55 @@ class CoDel(Table):
         }
 
 
+class DualPi2(Table):
+    """Coupled dual queue (RFC 9332): packets of L4S flows have a queue of low delay, all others a queue controlled by PI2.
+
+    L4S flows are those with ``ecn = true`` whose controller meets the L4S requirements (ECT(1)). `alpha` and `beta` are
+    the gains of the PI controller, in Hz. Packets of the L4S queue are marked when their delay reaches `step`; the
+    probability rises to 1 over `ramp`. `classic_weight` is the share of the other queue when both have packets.
+    """
+
+    kind: Literal["dualpi2"]
+    target: PositiveTime = "15ms"
+    update: PositiveTime = "16ms"
+    alpha: float = Field(default=0.16, ge=0.001, le=1e6)
+    beta: float = Field(default=3.2, ge=0.001, le=1e6)
+    coupling: int = Field(default=2, ge=1, le=255)
+    step: Time = "1ms"
+    ramp: Time = "0s"
+    classic_weight: Fraction = "10%"
+
+    @model_validator(mode="after")
+    def _in_range(self) -> DualPi2:
+        if _core.parse_time(self.update) < NS_PER_S // 10_000:
+            raise invalid("{noun}'s update is below 100us", self.update, 'the default is "16ms"')
+        if _core.parse_time(self.target) > 10 * NS_PER_S:
+            raise invalid("{noun}'s target is above 10s", self.target, 'the default is "15ms"')
+        return self
+
+    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
+        """Return the queue in base units; `limit` is the link's buffer in bytes, None if unlimited."""
+        return {
+            "kind": "dualpi2",
+            "limit": limit,
+            "target": _core.parse_time(self.target),
+            "update": _core.parse_time(self.update),
+            "alpha_nanohertz": round(self.alpha * NS_PER_S),
+            "beta_nanohertz": round(self.beta * NS_PER_S),
+            "coupling": self.coupling,
+            "l_threshold": _core.parse_time(self.step),
+            "l_range": _core.parse_time(self.ramp),
+            "classic_weight_per_billion": parse_fraction(self.classic_weight),
+            "packet": packet_bytes,
+        }
+
+
 def _named(value: Any) -> Any:
     return {"kind": value} if isinstance(value, str) else value
 
 
 AnyAqm = Annotated[
-    Annotated[Droptail | Red | EcnThreshold | CoDel, Field(discriminator="kind")], BeforeValidator(_named)
+    Annotated[Droptail | Red | EcnThreshold | CoDel | DualPi2, Field(discriminator="kind")], BeforeValidator(_named)
 ]
 
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::wire::View;
 use crate::wire::tests::{ack_packet, data_packet, syn_packet};
-use fairweir_path::Direction;
+use fairweir_path::{Direction, Ecn};
 use fairweir_scenario::Config;
 use fairweir_scenario::recorder::{Recorded, Recorder};
 use fairweir_scenario::relay::{Item, Relay, packet};
@@ -30,7 +30,7 @@ fn played(config: &Config, until_ms: u64) -> Recorded {
         while let Some(release) = relay.next_release(now, now) {
             let number = release.item.packet.seq;
             if release.item.direction == Direction::Data {
-                let ack = Item::new(0, Direction::Ack, packet(number + 1, 40, now, false), 1);
+                let ack = Item::new(0, Direction::Ack, packet(number + 1, 40, now, Ecn::NotEct), 1);
                 relay.arrive(now, release.frame, ack);
             } else {
                 let ack = ack_packet(0, 1 + 1448 * number as u32, &[]);
@@ -41,7 +41,7 @@ fn played(config: &Config, until_ms: u64) -> Recorded {
             let data = data_packet(0, 1 + 1448 * sent, 1448, 0);
             let number = recorder.meters[0].on_send(now, &View::new(&data, 0).unwrap());
             assert_eq!(number, u64::from(sent));
-            relay.arrive(now, sent, Item::new(0, Direction::Data, packet(number, 1500, now, false), 1));
+            relay.arrive(now, sent, Item::new(0, Direction::Data, packet(number, 1500, now, Ecn::NotEct), 1));
             sent += 1;
         }
     }

@@ -184,7 +184,7 @@ impl Queue for Codel {
 
     fn leave(&mut self, now: Time, packet: &Packet, sojourn: Dur, backlog: Backlog) -> Admission {
         let is_too_late = self.is_too_late(now, sojourn, backlog);
-        let refusal = if self.config.ecn && packet.is_ecn_capable { Admission::Mark } else { Admission::Drop };
+        let refusal = if self.config.ecn && packet.ecn.is_capable() { Admission::Mark } else { Admission::Drop };
         if !self.is_dropping {
             if !is_too_late {
                 return Admission::Accept;
@@ -216,6 +216,7 @@ impl Queue for Codel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ecn;
     use crate::queue::tests::packet;
 
     const LONG: Dur = Dur::from_millis(20);
@@ -250,7 +251,7 @@ mod tests {
     #[test]
     fn marks_are_timed_as_drops_are() {
         let config = CodelConfig { ecn: true, ..CodelConfig::default() };
-        let marked = refusals(&mut Codel::new(&config), &Packet { is_ecn_capable: true, ..packet(1500) }, 0, 500);
+        let marked = refusals(&mut Codel::new(&config), &Packet { ecn: Ecn::Ect0, ..packet(1500) }, 0, 500);
         let dropped = refusals(&mut Codel::new(&config), &packet(1500), 0, 500);
         assert_eq!(marked, dropped);
     }

@@ -87,13 +87,14 @@ impl Queue for EcnThreshold {
             return Admission::Drop;
         }
         let is_above = backlog.bytes > self.threshold_bytes || backlog.packets > self.threshold_packets;
-        if is_above && packet.is_ecn_capable { Admission::Mark } else { Admission::Accept }
+        if is_above && packet.ecn.is_capable() { Admission::Mark } else { Admission::Accept }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ecn;
     use crate::queue::tests::packet;
 
     #[test]
@@ -101,14 +102,14 @@ mod tests {
         let config =
             EcnThresholdConfig { mark_above_packets: Some(2), limit_packets: Some(4), ..EcnThresholdConfig::default() };
         let mut queue = EcnThreshold::new(&config);
-        let mut admit = |packets, is_ecn_capable| {
+        let mut admit = |packets, ecn| {
             let backlog = Backlog { bytes: Bytes(1500 * packets), packets };
-            queue.admit(Time::ZERO, &Packet { is_ecn_capable, ..packet(1500) }, backlog)
+            queue.admit(Time::ZERO, &Packet { ecn, ..packet(1500) }, backlog)
         };
-        assert_eq!(admit(2, true), Admission::Accept);
-        assert_eq!(admit(3, true), Admission::Mark);
-        assert_eq!(admit(3, false), Admission::Accept);
-        assert_eq!(admit(4, true), Admission::Drop);
+        assert_eq!(admit(2, Ecn::Ect0), Admission::Accept);
+        assert_eq!(admit(3, Ecn::Ect0), Admission::Mark);
+        assert_eq!(admit(3, Ecn::NotEct), Admission::Accept);
+        assert_eq!(admit(4, Ecn::Ect0), Admission::Drop);
     }
 
     #[test]
@@ -117,7 +118,7 @@ mod tests {
         let mut queue = EcnThreshold::new(&config);
         let mut admit = |bytes| {
             let backlog = Backlog { bytes: Bytes(bytes), packets: 2 };
-            queue.admit(Time::ZERO, &Packet { is_ecn_capable: true, ..packet(1500) }, backlog)
+            queue.admit(Time::ZERO, &Packet { ecn: Ecn::Ect0, ..packet(1500) }, backlog)
         };
         assert_eq!((admit(3000), admit(3001)), (Admission::Accept, Admission::Mark));
     }

@@ -3,7 +3,7 @@
 mod limit;
 
 use crate::kinds::kinds;
-use crate::{ConfigError, Packet};
+use crate::{ConfigError, Ecn, Packet};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use std::fmt::Debug;
@@ -42,7 +42,30 @@ pub enum Admission {
     Drop,
 }
 
-/// A queue discipline for one FIFO.
+/// The FIFO of a hop in which a packet waits, for disciplines with two ([`Queue::has_classes`]); others have only the
+/// first. As a number, its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Traffic that responds to a mark as to a loss, or that cannot be marked.
+    Classic,
+    /// L4S traffic.
+    L4s,
+}
+
+impl Class {
+    /// Both, in the order of their FIFOs.
+    pub const BOTH: [Class; 2] = [Class::Classic, Class::L4s];
+
+    /// Returns the class of `packet`. It depends on the codepoint of its sender alone, so that a flow is not reordered.
+    pub fn of(packet: &Packet) -> Class {
+        if packet.ecn == Ecn::Ect1 { Class::L4s } else { Class::Classic }
+    }
+}
+
+/// When the heads of a hop's FIFOs arrived, by [`Class`]; `None` if no packet waits there.
+pub type Heads = [Option<Time>; 2];
+
+/// A queue discipline for one FIFO, or for two that share a link.
 pub trait Queue: Debug + Send {
     /// Decides on `packet`, which arrives at `now` and finds `backlog`.
     fn admit(&mut self, now: Time, packet: &Packet, backlog: Backlog) -> Admission;
@@ -55,7 +78,18 @@ pub trait Queue: Debug + Send {
         false
     }
 
-    /// Decides on `packet`, which has waited for `sojourn` and would be transmitted at `now`; `backlog` excludes it.
+    /// Whether packets wait in one FIFO per [`Class`]; only for a discipline that decides on leave.
+    fn has_classes(&self) -> bool {
+        false
+    }
+
+    /// Chooses the FIFO whose head is offered next, at `now`; the chosen one must have a head. Only with classes.
+    fn next(&mut self, _now: Time, _heads: Heads) -> Class {
+        Class::Classic
+    }
+
+    /// Decides on `packet`, which has waited for `sojourn` and would be transmitted at `now`; `backlog` is what waits
+    /// behind it in its FIFO.
     fn leave(&mut self, _now: Time, _packet: &Packet, _sojourn: Dur, _backlog: Backlog) -> Admission {
         Admission::Accept
     }
@@ -90,6 +124,8 @@ kinds! {
     EcnThreshold = ecn_threshold::EcnThresholdConfig;
     /// Controlled delay.
     Codel = codel::CodelConfig;
+    /// Coupled dual queue.
+    Dualpi2 = dualpi2::Dualpi2Config;
     /// Admits nothing.
     #[cfg(test)]
     Dummy = dummy::DummyQueueConfig;
@@ -107,6 +143,6 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn packet(bytes: u64) -> Packet {
-        Packet { seq: 0, bytes: Bytes(bytes), sent: Time::ZERO, is_ecn_capable: false }
+        Packet { seq: 0, bytes: Bytes(bytes), sent: Time::ZERO, ecn: Ecn::NotEct }
     }
 }

@@ -212,7 +212,7 @@ impl Queue for Red {
             self.count = self.count.map(|_| 0);
             return Admission::Drop;
         }
-        let can_mark = self.config.ecn && packet.is_ecn_capable;
+        let can_mark = self.config.ecn && packet.ecn.is_capable();
         let (is_chosen, may_mark) = match self.region() {
             Region::Below => {
                 self.count = None;
@@ -241,6 +241,7 @@ impl Queue for Red {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ecn;
     use crate::queue::tests::packet;
     use rand::SeedableRng;
 
@@ -266,7 +267,7 @@ mod tests {
 
     /// With weight 1 the average is the backlog; returns the numbers of the marked packets.
     fn marks(queue: &mut Red, backlog: u64, packets: u64) -> Vec<u64> {
-        let packet = Packet { is_ecn_capable: true, ..packet(1000) };
+        let packet = Packet { ecn: Ecn::Ect0, ..packet(1000) };
         let backlog = Backlog { bytes: Bytes(backlog), packets: backlog / 1000 };
         (0..packets).filter(|_| queue.admit(Time::ZERO, &packet, backlog) == Admission::Mark).collect()
     }
@@ -294,13 +295,11 @@ mod tests {
     #[test]
     fn packets_that_cannot_be_marked_are_dropped() {
         let above = Backlog { bytes: Bytes(40_000), packets: 40 };
-        let admit = |config: &RedConfig, is_ecn_capable| {
-            red(config).admit(Time::ZERO, &Packet { is_ecn_capable, ..packet(1000) }, above)
-        };
-        assert_eq!(admit(&config(), true), Admission::Mark);
-        assert_eq!(admit(&config(), false), Admission::Drop);
-        assert_eq!(admit(&RedConfig { ecn: false, ..config() }, true), Admission::Drop);
-        assert_eq!(admit(&RedConfig { hard_drop: true, ..config() }, true), Admission::Drop);
+        let admit = |config: &RedConfig, ecn| red(config).admit(Time::ZERO, &Packet { ecn, ..packet(1000) }, above);
+        assert_eq!(admit(&config(), Ecn::Ect0), Admission::Mark);
+        assert_eq!(admit(&config(), Ecn::NotEct), Admission::Drop);
+        assert_eq!(admit(&RedConfig { ecn: false, ..config() }, Ecn::Ect0), Admission::Drop);
+        assert_eq!(admit(&RedConfig { hard_drop: true, ..config() }, Ecn::Ect0), Admission::Drop);
     }
 
     #[test]

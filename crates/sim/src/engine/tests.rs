@@ -1,7 +1,7 @@
 use super::*;
 use crate::watch::Unwatched;
 use fairweir_path::link::ConstantConfig;
-use fairweir_path::queue::{CodelConfig, DroptailConfig};
+use fairweir_path::queue::{CodelConfig, DroptailConfig, Dualpi2Config};
 use fairweir_path::{ElementConfig, HopConfig, LinkConfig, PrivateLinkConfig, QueueConfig, jitter};
 use fairweir_scenario::{Host, LinkSpec};
 use fairweir_units::{Bytes, Rate};
@@ -55,6 +55,7 @@ fn link() -> impl Strategy<Value = LinkSpec> {
             QueueConfig::Droptail(DroptailConfig { limit: None, limit_packets: Some(n) })
         }),
         1 => Just(QueueConfig::Codel(CodelConfig { limit_packets: Some(300), ..CodelConfig::default() })),
+        1 => Just(QueueConfig::Dualpi2(Dualpi2Config { limit_packets: Some(300), ..Dualpi2Config::default() })),
     ];
     (250_000..3_000_000u64, queue, 0..5_000u64).prop_map(|(rate, queue, delay)| LinkSpec {
         name: String::new(),
@@ -100,6 +101,7 @@ fn impaired(cca: &'static str) -> impl Strategy<Value = Config> {
         (8..60u64).prop_map(|n| json!({"kind": "droptail", "limit_packets": n})),
         (8..60u64).prop_map(|n| json!({"kind": "ecn-threshold", "mark_above_packets": n / 2, "limit_packets": n})),
         Just(json!({"kind": "codel", "limit_packets": 300, "ecn": true})),
+        Just(json!({"kind": "dualpi2", "limit_packets": 300})),
     ];
     let source = prop_oneof![
         4 => Just(json!({"kind": "bulk"})),
