@@ -120,7 +120,7 @@ class CoDel(Table):
 
 
 class DualPi2(Table):
-    """Coupled dual queue (RFC 9332): packets of L4S flows have a queue of low delay, all others a queue controlled by PI2.
+    """Coupled dual queue (RFC 9332): L4S flows have a queue of low delay, all others a queue controlled by PI2.
 
     L4S flows are those with ``ecn = true`` whose controller meets the L4S requirements (ECT(1)). `alpha` and `beta` are
     the gains of the PI controller, in Hz. Packets of the L4S queue are marked when their delay reaches `step`; the
