@@ -28,7 +28,7 @@ UV_COMPILE := $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --ge
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := build
-.PHONY: build quiche test-quiche audit test coverage docs wheel check bench format lock doctor clean
+.PHONY: build quiche test-quiche audit leaderboard test coverage docs wheel check bench format lock doctor clean
 
 ## build: the command .venv/bin/fairweir, .venv/bin/fairweir-quic, which runs whole QUIC stacks, and where they can be
 ## built .venv/bin/fairweir-kernel, which plays on real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
@@ -39,6 +39,11 @@ build: $(VENV)/.core $(VENV)/.web $(VENV)/.quic $(VENV)/.kernel
 # Exit code 1 is a verdict (a claim fails), not a failure to audit; a gate calls fairweir itself.
 audit: $(VENV)/.core $(VENV)/.web
 	$(BIN)/fairweir audit $(CCA) $(ARGS) || [ $$? -eq 1 ]
+
+## leaderboard: docs/leaderboard.md, from quick audits of all controllers: minutes; after an interruption, the same
+## command continues
+leaderboard: $(VENV)/.core $(VENV)/.web
+	$(BIN)/fairweir audit --all --quick --page docs/leaderboard.md
 
 ## test: formatters, linters, type checks, all tests; closes with a total
 test: $(VENV)/.core $(VENV)/.web $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser $(VENV)/.go
