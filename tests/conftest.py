@@ -1,14 +1,16 @@
 """Setup of all tests."""
 
 import os
+import re
 import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from fairweir.formal import models
 from fairweir.formal.exact import networks
@@ -35,8 +37,12 @@ def only_shipped_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     models._ALL.update(before)
 
 
+#: What the browser itself reports of the studio's answers to bad input (422) and to replaced calls (409).
+REFUSED = re.compile(r"the server responded with a status of (409|422) ")
+
+
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def chromium() -> Iterator[Browser]:
     """Start Chromium without a window."""
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if path is None:
@@ -45,3 +51,31 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def said() -> list[str]:
+    """Return the console's messages and the errors of all pages of a test; a test that causes one removes it."""
+    return []
+
+
+@pytest.fixture
+def browser(chromium: Browser, said: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
+    """Return the browser. Its pages must report nothing: no message on the console and no error."""
+    open_context = chromium.new_context
+
+    def new_context(**options: Any) -> BrowserContext:
+        context = open_context(**options)
+        context.on("console", lambda message: said.append(message.text))
+        context.on("weberror", lambda error: said.append(str(error.error)))
+        return context
+
+    def new_page(**options: Any) -> Page:
+        return new_context(**options).new_page()
+
+    monkeypatch.setattr(chromium, "new_context", new_context)
+    monkeypatch.setattr(chromium, "new_page", new_page)
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
+    assert [message for message in said if not REFUSED.search(message)] == []

@@ -156,7 +156,11 @@ class CommandPage {
   }
 
   private async stop(work: Work): Promise<void> {
-    await call("stop-command", { work: work.id });
+    try {
+      await call("stop-command", { work: work.id });
+    } catch (error) {
+      this.refused(error);
+    }
   }
 
   private async again(work: Work): Promise<void> {
@@ -169,7 +173,14 @@ class CommandPage {
   }
 
   private async showFiles(work: Work): Promise<void> {
-    const { files } = await call<{ files: ResultFile[] }>("command-files", { work: work.id });
+    let files: ResultFile[];
+    try {
+      ({ files } = await call<{ files: ResultFile[] }>("command-files", { work: work.id }));
+    } catch (error) {
+      clearInterval(this.filesTimer);
+      this.refused(error);
+      return;
+    }
     if (this.work !== work) return;
     byId("files-title").hidden = files.length === 0;
     byId("files").replaceChildren(...files.map((file) => h("li", { class: file.kind }, ...linksOf(file, work))));
