@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
+from tests.accessibility import faults
 from tests.studio.serving import SCENARIO, TIMEOUT_MS, Served, descendants, is_alive, serve
 
 #: Maximum time between a click on Stop and the page's answer, s; the bar is 0.1 s without the browser's own time.
@@ -101,12 +102,14 @@ def test_each_command_has_its_page(
     page = commands.page
     page.click(f"#pages a:text-is('{command}')")
     page.wait_for_selector(f"#command:text-is('fairweir {command}')")
+    assert faults(page) == []
     commands.start(**values)
     commands.wait("ended")
     assert re.search(outcome, page.inner_text("#state")), page.inner_text("#output")
     assert page.inner_text("#output").strip()
     if result:
         page.wait_for_selector(f"#files a:has-text('{result}')")
+    assert faults(page) == []
 
 
 def test_an_interrupted_audit_resumes_from_its_finished_runs(commands: Commands, served: Served) -> None:
@@ -170,6 +173,7 @@ def test_stop_answers_at_once_and_finished_work_is_stored(commands: Commands, se
     commands.start(ccas="reno bbr", quick__deep="deep")
     page.wait_for_function("() => Number(document.getElementById('part').value) > 0", timeout=TIMEOUT_MS)
     assert commands.processes(served)
+    assert faults(page) == []
     started = time.monotonic()
     page.click("#stop")
     page.wait_for_function("() => document.documentElement.dataset.state !== 'running'")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
+from tests.accessibility import faults
 from tests.starving import PAIR
 from tests.studio.serving import SCENARIO, TIMEOUT_MS, serve
 
@@ -127,6 +128,10 @@ def test_an_item_of_the_world_of_stacks_opens_in_it(filled: Path, browser: Brows
 def test_items_open_in_the_browser(filled: Path, browser: Browser) -> None:
     served = serve(filled)
     page = browser.new_page()
+    page.goto(f"{served.url}gallery")
+    page.wait_for_selector("#gallery[aria-busy=false]", timeout=TIMEOUT_MS)
+    assert page.locator("#gallery article").count() > 20
+    assert faults(page) == []
     for start in ("results/audit/reno/failing/", "verified/", "experiment:thesis-2.2/", "certificate:vegas"):
         page.goto(f"{served.url}gallery")
         page.locator(f"a[href^='./#open={start.replace('/', '%2F').replace(':', '%3A')}']").first.click()

@@ -109,6 +109,7 @@ class CommandPage {
     byId("line").textContent = work.line;
     byId("output").textContent = "";
     byId("what").textContent = "";
+    byId("part").removeAttribute("value");
     byId("files").replaceChildren();
     byId("files-title").hidden = true;
     this.showState(work, work);

@@ -11,6 +11,7 @@ export class Form {
   private inputs = new Map<string, { field: Field; input: HTMLInputElement | HTMLSelectElement; slider: HTMLInputElement | null; error: HTMLElement }>();
   private open = new Set<string>();
   private emphasized: string | null = null;
+  private mustScroll = false;
 
   constructor(
     private readonly root: HTMLElement,
@@ -31,6 +32,7 @@ export class Form {
   /** Marks the field of a lesson's slider. */
   emphasize(key: string | null): void {
     this.emphasized = key;
+    this.mustScroll = key !== null;
     this.shape = "";
   }
 
@@ -71,7 +73,16 @@ export class Form {
       }),
     );
     groups.forEach((group) => group.fields.forEach((field) => this.update(field)));
+    if (this.mustScroll) this.scrollToEmphasized();
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  }
+
+  /** Scrolls the marked field to the middle of the form's own box; the page stays where it is. */
+  private scrollToEmphasized(): void {
+    const [marked, box] = [this.root.querySelector(".emphasized"), this.root.parentElement];
+    if (!marked || !box) return;
+    box.scrollTop += marked.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 2;
+    this.mustScroll = false;
   }
 
   private row(field: Field): HTMLElement {

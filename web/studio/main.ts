@@ -29,6 +29,9 @@ interface Opened {
   lesson?: Lesson;
 }
 
+/** The views of the scenario: ids of their panels. */
+const TABS = ["form", "toml"] as const;
+
 class Studio {
   private readonly editor: Editor;
   private readonly form: Form;
@@ -297,7 +300,15 @@ class Studio {
     click("copy-link", () => void toLink(this.editor.text).then((hash) => this.copy(`${location.origin}${location.pathname}${hash}`, "link")));
     click("run", () => { this.mayRunCode = true; byId("run").hidden = true; this.player.play(); });
     click("theme", toggleTheme);
-    for (const tab of ["form", "toml"]) click(`tab-${tab}`, () => showTab(tab));
+    for (const tab of TABS) {
+      click(`tab-${tab}`, () => showTab(tab));
+      byId(`tab-${tab}`).addEventListener("keydown", (event) => {
+        if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+        const other = TABS.find((one) => one !== tab)!;
+        showTab(other);
+        byId(`tab-${other}`).focus();
+      });
+    }
     addEventListener("keydown", (event) => {
       if ((event.ctrlKey || event.metaKey) && event.key === "s") {
         event.preventDefault();
@@ -325,9 +336,10 @@ function notices(played: Played): { kind: string; text: string }[] {
 }
 
 function showTab(name: string): void {
-  for (const one of ["form", "toml"]) {
+  for (const one of TABS) {
     byId(one).hidden = one !== name;
     byId(`tab-${one}`).setAttribute("aria-selected", String(one === name));
+    byId(`tab-${one}`).tabIndex = one === name ? 0 : -1;
   }
 }
 

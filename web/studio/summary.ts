@@ -25,10 +25,11 @@ export function showSummary(root: HTMLElement, rows: Row[], isCompared: boolean)
 function line(row: Row, isCompared: boolean): HTMLElement {
   const scale = row.quantity === "loss rate" || row.quantity === "utilization" ? 100 : 1;
   const unit = scale === 100 ? "%" : row.unit;
-  const text = (value: number) => `${plain(value * scale)}${unit ? ` ${unit}` : ""}`;
+  // No break within a value or an interval, only between them.
+  const text = (value: number) => `${plain(value * scale)}${unit ? `\u00a0${unit}` : ""}`;
   const cells = [h("td", {}, text(row.second))];
   if (isCompared) {
-    const interval = row.lo === null || row.hi === null ? "" : ` [${plain(row.lo * scale)}, ${plain(row.hi * scale)}]`;
+    const interval = row.lo === null || row.hi === null ? "" : ` [${plain(row.lo * scale)},\u00a0${plain(row.hi * scale)}]`;
     const isClear = row.lo !== null && row.hi !== null && (row.lo > 0 || row.hi < 0);
     const sign = row.difference > 0 ? "+" : "";
     cells.unshift(h("td", {}, text(row.first)));

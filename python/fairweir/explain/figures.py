@@ -18,7 +18,7 @@ from fairweir.show.figure import Figure, rounded, slug
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fairweir.explain.view import Band, FlowView
+    from fairweir.explain.view import Band, Column, FlowView
 
 #: Vertical extent of each panel, as fractions of the figure; the last panel is the strip that shows the limits.
 DOMAINS: Final = ([0.73, 1.0], [0.42, 0.69], [0.11, 0.38], [0.0, 0.05])
@@ -49,8 +49,9 @@ def flow_figure(view: FlowView) -> Figure:
         *_so_far(view),
         _line(view, view.rate_mbps, "y", "delivered", MEASURED, "Mbps"),
         *_band(view, view.believed_rtprop_ms, "y2", "rtprop believed"),
-        _line(view, view.rtt_min_ms, "y2", "RTT, minimum and maximum", MEASURED, "ms"),
-        _line(view, view.rtt_max_ms, "y2", "RTT, largest", MEASURED, "ms") | {"fill": "tonexty"},
+        _spread(view, view.rtt_min_ms, view.rtt_max_ms, "y2"),
+        _line(view, view.rtt_min_ms, "y2", "RTT, minimum", MEASURED, "ms"),
+        _line(view, view.rtt_max_ms, "y2", "RTT, maximum", MEASURED, "ms"),
         _line(view, view.inflight_kb, "y3", "inflight", MEASURED, "kB"),
         _line(view, view.window_kb, "y3", "receiver window", RECEIVER, "kB"),
         *_limits(view),
@@ -107,6 +108,29 @@ def _line(view: FlowView, values: Iterable[float], axis: str, name: str, colour:
         "showlegend": False,
         "line": {"color": colour, "width": 1.4},
         "hovertemplate": f"{name}: %{{y:.4g}} {unit} at %{{x:.4g}} s<extra></extra>",
+    }
+
+
+def _spread(view: FlowView, low: Column, high: Column, axis: str) -> dict[str, Any]:
+    """Return the area between two series, as one polygon per period without a gap: plotly's areas ignore gaps."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    known = np.flatnonzero(np.isfinite(low) & np.isfinite(high))
+    for run in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
+        there, back = run, run[::-1]
+        xs += [*rounded(view.t_s[there]), *rounded(view.t_s[back]), None]
+        ys += [*rounded(high[there]), *rounded(low[back]), None]
+    return {
+        "type": "scatter",
+        "mode": "none",
+        "name": "RTT, minimum to maximum",
+        "x": xs,
+        "y": ys,
+        "yaxis": axis,
+        "showlegend": False,
+        "hoverinfo": "skip",
+        "fill": "toself",
+        "fillcolor": f"{MEASURED}80",
     }
 
 

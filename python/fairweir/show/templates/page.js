@@ -17,6 +17,7 @@
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink("--ink") },
       hoverlabel: { bgcolor: ink("--card"), bordercolor: ink("--rule"), font: { color: ink("--ink") } },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: ink("--soft"), activecolor: ink("--accent") },
+      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
       hovermode: "closest", dragmode: "zoom", ...layout, autosize: true,
     };
     whole.xaxis = whole.xaxis ?? {};
@@ -28,6 +29,8 @@
   }
 
   const config = {
+    // Nothing leaves the page: without this, each figure has a button that uploads it to Plotly.
+    showSendToCloud: false, plotlyServerURL: "",
     displaylogo: false, responsive: true,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "toImage"],
   };
