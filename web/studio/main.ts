@@ -4,6 +4,7 @@ import { IMAGE_KINDS } from "../charts/save";
 import { Timeline } from "../charts/timeline";
 import "../charts/timeline.css";
 import { call, callFrame, callText, type Lesson, type Played, type Problem, Refused, type Start, windowId } from "./api";
+import { onChoice } from "./choice";
 import { byId, download, h } from "./dom";
 import { Editor } from "./editor";
 import { Form } from "./form";
@@ -223,6 +224,8 @@ class Studio {
     const root = byId("lesson");
     root.hidden = lesson === null;
     if (!lesson) return;
+    // Where the marked slider is.
+    showTab("form");
     const names = Object.keys(this.start.lessons);
     const next = names[names.indexOf(this.opened.name) + 1];
     root.replaceChildren(
@@ -230,7 +233,7 @@ class Studio {
       ...lesson.text.map((text) => h("p", {}, ...withCode(text))),
       h("p", { class: "question" }, h("strong", {}, ...withCode(lesson.question)), " Move the marked slider."),
       h("details", {}, h("summary", {}, "Answer"), h("p", {}, ...withCode(lesson.answer))),
-      ...(next ? [h("button", { type: "button", click: () => void this.open(next) }, `Next: ${this.start.lessons[next]}`)] : []),
+      ...(next ? [h("button", { type: "button", click: () => void this.open(next).then(() => root.focus()) }, `Next: ${this.start.lessons[next]}`)] : []),
     );
   }
 
@@ -282,10 +285,7 @@ class Studio {
     const options = (label: string, names: string[]) => h("optgroup", { label }, ...names.map((name) => h("option", { value: name }, name)));
     const tour = Object.entries(this.start.lessons).map(([name, title], i) => h("option", { value: name }, `${i + 1}. ${title}`));
     files.append(options("this folder", this.start.files), options("shipped", this.start.shipped), h("optgroup", { label: "tour" }, ...tour));
-    files.addEventListener("change", () => {
-      if (files.value) void this.open(files.value);
-      files.value = "";
-    });
+    onChoice(files, (name) => void this.open(name));
     const world = byId<HTMLSelectElement>("world");
     world.append(...this.start.worlds.map((name) => h("option", { value: name }, name)));
     world.addEventListener("change", () => this.player.play());
