@@ -20,6 +20,7 @@ algorithms! {
     bbr,
     bbr3,
     dctcp,
+    prague,
     pcc_allegro,
     pcc_vivace,
     aimd_delay,

@@ -381,6 +381,8 @@ fn extremes() -> Vec<(&'static str, Value)> {
         ("ledbat", json!({"target": "1h", "gain": 1e-6, "base_history_min": 60, "current_filter": 1000})),
         ("tfrc", json!({"intervals": 2})),
         ("tfrc", json!({"intervals": 64})),
+        ("prague", json!({"shift_g": 0, "virtual_rtt": "1h", "transition_rounds": 0})),
+        ("prague", json!({"shift_g": 10, "virtual_rtt": "1ns", "transition_rounds": 1})),
         ("poseidon", json!({"p": "1ns", "k": "1h", "m": 1.0, "largest_step": 1000.0})),
         ("poseidon", json!({"p": "1h", "rate_max": "1000000Gbps", "rate_min": "8bps", "m": 1e-9})),
         ("contract", json!({"exponent": 20.0, "c0": "1000000Gbps", "s0": "1h", "largest_step": 1000.0})),
