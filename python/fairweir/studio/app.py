@@ -40,7 +40,7 @@ from fairweir.studio.result_files import send
 from fairweir.studio.runs import Runs
 from fairweir.studio.windows import SupersededError, Window, Windows
 from fairweir.studio.work import Works
-from fairweir.studio.workers import DEFAULT_NUMBER, Workers
+from fairweir.studio.workers import DEFAULT_NUMBER, DEFAULT_WAITING, Workers
 
 MAX_SEEDS: Final = 20
 #: Media type of :mod:`fairweir.show.frame`.
@@ -70,7 +70,7 @@ class Studio:
     def __init__(self, folder: Folder, first: str, pages: Pages) -> None:
         self.folder, self.first, self.pages = folder, first, pages
         self.works = Works()
-        self.workers = Workers(DEFAULT_NUMBER)
+        self.workers = Workers(DEFAULT_NUMBER, DEFAULT_WAITING)
         self.windows = Windows()
         self.runs = Runs()
 
@@ -142,7 +142,8 @@ class Studio:
         def report(part: float) -> None:
             window.post(kind="progress", part=round(part, 4))
 
-        return await self.windows.newest(window, lambda: self.workers.run(play, request, report))
+        is_timed = request.world == "kernel"
+        return await self.windows.newest(window, lambda: self.workers.run(play, request, report, is_timed=is_timed))
 
 
 def errors_of(error: FairweirError, text: str) -> list[dict[str, Any]]:
@@ -211,6 +212,7 @@ async def _save(studio: Studio, body: Mapping[str, Any]) -> Response:
 async def _play(studio: Studio, body: Mapping[str, Any]) -> Response:
     """Change a scenario's text, check it, run it, and return its course and summary, compared with another run."""
     window = studio.windows.get(text_of(body, "window"))
+    window.cancel()  # also if the new text is invalid
     request, form = await asyncio.to_thread(_checked, studio, body)
     played = await studio.run(window, request)
     run = studio.runs.add(played, body.get("keep", ()))

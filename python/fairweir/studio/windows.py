@@ -34,6 +34,11 @@ class Window:
     events: asyncio.Queue[dict[str, Any]] = field(default_factory=lambda: asyncio.Queue(_MAX_EVENTS))
     current: asyncio.Task[Any] | None = None
 
+    def cancel(self) -> None:
+        """Cancel the task that the window is waiting for."""
+        if self.current is not None:
+            self.current.cancel()
+
     def post(self, **event: Any) -> None:
         """Queue an event; if the queue is full, the oldest event is dropped."""
         if self.events.full():
@@ -59,8 +64,7 @@ class Windows:
         ------
         SupersededError : the work was cancelled by a newer request, or by the window's end
         """
-        if window.current is not None:
-            window.current.cancel()
+        window.cancel()
         task = asyncio.ensure_future(work())
         window.current = task
         try:
@@ -86,6 +90,5 @@ class Windows:
                 except TimeoutError:
                     yield ": open\n\n"
         finally:
-            if window.current is not None:
-                window.current.cancel()
+            window.cancel()
             self._windows.pop(name[:64], None)

@@ -35,8 +35,8 @@ MAX_OUTPUT: Final = 2_000_000
 RETURN_S: Final = 2.0
 #: Time that a command has to store its finished work when the studio ends, s.
 GRACE_S: Final = 10.0
-#: Added to the niceness of a command, so that the studio's page remains fast.
-NICENESS: Final = 5
+#: Added to the niceness of a command: runs of a page, which someone is waiting for, go first.
+NICENESS: Final = 19
 #: Exit code of a command that could not be started, by convention of shells.
 NOT_STARTED: Final = 126
 #: Time in which the rest of the output is read after a command has ended, s: a child in another group may keep it open.

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -16,6 +17,9 @@ from fairweir.errors import FairweirError, describe_exception
 from fairweir.play import pool
 from fairweir.play.process import describe_exit
 
+#: Time after which a job has the lowest priority, so that short ones are not delayed by it, s.
+LONG_S: Final = 1.0
+_LOWEST: Final = 19
 #: Words at the start of a worker's messages.
 _PROGRESS, _DONE, _FAILED = "progress", "done", "failed"
 
@@ -31,6 +35,13 @@ class JobError(FairweirError):
 class _Worker:
     process: BaseProcess
     pipe: Connection
+    is_slowed: bool = False
+
+    def slow_down(self) -> None:
+        """Set the priority of the process to the lowest, which it cannot raise again without privileges."""
+        self.is_slowed = True
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, self.process.pid or 0, _LOWEST)
 
     def end(self) -> None:
         """End the process; the programs that it started end with it.
@@ -46,23 +57,34 @@ class Workers:
 
     Parameters
     ----------
-    number : int, maximum number of jobs that run at the same time; one more process waits, so that the job after a
-        cancelled one starts without delay
+    number : int, maximum number of jobs that run at the same time
+    waiting : int, number of processes that wait for jobs, so that the next one starts without delay
     """
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, waiting: int) -> None:
         self._idle: deque[_Worker] = deque()
         self._slots = asyncio.Semaphore(number)
         self._busy: set[_Worker] = set()
-        self._number = number
+        self._waiting = waiting
+        self._refilling: asyncio.Future[None] | None = None
+        # Threads of their own: jobs that do not end would take those in which requests are answered.
+        self._threads = ThreadPoolExecutor(number + waiting, thread_name_prefix="job")
 
     async def start(self) -> None:
         """Start the processes."""
-        started = await asyncio.gather(*(asyncio.to_thread(_start) for _ in range(self._number + 1)))
+        started = await asyncio.gather(*(asyncio.to_thread(_start) for _ in range(self._waiting)))
         self._idle.extend(started)
 
-    async def run(self, job: Job, request: Any, on_progress: Callable[[float], object]) -> Any:
+    async def run(
+        self, job: Job, request: Any, on_progress: Callable[[float], object], *, is_timed: bool = False
+    ) -> Any:
         """Run a job and return its result. If this call is cancelled, the job's process is killed.
+
+        Parameters
+        ----------
+        job, request : the function and its argument
+        on_progress : called with the completed fraction
+        is_timed : whether the job keeps pace with the real clock; others have the lowest priority after `LONG_S`
 
         Raises
         ------
@@ -74,34 +96,42 @@ class Workers:
             self._busy.add(worker)
             is_healthy = False
             loop = asyncio.get_running_loop()
+            timer = None if is_timed else loop.call_later(LONG_S, worker.slow_down)
+
+            def report(part: float) -> None:
+                loop.call_soon_threadsafe(on_progress, part)
+
             try:
-                result = await asyncio.to_thread(
-                    _converse, worker, job, request, lambda part: loop.call_soon_threadsafe(on_progress, part)
-                )
+                result = await loop.run_in_executor(self._threads, _converse, worker, job, request, report)
                 is_healthy = True
             except FairweirError as error:
                 is_healthy = not isinstance(error, JobError)
                 raise
             finally:
+                if timer is not None:
+                    timer.cancel()
                 self._busy.discard(worker)
-                if is_healthy:
+                if is_healthy and not worker.is_slowed and len(self._idle) < self._waiting:
                     self._idle.append(worker)
                 else:
                     worker.end()
-                    self._replace()
+                    self._refill()
         return result
 
-    def _replace(self) -> None:
+    def _refill(self) -> None:
         async def add() -> None:
-            self._idle.append(await asyncio.to_thread(_start))
+            while len(self._idle) < self._waiting:
+                self._idle.append(await asyncio.to_thread(_start))
 
-        self._replacing = asyncio.ensure_future(add())
+        if self._refilling is None or self._refilling.done():
+            self._refilling = asyncio.ensure_future(add())
 
     def close(self) -> None:
         """End all processes."""
         for worker in (*self._idle, *self._busy):
             worker.end()
         self._idle.clear()
+        self._threads.shutdown(wait=False)
 
 
 def _start() -> _Worker:
@@ -151,5 +181,7 @@ def _serve(pipe: Connection) -> None:
             os._exit(0)
 
 
-#: Number of jobs of all windows that run at the same time.
-DEFAULT_NUMBER: Final = max(2, pool.default_workers())
+#: Number of jobs of all windows that run at the same time: more than cores, because a long one leaves them to others.
+DEFAULT_NUMBER: Final = 4 * max(2, pool.default_workers())
+#: Number of processes that wait for jobs.
+DEFAULT_WAITING: Final = max(2, pool.default_workers()) + 1
