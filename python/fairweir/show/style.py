@@ -9,14 +9,15 @@ PALETTE: Final = (
     "#D55E00",
     "#009E73",
     "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#8A6E3E",
-    "#7F7F7F",
+    "#909048",
+    "#A878FC",
+    "#786048",
+    "#6C6C78",
 )
-"""Okabe and Ito's colors, which are distinguishable with common forms of color blindness.
+"""Four of Okabe and Ito's colors, and four that are visible on white and on dark pages: at least 3:1 (WCAG 1.4.11).
 
-Their yellow is invisible on a white page and their black on a dark page; an earth tone and a gray replace them.
+Their other colors are not (orange 2.2 and sky blue 2.3 on white). With full protanopia, deuteranopia or tritanopia,
+simulated by Machado et al. (2009), the smallest difference of two colors is 9.8, of the first four 11.7 (CAM02-UCS).
 """
 
 MARKERS: Final = ("circle", "square", "diamond", "triangle-up", "x", "star", "hexagon", "triangle-down")

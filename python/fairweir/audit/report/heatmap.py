@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from fairweir.audit.exhibits.family import Metric
     from fairweir.audit.results import FamilyResult
 
-COLOURS: Final = ((0.0, "#0072B2"), (0.25, "#8FC1DE"), (0.5, "#F4F4F2"), (0.75, "#F0B48C"), (1.0, "#D55E00"))
-"""Blue where the incumbent gets more, white where both get the same, vermilion where the new flow gets more."""
+COLOURS: Final = ((0.0, "#3F93C8"), (0.25, "#8FC1DE"), (0.5, "#F4F4F2"), (0.75, "#F0B48C"), (1.0, "#DD6B20"))
+"""Blue where the incumbent gets more, white where both get the same, orange where the new flow gets more.
+
+`INK` is readable on all of them, at least 4.5:1 (WCAG 1.4.3).
+"""
+
+INK: Final = "#1b1f24"
 
 LARGEST_DECADE: Final = 1.5
 """Absolute value of log10(ratio) at which the color saturates, a ratio of about 30; a ratio of 10 is starvation."""
@@ -68,7 +73,7 @@ def grid_figure(metric: Metric, results: Sequence[tuple[int, str, FamilyResult]]
                 "text": texts,
                 "hovertext": hovers,
                 "texttemplate": "%{text}",
-                "textfont": {"color": "#1b1f24", "size": 13},
+                "textfont": {"color": INK, "size": 13},
                 "hovertemplate": "%{hovertext}<extra></extra>",
                 "colorscale": [list(stop) for stop in COLOURS],
                 "zmin": -LARGEST_DECADE,
