@@ -249,6 +249,8 @@ class Comparison(_Model):
     changes: list[Change] = Field(default_factory=list)
     not_compared: list[str] = Field(default_factory=list)
     """Claims that only one of the two documents has: ``cca: exhibit (only in the baseline)``."""
+    ccas: list[str] = Field(default_factory=list, exclude=True)
+    """The compared CCAs, where the document also has those of the baseline; empty for all. Not stored."""
 
     def of(self, direction: Literal["worsened", "improved"]) -> list[Change]:
         """Select the changes in one direction."""

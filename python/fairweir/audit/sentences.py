@@ -126,8 +126,9 @@ def _quantity(value: float, unit: str) -> str:
 
 
 def _compared(results: AuditResults, cca: CcaResults) -> Iterator[str]:
-    if results.comparison is not None:
-        yield _against_baseline(results.comparison, cca)
+    comparison = results.comparison
+    if comparison is not None and (not comparison.ccas or cca.cca in comparison.ccas):
+        yield _against_baseline(comparison, cca)
     else:
         yield from (_among_known(profile) for profile in results.profiles if profile.cca == cca.cca and profile.places)
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from fairweir.audit.baseline import compare as compare_audits
-from fairweir.audit.results import AuditResults
+from fairweir.audit.merged import aligned, merged
+from fairweir.audit.report import write_report
+from fairweir.audit.results import AuditResults, Comparison
+from fairweir.audit.table import estimate
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, Settings, load
 from fairweir.cli.progress import meter
@@ -68,7 +73,7 @@ def compare(
     if any(audits):
         if not all(audits):
             raise ConfigError("an audit is compared with audits only", hint="name results.json of each audit")
-        _of_audits(sides, [audit for audit in audits if audit is not None], as_json=as_json)
+        _of_audits(sides, [audit for audit in audits if audit is not None], page, as_json=as_json)
         return
     records = [is_record(Path(side)) for side in sides]
     number = seeds or (1 if any(records) else SEEDS)
@@ -156,16 +161,43 @@ def _show(found: Differences) -> None:
     output.stdout.print()
 
 
-def _of_audits(sides: list[str], audits: list[AuditResults], *, as_json: bool) -> None:
-    found = [compare_audits(audits[0], audit, sides[0]) for audit in audits[1:]]
+def _of_audits(sides: list[str], audits: list[AuditResults], page: Path | None, *, as_json: bool) -> None:
+    found = [compare_audits(aligned(audits[0], audit), audit, sides[0]) for audit in audits[1:]]
+    for one in found:
+        if not one.compared:
+            raise ConfigError("the audits have no claim in common", hint="audit both with the same --only")
+    labels = _labels([side.removesuffix("/results.json") for side in sides])
+    target = page or results_folder("compare", *labels) / "compare.html"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_report(merged(audits, labels, shlex.join(["fairweir", "compare", *sides])), target)
+    output.stderr.print(f"page written to {target}", soft_wrap=True)
     if as_json:
         output.print_json([one.model_dump(mode="json") for one in found])
         return
-    for side, one in zip(sides[1:], found, strict=True):
-        output.stdout.print(f"{side} compared with {sides[0]}: {one.compared} claims", markup=False, soft_wrap=True)
+    for label, audit, one in zip(labels[1:], audits[1:], found, strict=True):
+        output.stdout.print(_claims((labels[0], label), aligned(audits[0], audit), audit, one))
         for change in one.changes:
             output.stdout.print(f"  {change}", markup=False, soft_wrap=True)
-        if not one.changes:
-            output.stdout.print("  nothing changed", soft_wrap=True)
+        output.stdout.print(f"{label} compared with {labels[0]}: {one.headline}", markup=False, soft_wrap=True)
         for name in one.not_compared:
             output.stdout.print(f"  not compared: {name}", markup=False, soft_wrap=True)
+        output.stdout.print()
+
+
+def _claims(labels: tuple[str, str], first: AuditResults, second: AuditResults, found: Comparison) -> Table:
+    """Return a table of the claims that both audits have; those that changed are bold."""
+    table = Table("claim", box=None, header_style="bold")
+    for label in labels:
+        table.add_column(f"{label} [95 %]", justify="right")
+    table.add_column("change")
+    for cca in second.ccas:
+        before = first.cca(cca.cca)
+        for claim in cca.exhibits if before is not None else ():
+            old = before.exhibit(claim.name) if before is not None else None
+            if old is None:
+                continue
+            change = found.change(cca.cca, claim.name)
+            name = claim.name if len(second.ccas) == 1 else f"{cca.cca}: {claim.name}"
+            cells = (Text(name), estimate(old), estimate(claim), change.direction if change else "")
+            table.add_row(*cells, style="bold" if change else None)
+    return table

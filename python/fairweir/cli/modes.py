@@ -123,7 +123,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         ),
         _without("everyone", "--all", "page"),
     ),
-    "compare": (Rule("of audits", lambda p: are_audits(p["sides"]), frozenset({"sides", "as_json"})),),
+    "compare": (Rule("of audits", lambda p: are_audits(p["sides"]), frozenset({"sides", "page", "as_json"})),),
     "contract open-loop": (
         Rule("of functions alone", lambda p: all(map(is_action, p["ccas"])), refuses=frozenset({"out", "workers"})),
     ),
