@@ -28,6 +28,7 @@ algorithms! {
     fast,
     ledbat,
     poseidon,
+    scream,
     swift,
     tfrc,
     #[cfg(test)]

@@ -385,6 +385,8 @@ fn extremes() -> Vec<(&'static str, Value)> {
         ("prague", json!({"shift_g": 10, "virtual_rtt": "1ns", "transition_rounds": 1})),
         ("poseidon", json!({"p": "1ns", "k": "1h", "m": 1.0, "largest_step": 1000.0})),
         ("poseidon", json!({"p": "1h", "rate_max": "1000000Gbps", "rate_min": "8bps", "m": 1e-9})),
+        ("scream", json!({"target_low": "1ns", "target_high": "1ns", "gain": 1000.0, "resume_after": "1ns"})),
+        ("scream", json!({"target_low": "1h", "target_high": "1h", "gain": 1e-9, "compensates": false})),
         ("contract", json!({"exponent": 20.0, "c0": "1000000Gbps", "s0": "1h", "largest_step": 1000.0})),
         ("contract", json!({"exponent": 0.05, "c0": "8bps", "s0": "1ns", "statistic": "max"})),
         ("contract", json!({"function": "exponential", "dynamics": "delay_ratio", "s0": "1ns", "statistic": "latest"})),
