@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairweir.show.picture import MAX_POINTS, Curve, Panel, Picture, thin
+from fairweir.play.run import run
+from fairweir.scenario.dumbbell import dumbbell
+from fairweir.show.picture import MAX_POINTS, Curve, Panel, Picture, picture_of, thin, trailing_means
 
 ROWS = 6_000
 
@@ -34,3 +36,18 @@ def test_thinning_keeps_the_extremes_of_each_part() -> None:
     thinned = thin(values, 100)
     assert (thinned.size, thinned.max(), thinned.min()) == (200, 5.0, -3.0)
     assert np.flatnonzero(thinned).tolist() == [1, 87]
+
+
+def test_throughput_is_the_mean_over_an_rtt() -> None:
+    rows = np.array([[0.0, 6.0, 0.0, 6.0, 0.0, 6.0]] * 3)
+    assert trailing_means(rows, [0, 1, 4]).tolist() == [rows[0].tolist(), rows[0].tolist(), [0, 3, 2, 3, 3, 3]]
+
+
+def test_the_throughput_of_a_course_is_that_of_the_summary_and_has_no_bursts() -> None:
+    # An RTT of about 80 intervals; in each interval, a flow that waits for ACKs sends nothing or a burst.
+    done = run(dumbbell("cubic", rate="12Mbps", duration="4s"), interval="0.5ms")
+    panel = picture_of(done).panels[0]
+    drawn = panel.curves[0].values[4_000:]
+    assert panel.name == "throughput_mbps"
+    assert drawn.mean() == pytest.approx(12, rel=0.02)
+    assert 10 < drawn.min() <= drawn.max() < 14

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from fairweir.show import style
-from fairweir.units import NS_PER_S, Duration
+from fairweir.units import MS_PER_S, NS_PER_S, Duration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,6 +129,9 @@ class Picture:
 def picture_of(run: Run, label: str = "") -> Picture:
     """Return the course of a run with time series: throughput, cwnd, RTT, queues, losses and marks.
 
+    Throughput is the mean over the flow's mean RTT, or over an interval if that is longer: a flow sends in bursts, one
+    per RTT, which would hide its rate.
+
     Raises
     ------
     ConfigError : the run has no time series
@@ -140,6 +143,8 @@ def picture_of(run: Run, label: str = "") -> Picture:
     t_s, flows = _columns(run.flows, len(flow_names), ("throughput_mbps", "cwnd_bytes", "rtt_ms", "lost_pkts"))
     _, links = _columns(run.links, len(link_names), ("queue_bytes", "marks"))
     interval_s = float(t_s[0]) if t_s.size else 1.0
+    rtts_s = [(flow.rtt_ms.mean or 0.0) / MS_PER_S for flow in run.summary.flows]
+    throughput = trailing_means(flows["throughput_mbps"], [round(rtt_s / interval_s) for rtt_s in rtts_s])
     looks = [look_of_flow(i) for i in range(len(flow_names))]
     gray = [look_of_link(i) for i in range(len(link_names))]
 
@@ -157,7 +162,7 @@ def picture_of(run: Run, label: str = "") -> Picture:
             Panel(
                 "throughput_mbps",
                 style.axis_label("throughput_mbps"),
-                curves(flow_names, looks, flows["throughput_mbps"]),
+                curves(flow_names, looks, throughput),
             ),
             Panel("cwnd_pkts", style.axis_label("cwnd_pkts"), curves(flow_names, looks, windows)),
             Panel("rtt_ms", style.axis_label("rtt_ms"), curves(flow_names, looks, flows["rtt_ms"])),
@@ -190,6 +195,18 @@ def _columns(table: Any, number: int, names: Sequence[str]) -> tuple[Numbers, di
     """Return the times, s, and each column as a matrix: one row per flow or link, one column per interval."""
     t_s = np.asarray(table["t_ns"], dtype=np.float64)[::number] / NS_PER_S
     return t_s, {name: np.asarray(table[name], dtype=np.float64).reshape(-1, number).T for name in names}
+
+
+def trailing_means(rows: Numbers, numbers: Sequence[int]) -> Numbers:
+    """Return the mean of each value and those before it in its row, as many as the row's number or as there are."""
+    ends = np.arange(1, rows.shape[1] + 1)
+    means = rows.copy()
+    for i, number in enumerate(numbers):
+        if number > 1:
+            sums = np.concatenate(([0.0], np.cumsum(rows[i])))
+            starts = np.maximum(ends - number, 0)
+            means[i] = (sums[ends] - sums[starts]) / (ends - starts)
+    return means
 
 
 def _rows(t_s: Numbers, from_s: float | None, to_s: float | None) -> tuple[int, int]:
