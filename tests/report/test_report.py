@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 import pytest
 
 from fairweir.audit.report import render_report, write_report
+from fairweir.audit.report.overtime import side_by_side
 from fairweir.judging.outcome import Outcome
 from fairweir.show import formats
 from fairweir.show.figure import SERIES_DIGITS
@@ -104,6 +105,16 @@ def test_every_figure_is_valid_for_plotly(results: AuditResults) -> None:
     assert len(specs) > 5
     for spec in specs.values():
         go.Figure(spec)
+
+
+def test_flows_of_ccas_with_parameters_have_the_names_of_the_others(results: AuditResults) -> None:
+    traces = []
+    for cca, name in (("reno", "reno"), ("cubic{beta=0.5}", "cubic")):
+        trace = next(f for f in results.ccas[0].families if f.traces).traces[0]
+        flows = [flow.model_copy(update={"cca": cca, "id": f"{name}-{i + 1}"}) for i, flow in enumerate(trace.flows)]
+        traces.append((cca, trace.model_copy(update={"flows": flows})))
+    panels = side_by_side("ideal-rate", traces).picture.panels
+    assert [[curve.label for curve in panel.curves] for panel in panels] == [["flow 1", "flow 2"]] * 2
 
 
 def test_every_figure_has_its_place_and_every_link_its_target(results: AuditResults) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from fairweir.ccas.cca_spec import name_part
 from fairweir.show import style
 from fairweir.show.courses import CourseFigure
 from fairweir.show.figure import linear_range, slug
@@ -118,7 +119,7 @@ def _flow_label(flow: TraceFlow, flows: Sequence[TraceFlow]) -> str:
 
 def _place(flow: TraceFlow) -> str:
     """Return the flow's id without its CCA's name, so that several CCAs share one legend."""
-    own = flow.id.removeprefix(flow.cca).lstrip("-")
+    own = flow.id.removeprefix(name_part(flow.cca)[0]).lstrip("-")
     return flow.id if own == flow.id else f"flow {own}".strip()
 
 
