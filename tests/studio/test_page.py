@@ -241,6 +241,12 @@ def test_the_tour_is_played_through(window: Window) -> None:
             window.page.click("#lesson button")
 
 
+def test_a_browser_has_more_windows_than_connections(window: Window, served: Served) -> None:
+    """A browser opens six connections to an address."""
+    for _ in range(6):
+        opened(window.page.context.new_page(), served.url)
+
+
 def test_a_runaway_scenario_ends_with_the_next_change(window: Window) -> None:
     window.page.fill('[id="field-duration"]', "700h")
     window.page.keyboard.press("Tab")

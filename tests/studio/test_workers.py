@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -16,7 +17,7 @@ from fairweir.errors import ConfigError
 from fairweir.studio.app import Studio
 from fairweir.studio.folder import Folder
 from fairweir.studio.windows import SupersededError
-from fairweir.studio.workers import DEFAULT_NUMBER, DEFAULT_WAITING, Workers
+from fairweir.studio.workers import DEFAULT_NUMBER, DEFAULT_WAITING, LONG_NICENESS, Workers
 
 #: Maximum time of a condition on a loaded machine, s.
 LIMIT_S = 60
@@ -77,9 +78,9 @@ def test_jobs_that_do_not_end_leave_room_for_others_and_end_when_cancelled(tmp_p
     with_workers(test)
 
 
-def test_a_long_job_has_the_lowest_priority_and_its_process_is_not_used_again() -> None:
+def test_a_long_job_has_a_lower_priority_and_its_process_is_not_used_again() -> None:
     async def test(workers: Workers) -> None:
-        _, slow = await workers.run(slow_answer, 19, print)
+        _, slow = await workers.run(slow_answer, LONG_NICENESS, print)
         others = [(await workers.run(answer, i, print))[1] for i in range(DEFAULT_WAITING + 1)]
         assert slow not in others
         await until(lambda: not is_alive(slow))
@@ -91,9 +92,46 @@ def test_a_job_in_real_time_keeps_its_priority(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("fairweir.studio.workers.LONG_S", 0.0)
 
     async def test(workers: Workers) -> None:
-        assert (await workers.run(slow_answer, os.getpriority(os.PRIO_PROCESS, 0), print, is_timed=True))[0] < 19
+        assert (await workers.run(slow_answer, os.getpriority(os.PRIO_PROCESS, 0), print, is_timed=True))[
+            0
+        ] < LONG_NICENESS
 
     with_workers(test)
+
+
+def test_a_run_ends_when_its_browser_no_longer_waits(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(SCENARIO, encoding="utf-8")
+    studio = Studio(Folder(tmp_path), "one.toml", {})
+    body = json.dumps({"window": "w", "name": "one.toml", "text": DAYS}).encode()
+
+    async def run() -> None:
+        is_gone = asyncio.Event()
+        left = [{"type": "http.request", "body": body}]
+        answered: list[Any] = []
+
+        async def receive() -> Any:
+            if left:
+                return left.pop()
+            await is_gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            answered.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/api/play", "headers": [], "query_string": b""}
+        await studio.workers.start()
+        try:
+            call = asyncio.ensure_future(studio.application()(scope, receive, send))
+            await until(lambda: studio.windows.get("w").current is not None)
+            task = studio.windows.get("w").current
+            is_gone.set()
+            await until(lambda: task is not None and task.cancelled())
+            await call
+            assert answered[0]["status"] == 409
+        finally:
+            studio.workers.close()
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("text", [SCENARIO, "["])

@@ -47,6 +47,8 @@ class Studio {
   private mayRunCode = true;
   private drawn = 0;
   private progressTimer = 0;
+  /** The progress of a long run. A browser has few connections to an address, so that idle windows have none. */
+  private progress: EventSource | null = null;
 
   constructor(private readonly start: Start) {
     this.editor = new Editor(byId("toml"), () => {
@@ -166,10 +168,15 @@ class Studio {
     const bar = byId<HTMLProgressElement>("progress");
     if (!isBusy) {
       bar.hidden = true;
+      this.progress?.close();
+      this.progress = null;
       return;
     }
     bar.removeAttribute("value");
-    this.progressTimer = setTimeout(() => (bar.hidden = false), 200) as unknown as number;
+    this.progressTimer = setTimeout(() => {
+      bar.hidden = false;
+      this.progress ??= progressOf(bar);
+    }, 200) as unknown as number;
   }
 
   private showName(): void {
@@ -315,12 +322,17 @@ class Studio {
         void this.save();
       }
     });
-    const events = new EventSource(`events?window=${windowId}`);
-    events.addEventListener("message", (message) => {
-      const event = JSON.parse(String(message.data)) as { kind: string; part?: number };
-      if (event.kind === "progress") byId<HTMLProgressElement>("progress").value = event.part ?? 0;
-    });
   }
+}
+
+/** Shows the progress of this window's runs. */
+function progressOf(bar: HTMLProgressElement): EventSource {
+  const events = new EventSource(`events?window=${windowId}`);
+  events.addEventListener("message", (message) => {
+    const event = JSON.parse(String(message.data)) as { kind: string; part?: number };
+    if (event.kind === "progress") bar.value = event.part ?? 0;
+  });
+  return events;
 }
 
 /** Text between backquotes is code. */

@@ -105,7 +105,7 @@ class Studio:
                 body = await request.json()
                 if not isinstance(body, dict):
                     raise ConfigError("a call is a JSON object")
-                return await call(self, body)
+                return await (_while_awaited(call(self, body), request) if call is _play else call(self, body))
             except SupersededError:
                 return JSONResponse({"superseded": True}, 409)
             except TooLargeError:
@@ -144,6 +144,25 @@ class Studio:
 
         is_timed = request.world == "kernel"
         return await self.windows.newest(window, lambda: self.workers.run(play, request, report, is_timed=is_timed))
+
+
+async def _while_awaited(work: Coroutine[Any, Any, Response], request: HttpRequest) -> Response:
+    """Do some work while the browser waits for its answer; cancel it when the window is closed or the call aborted."""
+
+    async def until_gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(until_gone())
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+        return await task
+    except asyncio.CancelledError:
+        raise SupersededError from None
+    finally:
+        gone.cancel()
 
 
 def errors_of(error: FairweirError, text: str) -> list[dict[str, Any]]:

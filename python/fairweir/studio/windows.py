@@ -62,7 +62,7 @@ class Windows:
 
         Raises
         ------
-        SupersededError : the work was cancelled by a newer request, or by the window's end
+        SupersededError : the work was cancelled by a newer request
         """
         window.cancel()
         task = asyncio.ensure_future(work())
@@ -79,8 +79,10 @@ class Windows:
                 window.current = None
 
     async def stream(self, name: str) -> AsyncIterator[str]:
-        """Yield a window's events as server-sent events; when the window is closed, its work is cancelled."""
+        """Yield a window's events as server-sent events, from now on."""
         window = self.get(name)
+        while not window.events.empty():
+            window.events.get_nowait()
         try:
             yield "retry: 1000\n\n"
             while True:
@@ -90,5 +92,5 @@ class Windows:
                 except TimeoutError:
                     yield ": open\n\n"
         finally:
-            window.cancel()
-            self._windows.pop(name[:64], None)
+            if window.current is None:
+                self._windows.pop(name[:64], None)

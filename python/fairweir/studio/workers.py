@@ -17,9 +17,10 @@ from fairweir.errors import FairweirError, describe_exception
 from fairweir.play import pool
 from fairweir.play.process import describe_exit
 
-#: Time after which a job has the lowest priority, so that short ones are not delayed by it, s.
+#: Time after which a job has a lower priority, so that short ones are not delayed by it, s.
 LONG_S: Final = 1.0
-_LOWEST: Final = 19
+#: Niceness of such a job: a tenth of the share of others. A process of the lowest priority would also take long to end.
+LONG_NICENESS: Final = 10
 #: Words at the start of a worker's messages.
 _PROGRESS, _DONE, _FAILED = "progress", "done", "failed"
 
@@ -38,10 +39,10 @@ class _Worker:
     is_slowed: bool = False
 
     def slow_down(self) -> None:
-        """Set the priority of the process to the lowest, which it cannot raise again without privileges."""
+        """Lower the priority of the process, which cannot be raised again without privileges."""
         self.is_slowed = True
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self.process.pid or 0, _LOWEST)
+            os.setpriority(os.PRIO_PROCESS, self.process.pid or 0, LONG_NICENESS)
 
     def end(self) -> None:
         """End the process; the programs that it started end with it.
@@ -84,7 +85,7 @@ class Workers:
         ----------
         job, request : the function and its argument
         on_progress : called with the completed fraction
-        is_timed : whether the job keeps pace with the real clock; others have the lowest priority after `LONG_S`
+        is_timed : whether the job keeps pace with the real clock; others have a lower priority after `LONG_S`
 
         Raises
         ------
