@@ -22,12 +22,12 @@
 //!
 //! **Source**: RFC 8298 §4.1.
 //!
-//! **Deviations**: the media rate control (§4.1.3) and the queue of RTP packets are left out: the flow always has
-//! data for its window. q is the RTT less the minimum RTT (or the oracle), where the RFC has one-way delays. The initial window
-//! and the size of a packet (the RFC's MSS of 1000 bytes) are the transport's, which also detects losses, sends again, and
-//! decides when a loss or a mark is a new event. After a timeout, which RTP does not have, cwnd is its minimum. The RFC
-//! leaves open how the loss event rate is estimated and how often the histories of T are sampled; here it is a moving
-//! average over RTTs with weight 0.01, and every 50 ms.
+//! **Deviations**: the media rate control (§4.1.3) and the queue of RTP packets are left out: the flow always has data
+//! for its window. q is the RTT less the minimum RTT (or the oracle), where the RFC has one-way delays. The initial
+//! window and the size of a packet (the RFC's MSS of 1000 bytes) are the transport's, which also detects losses, sends
+//! again, and decides when a loss or a mark is a new event. After a timeout, which RTP does not have, cwnd is its
+//! minimum. The RFC leaves open how the loss event rate is estimated and how often the histories of T are sampled; here
+//! it is a moving average over RTTs with weight 0.01, and every 50 ms.
 
 mod history;
 
