@@ -118,12 +118,15 @@ impl Hop {
     /// Returns the backlog at `now`, which must not decrease from call to call.
     #[inline]
     pub fn backlog(&mut self, now: Time) -> Backlog {
-        let Backlog { bytes, packets } = self.inside.inside(now);
-        let [one, other] = &self.waiting;
-        Backlog {
-            bytes: bytes + one.backlog.bytes + other.backlog.bytes,
-            packets: packets + one.backlog.packets + other.backlog.packets,
+        let Backlog { mut bytes, mut packets } = self.inside.inside(now);
+        let [first, second] = &self.waiting;
+        bytes += first.backlog.bytes;
+        packets += first.backlog.packets;
+        if self.has_classes {
+            bytes += second.backlog.bytes;
+            packets += second.backlog.packets;
         }
+        Backlog { bytes, packets }
     }
 
     /// Returns the fate of `packet`, which arrives at `now`.
@@ -185,8 +188,8 @@ impl Hop {
         if self.admit(now, packet) == Admission::Drop {
             return false;
         }
-        let class = if self.has_classes { Class::of(packet) } else { Class::Classic };
-        let waiting = &mut self.waiting[class as usize];
+        let [first, second] = &mut self.waiting;
+        let waiting = if self.has_classes && Class::of(packet) == Class::L4s { second } else { first };
         waiting.packets.push_back((now, *packet, tag));
         waiting.backlog.add(packet.bytes);
         true
@@ -194,11 +197,12 @@ impl Hop {
 
     /// Returns the time of the next [`Hop::service`]; [`Time::NEVER`] if no packet waits.
     pub fn service_at(&self) -> Time {
-        let [one, other] = self.waiting.each_ref().map(Waiting::head);
-        match one.into_iter().chain(other).min() {
-            Some(arrived) => arrived.max(self.free_at),
-            None => Time::NEVER,
+        let [first, second] = &self.waiting;
+        let mut arrived = first.head().unwrap_or(Time::NEVER);
+        if self.has_classes {
+            arrived = arrived.min(second.head().unwrap_or(Time::NEVER));
         }
+        arrived.max(self.free_at)
     }
 
     /// Offers a head packet to the link at `now`, which is [`Hop::service_at`]; `None` if no packet waits. With classes
@@ -206,8 +210,9 @@ impl Hop {
     ///
     /// After a drop the next head is due at the same instant.
     pub fn service(&mut self, now: Time) -> Option<Departure> {
-        let class = if self.has_classes { self.next_class(now)? } else { Class::Classic };
-        let waiting = &mut self.waiting[class as usize];
+        let is_second = self.has_classes && self.next_class(now)? == Class::L4s;
+        let [first, second] = &mut self.waiting;
+        let waiting = if is_second { second } else { first };
         let (arrived, packet, tag) = waiting.packets.pop_front()?;
         waiting.backlog.remove(packet.bytes);
         let sojourn = now.since(arrived);
