@@ -272,7 +272,8 @@ def test_ctrl_c_ends_a_run(tmp_path: Path, settings: list[str]) -> None:
     _wait_until_it_computes(process.pid)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
-    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    # On a loaded machine the run takes long enough for a line of progress.
+    assert (process.returncode, out, err.splitlines()[-1]) == (130, "", "interrupted")
 
 
 def _wait_until_it_computes(pid: int) -> None:

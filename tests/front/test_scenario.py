@@ -223,6 +223,7 @@ def test_the_smallest_rtt_is_rtprop_and_the_transmissions() -> None:
 
     document = {
         "duration": "2s",
+        "noise": "none",
         "link": {name: {"rate": "12Mbps", "delay": "3ms", "buffer": "infinite"} for name in ("a", "b", "up")},
         "flow": [{"cca": "reno", "rtprop": "40ms", "path": ["a", "b"], "ack_path": ["up"], "access": {"delay": "2ms"}}],
     }

@@ -35,9 +35,8 @@ def test_packets_add_up_to_the_summary() -> None:
 
 
 def test_the_rtt_is_the_summary_s() -> None:
-    record = run(
-        dumbbell("reno", rate="12Mbps", rtprop="40ms", buffer="100bdp", duration="2s"), record_packets=MAX_PACKETS
-    )
+    scenario = dumbbell("reno", rate="12Mbps", rtprop="40ms", buffer="100bdp", duration="2s")
+    record = run(scenario.override({"noise": "none"}), record_packets=MAX_PACKETS)
     rtt_ms = np.ma.compressed((record.packets["acked_ns"] - record.packets["sent_ns"]) / 1e6)
     assert rtt_ms.min() == pytest.approx(41.0)
     assert np.mean(rtt_ms) == pytest.approx(record.summary.document["flows"][0]["rtt_ms"]["mean"], rel=1e-3)

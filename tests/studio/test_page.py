@@ -121,6 +121,9 @@ def test_a_pinned_run_is_drawn_and_compared(window: Window) -> None:
 
 def test_seeds_without_randomness_have_no_interval(window: Window) -> None:
     before = window.drawn
+    window.page.select_option('[id="field-noise"]', "none")
+    window.wait_drawn(before)
+    before = window.drawn
     window.page.fill("#seeds", "3")
     window.page.keyboard.press("Tab")
     window.wait_drawn(before)

@@ -70,7 +70,7 @@ impl Emulator {
         let worker = Worker {
             senders: network.sender_tun.try_clone()?,
             receivers: network.receiver_tun.try_clone()?,
-            relay: Relay::new(config),
+            relay: Relay::new(config).without_processing(),
             recorder: Recorder::new(config, meters(config)),
             frames: Frames::new(frame_bytes),
             lateness: Lateness::new(),

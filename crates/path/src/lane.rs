@@ -4,7 +4,7 @@
 //! A lane does not contain the hops, because flows share them, nor the packets on it. The simulator, and the relay
 //! of the kernel world and of the world of QUIC stacks (`fairweir_scenario`), move packets from hop to hop.
 
-use crate::{Chain, Packet, TieKey, Verdict};
+use crate::{Chain, Packet, Processing, TieKey, Verdict};
 use fairweir_units::Time;
 
 /// Direction of a packet; as a number, the index of its lane in a flow's `[Lane; 2]`.
@@ -37,6 +37,8 @@ pub struct Lane {
     before: Chain,
     visits: Vec<Visit>,
     after: Chain,
+    /// The processing at the end of the lane, if it takes time.
+    pub processing: Option<Processing>,
     /// Packets that the lane's elements or hops dropped.
     pub dropped: u64,
 }
@@ -44,7 +46,7 @@ pub struct Lane {
 impl Lane {
     /// Creates a lane over `visits`, with the elements `before` the first visit and `after` the last visit.
     pub fn new(before: Chain, visits: Vec<Visit>, after: Chain) -> Lane {
-        Lane { before, visits, after, dropped: 0 }
+        Lane { before, visits, after, processing: None, dropped: 0 }
     }
 
     /// Returns the visits to hops, in order.
@@ -63,6 +65,15 @@ impl Lane {
     #[inline(always)]
     pub fn leave(&mut self, at: Time, packet: &Packet) -> Verdict {
         self.after.arrive(at, packet)
+    }
+
+    /// Returns the time at which the host has processed a packet that reaches the end of the lane at `at`.
+    #[inline(always)]
+    pub fn process(&mut self, at: Time) -> Time {
+        match &mut self.processing {
+            Some(processing) => processing.process(at),
+            None => at,
+        }
     }
 
     /// Returns the elements before the first hop.

@@ -26,6 +26,7 @@ mod kinds;
 mod lane;
 mod opportunity;
 mod packet;
+mod processing;
 mod tie;
 mod token_bucket;
 
@@ -40,6 +41,7 @@ pub use hop::{Departure, Hop, HopConfig};
 pub use lane::{Direction, Lane, Visit};
 pub use link::{Link, LinkConfig, LinkSpec};
 pub use packet::{Ecn, Packet, Verdict};
+pub use processing::Processing;
 pub use queue::{Admission, Backlog, Class, Queue, QueueConfig, QueueSpec};
 pub use tie::{TieKey, Ties};
 

@@ -177,6 +177,7 @@ fn check_flow(config: &Config, flow: &FlowSpec) -> Result<(), ConfigError> {
     for (key, time) in [
         ("forward_delay", flow.forward_delay),
         ("reverse_delay", flow.reverse_delay),
+        ("processing", flow.processing),
         ("min_rto", flow.min_rto),
         ("receiver.ack_timer", flow.receiver.ack_timer),
         ("rtprop", flow.rtprop),

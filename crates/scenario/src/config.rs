@@ -176,6 +176,9 @@ pub struct FlowSpec {
     /// Receive window, packets; if absent, unlimited.
     #[serde(default)]
     pub rwnd: Option<u64>,
+    /// Maximum of the random time that the sender's host takes to process an ACK ([`fairweir_path::Processing`]).
+    #[serde(default)]
+    pub processing: Dur,
     /// Minimum retransmission timeout.
     #[serde(default = "default_min_rto")]
     pub min_rto: Dur,
@@ -210,6 +213,7 @@ impl FlowSpec {
             ecn: false,
             gso: default_one(),
             rwnd: None,
+            processing: Dur::ZERO,
             min_rto: default_min_rto(),
             oracle_rtprop: None,
             rtprop,

@@ -30,5 +30,5 @@ pub use network::network;
 pub use observer::{Observer, PacketEvent};
 pub use packets::{Acks, PacketLog, Packets};
 pub use series::{FlowSeries, LinkSeries, Series};
-pub use streams::{controller_seed, controller_stream, element_stream, hop_stream};
+pub use streams::{controller_seed, controller_stream, element_stream, hop_stream, host_stream};
 pub use summary::{DelayStats, FlowSummary, LinkSummary, Summary, goodput_mbps, ratio};

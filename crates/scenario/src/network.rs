@@ -1,8 +1,8 @@
 //! The network of a scenario: its hops, and the lanes of its flows over them, with their random streams and the order
 //! of simultaneous events. Both worlds use it, so that the same packets at the same times have the same fate.
 
-use crate::{Config, FlowSpec, MeteredHop, element_stream, hop_stream};
-use fairweir_path::{Chain, ElementConfig, Lane, TieKey, Visit};
+use crate::{Config, FlowSpec, MeteredHop, element_stream, hop_stream, host_stream};
+use fairweir_path::{Chain, ElementConfig, Lane, Processing, TieKey, Visit};
 use fairweir_units::Dur;
 
 /// Assigns tie keys. The key of a flow's own events is the flow's index. The departures of hops that decide on leave
@@ -50,8 +50,8 @@ fn lanes(seed: u64, flow: usize, spec: &FlowSpec, keys: &mut Keys) -> [Lane; 2] 
         };
         path.iter().enumerate().map(visit).collect()
     };
-    [
-        Lane::new(ingress, visits(&spec.path, spec.ingress.is_empty()), egress),
-        Lane::new(reverse, visits(&spec.ack_path, false), reverse_egress),
-    ]
+    let data = Lane::new(ingress, visits(&spec.path, spec.ingress.is_empty()), egress);
+    let mut acks = Lane::new(reverse, visits(&spec.ack_path, false), reverse_egress);
+    acks.processing = Processing::up_to(spec.processing, host_stream(seed, flow));
+    [data, acks]
 }

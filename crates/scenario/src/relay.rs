@@ -108,6 +108,13 @@ impl Relay {
         }
     }
 
+    /// Leaves the processing of ACKs to the hosts, which are real.
+    #[must_use]
+    pub fn without_processing(mut self) -> Relay {
+        self.lanes.iter_mut().flatten().for_each(|lane| lane.processing = None);
+        self
+    }
+
     /// `item` enters the network at `now`, which never decreases; `frame` must not be inside already.
     pub fn arrive(&mut self, now: Time, frame: Frame, item: Item) {
         self.advance(now);
@@ -240,6 +247,7 @@ impl Relay {
         let lane = &mut self.lanes[item.flow][item.direction as usize];
         match decided(lane.leave(at, &item.packet), item) {
             Some(at) => {
+                let at = lane.process(at);
                 let key = TieKey(item.flow as u32);
                 let entry = self.entry(at, key, frame);
                 self.leaving.push(Reverse(entry));

@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 const CONTROLLER: u64 = 1;
 const HOP: u64 = 2;
 const ELEMENT: u64 = 3;
+const HOST: u64 = 4;
 
 /// Returns the random stream of a flow's controller.
 pub fn controller_stream(seed: u64, flow: usize) -> ChaCha8Rng {
@@ -27,6 +28,11 @@ pub fn hop_stream(seed: u64, hop: usize) -> ChaCha8Rng {
 /// reverse egress.
 pub fn element_stream(seed: u64, flow: usize, element: usize) -> ChaCha8Rng {
     stream_of(seed, ELEMENT, flow << 8 | element)
+}
+
+/// Returns the random stream of a sender's host.
+pub fn host_stream(seed: u64, flow: usize) -> ChaCha8Rng {
+    stream_of(seed, HOST, flow)
 }
 
 fn stream_of(seed: u64, kind: u64, index: usize) -> ChaCha8Rng {

@@ -273,7 +273,8 @@ fn simultaneous_packets_pass_in_the_same_order_as_in_the_simulator() {
     let delay = json!([{"kind": "delay", "by": 1_000_000}, {"kind": "iid-loss", "per_billion": 10_000_000}]);
     for queue in [droptail(), json!({"kind": "codel", "target": 1_000_000, "interval": 5_000_000, "limit": 60_000})] {
         for seed in 0..8 {
-            let flow = json!({"ingress": delay, "receiver": {"ack_every": 2}});
+            let processing = seed % 2 * 200_000;
+            let flow = json!({"ingress": delay, "receiver": {"ack_every": 2}, "processing": processing});
             let mut config = config(&[link(24, queue.clone()), link(12, droptail())], &[0, 1], &[1], &flow);
             (config.seed, config.duration) = (seed, Dur::from_millis(1_500));
             let mut seen = Seen::default();

@@ -285,7 +285,8 @@ impl Route {
 
     /// Passes an ACK without a hop ahead to the sender at `ack.at`.
     #[inline(always)]
-    fn return_ack<W: Watch>(&mut self, ack: AckItem, number: u64, net: &mut Net<W>) {
+    fn return_ack<W: Watch>(&mut self, mut ack: AckItem, number: u64, net: &mut Net<W>) {
+        ack.at = self.transits[Direction::Ack as usize].lane.process(ack.at);
         net.watch.report(PacketEvent::AckArrived { flow: self.flow(), number, at: ack.at });
         if self.acks.is_empty() {
             net.schedule.bring_forward(self.flow_leaf, ack.at);

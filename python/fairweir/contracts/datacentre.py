@@ -191,6 +191,7 @@ class Place:
                 "duration": time(2.0 * warmup_us),
                 "warmup": time(warmup_us),
                 "seed": seed,
+                "noise": "none",
                 "packet": f"{packet}B",
                 "link": {link: {"rate": str(CAPACITY / follower.slowed), "buffer": "infinite"} for link in links},
                 "flow": [{**common, **flow, "start": time(dice.random() * FABRIC_SPREAD_US)} for flow in flows],

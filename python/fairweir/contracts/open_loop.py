@@ -101,6 +101,7 @@ class Bench:
                 "duration": str(duration),
                 "warmup": str(duration / 2),
                 "seed": seed,
+                "noise": "none",
                 "link": {"wide": {"rate": str(self.link), "buffer": "1bdp"}},
                 "flow": [{**flow, **keys}],
             }

@@ -16,7 +16,7 @@ from fairweir.ccas.cca_spec import as_written
 from fairweir.contracts.fit import Points
 from fairweir.judging.summary import Summary
 from fairweir.play.measure import packets
-from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, dumbbell_document, flows
+from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, exact_dumbbell, flows
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Setting:
             link["aqm"] = {"kind": "ecn-threshold", "threshold": "0.2bdp"}
             for table in tables:
                 table["ecn"] = True
-        return dumbbell_document(
+        return exact_dumbbell(
             f"contract-{cca_name(cca)}",
             f"{self.flows} flows of {cca_name(cca)} on a dumbbell: one point of its contract",
             rate=self.capacity,

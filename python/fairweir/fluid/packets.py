@@ -107,6 +107,7 @@ def scenario(link: Link, wbar: float, noise: float) -> Scenario:
         "name": f"{link.scheme}-wbar-{wbar:g}",
         "duration": str(duration),
         "warmup": str(_WARMUP * duration),
+        "noise": "none",
         "link": {"bottleneck": {"rate": str(RATE), "buffer": f"{buffer}pkts"}},
         "flow": [
             {**flow, "id": f"{i + 1}", "cca": {"name": link.scheme, "weight": float(weight)}}

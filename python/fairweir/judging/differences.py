@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairweir.errors import ConfigError
@@ -34,7 +34,8 @@ class Difference:
     quantity, unit : str
     first, second : float; mean over the runs of each side
     difference : float, second - first
-    lo, hi : float; ends of the 95 % t-interval of the difference; None if a side has only one run
+    lo, hi : float; ends of the 95 % t-interval of the difference; None if a side has only one run, or all its
+        runs are identical
     """
 
     at: str
@@ -71,12 +72,13 @@ def differences(first: list[Summary], second: list[Summary], at: str = "") -> It
             repeated = next(seed for seed in side if side.count(seed) > 1)
             raise ConfigError(f"two runs on a side have seed {repeated}", hint="compare runs that differ in the seed")
     is_paired = seeds[0] == seeds[1]
+    has_interval = not any(are_identical(side) for side in (first, second))
 
     def row(of: str, quantity: str, unit: str, read: Callable[[Summary], float | None]) -> Iterator[Difference]:
         values = [[read(summary) for summary in side] for side in (first, second)]
         known = [[value for value in side if value is not None] for side in values]
         if all(known) and [len(side) for side in known] == [len(side) for side in values]:
-            yield _difference(at, of, quantity, unit, known[0], known[1], is_paired=is_paired)
+            yield _difference(at, of, quantity, unit, known[0], known[1], is_paired, has_interval)
 
     yield from row("all flows", "Jain's index", "", lambda summary: summary.jain)
     yield from row(
@@ -93,12 +95,29 @@ def differences(first: list[Summary], second: list[Summary], at: str = "") -> It
             yield from row(" / ".join(link_names), quantity, unit, lambda s, i=i, read=of_link: read(s.links[i]))  # type: ignore[misc]
 
 
+def are_identical(summaries: Sequence[Summary]) -> bool:
+    """Return whether several seeds gave the same numbers: an interval would have width 0, and mean nothing."""
+    if len(summaries) < 2:
+        return False
+    first = [vars(flow) for flow in summaries[0].flows]
+    return all([vars(flow) for flow in one.flows] == first for one in summaries[1:])
+
+
 def _difference(
-    at: str, of: str, quantity: str, unit: str, first: list[float], second: list[float], *, is_paired: bool
+    at: str,
+    of: str,
+    quantity: str,
+    unit: str,
+    first: list[float],
+    second: list[float],
+    is_paired: bool,
+    has_interval: bool,
 ) -> Difference:
     means = [math.fsum(side) / len(side) for side in (first, second)]
     lo = hi = None
-    if is_paired and len(first) > 1:
+    if not has_interval:
+        pass
+    elif is_paired and len(first) > 1:
         found = paired(first, second, Scale.REAL)
         lo, hi = found.lo, found.hi
     elif len(first) > 1 and len(second) > 1:

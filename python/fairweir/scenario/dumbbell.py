@@ -96,6 +96,13 @@ def dumbbell_document(
     }
 
 
+def exact_dumbbell(name: str, description: str, **keys: Any) -> ScenarioDict:
+    """Return the document of :func:`dumbbell_document` without the noise of hosts: what flows observe is what theorems
+    and contracts say of links.
+    """
+    return {**dumbbell_document(name, description, **keys), "noise": "none"}
+
+
 def dumbbell(
     ccas: AnyCca | Sequence[AnyCca],
     *,

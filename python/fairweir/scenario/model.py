@@ -34,7 +34,7 @@ from fairweir.errors import CcaError, ConfigError
 from fairweir.scenario.elements import Access, AnyJitter, AnyLoss, Policer, Table, as_list
 from fairweir.scenario.links import Link
 from fairweir.scenario.overrides import apply
-from fairweir.scenario.resolve import flow_ids, resolve
+from fairweir.scenario.resolve import HOST, NONE, flow_ids, resolve
 
 #: Maximum number of flows of a scenario. A larger number is probably a mistake, which is reported before memory is
 #: exhausted.
@@ -68,6 +68,17 @@ class CcaSpec(BaseModel):
     @model_serializer(mode="wrap")
     def _short(self, handler: SerializerFunctionWrapHandler) -> Any:
         return handler(self) if self.params else self.name
+
+
+def _noise(value: Any) -> Any:
+    if value in (HOST, NONE):
+        return value
+    try:
+        _core.parse_time(value)
+    except (ConfigError, TypeError):
+        hint = f'write "{HOST}", "{NONE}" or the maximum processing time, such as "20us"'
+        raise invalid("{noun} cannot be", value, hint) from None
+    return value
 
 
 def _cca(value: Any) -> Any:
@@ -169,6 +180,7 @@ class Scenario(BaseModel):
     seed: int = Field(default=1, ge=0, lt=1 << 63)
     packet: PacketSize = "1500B"
     ack: PacketSize = "52B"
+    noise: Annotated[str, BeforeValidator(_noise)] = HOST
     link: dict[str, Link] = Field(min_length=1)
     flow: list[Flow] = Field(min_length=1)
     host: Host | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fairweir import _core
 from fairweir.ccas import lookup
@@ -18,6 +18,14 @@ from fairweir.units import NS_PER_S
 
 if TYPE_CHECKING:
     from fairweir.scenario.model import Flow, Scenario
+
+
+#: Values of the key `noise`: the hosts' noise, and none.
+HOST: Final = "host"
+NONE: Final = "none"
+#: Maximum time that a sender's host takes to process an ACK, beyond the minimum, ns; docs/measured/host.md has the
+#: measured distribution.
+HOST_PROCESSING_NS: Final = 50_000
 
 
 def resolve(scenario: Scenario) -> dict[str, Any]:
@@ -118,12 +126,24 @@ def _flows(
         "ecn": flow.ecn,
         "gso": flow.gso,
         "rwnd": _packets(flow.rwnd, cx) if flow.rwnd else None,
+        "processing": _processing(scenario.noise, packet, rate),
         "min_rto": _core.parse_time(flow.min_rto),
         "oracle_rtprop": rtprop if flow.oracle_rtprop else None,
         "rtprop": rtprop,
     }
     start, stagger = _core.parse_time(flow.start), _core.parse_time(flow.stagger)
     return [{"id": flow_id, "start": start + k * stagger, **spec} for k, flow_id in enumerate(ids)]
+
+
+def _processing(noise: str, packet: int, rate: int) -> int:
+    """Return the maximum processing time of an ACK, ns: that of a host, but not above a packet's transmission time at
+    the slowest link, which suffices against phase effects (Floyd and Jacobson, 1992); or the time that `noise` is.
+    """
+    if noise == NONE:
+        return 0
+    if noise == HOST:
+        return min(HOST_PROCESSING_NS, packet * NS_PER_S // rate)
+    return _core.parse_time(noise)
 
 
 def _bases(elements: Sequence[Element], cx: Surroundings) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairweir.ccas.cca_spec import as_written
-from fairweir.scenario.dumbbell import PACKET, PHASE_SPREAD, Cca, cca_name, dumbbell_document, flow, start_times
+from fairweir.scenario.dumbbell import PACKET, PHASE_SPREAD, Cca, cca_name, exact_dumbbell, flow, start_times
 from fairweir.units import Bytes, Duration, Rate
 
 Document = dict[str, Any]
@@ -45,7 +45,7 @@ def _virtual(rate: Rate, d: Duration, rtprop: Duration) -> Document:
 
 def ideal(cca: Cca, rate: Rate, rtprop: Duration, duration: Duration, share: float) -> Document:
     """Return the scenario of one flow alone on an ideal link; the last fraction `share` of the run is measured."""
-    return dumbbell_document(
+    return exact_dumbbell(
         f"{cca_name(cca)}-ideal",
         "one flow on an ideal link",
         rate=rate,
@@ -94,7 +94,7 @@ def shared(
         flow_of(cca, rtprop, start, id=name, jitter=_virtual(rate, d, rtprop))
         for name, rate, start in zip(("slow", "fast"), (slow, fast), starts, strict=True)
     ]
-    document = dumbbell_document(
+    document = exact_dumbbell(
         f"{cca_name(cca)}-starves",
         f"Two flows of {cca_name(cca)} share {link}. Jitter of at most {d.ms:.4g} ms makes it look "
         f"like a link of {slow} to one and of {fast} to the other (starvation paper, theorem 1).",
@@ -120,7 +120,7 @@ def _backlog(size: Bytes) -> Document:
 
 def underused(cca: Cca, shown: Rate, link: Rate, d: Duration, rtprop: Duration) -> Document:
     """Return the scenario of theorem 2: one flow on a link of rate `link`, to which jitter shows a link of `shown`."""
-    return dumbbell_document(
+    return exact_dumbbell(
         f"{cca_name(cca)}-underuses",
         f"A flow of {cca_name(cca)} has {link} for itself. Jitter of at most {d.ms:.4g} ms makes it look like a link "
         f"of {shown} (starvation paper, theorem 2).",

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from fairweir.errors import ControllerError
 from fairweir.judging.metrics import RATIO_CEILING
 from fairweir.play.batch import Archive, Task, play_all
-from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, dumbbell_document
+from fairweir.scenario.dumbbell import PACKET, Cca, cca_name, exact_dumbbell
 from fairweir.scenario.model import Scenario
 from fairweir.starvation import links
 from fairweir.starvation.trajectory import record
@@ -155,7 +155,7 @@ def _against(
         for at, delay in zip(times_ms.tolist(), delay_ms.tolist(), strict=True)
     ]
     jitter = {"kind": "trajectory", "points": points, "interpolation": "linear"}
-    return dumbbell_document(
+    return exact_dumbbell(
         f"{cca_name(cca)}-strong",
         f"A flow of {cca_name(cca)} on {link} sees queueing delays of up to {delay_ms.max():.4g} ms.",
         rate=link,

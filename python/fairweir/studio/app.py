@@ -18,7 +18,7 @@ from fairweir import __version__
 from fairweir.documents import shipped
 from fairweir.documents.toml import parse_document
 from fairweir.errors import ConfigError, FairweirError
-from fairweir.judging.differences import differences
+from fairweir.judging.differences import are_identical, differences
 from fairweir.play.run import World
 from fairweir.play.runs_page import runs_page
 from fairweir.play.simulate import is_users
@@ -246,7 +246,7 @@ async def _play(studio: Studio, body: Mapping[str, Any]) -> Response:
             "text": request.text,
             "form": form,
             "world": request.world,
-            "is_identical": _are_identical(played.summaries),
+            "is_identical": are_identical(played.summaries),
             "not_judged": played.not_judged,
             "rows": [vars(row) for row in rows],
             "packets": sum(int(one.document.get("packets", 0)) for one in played.summaries),
@@ -333,14 +333,6 @@ def _view(body: Mapping[str, Any]) -> tuple[float | None, float | None]:
 def _intervals(body: Mapping[str, Any]) -> int:
     intervals = body.get("intervals", INTERVALS)
     return min(max(intervals, 50), 4_000) if isinstance(intervals, int) else INTERVALS
-
-
-def _are_identical(summaries: Any) -> bool:
-    """Return whether several seeds gave the same numbers."""
-    if len(summaries) < 2:
-        return False
-    first = [vars(flow) for flow in summaries[0].flows]
-    return all([vars(flow) for flow in one.flows] == first for one in summaries[1:])
 
 
 def _frame(document: Mapping[str, Any]) -> Response:

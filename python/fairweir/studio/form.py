@@ -9,6 +9,7 @@ from typing import Any, Final
 from fairweir.ccas.lookup import algorithms
 from fairweir.scenario.links import Link
 from fairweir.scenario.model import Flow, Scenario
+from fairweir.scenario.resolve import HOST, NONE
 
 _QUANTITY: Final = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z%/]+)\s*$")
 #: A slider spans this factor in each direction from the value at which the form was made.
@@ -49,6 +50,9 @@ def _run_fields(scenario: Scenario, document: Mapping[str, Any]) -> Iterator[dic
     for key in ("duration", "warmup"):
         yield _field(key, key, "quantity", getattr(scenario, key), document)
     yield _field("seed", "seed", "integer", scenario.seed, document)
+    noises = [HOST, NONE]
+    field = _field("noise", "noise", "choice", scenario.noise, document)
+    yield field | {"choices": noises if scenario.noise in noises else [*noises, scenario.noise]}
 
 
 def _link_fields(name: str, link: Link, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -34,11 +34,12 @@ fn flow() -> impl Strategy<Value = FlowSpec> {
     let hops = (proptest::collection::vec(0..3usize, 1..3), proptest::collection::vec(0..3usize, 0..3));
     let cca = prop_oneof![Just(("reno", false)), Just(("bbr", false)), Just(("cubic", true)), Just(("prague", true))];
     let own = (elements(), elements(), elements(), elements());
-    (hops, own, cca, 0..30_000u64, 0..30_000u64, 1..3u64).prop_map(
-        |((path, ack_path), (ingress, egress, reverse, last), (cca, ecn), forward, back, ack_every)| {
+    let host = (1..3u64, prop_oneof![Just(0), 0..300_000u64]);
+    (hops, own, cca, 0..30_000u64, 0..30_000u64, host).prop_map(
+        |((path, ack_path), (ingress, egress, reverse, last), (cca, ecn), forward, back, (ack_every, processing))| {
             let mut flow: FlowSpec = serde_json::from_value(json!({
                 "id": "f", "cca": cca, "path": path, "forward_delay": 0, "reverse_delay": 0, "rtprop": 1,
-                "ack_path": ack_path, "receiver": {"ack_every": ack_every}, "ecn": ecn,
+                "ack_path": ack_path, "receiver": {"ack_every": ack_every}, "ecn": ecn, "processing": processing,
             }))
             .expect("a flow");
             (flow.forward_delay, flow.reverse_delay) = (odd(forward, forward), odd(back, 7 * back));

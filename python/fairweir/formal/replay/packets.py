@@ -115,6 +115,7 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
         "duration": f"{int((times[-1] + R_MS) * 1_000_000)}ns",
         "warmup": f"{int(times[1] * 1_000_000)}ns",
         "packet": f"{PACKET_BYTES}B",
+        "noise": "none",
         "link": links,
         "flow": flows,
     }
