@@ -35,6 +35,7 @@ from fairweir.scenario.elements import Access, AnyJitter, AnyLoss, Policer, Tabl
 from fairweir.scenario.links import Link
 from fairweir.scenario.overrides import apply
 from fairweir.scenario.resolve import HOST, NONE, flow_ids, resolve
+from fairweir.units import NS_PER_S
 
 #: Maximum number of flows of a scenario. A larger number is probably a mistake, which is reported before memory is
 #: exhausted.
@@ -73,11 +74,13 @@ class CcaSpec(BaseModel):
 def _noise(value: Any) -> Any:
     if value in (HOST, NONE):
         return value
+    hint = f'write "{HOST}", "{NONE}" or the maximum processing time, such as "20us"'
     try:
-        _core.parse_time(value)
+        maximum = _core.parse_time(value)
     except (ConfigError, TypeError):
-        hint = f'write "{HOST}", "{NONE}" or the maximum processing time, such as "20us"'
-        raise invalid("{noun} cannot be", value, hint) from None
+        raise invalid("{noun} cannot be", repr(value) if value == "" else value, hint) from None
+    if maximum > NS_PER_S:
+        raise invalid("{noun} must be at most 1s, longer than any host takes", value, hint)
     return value
 
 

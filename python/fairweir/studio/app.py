@@ -43,6 +43,8 @@ from fairweir.studio.work import Works
 from fairweir.studio.workers import DEFAULT_NUMBER, DEFAULT_WAITING, Workers
 
 MAX_SEEDS: Final = 20
+#: Limit of the times of a view, s; no run is that long.
+MAX_VIEW_S: Final = 1e9
 #: Media type of :mod:`fairweir.show.frame`.
 FRAME_TYPE: Final = "application/octet-stream"
 _STATIC_TYPES: Final = {
@@ -103,15 +105,18 @@ class Studio:
         async def answer(request: HttpRequest) -> Response:
             try:
                 body = await request.json()
-                if not isinstance(body, dict):
-                    raise ConfigError("a call is a JSON object")
+            except TooLargeError:
+                return JSONResponse({"errors": [{"message": "the request is too large"}]}, 413)
+            except (ValueError, RecursionError):
+                body = None
+            if not isinstance(body, dict):
+                return JSONResponse({"errors": [{"message": "a call is a JSON object"}]}, 400)
+            try:
                 return await (_while_awaited(call(self, body), request) if call is _play else call(self, body))
             except SupersededError:
                 return JSONResponse({"superseded": True}, 409)
-            except TooLargeError:
-                return JSONResponse({"errors": [{"message": "the request is too large"}]}, 413)
-            except ValueError:
-                return JSONResponse({"errors": [{"message": "a call is a JSON object"}]}, 400)
+            except (ValueError, OverflowError, RecursionError) as error:
+                return JSONResponse({"errors": [{"message": f"a value cannot be used: {error}"[:300]}]}, 422)
             except ChangedOnDiskError as error:
                 return JSONResponse({"changed": True, "errors": errors_of(error, "")}, 409)
             except FairweirError as error:
@@ -135,6 +140,11 @@ class Studio:
 
     async def _file(self, request: HttpRequest) -> Response:
         return await asyncio.to_thread(send, self.folder, request.path_params["name"])
+
+    def end(self) -> None:
+        """End all runs, before the server closes its connections: calls that wait for runs are answered."""
+        self.workers.close()
+        self.windows.cancel()
 
     async def run(self, window: Window, request: Request) -> Any:
         """Run a request of a window; a newer one of the same window replaces it."""
@@ -232,9 +242,12 @@ async def _play(studio: Studio, body: Mapping[str, Any]) -> Response:
     """Change a scenario's text, check it, run it, and return its course and summary, compared with another run."""
     window = studio.windows.get(text_of(body, "window"))
     window.cancel()  # also if the new text is invalid
+    keep = body.get("keep", [])
+    if not isinstance(keep, list) or not all(isinstance(run, str) for run in keep):
+        raise ConfigError("the runs to keep are a list of ids", key="keep")
     request, form = await asyncio.to_thread(_checked, studio, body)
     played = await studio.run(window, request)
-    run = studio.runs.add(played, body.get("keep", ()))
+    run = studio.runs.add(played, keep)
     against = body.get("against")
     rows = differences(
         list((studio.runs.get(against) if isinstance(against, str) and against else played).summaries),
@@ -325,7 +338,8 @@ def _view(body: Mapping[str, Any]) -> tuple[float | None, float | None]:
     view = body.get("view")
     if view is None:
         return None, None
-    if not isinstance(view, list) or len(view) != 2 or not all(isinstance(one, (int, float)) for one in view):
+    is_view = isinstance(view, list) and len(view) == 2
+    if not is_view or not all(isinstance(one, (int, float)) and abs(one) < MAX_VIEW_S for one in view):
         raise ConfigError("a view is two times, s", key="view")
     return float(view[0]), float(view[1])
 

@@ -13,9 +13,13 @@ def text_of(body: Mapping[str, Any], key: str) -> str:
 
     Raises
     ------
-    ConfigError : the value is missing or not a text
+    ConfigError : the value is missing, not a text, or not valid Unicode
     """
     value = body.get(key)
     if not isinstance(value, str):
         raise ConfigError(f"`{key}` is a text", key=key)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"`{key}` has half of a character: a surrogate without the other", key=key) from None
     return value

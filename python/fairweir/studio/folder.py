@@ -99,9 +99,9 @@ class Folder:
 
         Raises
         ------
-        ConfigError : the path leads out of the folder, also through a link
+        ConfigError : the path leads out of the folder, also through a link, or is none
         """
-        path = (self.root / name).resolve()
+        path = _resolved(self.root / name, name)
         if not name or not path.is_relative_to(self.root.resolve()):
             hint = "start `fairweir studio` in the folder that contains the file"
             raise ConfigError("outside the folder in which the studio was started", source=name, hint=hint)
@@ -130,9 +130,10 @@ class Folder:
         for key, name in files_of(document):
             path = Path(name) if Path(name).is_absolute() else base / name
             try:
-                self.inside(str(path.resolve()))
+                path = _resolved(path, name)
+                self.inside(str(path))
             except ConfigError as error:
-                is_shipped = any(path.resolve().is_relative_to(shipped.folder(kind)) for kind in _NAMED_BY_SHIPPED)
+                is_shipped = any(path.is_relative_to(shipped.folder(kind)) for kind in _NAMED_BY_SHIPPED)
                 if is_shipped and base.is_relative_to(shipped.folder("scenarios")):
                     continue
                 raise ConfigError(error.message, key=key, hint=error.hint) from None
@@ -142,8 +143,28 @@ class Folder:
             return _version(path.read_text(encoding="utf-8").replace("\r\n", "\n"))
         except FileNotFoundError:
             return ""
-        except (OSError, UnicodeDecodeError):
+        except UnicodeDecodeError:
             return "unreadable"
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise ConfigError(
+                f"cannot be written: {reason}", source=str(path.relative_to(self.root.resolve()))
+            ) from None
+
+
+def _resolved(path: Path, name: str) -> Path:
+    """Return an absolute path without links.
+
+    Raises
+    ------
+    ConfigError : the links lead in a circle, or a name has a character that no file's name has
+    """
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # RuntimeError: before Python 3.13
+        raise ConfigError("a link that leads in a circle", source=name) from None
+    except ValueError:
+        raise ConfigError("a file's name has no NUL and no half of a character", source=ascii(name)) from None
 
 
 def files_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

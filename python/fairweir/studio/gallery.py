@@ -110,7 +110,7 @@ def _read(
     try:
         found = reader(folder, path)
         return None if found is None else Group(kind, found[0], found[1], list(found[2]))
-    except (FairweirError, OSError, ValueError) as error:
+    except (FairweirError, OSError, ValueError, RecursionError) as error:
         return Group(kind, str(path.relative_to(folder.root)), f"cannot be read: {error}"[:300])
 
 

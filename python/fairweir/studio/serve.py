@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import socket
 from collections.abc import Callable
@@ -79,7 +80,8 @@ def serve(
     address = Address(host, port, secrets.token_urlsafe(24))
     names = {host, "localhost"} if host == LOOPBACK else {host}
     hosts = frozenset(f"{name}:{port}" for name in names)
-    application = AccessCheck(Studio(folder, first, pages).application(), address.token, hosts)
+    studio = Studio(folder, first, pages)
+    application = AccessCheck(studio.application(), address.token, hosts)
     server = _Server(
         uvicorn.Config(
             application,
@@ -90,17 +92,24 @@ def serve(
             access_log=False,
         ),
         lambda: on_ready(address),
+        studio.end,
     )
     with listener:
         server.run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], Any]) -> None:
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], Any], end: Callable[[], Any]) -> None:
         super().__init__(config)
-        self._on_ready = on_ready
+        self._on_ready, self._end = on_ready, end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if not self.should_exit:
             self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._end()
+        # It reports that the streams of events of open pages are closed, as they must be.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)

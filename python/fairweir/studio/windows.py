@@ -57,6 +57,11 @@ class Windows:
         """Return the window of an id."""
         return self._windows.setdefault(window[:64], Window())
 
+    def cancel(self) -> None:
+        """Cancel the work of all windows."""
+        for window in self._windows.values():
+            window.cancel()
+
     async def newest(self, window: Window, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do some work of a window, of which only the newest is wanted: cancel the work before.
 

@@ -68,6 +68,7 @@ class Workers:
         self._busy: set[_Worker] = set()
         self._waiting = waiting
         self._refilling: asyncio.Future[None] | None = None
+        self._is_closed = False
         # Threads of their own: jobs that do not end would take those in which requests are answered.
         self._threads = ThreadPoolExecutor(number + waiting, thread_name_prefix="job")
 
@@ -124,11 +125,12 @@ class Workers:
             while len(self._idle) < self._waiting:
                 self._idle.append(await asyncio.to_thread(_start))
 
-        if self._refilling is None or self._refilling.done():
+        if not self._is_closed and (self._refilling is None or self._refilling.done()):
             self._refilling = asyncio.ensure_future(add())
 
     def close(self) -> None:
-        """End all processes."""
+        """End all processes, and start no more."""
+        self._is_closed = True
         for worker in (*self._idle, *self._busy):
             worker.end()
         self._idle.clear()
