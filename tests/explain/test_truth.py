@@ -34,7 +34,7 @@ def truth(monkeypatch: pytest.MonkeyPatch) -> Any:
         (20, "jitter", "sender"),
         (22, "app", "sender"),
         (52, "steps", "receiver"),
-        (100, "steps", "path"),
+        (112, "steps", "path"),
         (146, "shared", "behind"),
     ],
 )

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub(crate) fn scenario(case: &Case, seed: u64) -> String {
     let Path { rate, buffer, duration, warmup, .. } = &case.path;
     let mut text = format!(
-        "duration = \"{duration}\"\nwarmup = \"{warmup}\"\nseed = {seed}\n\n\
+        "duration = \"{duration}\"\nwarmup = \"{warmup}\"\nseed = {seed}\nnoise = \"none\"\n\n\
          [link.bottleneck]\nrate = \"{rate}\"\nbuffer = \"{buffer}\"\n"
     );
     for ((flow, id), start) in case.flows.iter().zip(case.ids()).zip(case.starts(seed)) {
@@ -82,6 +82,7 @@ mod tests {
                 r#"duration = "9s"
 warmup = "3s"
 seed = 4
+noise = "none"
 
 [link.bottleneck]
 rate = "12.5Mbps"
