@@ -1,6 +1,7 @@
 //! A scenario in base units (ns, bytes, bytes per second). The front end has resolved the TOML file's units, BDP
 //! multiples and defaults.
 
+use crate::Transport;
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::{ElementConfig, HopConfig, LinkConfig, QueueConfig};
 use fairweir_units::{Bytes, Dur, Rate, Time};
@@ -179,6 +180,9 @@ pub struct FlowSpec {
     /// Maximum of the random time that the sender's host takes to process an ACK ([`fairweir_path::Processing`]).
     #[serde(default)]
     pub processing: Dur,
+    /// Mechanisms of Linux's TCP that its hosts have; the kernel world, whose hosts are real, ignores them.
+    #[serde(default)]
+    pub transport: Transport,
     /// Minimum retransmission timeout.
     #[serde(default = "default_min_rto")]
     pub min_rto: Dur,
@@ -214,6 +218,7 @@ impl FlowSpec {
             gso: default_one(),
             rwnd: None,
             processing: Dur::ZERO,
+            transport: Transport::default(),
             min_rto: default_min_rto(),
             oracle_rtprop: None,
             rtprop,

@@ -19,6 +19,7 @@ mod series;
 mod streams;
 mod summary;
 mod tally;
+mod transport;
 
 pub use application::App;
 pub use check::{MAX_FLOWS, check, check_no_hosts};
@@ -32,3 +33,4 @@ pub use packets::{Acks, PacketLog, Packets};
 pub use series::{FlowSeries, LinkSeries, Series};
 pub use streams::{controller_seed, controller_stream, element_stream, hop_stream, host_stream};
 pub use summary::{DelayStats, FlowSummary, LinkSummary, Summary, goodput_mbps, ratio};
+pub use transport::{Mechanism, Transport};

@@ -28,6 +28,7 @@ from fairweir.ccas.cca_spec import table_of
 from fairweir.ccas.lookup import algorithms, is_of_stack
 from fairweir.documents import shipped
 from fairweir.documents.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, invalid, show
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.documents.toml import dump_document, parse_document, read_document
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import CcaError, ConfigError
@@ -35,6 +36,7 @@ from fairweir.scenario.elements import Access, AnyJitter, AnyLoss, Policer, Tabl
 from fairweir.scenario.links import Link
 from fairweir.scenario.overrides import apply
 from fairweir.scenario.resolve import HOST, NONE, flow_ids, resolve
+from fairweir.scenario.transport import IDEAL, LINUX, Mechanism
 from fairweir.units import NS_PER_S
 
 #: Maximum number of flows of a scenario. A larger number is probably a mistake, which is reported before memory is
@@ -81,6 +83,20 @@ def _noise(value: Any) -> Any:
         raise invalid("{noun} cannot be", repr(value) if value == "" else value, hint) from None
     if maximum > NS_PER_S:
         raise invalid("{noun} must be at most 1s, longer than any host takes", value, hint)
+    return value
+
+
+def _transport(value: Any) -> Any:
+    if value in (LINUX, IDEAL):
+        return value
+    names = [mechanism.value for mechanism in Mechanism]
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise invalid(
+            "{noun} cannot be", value, f'write "{LINUX}", "{IDEAL}" or a list of mechanisms: {", ".join(names)}'
+        )
+    for name in value:
+        if name not in names:
+            raise invalid("a mechanism of Linux's TCP cannot be", name, did_you_mean(str(name), names))
     return value
 
 
@@ -184,6 +200,7 @@ class Scenario(BaseModel):
     packet: PacketSize = "1500B"
     ack: PacketSize = "52B"
     noise: Annotated[str, BeforeValidator(_noise)] = HOST
+    transport: Annotated[str | list[str], BeforeValidator(_transport)] = IDEAL
     link: dict[str, Link] = Field(min_length=1)
     flow: list[Flow] = Field(min_length=1)
     host: Host | None = None

@@ -14,6 +14,7 @@ from fairweir import _core
 from fairweir.ccas import lookup
 from fairweir.errors import CcaError, ConfigError
 from fairweir.scenario.elements import Element, Surroundings
+from fairweir.scenario.transport import mechanisms
 from fairweir.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def _flows(
         "gso": flow.gso,
         "rwnd": _packets(flow.rwnd, cx) if flow.rwnd else None,
         "processing": _processing(scenario.noise, packet, rate),
+        "transport": mechanisms(scenario.transport),
         "min_rto": _core.parse_time(flow.min_rto),
         "oracle_rtprop": rtprop if flow.oracle_rtprop else None,
         "rtprop": rtprop,

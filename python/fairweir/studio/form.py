@@ -10,6 +10,7 @@ from fairweir.ccas.lookup import algorithms
 from fairweir.scenario.links import Link
 from fairweir.scenario.model import Flow, Scenario
 from fairweir.scenario.resolve import HOST, NONE
+from fairweir.scenario.transport import IDEAL, LINUX
 
 _QUANTITY: Final = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z%/]+)\s*$")
 #: A slider spans this factor in each direction from the value at which the form was made.
@@ -53,6 +54,9 @@ def _run_fields(scenario: Scenario, document: Mapping[str, Any]) -> Iterator[dic
     noises = [HOST, NONE]
     field = _field("noise", "noise", "choice", scenario.noise, document)
     yield field | {"choices": noises if scenario.noise in noises else [*noises, scenario.noise]}
+    if isinstance(scenario.transport, str):
+        field = _field("transport", "transport", "choice", scenario.transport, document)
+        yield field | {"choices": [LINUX, IDEAL]}
 
 
 def _link_fields(name: str, link: Link, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

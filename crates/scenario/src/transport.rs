@@ -1,0 +1,70 @@
+//! Which mechanisms of Linux's TCP the simulated hosts have, beyond those that every flow has (SACK, RACK, RTO).
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A mechanism of Linux's TCP that a scenario can switch off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u16)]
+pub enum Mechanism {
+    /// A SYN and its answer before the data, with the initial RTO if one is lost.
+    Handshake = 1 << 0,
+    /// Tail loss probes (RFC 8985, section 7).
+    TailLossProbe = 1 << 1,
+    /// Undo of reductions after spurious retransmissions (DSACK, Eifel).
+    Undo = 1 << 2,
+    /// A smaller cwnd after an idle period (RFC 2861).
+    IdleRestart = 1 << 3,
+    /// A receive window that grows with the rate at which the application reads.
+    Autotuning = 1 << 4,
+    /// Bursts of about a millisecond of the pacing rate (TSO autosizing).
+    Autosizing = 1 << 5,
+    /// An ACK for every packet at the start of a flow, if the receiver otherwise delays ACKs.
+    QuickAcks = 1 << 6,
+    /// Packets that arrive together are received together (GRO).
+    Gro = 1 << 7,
+}
+
+impl Mechanism {
+    /// All mechanisms, in the order in which sets print them.
+    pub const ALL: [Mechanism; 8] = [
+        Mechanism::Handshake,
+        Mechanism::TailLossProbe,
+        Mechanism::Undo,
+        Mechanism::IdleRestart,
+        Mechanism::Autotuning,
+        Mechanism::Autosizing,
+        Mechanism::QuickAcks,
+        Mechanism::Gro,
+    ];
+}
+
+/// The mechanisms of a flow's hosts; serialised as a list of names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transport(u16);
+
+impl Transport {
+    /// Returns whether the hosts have `mechanism`.
+    #[inline]
+    pub fn has(self, mechanism: Mechanism) -> bool {
+        self.0 & mechanism as u16 != 0
+    }
+}
+
+impl FromIterator<Mechanism> for Transport {
+    fn from_iter<I: IntoIterator<Item = Mechanism>>(mechanisms: I) -> Transport {
+        Transport(mechanisms.into_iter().fold(0, |set, mechanism| set | mechanism as u16))
+    }
+}
+
+impl Serialize for Transport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(Mechanism::ALL.into_iter().filter(|&mechanism| self.has(mechanism)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Transport {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Transport, D::Error> {
+        Ok(Vec::<Mechanism>::deserialize(deserializer)?.into_iter().collect())
+    }
+}

@@ -1,0 +1,33 @@
+"""Which mechanisms of Linux's TCP simulated hosts have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+#: Values of the key `transport`: all mechanisms of Linux, and none of them.
+LINUX: Final = "linux"
+IDEAL: Final = "ideal"
+
+
+class Mechanism(StrEnum):
+    """A mechanism of Linux's TCP that a scenario can switch off; ``fairweir_scenario::Mechanism`` describes each."""
+
+    HANDSHAKE = "handshake"
+    TAIL_LOSS_PROBE = "tail_loss_probe"
+    UNDO = "undo"
+    IDLE_RESTART = "idle_restart"
+    AUTOTUNING = "autotuning"
+    AUTOSIZING = "autosizing"
+    QUICK_ACKS = "quick_acks"
+    GRO = "gro"
+
+
+def mechanisms(transport: str | Sequence[str]) -> list[str]:
+    """Return the names of the mechanisms that a value of the key `transport` selects, in the order of
+    :class:`Mechanism`.
+    """
+    if transport == IDEAL:
+        return []
+    return [mechanism.value for mechanism in Mechanism if transport == LINUX or mechanism.value in transport]
