@@ -263,6 +263,8 @@ EFFECTS: dict[str, dict[str, Effect]] = {
                             "fairweir.play.sweep.map_jobs", keyword("timeout_s")),
     },
     "agree": {
+        "--cells": Effect("agree --cells {} --runs 1", "2", "4", "fairweir.agree.matrix.play_all",
+                          lambda c: float(sum(task.world == "kernel" for task in runs_of(c)))),
         "--runs": Effect("agree --ccas reno --scenarios {tmp} --quick --runs {}", "3", "6",
                          "fairweir.agree.matrix.play_all",
                          lambda c: float(sum(task.world == "kernel" for task in runs_of(c)))),
@@ -349,7 +351,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 
 #: Options that are not quantities: actions, subjects, destinations, output formats.
 OTHERS = {
-    "agree": "--worlds --ccas --scenarios --quick --out --workers --json",
+    "agree": "--worlds --ccas --scenarios --quick --design-seed --out --workers --json",
     "audit": "CCAS --all --page --on --quick --deep --only --out --against --baseline --save-baseline --save-known"
              " --workers --json",
     "compare": "SIDES --on --page --json",
@@ -452,6 +454,9 @@ def test_doubling_an_option_doubles_what_the_record_says(
 
 #: Command and rule -> an example of a call.
 KINDS = {
+    ("agree", "with --worlds sim,quic"): "--worlds sim,quic",
+    ("agree", "with --cells"): "--cells 2",
+    ("agree", "without --cells"): "",
     ("compare", "of audits"): "one.json two.json",
     ("contract open-loop", "of functions alone"): f"{Path(__file__).parent / 'actions.py'}:action",
     ("audit", "for searches alone"): "reno --only contract",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 from tests.summaries import filled
 
+from fairweir.agree import matrix as matrix_module
 from fairweir.agree.compare import Standing, compare, prediction_half_width
+from fairweir.agree.design import draw
 from fairweir.agree.hosts import stall
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import Agreement, agree, load_scenarios
@@ -27,6 +30,7 @@ from fairweir.play.batch import Archive, Task, play_all, spread_starts
 from fairweir.play.run import run
 from fairweir.scenario.dumbbell import dumbbell
 from fairweir.scenario.model import Scenario
+from fairweir.units import Rate
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,17 +70,91 @@ def test_a_starved_flow_is_measured_by_its_fair_share() -> None:
     assert "flow-1: throughput 0.8 Mbit/s on the kernel, 0.1 simulated" in starved_less.why
 
 
-def test_small_rtts_may_differ_by_two_ms() -> None:
+def test_small_rtts_may_differ_by_a_millisecond() -> None:
     sims = [summary([6.0], [5.0])]
-    assert compare("reno", "s", sims, [summary([6.0], [6.9])]).standing is Standing.AGREES
-    assert compare("reno", "s", sims, [summary([6.0], [7.1])]).standing is Standing.DIFFERS
+    assert compare("reno", "s", sims, [summary([6.0], [5.9])]).standing is Standing.AGREES
+    assert compare("reno", "s", sims, [summary([6.0], [6.1])]).standing is Standing.DIFFERS
+
+
+def test_losses_are_compared_over_all_flows() -> None:
+    def lossy(percent: float) -> Summary:
+        document = copy.deepcopy(dict(summary([6.0, 6.0], [40.0, 40.0]).document))
+        document["flows"][1] |= {"lost_pkts": round(2 * percent * 100), "delivered_pkts": 10_000 - round(percent * 200)}
+        document["flows"][0] |= {"delivered_pkts": 10_000}
+        return filled(document)
+
+    for simulated, kernel, standing in ((1.0, 1.09, "agrees"), (1.0, 1.2, "differs"), (0.0, 0.09, "agrees")):
+        cell = compare("reno", "s", [lossy(simulated)], [lossy(kernel)])
+        assert cell.standing == standing
+    assert cell.comparisons[-1].second == pytest.approx(0.09)
+
+
+def test_which_of_equal_flows_gets_most_is_chance() -> None:
+    sims = [summary([9.0, 3.0, 6.0], [40.0] * 3), summary([3.0, 9.0, 6.0], [40.0] * 3)]
+    kernel = [summary([3.0, 9.0, 6.0], [40.0] * 3)]
+    assert compare("cubic", "s", sims, kernel, tables=[2, 1]).standing is Standing.AGREES
+    found = compare("cubic", "s", sims, [summary([6.0, 6.0, 6.0], [40.0] * 3)], tables=[2, 1])
+    assert [c.flow for c in found.comparisons if not c.agrees] == [
+        "flow-0 to flow-1, rank 1",
+        "flow-0 to flow-1, rank 2",
+    ]
+
+
+def test_enough_runs_are_compared_as_distributions() -> None:
+    def runs(throughputs: list[float]) -> list[Summary]:
+        return [summary([x], [40.0]) for x in throughputs]
+
+    sims = runs([4.0, 5.0, 6.0, 7.0, 8.0, 4.5, 5.5, 6.5])
+    overlapping = compare("bbr", "s", sims, runs([7.0, 7.5, 8.0]))
+    assert (overlapping.standing, overlapping.only_by_chance) == (Standing.AGREES, True)
+    assert overlapping.comparisons[0].p is not None
+    # The prediction interval of a further run would contain this mean, but chance rarely gives three such runs.
+    apart = compare("bbr", "s", sims, runs([8.1, 8.2, 8.3]))
+    assert apart.standing is Standing.DIFFERS
+    assert apart.comparisons[0].p == pytest.approx(2 / 165)
+
+
+def test_a_design_uses_each_stratum_once_and_never_changes() -> None:
+    cells = draw(24, 5)
+    assert cells == draw(24, 5) != draw(24, 6)
+    assert len({cell.name for cell in cells}) == 24
+    rates = sorted(Rate.parse(cell.link["bottleneck"].rate or "").mbps for cell in cells)
+    strata = [math.floor(24 * math.log(rate / 5) / math.log(200)) for rate in rates]
+    # Rates are rounded to 0.1 Mbps, which may move one to the next stratum.
+    assert max(abs(stratum - i) for i, stratum in enumerate(strata)) <= 1
+    assert {flow.cca.name for cell in cells for flow in cell.flow} >= {"reno", "cubic", "bbr", "vegas", "copa", "dctcp"}
+    for cell in cells:
+        config = cell.resolve()
+        assert 1 <= len(config["flows"]) <= 8
+        assert 8_000_000_000 <= config["duration"] <= 20_000_000_000
+
+
+def test_a_design_is_compared_cell_by_cell(
+    kernel: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = [
+        dumbbell(["reno", cca], rate="8Mbps", rtprop="10ms", duration="4s", warmup="1s", name=name)
+        for cca, name in (("reno", "same"), ("cubic", "differs"))
+    ]
+    monkeypatch.setattr(matrix_module, "draw", lambda cells, seed: small[:cells])
+    words = ["agree", "--cells", "2", "--design-seed", "3", "--out", str(tmp_path)]
+    assert main(words) == 1
+    shown = capsys.readouterr().out
+    assert "1 of 2 cells agree (50%, less than 90%)" in shown
+    document = json.loads((tmp_path / "agreement.json").read_text())
+    assert (document["design"], document["kernel_runs"], len(document["seeds"])) == (3, 3, 10)
+    assert [cell["cca"] for cell in document["cells"]] == ["reno", "reno + cubic"]
+    page = (tmp_path / "agreement.html").read_text()
+    assert page.index('<th scope="row">differs</th>') < page.index('<th scope="row">same</th>')
+    assert main([*words, "--ccas", "reno"]) == 2
+    assert "--ccas has no effect with --cells" in capsys.readouterr().err
 
 
 def test_chance_that_the_seeds_show_is_no_disagreement_and_is_reported() -> None:
     sims = [summary([x], [40.0]) for x in (4.0, 6.0, 8.0)]
     by_chance = compare("bbr", "s", sims, [summary([9.0], [40.0])])
     assert by_chance.standing is Standing.AGREES
-    assert by_chance.only_by_seeds
+    assert by_chance.only_by_chance
     # Student's t with two degrees of freedom: 4.30 deviations of 2, times sqrt(1 + 1/3).
     assert prediction_half_width([4.0, 6.0, 8.0], 1) == pytest.approx(4.303 * 2 * (4 / 3) ** 0.5, rel=1e-3)
     assert compare("bbr", "s", sims, [summary([16.1], [40.0])]).standing is Standing.DIFFERS

@@ -84,7 +84,7 @@ def test_the_command_stores_and_prints_squares(
     assert main(words) == 0
     assert "1 comparison of four sides" in capsys.readouterr().out
     assert main([*words, "--stall", "5ms"]) == 2
-    assert "--stall has no effect with `--worlds sim,quic`" in capsys.readouterr().err
+    assert "--stall has no effect with --worlds sim,quic" in capsys.readouterr().err
 
 
 def test_a_scenario_that_a_transport_rejects_is_not_run(

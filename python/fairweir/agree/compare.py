@@ -1,24 +1,31 @@
-"""Compare one scenario with one CCA between the two worlds, flow by flow.
+"""Compare one scenario with one CCA between the two worlds.
 
 A world is an implementation that runs scenarios: the simulator, or Linux TCP in the kernel. A cell is one CCA in one
 scenario; the cells of all CCAs and scenarios make a matrix.
 
-A flow's throughput agrees if the worlds differ by at most 10 % of a scale. The scale is the larger of two values: the
-flow's fair share (the simulator's total throughput divided by the number of flows) and the flow's throughput in the
-simulator. A flow's mean RTT agrees if the worlds differ by at most 10 % or 2 ms, whichever is larger. A larger
-difference also counts as agreement if the kernel's value is within the 95 % prediction interval of a further simulated
-run, because another seed could then cause the difference. Such an agreement is marked.
+Flows of the same table of a scenario are exchangeable: which of them gets most is chance. Their throughputs are
+therefore compared by rank, the largest of a run with the largest of others. A throughput agrees if the means of the
+worlds differ by at most 10 % of a scale. The scale is the larger of two values: the flow's fair share (the simulator's
+total throughput divided by the number of flows) and the throughput in the simulator. The mean RTT of the flows of a
+table agrees if the worlds differ by at most 10 % or 1 ms, whichever is larger; the loss rate of all flows, if they
+differ by at most 10 % or a tenth of a percentage point.
+
+A larger difference also counts as agreement, and is marked, if chance can explain it: if the runs of both worlds are
+enough for a test, because a permutation test does not tell their distributions apart
+(:mod:`fairweir.judging.permutation`), else because the kernel's value is within the 95 % prediction interval of a
+further simulated run.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from fairweir.judging import permutation
 from fairweir.judging.interval import student_t
 from fairweir.judging.outcome import Outcome
 from fairweir.judging.summary import Summary
@@ -27,7 +34,18 @@ from fairweir.judging.summary import Summary
 TOLERANCE = 0.10
 #: Difference of mean RTTs that is always allowed, ms. Timers and the lateness of the kernel world's link emulator cause
 #: differences of this size.
-RTT_SLACK_MS = 2.0
+RTT_SLACK_MS = 1.0
+#: Difference of loss rates that is always allowed, percentage points.
+LOSS_SLACK = 0.1
+
+#: The quantities that are compared.
+Quantity = Literal["throughput_mbps", "rtt_ms", "loss_percent"]
+#: The unit and the name of each quantity.
+NAMES: Final[dict[Quantity, tuple[str, str]]] = {
+    "throughput_mbps": ("Mbit/s", "throughput"),
+    "rtt_ms": ("ms", "mean RTT"),
+    "loss_percent": ("%", "loss rate"),
+}
 
 
 class Standing(StrEnum):
@@ -47,31 +65,33 @@ class Standing(StrEnum):
 
 
 class Comparison(BaseModel):
-    """One quantity of one flow in both worlds.
+    """One quantity in both worlds.
 
     Attributes
     ----------
-    flow : str, id of the flow
-    quantity : "throughput_mbps" or "rtt_ms"
+    flow : str; id of the flow, the rank among the flows of a table, or "all flows"
+    quantity : "throughput_mbps", "rtt_ms" or "loss_percent"
     first, second : float; mean over the runs of the first side (the simulator), and of the second side (the kernel)
     lo, hi : float; 95 % prediction interval of a further run of the first side
     allowed : float; maximum difference that counts as agreement
     off : float; (second - first) divided by the scale
-    by : why the values count as equal: "tolerance" (the difference is allowed) or "seeds" (the second value is in the
-        prediction interval); empty if they differ
+    p : float; p-value of the permutation test; None if there are too few runs for a test
+    by : why the values count as equal: "tolerance" (the difference is allowed) or "chance" (the permutation test does
+        not tell the distributions apart, or the second value is in the prediction interval); empty if they differ
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     flow: str
-    quantity: Literal["throughput_mbps", "rtt_ms"]
+    quantity: Quantity
     first: float
     second: float
     lo: float
     hi: float
     allowed: float
     off: float
-    by: Literal["tolerance", "seeds", ""]
+    p: float | None = None
+    by: Literal["tolerance", "chance", ""]
 
     @property
     def agrees(self) -> bool:
@@ -88,7 +108,8 @@ class Cell(BaseModel):
     standing : Standing
     why : str; the largest difference in words, or the reason why the cell is not judged
     known : str; the known reason for a difference; empty if there is none
-    comparisons : list of Comparison, two per flow; empty if nothing was compared
+    comparisons : list of Comparison; empty if nothing was compared
+    setting : str; the cell in words, if a design drew it
     release_p99_us : float, us; the lateness of the emulator's packets: the 99th percentile in a run, and the maximum
         over the kernel's runs
     """
@@ -101,6 +122,7 @@ class Cell(BaseModel):
     why: str = ""
     known: str = ""
     comparisons: list[Comparison] = []
+    setting: str = ""
     release_p99_us: float | None = None
 
     @property
@@ -109,9 +131,9 @@ class Cell(BaseModel):
         return max(self.comparisons, key=lambda c: (not c.agrees, abs(c.off)), default=None)
 
     @property
-    def only_by_seeds(self) -> bool:
-        """Whether the worlds agree, but for at least one value only because of the spread over seeds."""
-        return self.standing is Standing.AGREES and any(c.by == "seeds" for c in self.comparisons)
+    def only_by_chance(self) -> bool:
+        """Whether the worlds agree, but for at least one value only because chance can explain the difference."""
+        return self.standing is Standing.AGREES and any(c.by == "chance" for c in self.comparisons)
 
 
 def compare(
@@ -120,6 +142,7 @@ def compare(
     first: Sequence[Summary],
     second: Sequence[Summary],
     names: tuple[str, str] = ("simulated", "on the kernel"),
+    tables: Sequence[int] = (),
 ) -> Cell:
     """Compare the runs of one cell.
 
@@ -128,6 +151,7 @@ def compare(
     first, second : summaries of the runs of the two sides, such as the simulator and the kernel; at least one each,
         with the same flows
     names : names of the sides, for the cell's reason
+    tables : number of exchangeable flows of each table of the scenario; default: no flows are exchangeable
 
     Returns
     -------
@@ -136,7 +160,12 @@ def compare(
     emulators = [run.emulator for run in second if run.emulator is not None]
     late = max((emulator.release_error_us.p99 for emulator in emulators), default=None)
     reasons = [emulator.reason for emulator in emulators if not emulator.judged]
-    comparisons = [*_throughputs(first, second), *_rtts(first, second)]
+    groups = list(_groups(tables or [1] * len(first[0].flows)))
+    comparisons = [
+        *_throughputs(first, second, groups),
+        *_rtts(first, second, groups),
+        _judge("all flows", "loss_percent", _losses(first), _losses(second)),
+    ]
     cell = Cell(cca=cca, scenario=scenario, standing=Standing.AGREES, comparisons=comparisons, release_p99_us=late)
     if reasons:
         cell.standing, cell.why = Standing.NOT_JUDGED, reasons[0]
@@ -149,58 +178,84 @@ def compare(
 
 def describe(comparison: Comparison, names: tuple[str, str]) -> str:
     """Return a sentence with both values and their difference."""
-    unit, noun = ("Mbit/s", "throughput") if comparison.quantity == "throughput_mbps" else ("ms", "mean RTT")
+    unit, noun = NAMES[comparison.quantity]
     return (
         f"{comparison.flow}: {noun} {comparison.second:.3g} {unit} {names[1]}, {comparison.first:.3g} {names[0]}"
         f" [{comparison.lo:.3g}, {comparison.hi:.3g}] ({comparison.off:+.0%})"
     )
 
 
-def _throughputs(first: Sequence[Summary], second: Sequence[Summary]) -> list[Comparison]:
-    flows = range(len(first[0].flows))
-    columns = [[run.flows[i].throughput_mbps for run in first] for i in flows]
-    fair = sum(map(_mean, columns)) / len(columns)
+def _groups(tables: Sequence[int]) -> Iterator[range]:
+    """Yield the indices of the flows of each table."""
+    first = 0
+    for number in tables:
+        yield range(first, first + number)
+        first += number
+
+
+def _throughputs(first: Sequence[Summary], second: Sequence[Summary], groups: Sequence[range]) -> Iterator[Comparison]:
+    fair = _mean([flow.throughput_mbps for run in first for flow in run.flows])
+    for group in groups:
+        sides = [[_ranked(run, group) for run in side] for side in (first, second)]
+        for rank in range(len(group)):
+            samples, measured = ([run[rank] for run in side] for side in sides)
+            yield _judge(_rank(first[0], group, rank), "throughput_mbps", samples, measured, max(fair, _mean(samples)))
+
+
+def _ranked(run: Summary, group: range) -> list[float]:
+    return sorted((run.flows[i].throughput_mbps for i in group), reverse=True)
+
+
+def _rank(run: Summary, group: range, rank: int) -> str:
+    ids = [run.flows[i].id for i in group]
+    return ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}, rank {rank + 1}"
+
+
+def _rtts(first: Sequence[Summary], second: Sequence[Summary], groups: Sequence[range]) -> Iterator[Comparison]:
+    for group in groups:
+        samples, measured = ([mean for run in side for mean in _mean_rtts(run, group)] for side in (first, second))
+        # Flows without ACKs have no RTT to compare; only their throughput is compared.
+        if samples and measured:
+            ids = [first[0].flows[i].id for i in group]
+            yield _judge(ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}", "rtt_ms", samples, measured)
+
+
+def _mean_rtts(run: Summary, group: range) -> list[float]:
+    """Return the mean over the flows of their mean RTTs, or nothing if none has samples."""
+    means = [mean for i in group if (mean := run.flows[i].rtt_ms.mean) is not None]
+    return [_mean(means)] if means else []
+
+
+def _losses(runs: Sequence[Summary]) -> list[float]:
+    """Return the loss rate of all flows of each run, percent."""
     found = []
-    for i in flows:
-        measured = [run.flows[i].throughput_mbps for run in second]
-        scale = max(fair, _mean(columns[i]))
-        found.append(_judge(first[0].flows[i].id, "throughput_mbps", columns[i], measured, scale, scale * TOLERANCE))
+    for run in runs:
+        lost, delivered = sum(f.lost_pkts for f in run.flows), sum(f.delivered_pkts for f in run.flows)
+        found.append(100.0 * lost / max(lost + delivered, 1))
     return found
 
 
-def _rtts(first: Sequence[Summary], second: Sequence[Summary]) -> list[Comparison]:
-    found = []
-    for i, flow in enumerate(first[0].flows):
-        samples, measured = _mean_rtts(first, i), _mean_rtts(second, i)
-        if not samples or not measured:
-            # A flow without ACKs has no RTT to compare; only its throughput is compared.
-            continue
-        scale = _mean(samples)
-        found.append(_judge(flow.id, "rtt_ms", samples, measured, scale, max(scale * TOLERANCE, RTT_SLACK_MS)))
-    return found
-
-
-def _mean_rtts(runs: Sequence[Summary], flow: int) -> list[float]:
-    means = [run.flows[flow].rtt_ms.mean for run in runs]
-    return [mean for mean in means if mean is not None]
+#: Difference that is always allowed.
+SLACK: Final[dict[Quantity, float]] = {"throughput_mbps": 0.0, "rtt_ms": RTT_SLACK_MS, "loss_percent": LOSS_SLACK}
 
 
 def _judge(
-    flow: str,
-    quantity: Literal["throughput_mbps", "rtt_ms"],
-    samples: Sequence[float],
-    measured: Sequence[float],
-    scale: float,
-    allowed: float,
+    flow: str, quantity: Quantity, samples: Sequence[float], measured: Sequence[float], scale: float | None = None
 ) -> Comparison:
+    """Compare the values of two sides; the scale is the first side's mean unless it is given."""
     first, second = _mean(samples), _mean(measured)
+    scale = first if scale is None else scale
+    allowed = max(scale * TOLERANCE, SLACK[quantity])
     half = prediction_half_width(samples, len(measured))
     lo, hi = max(0.0, first - half), first + half
-    by: Literal["tolerance", "seeds", ""] = ""
+    p = permutation.p_value(samples, measured) if permutation.can_reject(len(samples), len(measured)) else None
+    by: Literal["tolerance", "chance", ""] = ""
     if abs(second - first) <= allowed:
         by = "tolerance"
-    elif lo <= second <= hi:
-        by = "seeds"
+    elif p > permutation.LEVEL if p is not None else lo <= second <= hi:
+        by = "chance"
+    # A difference of small numbers, such as 0 and 0.2 % of losses, is measured by the slack.
+    scale = max(scale, SLACK[quantity] / TOLERANCE)
     return Comparison(
         flow=flow,
         quantity=quantity,
@@ -210,6 +265,7 @@ def _judge(
         hi=hi,
         allowed=allowed,
         off=(second - first) / scale if scale > 0 else 0.0,
+        p=p,
         by=by,
     )
 

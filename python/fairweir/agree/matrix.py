@@ -1,12 +1,14 @@
 """Run each CCA in each scenario in the simulator and in the Linux kernel, and compare the results.
 
-A cell is one CCA in one scenario; the matrix has a cell for each pair. A cell is judged unless the kernel's link
-emulator was too late for the result to count.
+A cell is one CCA in one scenario; the matrix has a cell for each pair, or the cells are drawn by a design
+(:mod:`fairweir.agree.design`). A cell is judged unless the kernel's link emulator was too late for the result to count.
 """
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from fairweir import __version__
 from fairweir.agree import hosts
 from fairweir.agree.compare import Cell, Standing, compare
+from fairweir.agree.design import draw
 from fairweir.agree.known import Difference, annotate
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
@@ -30,6 +33,8 @@ AS_IN_KERNEL: dict[str, dict[str, str | bool]] = {
 #: Minimum fraction of the judged cells that must agree.
 BOUND = 0.80
 SEEDS, QUICK_SEEDS = 5, 3
+#: Numbers of runs of a cell that a design drew, in the simulator and on the kernel, and the fraction that must agree.
+DESIGN_SEEDS, DESIGN_RUNS, DESIGN_BOUND = 10, 3, 0.90
 #: A quick comparison runs every fourth scenario.
 QUICK_STRIDE = 4
 
@@ -40,8 +45,10 @@ class Agreement(BaseModel):
     Attributes
     ----------
     cells : list of Cell, in the order of `scenarios`, and for each scenario in the order of `ccas`
+    design : int, the seed of the design that drew the cells; None if they are a matrix
     share : float; number of agreeing cells divided by the number of judged cells, None if no cell was judged
-    holds : bool; whether the share is at least :data:`BOUND`
+    bound : float; minimum share
+    holds : bool; whether the share is at least `bound`
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -54,7 +61,13 @@ class Agreement(BaseModel):
     kernel_runs: int
     host_stall: str
     cells: list[Cell]
+    design: int | None = None
     bound: float = BOUND
+
+    @property
+    def worst_first(self) -> list[Cell]:
+        """The cells, those with the largest differences first, and those without a comparison last."""
+        return sorted(self.cells, key=_order)
 
     @property
     def judged(self) -> list[Cell]:
@@ -69,7 +82,7 @@ class Agreement(BaseModel):
 
     @property
     def holds(self) -> bool:
-        """Whether the share of agreeing cells is at least :data:`BOUND`."""
+        """Whether the share of agreeing cells is at least `bound`."""
         return self.share is not None and self.share >= self.bound
 
     @words_for_enums
@@ -131,23 +144,16 @@ def agree(
     KernelError : the kernel world is not available on this machine
     KeyboardInterrupt : Ctrl-C; finished runs are in the archive
     """
-    import platform
-
-    plan: dict[tuple[str, str], tuple[list[Task], list[Task]]] = {}
-    for scenario in scenarios:
-        for cca in ccas:
-            changed = scenario.override({"flow.*.cca": cca})
-            simulated = scenario.override({"flow.*.cca": AS_IN_KERNEL.get(cca, cca)})
-            plan[cca, scenario.name] = (
-                [Task(hosts.stall(spread_starts(simulated, seed), seed, host_stall)) for seed in seeds],
-                [Task(changed.override({"seed": seed}), "kernel") for seed in range(1, kernel_runs + 1)],
-            )
-    tasks = [task for pair in plan.values() for part in pair for task in part]
-    outcomes = play_all(tasks, archive or Archive(None), workers=workers, on_done=on_done)
-    cells = [
-        _cell(cca, name, [outcomes[t.key] for t in sims], [outcomes[t.key] for t in kernels])
-        for (cca, name), (sims, kernels) in plan.items()
+    entries = [
+        Entry(
+            cca,
+            scenario.override({"flow.*.cca": cca}),
+            scenario.override({"flow.*.cca": AS_IN_KERNEL.get(cca, cca)}),
+        )
+        for scenario in scenarios
+        for cca in ccas
     ]
+    cells = _play(entries, seeds, range(1, kernel_runs + 1), host_stall, archive, workers, on_done)
     annotate(cells, known)
     return Agreement(
         kernel=platform.release(),
@@ -160,9 +166,92 @@ def agree(
     )
 
 
-def _cell(cca: str, scenario: str, sims: Sequence[TaskResult], kernels: Sequence[TaskResult]) -> Cell:
+def agree_by_design(
+    cells: int,
+    design_seed: int,
+    *,
+    seeds: Sequence[int] = tuple(range(1, DESIGN_SEEDS + 1)),
+    kernel_runs: int = DESIGN_RUNS,
+    host_stall: str = hosts.STALL,
+    known: Sequence[Difference] = (),
+    archive: Archive | None = None,
+    workers: int | None = None,
+    on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
+) -> Agreement:
+    """Compare the simulator and the kernel in cells that a design draws; parameters and errors as in :func:`agree`.
+
+    Parameters
+    ----------
+    cells : int, number of cells
+    design_seed : int; another seed draws other cells
+    """
+    entries = [_drawn(scenario) for scenario in draw(cells, design_seed)]
+    found = _play(entries, seeds, range(1, kernel_runs + 1), host_stall, archive, workers, on_done)
+    for cell, entry in zip(found, entries, strict=True):
+        cell.setting = entry.scenario.description
+    annotate(found, known)
+    return Agreement(
+        kernel=platform.release(),
+        ccas=list(dict.fromkeys(entry.cca for entry in entries)),
+        scenarios=[entry.scenario.name for entry in entries],
+        seeds=list(seeds),
+        kernel_runs=kernel_runs,
+        host_stall=host_stall,
+        cells=found,
+        design=design_seed,
+        bound=DESIGN_BOUND,
+    )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell to run: the name of its controllers, and its scenario for the kernel and for the simulator."""
+
+    cca: str
+    scenario: Scenario
+    simulated: Scenario
+
+
+def _drawn(scenario: Scenario) -> Entry:
+    names = [flow.cca.name for flow in scenario.flow]
+    changes = {f"flow.{i}.cca": AS_IN_KERNEL[name] for i, name in enumerate(names) if name in AS_IN_KERNEL}
+    return Entry(" + ".join(dict.fromkeys(names)), scenario, scenario.override(changes))
+
+
+def _play(
+    entries: Sequence[Entry],
+    seeds: Sequence[int],
+    kernel_seeds: Sequence[int],
+    host_stall: str,
+    archive: Archive | None,
+    workers: int | None,
+    on_done: Callable[[Task, TaskResult, float, float], object] | None,
+) -> list[Cell]:
+    plan = [
+        (
+            [Task(hosts.stall(spread_starts(entry.simulated, seed), seed, host_stall)) for seed in seeds],
+            [Task(spread_starts(entry.scenario, seed), "kernel") for seed in kernel_seeds],
+        )
+        for entry in entries
+    ]
+    tasks = [task for pair in plan for part in pair for task in part]
+    outcomes = play_all(tasks, archive or Archive(None), workers=workers, on_done=on_done)
+    return [
+        _cell(entry, [outcomes[t.key] for t in sims], [outcomes[t.key] for t in kernels])
+        for entry, (sims, kernels) in zip(entries, plan, strict=True)
+    ]
+
+
+def _cell(entry: Entry, sims: Sequence[TaskResult], kernels: Sequence[TaskResult]) -> Cell:
+    name = entry.scenario.name
     for world, outcomes in (("sim", sims), ("kernel", kernels)):
         failure = next((o.failure for o in outcomes if o.summary is None), None)
         if failure is not None:
-            return Cell(cca=cca, scenario=scenario, standing=Standing.NOT_PLAYED, why=f"{world}: {failure}")
-    return compare(cca, scenario, [o.summary for o in sims if o.summary], [o.summary for o in kernels if o.summary])
+            return Cell(cca=entry.cca, scenario=name, standing=Standing.NOT_PLAYED, why=f"{world}: {failure}")
+    first, second = ([o.summary for o in outcomes if o.summary] for outcomes in (sims, kernels))
+    return compare(entry.cca, name, first, second, tables=[flow.count for flow in entry.scenario.flow])
+
+
+def _order(cell: Cell) -> tuple[bool, bool, float]:
+    worst = cell.worst
+    return (worst is None, cell.standing is not Standing.DIFFERS, 0.0 if worst is None else -abs(worst.off))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from fairweir.agree.compare import Cell, Comparison, Standing
+from fairweir.agree.compare import NAMES, Cell, Comparison, Quantity, Standing
 from fairweir.agree.table import closing
 from fairweir.documents.atomic_write import write_text
 from fairweir.judging.outcome import Outcome
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     from fairweir.agree.matrix import Agreement
 
-QUANTITIES: dict[Literal["throughput_mbps", "rtt_ms"], tuple[str, str]] = {
+QUANTITIES: dict[Quantity, tuple[str, str]] = {
     "throughput_mbps": ("Throughput of each flow (Mbit/s)", "%{x:.3g} Mbit/s simulated, %{y:.3g} on the kernel"),
-    "rtt_ms": ("Mean RTT of each flow (ms)", "%{x:.3g} ms simulated, %{y:.3g} on the kernel"),
+    "rtt_ms": ("Mean RTT of the flows (ms)", "%{x:.3g} ms simulated, %{y:.3g} on the kernel"),
+    "loss_percent": ("Loss rate (%)", "%{x:.3g} % simulated, %{y:.3g} % on the kernel"),
 }
 
 
@@ -51,7 +52,7 @@ class View:
         worst = self.cell.worst
         if worst is None or self.cell.standing is Standing.NOT_JUDGED:
             return str(self.cell.standing)
-        return f"{worst.off:+.0%}".replace("-", "−") + (" ~" if self.cell.only_by_seeds else "")
+        return f"{worst.off:+.0%}".replace("-", "−") + (" ~" if self.cell.only_by_chance else "")
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
@@ -72,11 +73,18 @@ def render(agreement: Agreement) -> str:
         agreement=agreement,
         closing=closing(agreement),
         outcome=Word(Outcome.HOLDS if agreement.holds else Outcome.FAILS),
-        rows=[(name, [View(agreement.cell(cca, name)) for cca in agreement.ccas]) for name in agreement.scenarios],
+        rows=_rows(agreement),
         by_cca=[_score(agreement, cca) for cca in agreement.ccas],
         figures=[_figure(agreement, quantity) for quantity in QUANTITIES],
         legend=[(Word(standing.verdict), str(standing)) for standing in Standing],
     )
+
+
+def _rows(agreement: Agreement) -> list[tuple[str, list[View]]]:
+    """Return the cells by scenario; those that a design drew, with the largest differences first."""
+    if agreement.design is not None:
+        return [(cell.scenario, [View(cell)]) for cell in agreement.worst_first]
+    return [(name, [View(agreement.cell(cca, name)) for cca in agreement.ccas]) for name in agreement.scenarios]
 
 
 def _score(agreement: Agreement, cca: str) -> tuple[str, str, Word]:
@@ -88,18 +96,18 @@ def _score(agreement: Agreement, cca: str) -> tuple[str, str, Word]:
 
 
 def _row(comparison: Comparison) -> tuple[str, ...]:
-    unit = "Mbit/s" if comparison.quantity == "throughput_mbps" else "ms, RTT"
+    unit, noun = NAMES[comparison.quantity]
     return (
-        f"{comparison.flow}, {unit}",
+        f"{comparison.flow}: {noun}, {unit}",
         formats.number(comparison.first),
         formats.interval(comparison.lo, comparison.hi, comparison.first),
         formats.number(comparison.second),
         f"{comparison.off:+.1%}".replace("-", "−"),
-        {"tolerance": "yes", "seeds": "by chance", "": "no"}[comparison.by],
+        {"tolerance": "yes", "chance": "by chance", "": "no"}[comparison.by],
     )
 
 
-def _figure(agreement: Agreement, quantity: Literal["throughput_mbps", "rtt_ms"]) -> Figure:
+def _figure(agreement: Agreement, quantity: Quantity) -> Figure:
     """Return a figure with a point for each flow: x is the value in the simulator, y the value in the kernel."""
     title, hover = QUANTITIES[quantity]
     data: list[dict[str, Any]] = []

@@ -39,20 +39,21 @@ CAUSES: Final = {
 
 def show(agreement: Agreement, console: Console) -> None:
     """Print the table, the largest difference in each cell that differs, and the fraction of cells that agree."""
-    matrix = Table("scenario", *agreement.ccas, box=None, header_style="bold")
-    for scenario in agreement.scenarios:
-        matrix.add_row(scenario, *(_mark(agreement.cell(cca, scenario)) for cca in agreement.ccas))
-    console.print(matrix)
-    console.print(
-        "✓ within 10 % (RTT: or 2 ms); ~ differs within chance; % largest difference beyond chance", style="dim"
-    )
+    if agreement.design is None:
+        matrix = Table("scenario", *agreement.ccas, box=None, header_style="bold")
+        for scenario in agreement.scenarios:
+            matrix.add_row(scenario, *(_mark(agreement.cell(cca, scenario)) for cca in agreement.ccas))
+        console.print(matrix)
+        console.print(
+            "✓ within 10 % (RTT: or 1 ms); ~ differs within chance; % largest difference beyond chance", style="dim"
+        )
     console.print(f"simulated hosts stall for {agreement.host_stall} once per second", style="dim")
     for standing in (Standing.DIFFERS, Standing.NOT_JUDGED, Standing.NOT_PLAYED):
-        cells = [cell for cell in agreement.cells if cell.standing is standing]
+        cells = [cell for cell in agreement.worst_first if cell.standing is standing]
         if cells:
             console.print(f"\n{standing}", style="bold")
             for cell in cells:
-                console.print(f"  {cell.scenario}, {cell.cca}: {cell.why}", soft_wrap=True)
+                console.print(f"  {cell.scenario}, {cell.setting or cell.cca}: {cell.why}", soft_wrap=True)
                 if cell.known:
                     console.print(f"    known: {cell.known}", style="dim", soft_wrap=True)
     console.print()
@@ -87,7 +88,7 @@ def closing(agreement: Agreement) -> str:
         return f"no cell was judged{rest}"
     if known := sum(bool(cell.known) for cell in agreement.cells):
         rest = f"; {known} of the differences have a known reason{rest}"
-    chance = sum(cell.only_by_seeds for cell in agreement.cells)
+    chance = sum(cell.only_by_chance for cell in agreement.cells)
     bound = f"{'at least' if agreement.holds else 'less than'} {agreement.bound:.0%}"
     return (
         f"{agreeing} of {judged} cells agree ({agreement.share:.0%}, {bound}), {chance} of them by chance alone{rest}"
@@ -96,7 +97,7 @@ def closing(agreement: Agreement) -> str:
 
 def _mark(cell: Cell) -> Text:
     mark, style = MARKS[cell.standing]
-    if cell.only_by_seeds:
+    if cell.only_by_chance:
         mark = mark.replace("✓", "~")
     elif cell.standing is Standing.DIFFERS and cell.worst is not None:
         mark = f"{mark} {cell.worst.off:+.0%}"

@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from fairweir.agree import hosts
 from fairweir.agree.known import load as load_known
-from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreement, load_scenarios
+from fairweir.agree.matrix import (
+    CCAS,
+    DESIGN_RUNS,
+    QUICK_SEEDS,
+    QUICK_STRIDE,
+    SEEDS,
+    Agreement,
+    agree_by_design,
+    load_scenarios,
+)
 from fairweir.agree.matrix import agree as play
 from fairweir.agree.transports import CCAS as QUIC_CCAS
 from fairweir.agree.transports import Cause, compare_transports
@@ -22,7 +31,7 @@ from fairweir.cli.progress import meter, on_played
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.results import results_folder
-from fairweir.errors import ConfigError, KernelError, ProgramError
+from fairweir.errors import KernelError, ProgramError
 from fairweir.play.batch import Archive
 
 if TYPE_CHECKING:
@@ -49,7 +58,18 @@ def agree(
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run only every fourth scenario, with fewer seeds.")] = False,
-    runs: Annotated[int, typer.Option(min=1, max=100, help="Runs of each cell on the kernel.")] = 1,
+    cells: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=10_000, metavar="N", help="Draw N cells by a design, instead of controllers and scenario files."
+        ),
+    ] = None,
+    design_seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Another seed draws other cells: for a hold-out.")
+    ] = 1,
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Runs of each cell on the kernel. Default: 1; with --cells 3.")
+    ] = None,
     stall: Annotated[
         str, typer.Option(metavar="TIME", help="Simulated hosts stall for TIME once per second; 0ms disables stalls.")
     ] = hosts.STALL,
@@ -63,9 +83,10 @@ def agree(
 
     A cell is one controller in one scenario; a cell is judged if its kernel runs are usable. With --worlds sim,quic,
     run the controllers of quinn and those of fairweir in both transports, and report for each scenario whether the
-    controllers or the transports differ.
+    controllers or the transports differ. With --cells, a Latin hypercube draws controllers, flows, paths and faults;
+    each cell runs with 10 seeds and three times on the kernel, and the distributions are compared.
 
-    Exit 0: at least 80 % of the judged cells agree; with quic: the runs finished.
+    Exit 0: at least 80 % of the judged cells agree (with --cells: 90 %); with quic: the runs finished.
     Exit 1: fewer agree.
     Exit 2: the command could not run, or no cell was judged.
     Exit 130: interrupted; the same command resumes.
@@ -79,21 +100,20 @@ def agree(
     chosen = load_scenarios(directory)[:: QUICK_STRIDE if quick else 1]
     seeds = range(1, 1 + (QUICK_SEEDS if quick else SEEDS))
     if not has_kernel:
-        _refuse_kernels(runs, stall)
         _agree_with_stacks(chosen, names, seeds, out, workers, as_json=as_json)
         return
     with meter("agree", kept_in=out) as report:
-        agreement = play(
-            chosen,
-            names,
-            seeds=seeds,
-            kernel_runs=runs,
-            host_stall=stall,
-            known=known,
-            archive=Archive(out),
-            workers=workers,
-            on_done=on_played(report, name=_run_name),
-        )
+        how: Any = {
+            "host_stall": stall,
+            "known": known,
+            "archive": Archive(out),
+            "workers": workers,
+            "on_done": on_played(report, name=_run_name),
+        }
+        if cells is None:
+            agreement = play(chosen, names, seeds=seeds, kernel_runs=runs or 1, **how)
+        else:
+            agreement = agree_by_design(cells, design_seed, kernel_runs=runs or DESIGN_RUNS, **how)
     keep(agreement, out)
     if as_json:
         output.print_json(agreement.document())
@@ -108,20 +128,6 @@ def agree(
         )
     if not agreement.holds:
         raise typer.Exit(DIFFERS)
-
-
-def _refuse_kernels(runs: int, stall: str) -> None:
-    """Check that no option of kernel runs is given.
-
-    Raises
-    ------
-    ConfigError : an option has no effect
-    """
-    for option, is_given in (("--runs", runs != 1), ("--stall", stall != hosts.STALL)):
-        if is_given:
-            raise ConfigError(
-                f"{option} has no effect with `--worlds sim,quic`", key=option, hint=f"leave out {option}"
-            )
 
 
 def _agree_with_stacks(

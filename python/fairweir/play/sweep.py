@@ -29,6 +29,7 @@ from fairweir.play.pool import Done, Failed, map_jobs
 from fairweir.play.run import VirtualWorld, World
 from fairweir.play.simulate import build
 from fairweir.scenario.model import Scenario
+from fairweir.scenario.resolve import SIMULATED_HOSTS
 
 if TYPE_CHECKING:
     from fairweir.play.table import Table
@@ -177,6 +178,11 @@ def fingerprint(scenario: Scenario, world: World = "sim") -> str:
     ProgramError : the world is "quic", and the program of the QUIC stacks is not built
     """
     config = scenario.resolve()
+    if world == "kernel":
+        # Real hosts ignore what describes simulated ones.
+        config["flows"] = [
+            {key: value for key, value in flow.items() if key not in SIMULATED_HOSTS} for flow in config["flows"]
+        ]
     names = sorted({flow.cca.name for flow in scenario.flow})
     sources = {name: digest for name in names if (digest := lookup.source_digest(name, base=scenario.base)) is not None}
     return stores.fingerprint(_build(names, world), config, sources)

@@ -27,6 +27,8 @@ NONE: Final = "none"
 #: Maximum time that a sender's host takes to process an ACK, beyond the minimum, ns; docs/measured/host.md has the
 #: measured distribution.
 HOST_PROCESSING_NS: Final = 50_000
+#: Keys of a flow that describe simulated hosts.
+SIMULATED_HOSTS: Final = ("processing", "transport")
 
 
 def resolve(scenario: Scenario) -> dict[str, Any]:
