@@ -20,6 +20,8 @@ from fairweir.papers.thesis.portraits import after
 from fairweir.papers.thesis.ratios import (
     HOPS,
     PROBES,
+    SMALL_PROBES,
+    Reading,
     ratio_at_rest,
     ratio_by_hops,
     ratio_by_rtts,
@@ -77,11 +79,26 @@ def test_the_closed_form_is_that_of_figure_7_16() -> None:
             assert ratio_by_rtts(rtts, probe) == pytest.approx(ratio_by_rtts_closed(rtts, probe), rel=1e-9)
 
 
-def test_a_parking_lot_lies_between_hops_and_their_square_if_rtts_are_equal() -> None:
+@pytest.mark.parametrize("reading", SMALL_PROBES)
+def test_a_parking_lot_lies_between_hops_and_their_square_if_rtts_are_equal(reading: Reading) -> None:
     for hops in HOPS:
-        by_probe = [ratio_by_hops(hops, probe) for probe in PROBES]
+        by_probe = [ratio_by_hops(hops, probe, reading) for probe in PROBES]
         assert by_probe == sorted(by_probe, reverse=True)
         assert hops < by_probe[-1] < by_probe[0] < hops**2
+        assert ratio_by_hops(hops, 1e-6, reading) == pytest.approx(SMALL_PROBES[reading](hops), rel=1e-5)
+
+
+def test_readings_of_a_short_flows_probe() -> None:
+    # "every hop" is the published code's (its output), "free queues" the fluid model's with the same RTT for all flows.
+    assert ratio_by_hops(3, 2**-7) == pytest.approx(8.9477755, rel=1e-7)
+    assert ratio_by_hops(3, 2**-7, "own hop") == pytest.approx(7.2145524, rel=1e-7)
+    for hops, probe in ((2, 0.25), (3, 1.0), (5, 4.0)):
+        ratio = ratio_by_hops(hops, probe, "free queues")
+        rates = np.array([1.0] + [ratio] * hops) / (1 + ratio)
+        queue, rtt = 10.0, 10.0 * hops + 1
+        network = parking_lot(hops, rtt - hops * queue, rtt - queue, theta=queue, gamma_d=probe * rtt)
+        long, short = (network.excess_delay(rates * rtt, np.full(hops, queue), flow) for flow in (0, 1))
+        assert long == pytest.approx(short, rel=1e-9)
 
 
 def test_equal_rtprops_over_hops_are_not_equal_rtts() -> None:
@@ -94,7 +111,7 @@ def test_equal_rtprops_over_hops_are_not_equal_rtts() -> None:
     _, q = network.fixed_point()
     long_rtt, short_rtt = 10 + q.sum(), 10 + q[0]
     assert long_rtt > 1.9 * short_rtt
-    assert ratio_by_hops(3, q[0] / 10 * 40 / long_rtt) > 3.3
+    assert ratio_by_hops(3, q[0] / 10 * 40 / long_rtt, "free queues") > 3.3
 
 
 def test_windows_without_fixed_point_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +138,7 @@ def test_a_flow_that_meets_more_probes_yields(tmp_path: Path) -> None:
 
 
 def test_maps_do_what_the_figure_shows() -> None:
-    for move in (maps.together, maps.in_turn):
+    for move in (maps.together, maps.in_turn, maps.in_turn_without_filters):
         n_c, n_t = after(200, move)
         assert np.max(np.abs(n_c - 2)) < 1e-9
         assert np.max(np.abs(n_t - 2)) < 1e-9
@@ -130,6 +147,9 @@ def test_maps_do_what_the_figure_shows() -> None:
     # of simultaneous updates.
     assert maps.in_turn(PATH, 2.5, 1.0) == pytest.approx(maps.together(PATH, 2.5, 1.0))
     assert maps.in_turn(PATH, 1.5, 3.0) != pytest.approx(maps.together(PATH, 1.5, 3.0))
+    # The published figure has no filters: the second flow observes a longer queue too.
+    assert maps.in_turn_without_filters(PATH, 2.5, 1.0) != pytest.approx(maps.together(PATH, 2.5, 1.0))
+    assert maps.in_turn_without_filters(PATH, 1.5, 3.0) == pytest.approx(maps.in_turn(PATH, 1.5, 3.0))
 
 
 @pytest.mark.parametrize("jitter", [PROVED, STATED], ids=["proved", "stated"])

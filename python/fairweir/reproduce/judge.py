@@ -161,7 +161,7 @@ def _distance(check: Check, value: float) -> float:
 def bound_text(check: Bound) -> str:
     """Return the bounds of a check as text."""
     if check.within is not None:
-        return f"±{check.within:.0%}"
+        return f"±{plain(100 * check.within)}%"
     low, high = limits(check)
     if low == float("-inf"):
         return f"≤ {plain(high)}"

@@ -4,8 +4,8 @@ In a round, each flow sends a probe (packets that lengthen the queue for a short
 probe adds, and updates its cwnd once. If the flows' probes overlap in time, a flow may measure the delay of both
 probes. There is one map for each kind of overlap. The maps are for FRCC's main update of cwnd without clamps (limits
 per round) and without averaging (alpha = 1), and for flows with equal propagation delays (thesis section 7.5.4, FRCC
-paper section 6.4). ``algebra.py`` derives closed forms of the maps, except for :func:`in_turn`; the functions here
-evaluate floats and arrays.
+paper section 6.4). ``algebra.py`` derives closed forms of the maps, except for the two of flows that update in turn;
+the functions here evaluate floats and arrays.
 
 Symbols: N_C, link rate divided by the first flow's throughput; N_T, queueing delay divided by theta; theta, queueing
 delay per flow.
@@ -53,12 +53,24 @@ def in_turn(path: Path, n_c: Any, n_t: Any) -> State:
     """Return the next state if probes do not overlap, and the first flow updates before the second measures (panel b).
 
     The second flow uses the maximum throughput and the minimum RTT of its round, so it observes the first flow's update
-    only if the update shortened the queue.
+    only if the update shortened the queue (thesis section 7.5.4, footnote 2).
     """
+    return _one_by_one(path, n_c, n_t, np.minimum)
+
+
+def in_turn_without_filters(path: Path, n_c: Any, n_t: Any) -> State:
+    """Return the next state as :func:`in_turn`, but the second flow observes the first flow's update in both
+    directions. The published code of figure 7.12 draws this map in panel (b), without the filters of footnote 2.
+    """
+    return _one_by_one(path, n_c, n_t, lambda after, before: after)
+
+
+def _one_by_one(path: Path, n_c: Any, n_t: Any, observed: Callable[[Any, Any], Any]) -> State:
+    """Return the next state if the second flow's RTT is `observed`, of the RTTs after and before the first's update."""
     n_c2 = other(n_c)
     window1 = (path.r + path.theta * n_c) / n_c
     window2 = (path.r + path.theta * n_t) / n_c2
-    rtt = np.minimum(window1 + window2, path.r + path.theta * n_t)
+    rtt = observed(window1 + window2, path.r + path.theta * n_t)
     window2 = window2 * (path.r + path.theta * rtt / window2) / rtt
     return next_state(path, window1, window2)
 

@@ -11,9 +11,9 @@ probe), a flow's estimate of the number of flows; RTT_i, RTT of flow i.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -33,6 +33,16 @@ RTT_RATIOS: Final = [2.0**power for power in range(8)]
 HOPS: Final = [2, 3, 4, 5, 6, 8]
 #: A number of slots per round that is so large that probes rarely overlap.
 MANY_SLOTS: Final = 240
+#: A probe so small that the ratio is the limit of small probes.
+TINY_PROBE: Final = 1e-6
+#: Results of the published code of figure 7.16 (proofs/fluid_parking_lot.py), by hops and gamma D N_T / RTT.
+OF_PUBLISHED_CODE: Final = {
+    (2, 2.0**-7): 3.9862089,
+    (3, 2.0**-7): 8.9477755,
+    (3, 1.0): 5.9417317,
+    (8, 2.0**-7): 63.3254504,
+    (8, 2.0**8): 8.2205825,
+}
 BETWEEN_HOPS: Final = "between hops and hops²"
 BETWEEN_ONE_AND_RTTS: Final = "between 1 and the RTT ratio"
 RULE: Final = "proportional to RTT + gamma D"
@@ -67,8 +77,29 @@ def ratio_by_rtts_closed(rtt_ratio: float, probe: float) -> float:
     return (rtt_ratio + probe / 2) / (1 + probe / 2)
 
 
-def ratio_by_hops(hops: int, probe: float) -> float:
-    """Return a short flow's throughput divided by the long flow's, from eq. D.2. All RTTs are equal, as in the figure.
+Reading = Literal["every hop", "own hop", "free queues"]
+"""How a short flow's probe changes the queues of a parking lot. Eq. D.2 is about the long flow's probe, which lengthens
+the queues of all hops alike; section D.4 does not print the equation of a short flow's probe.
+
+- "every hop": all queues become longer alike, as if the short flows of all hops probed at the same time. The published
+  code of figure 7.16 computes this.
+- "own hop": the queue of the flow's own hop becomes longer, and the other queues do not change.
+- "free queues": as "own hop", but the other queues shrink because the long flow, whose RTT has grown, sends less. This
+  is the fluid model's equilibrium while one flow probes (``frcc_fluid.py``).
+"""
+
+#: For each reading, the limit of the ratio of small probes as a function of the number of hops.
+SMALL_PROBES: Final[Mapping[Reading, Callable[[int], float]]] = {
+    "every hop": lambda hops: hops**2,
+    "own hop": lambda hops: hops / 2 * (hops - 1 + ((hops - 1) ** 2 + 4) ** 0.5),
+    "free queues": lambda hops: hops**2 - hops + 1,
+}
+
+
+def ratio_by_hops(hops: int, probe: float, reading: Reading = "every hop") -> float:
+    """Return a short flow's throughput divided by the long flow's. All RTTs are equal, as in figure 7.16.
+
+    At the fixed point the long flow's N_C is `hops` times that of a short flow, so both measure the same excess delay.
 
     Parameters
     ----------
@@ -76,11 +107,31 @@ def ratio_by_hops(hops: int, probe: float) -> float:
     """
 
     def lack(ratio: float) -> float:
-        # `excess` is the excess delay of a short flow's probe, from its hop alone. The long flow's must be the same.
-        excess = probe * ratio / (1 + ratio)
+        excess = _excess_of_short(hops, probe, ratio, reading)
         return (hops * probe - excess) / (1 + excess) - ratio * excess / (hops + excess)
 
     return _root(lack, 0.5, 2.0 * hops**2)
+
+
+def _excess_of_short(hops: int, probe: float, ratio: float, reading: Reading) -> float:
+    """Return the excess delay of a short flow's probe, divided by the RTT; `ratio` is short / long throughput."""
+    if reading == "own hop":
+        return probe * ratio / (1 + ratio)
+    if reading == "every hop":
+
+        def unused(excess: float) -> float:
+            return ratio * (probe - excess) / (1 + excess) - hops * excess / (1 + hops * excess)
+
+        return _root(unused, 0.0, probe)
+
+    # On every other hop the short flow has the throughput of the probing flow, so (1 + shrunk) (1 + probe)
+    # = 1 + excess; `shrunk`, the change of the other queues, is negative.
+    def surplus(shrunk: float) -> float:
+        rtt_of_long = (1 + probe) * (1 + shrunk) + (hops - 1) * shrunk
+        return 1 / rtt_of_long + ratio / (1 + shrunk) - 1 - ratio
+
+    lowest = -probe / (probe + hops)  # here the long flow's RTT is what it was before the probe
+    return (1 + probe) * (1 + _root(surplus, lowest, 0.0)) - 1
 
 
 def _root(of: Callable[[float], float], low: float, high: float) -> float:
@@ -103,7 +154,7 @@ def ratio_at_rest(network: Network) -> float:
     setup=(
         "the figure's equations, then rounds of the fluid model and packet simulations at 48 Mbps with theta = 10 "
         "ms, gamma D = 40 ms. The figure's probe size is N_T gamma D / RTT; in its parking lot long and short flows "
-        "have the same RTT"
+        "have the same RTT. Three readings of a short flow's probe (docs/formal/frcc.md)"
     ),
     items=(
         "thesis figure 7.16",
@@ -162,25 +213,49 @@ def _of_rtts() -> list[Number]:
 
 
 def _of_hops() -> list[Number]:
-    by_hops = [(hops, ratio_by_hops(hops, probe)) for hops in HOPS for probe in PROBES]
-    return [
+    numbers = []
+    for reading, limit in SMALL_PROBES.items():
+        case = f"parking lot, equal RTTs, {reading}"
+        by_hops = [(hops, ratio_by_hops(hops, probe, reading)) for hops in HOPS for probe in PROBES]
+        smallest = max(abs(ratio_by_hops(hops, TINY_PROBE, reading) / limit(hops) - 1) for hops in HOPS)
+        numbers += [
+            Number(
+                case,
+                "at least the number of hops",
+                "minimum ratio / hops",
+                min(ratio / hops for hops, ratio in by_hops),
+                Bound(at_least=1.0),
+                BETWEEN_HOPS,
+            ),
+            Number(
+                case,
+                "at most its square",
+                "maximum ratio / hops²",
+                max(ratio / hops**2 for hops, ratio in by_hops),
+                Bound(at_most=1.0),
+                BETWEEN_HOPS,
+            ),
+            Number(
+                case,
+                f"limit of small probes: {limit(3):.4g} for 3 hops",
+                f"maximum relative difference from the limit in closed form, {HOPS[0]} to {HOPS[-1]} hops",
+                smallest,
+                Bound(at_most=1e-4),
+                "hops²" if reading == "every hop" else "not printed",
+            ),
+        ]
+    published = [
         Number(
-            "parking lot, equal RTTs",
-            "at least the number of hops",
-            "minimum ratio / hops",
-            min(ratio / hops for hops, ratio in by_hops),
-            Bound(at_least=1.0),
-            BETWEEN_HOPS,
-        ),
-        Number(
-            "parking lot, equal RTTs",
-            "at most its square",
-            "maximum ratio / hops²",
-            max(ratio / hops**2 for hops, ratio in by_hops),
-            Bound(at_most=1.0),
-            BETWEEN_HOPS,
-        ),
+            "parking lot, equal RTTs, every hop",
+            f"the published code's ratio for {hops} hops",
+            f"ratio, gamma D N_T / RTT = {probe:g}",
+            ratio_by_hops(hops, probe),
+            Bound(within=1e-6),
+            ratio,
+        )
+        for (hops, probe), ratio in OF_PUBLISHED_CODE.items()
     ]
+    return numbers + published
 
 
 def _beside_packets(rtprops_ms: tuple[int, ...], closed: float, played: list[Played]) -> list[Number]:
