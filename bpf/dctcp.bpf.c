@@ -97,9 +97,9 @@ static __always_inline void dctcp_keep_ssthresh(struct sock *sk, u8 state)
 		return;
 	/* Marks change the state to CWR, losses to Recovery or Loss. */
 	if (state == TCP_CA_Recovery || state == TCP_CA_Loss)
-		tp->snd_ssthresh = tcp_reno_reduced(tp->prior_cwnd);
+		cc_keep_ssthresh(tp, tcp_reno_reduced(tp->prior_cwnd));
 	else
-		tp->snd_ssthresh = dctcp_reduced(tp->prior_cwnd, ca->cut_alpha);
+		cc_keep_ssthresh(tp, dctcp_reduced(tp->prior_cwnd, ca->cut_alpha));
 }
 
 SEC("struct_ops/dctcp_set_state")

@@ -91,7 +91,7 @@ static __always_inline void highspeed_keep_ssthresh(struct sock *sk, u8 state)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (cc_ssthresh_is_of_prior_cwnd(tp, state))
-		tp->snd_ssthresh = highspeed_reduced(tp->prior_cwnd);
+		cc_keep_ssthresh(tp, highspeed_reduced(tp->prior_cwnd));
 }
 
 SEC("struct_ops/highspeed_set_state")

@@ -214,6 +214,21 @@ static __always_inline bool cc_ssthresh_is_of_prior_cwnd(const struct tcp_sock *
 	return state == TCP_CA_CWR || state == TCP_CA_Recovery;
 }
 
+#ifdef __bpf__
+u64 cc_calls_skipped; /* a run in which the kernel skipped a call is not judged */
+#endif
+
+/* Sets the ssthresh that ssthresh() returns if the kernel did not skip it. */
+static __always_inline void cc_keep_ssthresh(struct tcp_sock *tp, u32 ssthresh)
+{
+	if (tp->snd_ssthresh == ssthresh)
+		return;
+#ifdef __bpf__
+	__sync_fetch_and_add(&cc_calls_skipped, 1);
+#endif
+	tp->snd_ssthresh = ssthresh;
+}
+
 /* Returns the ssthresh to use when slow start begins again. */
 static __always_inline u32 tcp_current_ssthresh(const struct sock *sk)
 {

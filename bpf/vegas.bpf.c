@@ -72,7 +72,7 @@ static __always_inline void vegas_keep_ssthresh(struct sock *sk, u8 state)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (cc_ssthresh_is_of_prior_cwnd(tp, state))
-		tp->snd_ssthresh = tcp_reno_reduced(tp->prior_cwnd);
+		cc_keep_ssthresh(tp, tcp_reno_reduced(tp->prior_cwnd));
 }
 
 SEC("struct_ops/vegas_set_state")

@@ -123,7 +123,7 @@ static __always_inline void waimd_keep_ssthresh(struct sock *sk, u8 state)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (cc_ssthresh_is_of_prior_cwnd(tp, state))
-		tp->snd_ssthresh = waimd_reduced(inet_csk_ca(sk), tp->prior_cwnd);
+		cc_keep_ssthresh(tp, waimd_reduced(inet_csk_ca(sk), tp->prior_cwnd));
 }
 
 SEC("struct_ops/waimd_set_state")

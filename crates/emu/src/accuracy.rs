@@ -66,6 +66,17 @@ fn percentiles(histogram: &Histogram) -> ReleaseError {
     ReleaseError { p50: us(500), p90: us(900), p99: us(990), p999: us(999), max }
 }
 
+impl Accuracy {
+    /// Makes the run one that is not judged if there is a `reason`.
+    pub(crate) fn also_requires(&mut self, reason: &str) {
+        if !reason.is_empty() {
+            let separator = if self.judged { "" } else { "; " };
+            self.reason = format!("{}{separator}{reason}", self.reason);
+            self.judged = false;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +98,16 @@ mod tests {
         us.truncate(990);
         let accuracy = late_by(&us).judge(Dur::from_micros(200), "mtu", 0.5, "run it with SCHED_FIFO (EPERM)");
         assert!(accuracy.judged && accuracy.reason.is_empty());
+    }
+
+    #[test]
+    fn a_run_with_undefined_windows_is_not_judged() {
+        let mut accuracy = late_by(&[10]).judge(Dur::from_millis(1), "mtu", 0.0, "");
+        accuracy.also_requires("");
+        assert!(accuracy.judged);
+        accuracy.also_requires("one");
+        accuracy.also_requires("two");
+        assert_eq!((accuracy.judged, accuracy.reason.as_str()), (false, "one; two"));
     }
 
     #[test]

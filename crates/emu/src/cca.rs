@@ -48,6 +48,10 @@ struct Loaded {
     has_receiver: bool,
 }
 
+fn skipped_reason(name: &str, calls: u64) -> String {
+    format!("the kernel skipped `ssthresh` of `{name}` (found at {calls} ACKs), so that cwnd was undefined")
+}
+
 impl Choice {
     /// Finds the controller of each flow and loads the BPF controllers. With `is_recorded`, the loaded programs record
     /// the calls of their hooks.
@@ -85,6 +89,16 @@ impl Choice {
         let (is_paced, has_receiver) = (declares(name, PACING_SWITCH), declares(name, ECN_FLAG));
         self.loaded.push(Loaded { name: name.to_owned(), cca, is_paced, has_receiver });
         Ok(self.loaded.len() - 1)
+    }
+
+    /// Returns why the run cannot be judged: the kernel skipped calls of a controller. Empty if it skipped none.
+    pub fn skipped(&self) -> String {
+        let skipped = self.loaded.iter().map(|loaded| (&loaded.name, loaded.cca.skipped_calls()));
+        skipped
+            .filter(|&(_, calls)| calls > 0)
+            .map(|(name, calls)| skipped_reason(name, calls))
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     /// Returns the `TCP_CONGESTION` name of flow `flow`'s controller.

@@ -151,7 +151,8 @@ pub fn play(
     });
     let guard = received?;
     let (sent, is_interrupted) = (sent?, is_interrupted?);
-    let measured = emulator.stop()?;
+    let mut measured = emulator.stop()?;
+    measured.accuracy.also_requires(&choice.skipped());
     if is_interrupted && !options.keep_partial {
         return Ok(Ending::Interrupted(None));
     }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 
@@ -118,11 +119,21 @@ impl Cca {
 
     /// Returns the number of records lost since the controller was loaded, because the reader was too slow.
     pub fn lost_records(&self) -> u64 {
+        self.counter(self.compiled.layout.lost.clone())
+    }
+
+    /// Returns how often the controller found that the kernel had skipped a call of `ssthresh`, whose result was then
+    /// undefined (docs/kernel-world.md).
+    pub fn skipped_calls(&self) -> u64 {
+        self.counter(self.compiled.layout.skipped.clone())
+    }
+
+    /// Returns the counter at `place` of the controller's variables; 0 if the controller does not have it.
+    fn counter(&self, place: Option<Range<usize>>) -> u64 {
         let count = || {
-            let range = self.compiled.layout.lost.clone()?;
-            let counters =
+            let variables =
                 self.object.maps().find(|m| ends_with(m.name(), ".bss"))?.lookup(&[0; 4], MapFlags::ANY).ok()??;
-            counters.get(range)?.try_into().ok().map(u64::from_ne_bytes)
+            variables.get(place?)?.try_into().ok().map(u64::from_ne_bytes)
         };
         count().unwrap_or(0)
     }

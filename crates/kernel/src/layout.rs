@@ -32,6 +32,8 @@ pub(crate) struct ObjectLayout {
     kinds: BTreeMap<String, Range<usize>>,
     /// Range in `.bss` where recording programs count the records that they could not send.
     pub(crate) lost: Option<Range<usize>>,
+    /// Place of the counter of skipped calls.
+    pub(crate) skipped: Option<Range<usize>>,
 }
 
 impl ObjectLayout {
@@ -70,6 +72,7 @@ impl ObjectLayout {
                 .filter_map(|s| Some((s.name.strip_prefix("cc_kind_")?.to_owned(), s.range.clone())))
                 .collect(),
             lost: symbols.find(".bss", "cc_records_lost"),
+            skipped: symbols.find(".bss", "cc_calls_skipped"),
         })
     }
 
