@@ -23,6 +23,7 @@ algorithms! {
     prague,
     pcc_allegro,
     pcc_vivace,
+    pcc_proteus,
     aimd_delay,
     contract,
     fast,
@@ -44,6 +45,7 @@ pub mod limits;
 pub mod math;
 mod monitor_interval;
 mod pcc_sender;
+mod pcc_step;
 mod quantity;
 mod range;
 pub mod registry;

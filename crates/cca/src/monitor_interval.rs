@@ -8,7 +8,7 @@
 //! lost packets alone, so that ACKs which cover several packets, or are themselves lost, do not bias them.
 
 use crate::{Ack, LostPacket};
-use fairweir_units::{Bytes, Dur, Rate, Time};
+use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 use std::collections::VecDeque;
 
 /// An interval's feedback is complete when this many packets sent after it are delivered: the transport has then
@@ -44,6 +44,23 @@ pub(crate) struct Report {
     pub throughput_mbps: f64,
     /// Slope of the RTT over the send time (least squares), seconds per second.
     pub rtt_gradient: f64,
+    /// RTT samples.
+    pub rtts: RttStats,
+}
+
+/// RTT samples of an interval, s.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct RttStats {
+    /// Number of samples.
+    pub n: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
+    /// Root mean square distance from the line whose slope is the gradient.
+    pub residual: f64,
+    /// The interval's length.
+    pub interval: f64,
 }
 
 impl Report {
@@ -186,6 +203,7 @@ impl Interval {
             loss_rate: self.lost as f64 / self.sent as f64,
             throughput_mbps: (mss * (self.sent - self.lost) / sending.max(feedback)).as_mbps_f64(),
             rtt_gradient: self.rtts.slope(),
+            rtts: self.rtts.stats(sending),
         }
     }
 }
@@ -198,6 +216,7 @@ struct Regression {
     y: f64,
     xx: f64,
     xy: f64,
+    yy: f64,
 }
 
 impl Regression {
@@ -208,12 +227,31 @@ impl Regression {
         self.y += y;
         self.xx += x * x;
         self.xy += x * y;
+        self.yy += y * y;
     }
 
     /// Returns the slope of the line; zero if the points do not determine a line.
     fn slope(&self) -> f64 {
         let spread = self.n * self.xx - self.x * self.x;
         if self.n < 2.0 || spread <= 0.0 { 0.0 } else { (self.n * self.xy - self.x * self.y) / spread }
+    }
+
+    /// Returns mean, deviation and residual of the durations in an interval of that length.
+    fn stats(&self, interval: Dur) -> RttStats {
+        if self.n < 1.0 {
+            return RttStats { interval: interval.as_secs_f64(), ..RttStats::default() };
+        }
+        let mean = self.y / self.n;
+        let variance = (self.yy / self.n - mean * mean).max(0.0);
+        let explained = self.slope() * (self.xy / self.n - self.x / self.n * mean);
+        let to_s = 1.0 / NANOS_PER_SEC as f64;
+        RttStats {
+            n: self.n as u64,
+            mean: mean * to_s,
+            deviation: variance.sqrt() * to_s,
+            residual: (variance - explained).max(0.0).sqrt() * to_s,
+            interval: interval.as_secs_f64(),
+        }
     }
 }
 
@@ -293,6 +331,20 @@ mod tests {
         let report = monitor.take_reports().expect("feedback is complete")[0];
         assert!((report.rtt_gradient - 0.2).abs() < 1e-9);
         assert!((report.throughput_mbps - 10.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn the_residual_is_the_noise_around_the_slope() {
+        let mut monitor = Monitor::new(MSS, 10);
+        monitor.plan([Rate::from_mbps(12)]);
+        // 20 samples that rise by 0.2 ms each, and 1 ms more and less by turns
+        play(&mut monitor, 30, |_| false, |t| Dur::from_micros(100_000 + 200 * t + 2_000 * (t / 2 % 2)));
+        let stats = monitor.take_reports().expect("feedback is complete")[0].rtts;
+        assert_eq!((stats.n, stats.interval), (20, 0.02));
+        assert!((stats.mean - 0.1029).abs() < 1e-9, "{stats:?}");
+        // deviation: 0.2 ms sqrt((20^2 - 1) / 12) and 1 ms, which are correlated; the residual is 1 ms less that part
+        assert!((1.5e-3..1.7e-3).contains(&stats.deviation), "{stats:?}");
+        assert!((0.95e-3..1.0e-3).contains(&stats.residual), "{stats:?}");
     }
 
     #[test]

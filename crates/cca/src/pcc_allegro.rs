@@ -381,6 +381,7 @@ mod tests {
             loss_rate: 0.0,
             throughput_mbps: 0.5,
             rtt_gradient: 0.0,
+            rtts: crate::monitor_interval::RttStats::default(),
         };
         allegro.decide(&[report(&allegro)], &mut cx);
         allegro.decide(&[report(&allegro)], &mut cx);

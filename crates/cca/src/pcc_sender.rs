@@ -81,9 +81,19 @@ impl Sender {
         Bytes((self.pacing_rate().bytes_per_sec() as f64 * srtts) as u64).max(self.mss * MIN_CWND_PKTS)
     }
 
+    /// A trial below the smallest rates would be rounded to zero, which stops the flow.
     pub fn pacing_rate(&self) -> Rate {
-        self.monitor.rate().unwrap_or(self.rate)
+        self.monitor.rate().unwrap_or(self.rate).max(Rate::from_bytes_per_sec(1))
     }
+}
+
+/// Returns du/dx over a pair of trials with their utilities, or `None` if the rates at which packets left differed by less
+/// than half of what was planned (limited by the application or cwnd).
+pub(crate) fn gradient([a, b]: [(&Report, f64); 2]) -> Option<f64> {
+    let ((high, high_utility), (low, low_utility)) = if a.0.target >= b.0.target { (a, b) } else { (b, a) };
+    let apart = high.rate_mbps - low.rate_mbps;
+    let planned = high.target.as_mbps_f64() - low.target.as_mbps_f64();
+    (apart > planned / 2.0).then(|| (high_utility - low_utility) / apart)
 }
 
 #[cfg(test)]

@@ -31,15 +31,13 @@
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::monitor_interval::Report;
-use crate::pcc_sender::Sender;
+use crate::pcc_sender::{Sender, gradient};
+use crate::pcc_step::{Momentum, StepRules};
 use crate::range::Checks;
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
 use fairweir_units::{Bytes, Rate};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
-
-/// Bytes/s in a Mbps.
-const MBPS: f64 = 125_000.0;
 
 /// Parameters of PCC Vivace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -157,14 +155,6 @@ enum Phase {
     Probing,
 }
 
-/// Consecutive steps in the same direction, and how many of them were limited.
-#[derive(Clone, Copy, Debug, Default)]
-struct Momentum {
-    is_up: bool,
-    same_way: u32,
-    cut: u32,
-}
-
 /// PCC Vivace.
 #[derive(Clone, Debug)]
 pub struct PccVivace {
@@ -229,10 +219,7 @@ impl PccVivace {
 
     /// du/dx over a pair of trials, or `None` if their rates were too close.
     fn gradient_of(&self, pair: &[Report]) -> Option<f64> {
-        let (high, low) = if pair[0].target >= pair[1].target { (&pair[0], &pair[1]) } else { (&pair[1], &pair[0]) };
-        let apart = high.rate_mbps - low.rate_mbps;
-        let planned = high.target.as_mbps_f64() - low.target.as_mbps_f64();
-        (apart > planned / 2.0).then(|| (self.utility_of(high) - self.utility_of(low)) / apart)
+        gradient([0, 1].map(|i| (&pair[i], self.utility_of(&pair[i]))))
     }
 
     fn decide_probing(&mut self, reports: &[Report], cx: &mut Context<'_>) {
@@ -248,19 +235,16 @@ impl PccVivace {
     }
 
     fn step(&mut self) {
-        let (p, momentum) = (&self.params, &mut self.momentum);
-        let is_up = self.gradient > 0.0;
-        if momentum.is_up != is_up || momentum.same_way == 0 {
-            *momentum = Momentum { is_up, same_way: 0, cut: 0 };
-        }
-        momentum.same_way += 1;
-        let amplifier = math::pow(f64::from(momentum.same_way + 1) / 2.0, p.amplifier_exponent);
-        let wanted = p.theta * amplifier * self.gradient.abs() * MBPS;
-        let rate = self.sender.rate.bytes_per_sec() as f64;
-        let bound = rate * (p.omega_base + p.omega_step * f64::from(momentum.cut));
-        momentum.cut = if wanted > bound { momentum.cut + 1 } else { 0 };
-        let change = wanted.min(bound).max(p.min_step.bytes_per_sec() as f64);
-        self.set_rate(if is_up { rate + change } else { rate - change });
+        let p = &self.params;
+        let rules = StepRules {
+            theta: p.theta,
+            amplifier_exponent: p.amplifier_exponent,
+            omega_base: p.omega_base,
+            omega_step: p.omega_step,
+            min_step: p.min_step,
+        };
+        let rate = self.momentum.step(&rules, self.gradient, self.sender.rate.bytes_per_sec() as f64);
+        self.set_rate(rate);
     }
 }
 
@@ -310,10 +294,14 @@ impl Controller for PccVivace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::monitor_interval::RttStats;
     use crate::testing::{Bench, Path};
     use fairweir_units::{Dur, Time};
     use serde_json::Value;
     use serde_json::json;
+
+    /// Bytes/s in a Mbps.
+    const MBPS: f64 = 125_000.0;
 
     fn start() -> Start {
         Start { mss: Bytes(1500), initial_cwnd: Bytes(15_000), oracle_rtprop: None, first_packet: 0, seed: 1 }
@@ -321,7 +309,15 @@ mod tests {
 
     fn report(rate_mbps: f64, rtt_gradient: f64, loss_rate: f64) -> Report {
         let target = Rate::from_bytes_per_sec((rate_mbps * MBPS) as u64);
-        Report { target, rate_mbps, sent: 1000, loss_rate, throughput_mbps: rate_mbps, rtt_gradient }
+        Report {
+            target,
+            rate_mbps,
+            sent: 1000,
+            loss_rate,
+            throughput_mbps: rate_mbps,
+            rtt_gradient,
+            rtts: RttStats::default(),
+        }
     }
 
     fn vivace() -> PccVivace {

@@ -385,6 +385,17 @@ fn extremes() -> Vec<(&'static str, Value)> {
         ("prague", json!({"shift_g": 10, "virtual_rtt": "1ns", "transition_rounds": 1})),
         ("poseidon", json!({"p": "1ns", "k": "1h", "m": 1.0, "largest_step": 1000.0})),
         ("poseidon", json!({"p": "1h", "rate_max": "1000000Gbps", "rate_min": "8bps", "m": 1e-9})),
+        ("pcc_vivace", json!({"min_rate": "8bps", "initial_rate": "8bps", "min_pkts_per_rtt": 0.0})),
+        (
+            "pcc_proteus",
+            json!({"mode": "scavenger", "eps": 0.999, "interval_rtts": 1e-6, "interval_min_pkts": 2,
+                "deviation_coefficient": 1e9, "latency_coefficient": 1e9, "initial_rate": "1Gbps"}),
+        ),
+        (
+            "pcc_proteus",
+            json!({"mode": "hybrid", "threshold": "8bps", "eps": 1e-6, "interval_rtts": 1000.0, "rate_exponent": 0.0,
+                "min_rate": "8bps", "initial_rate": "8bps", "min_pkts_per_rtt": 0.0, "tolerates_noise": false}),
+        ),
         ("scream", json!({"target_low": "1ns", "target_high": "1ns", "gain": 1000.0, "resume_after": "1ns"})),
         ("scream", json!({"target_low": "1h", "target_high": "1h", "gain": 1e-9, "compensates": false})),
         ("contract", json!({"exponent": 20.0, "c0": "1000000Gbps", "s0": "1h", "largest_step": 1000.0})),
