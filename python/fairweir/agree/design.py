@@ -34,6 +34,9 @@ ROUNDS: Final = 60
 MIN_DURATION_S, MAX_DURATION_S = 8.0, 20.0
 WARMUP: Final = 0.25
 
+#: Bucket of a policer: what it passes in 50 ms, and for slow ones 40 packets.
+POLICER_BURST, MIN_POLICER_BURST = Duration.from_ms(50), Bytes.parse("60000B")
+
 QUEUES: Final = ("droptail",) * 5 + ("codel", "red", "ecn")
 FAULTS: Final = ("none",) * 5 + ("loss", "jitter", "aggregation", "policer")
 SOURCES: Final = ("bulk",) * 5 + ("finite", "on-off", "rate")
@@ -92,9 +95,10 @@ def _scenario(name: str, point: Point) -> Scenario:
     mbps, rtprop_ms = round(point.log("rate", RATE_MBPS), 1), round(point.log("rtprop", RTPROP_MS), 1)
     packet = 9000 if mbps > JUMBO_ABOVE_MBPS else 1500
     flows = int(point.log("flows", (1.0, MAX_FLOWS + 1.0)))
-    bdp = mbps * 1e6 / 8 * rtprop_ms / 1e3
+    rtprop_s = Duration.from_ms(rtprop_ms).s
+    bdp = Rate.from_mbps(mbps).bytes_per_s * rtprop_s
     buffer = max(point.log("buffer", BUFFER_BDP) * bdp, MIN_BUFFER_PKTS * packet)
-    round_s = rtprop_ms / 1e3 * (1 + min(buffer / bdp, 2.0))
+    round_s = rtprop_s * (1 + min(buffer / bdp, 2.0))
     duration = min(max(ROUNDS * round_s, MIN_DURATION_S), MAX_DURATION_S)
     delayed = point.choice("acks", (1, 2))
 
@@ -153,15 +157,15 @@ def _fault(fault: str, point: Point, rtprop_ms: float, fair_mbps: float) -> dict
         hold = Duration.from_ms(max(1.0, rtprop_ms * point.log("size", (0.1, 1.0))))
         return {"ack_jitter": {"kind": "ack-aggregation", "hold": str(hold)}}
     if fault == "policer":
-        rate = fair_mbps * point.log("size", (0.4, 1.0))
-        burst = Bytes.parse("60000B") if rate < 10 else Bytes.parse(f"{round(rate * 1e6 / 8 * 0.05)}B")
-        return {"policer": {"rate": str(Rate.from_mbps(rate)), "burst": str(burst)}}
+        rate = Rate.from_mbps(fair_mbps * point.log("size", (0.4, 1.0)))
+        burst = max(rate * POLICER_BURST, MIN_POLICER_BURST, key=lambda size: size.bytes)
+        return {"policer": {"rate": str(rate), "burst": str(burst)}}
     return {}
 
 
 def _source(source: str, fair_mbps: float, duration: float) -> dict[str, Any]:
     if source == "finite":
-        return {"bytes": f"{round(fair_mbps * 1e6 / 8 * duration / 2)}B"}
+        return {"bytes": f"{round(Rate.from_mbps(fair_mbps).bytes_per_s * duration / 2)}B"}
     if source == "on-off":
         return {"on_off": {"on": "1500ms", "off": "700ms"}}
     if source == "rate":

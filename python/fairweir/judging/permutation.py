@@ -38,7 +38,7 @@ def p_value(first: Sequence[float], second: Sequence[float]) -> float:
     gaps = [[abs(x - y) for y in values] for x in values]
     own = _distance(gaps, range(len(first), len(values)))
     # Equal distances may differ by rounding.
-    least = own - 1e-12 * max(map(max, gaps))
+    least = own - 2.0**-40 * max(map(max, gaps))
     found = [_distance(gaps, division) >= least for division in _divisions(len(values), len(second))]
     return sum(found) / len(found)
 

@@ -310,9 +310,11 @@ class Scenario(BaseModel):
 
     def to_toml(self) -> str:
         """Return the scenario as TOML text. Names of other files become absolute, so that the text is valid in any
-        folder.
+        folder. Default values are omitted, except those that describe simulated hosts, on which every result depends.
         """
         document = self.to_dict(compact=True)
+        tables = {key: document.pop(key) for key in list(document) if isinstance(document[key], (dict, list))}
+        document |= {"noise": self.noise, "transport": self.transport, **tables}
         if self._base is not None:
             for link in document["link"].values():
                 if "trace" in link:
