@@ -145,6 +145,8 @@ def test_a_design_is_compared_cell_by_cell(
     assert (document["design"], document["kernel_runs"], len(document["seeds"])) == (3, 3, 10)
     assert [cell["cca"] for cell in document["cells"]] == ["reno", "reno + cubic"]
     page = (tmp_path / "agreement.html").read_text()
+    table = (tmp_path / "agreement.md").read_text()
+    assert table.index("| differs | ") < table.index("| same | ")
     assert page.index('<th scope="row">differs</th>') < page.index('<th scope="row">same</th>')
     assert main([*words, "--ccas", "reno"]) == 2
     assert "--ccas has no effect with --cells" in capsys.readouterr().err

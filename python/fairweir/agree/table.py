@@ -79,6 +79,17 @@ def show_transports(found: Transports, console: Console) -> None:
     console.print(f"{number}: {counts}; {len(found.seeds)} seeds, {stacks}", soft_wrap=True)
 
 
+def markdown(agreement: Agreement) -> list[str]:
+    """Return the cells as lines of Markdown, those with the largest differences first."""
+    lines = [f"{closing(agreement)}.", "", "| cell | path and flows | result | largest difference | known reason |"]
+    lines.append("| --- | --- | --- | --- | --- |")
+    for cell in agreement.worst_first:
+        result = f"{cell.standing}, within chance" if cell.only_by_chance else str(cell.standing)
+        row = (cell.scenario, cell.setting or cell.cca, result, cell.why, cell.known)
+        lines.append(f"| {' | '.join(text.replace('|', '/') for text in row)} |")
+    return lines
+
+
 def closing(agreement: Agreement) -> str:
     """Return the overall result as one line of text."""
     judged, agreeing = len(agreement.judged), agreement.count(Standing.AGREES)

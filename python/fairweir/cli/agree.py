@@ -121,7 +121,7 @@ def agree(
         from fairweir.agree.table import show
 
         show(agreement, output.stdout)
-        output.stdout.print(f"{out}/agreement.html, agreement.json", soft_wrap=True)
+        output.stdout.print(f"{out}/agreement.html, agreement.md, agreement.json", soft_wrap=True)
     if agreement.share is None:
         raise KernelError(
             "no cell could be judged", hint="rerun when the machine is less loaded; see `fairweir doctor`"
@@ -159,9 +159,11 @@ def _run_name(task: Task) -> str:
 
 
 def keep(agreement: Agreement, folder: Path) -> None:
-    """Write ``agreement.json`` and ``agreement.html`` to `folder`."""
+    """Write ``agreement.json``, ``agreement.md`` and ``agreement.html`` to `folder`."""
     from fairweir.agree.page import write_page
+    from fairweir.agree.table import markdown
 
     document = json.dumps(output.finite(agreement.document()), indent=2, allow_nan=False)
     write_text(folder / "agreement.json", document + "\n")
+    write_text(folder / "agreement.md", "\n".join(markdown(agreement)) + "\n")
     write_page(agreement, folder / "agreement.html")
