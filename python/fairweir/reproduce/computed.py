@@ -18,7 +18,7 @@ from fairweir.documents.digits import plain
 from fairweir.judging.outcome import Interval, Outcome
 from fairweir.play.batch import Archive
 from fairweir.reproduce.experiment import Bound
-from fairweir.reproduce.judge import Finding, bound_text, outcome_of
+from fairweir.reproduce.judge import Finding, bound_text, outcome_of, times_published
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,6 +123,7 @@ def judge_number(experiment: str, number: Number) -> Finding:
     """Return the outcome of comparing a number with its bound."""
     value, published = number.value, number.published
     is_relative = number.bound.within is not None
+    reference = None if isinstance(published, str) else float(published)
     if value is not None and is_relative:
         value /= float(published)
     finding = Finding(
@@ -136,10 +137,11 @@ def judge_number(experiment: str, number: Number) -> Finding:
         lo=value,
         hi=value,
         is_relative=is_relative,
-        bound=bound_text(number.bound),
+        bound=bound_text(number.bound, [] if reference is None else [reference]),
         why=number.why,
     )
     if value is not None:
-        finding.outcome = outcome_of(number.bound, Interval(value=value, lo=value, hi=value))
+        finding.outcome = outcome_of(number.bound, Interval(value=value, lo=value, hi=value), reference)
+        finding.times = times_published(number.bound, value, reference)
         finding.is_known = finding.outcome is Outcome.FAILS and bool(number.why)
     return finding

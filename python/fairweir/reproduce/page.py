@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.judging.outcome import Outcome
+from fairweir.reproduce.standing import standing_table
 from fairweir.reproduce.table import closing
 from fairweir.show import formats
 
@@ -33,6 +34,7 @@ def outcomes_page(reproduction: Reproduction, command: str) -> str:
         "figures, tables and theorems of each entry; `reproduce.md` explains the verdicts. The column *ours* has our "
         "value with its 95 % confidence interval over seeds; × marks our value divided by the published value.",
         "",
+        *standing_table(reproduction.experiments),
     ]
     for name, about in reproduction.experiments.items():
         lines += [f"## {name}", "", *description(about), ""]
@@ -71,6 +73,6 @@ def _row(finding: Finding) -> str:
 def _ours(finding: Finding) -> str:
     times = "×" if finding.is_relative else ""
     value = f"{times}{formats.number(finding.value)}"
-    if finding.lo is None or finding.hi is None or finding.lo == finding.hi:
-        return value
-    return f"{value} [{formats.number(finding.lo)}, {formats.number(finding.hi)}]"
+    if finding.lo is not None and finding.hi is not None and finding.lo != finding.hi:
+        value += f" [{formats.number(finding.lo)}, {formats.number(finding.hi)}]"
+    return value if finding.times is None else f"{value} (×{formats.number(finding.times)})"

@@ -49,6 +49,8 @@ def show(reproduction: Reproduction, console: Console) -> None:
 def _cells(finding: Finding) -> tuple[str, ...]:
     times = "×" if finding.is_relative else ""
     ours = f"{times}{formats.number(finding.value)} {_interval(finding)}".strip()
+    if finding.times is not None:
+        ours += f" (×{formats.number(finding.times)})"
     claim = f"{finding.claim} ({finding.reading})"
     return (
         finding.outcome.symbol,

@@ -104,7 +104,7 @@ def _full() -> list[Number]:
             "largest |N_T - 1| after a round",
             float(abs(n_t - 1).max()),
             Bound(at_most=1e-12),
-            1.0,
+            "N_T = 1",
         ),
         Number(
             panel,
@@ -137,7 +137,7 @@ def _partial() -> list[Number]:
             f"largest |N_T - 1| after {ROUNDS} rounds",
             float(abs(n_t - 1).max()),
             Bound(at_most=0.05),
-            1.0,
+            "N_T = 1",
         ),
         Number(
             "e: partial overlap, receives",
