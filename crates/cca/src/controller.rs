@@ -276,6 +276,16 @@ pub struct Ack<'a> {
     pub sender: &'a Sender,
 }
 
+impl Ack<'_> {
+    /// Whether a loss-based algorithm may increase cwnd: cwnd is not being reduced, and `snd_una` moved
+    /// (`tcp_may_raise_cwnd` of Linux's tcp_input.c on a path that does not reorder packets). ACKs with SACKs alone come
+    /// between the loss and its detection; growth at such an ACK would overflow a full queue a second time.
+    #[inline]
+    pub fn may_raise_cwnd(&self) -> bool {
+        self.cum_acked > 0 && !self.sender.is_reducing()
+    }
+}
+
 /// Cause of a loss episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {

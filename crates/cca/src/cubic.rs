@@ -319,7 +319,7 @@ fn cbrt(x: f64) -> f64 {
 impl Controller for Cubic {
     #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
-        if !ack.sender.is_cwnd_limited || ack.sender.is_reducing() {
+        if !ack.sender.is_cwnd_limited || !ack.may_raise_cwnd() {
             self.unused_since.get_or_insert(cx.now);
             return;
         }

@@ -138,7 +138,7 @@ impl Controller for Dctcp {
         let is_reduced = snd_una <= self.reduced_until || ack.sender.is_reducing();
         if ack.marked > 0 && !is_reduced {
             self.cut_for_marks(ack.sender.snd_nxt);
-        } else if !is_reduced && ack.sender.is_cwnd_limited {
+        } else if !is_reduced && ack.may_raise_cwnd() && ack.sender.is_cwnd_limited {
             self.window.grow(ack.acked);
         }
     }

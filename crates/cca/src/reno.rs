@@ -145,7 +145,7 @@ impl Controller for Reno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>, _cx: &mut Context<'_>) {
         // RFC 7661: a window that is not used does not grow
-        if ack.sender.is_cwnd_limited && !ack.sender.is_reducing() {
+        if ack.sender.is_cwnd_limited && ack.may_raise_cwnd() {
             let acked = if self.byte_counting { ack.acked } else { ack.acked.min(1) };
             self.window.grow(acked);
         }
@@ -204,6 +204,19 @@ mod tests {
         stretched.grow(10);
         assert_eq!(one_by_one.cwnd_pkts, 11);
         assert_eq!(stretched.cwnd_pkts, 11);
+    }
+
+    #[test]
+    fn a_window_does_not_grow_at_an_ack_that_only_has_sacks() {
+        let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 0 };
+        let sender = Sender { snd_nxt: 10, is_cwnd_limited: true, ..Sender::new(MSS) };
+        let mut rng = rand::SeedableRng::seed_from_u64(0);
+        for (cum_acked, cwnd_pkts) in [(0, 10), (1, 11)] {
+            let mut reno = Reno::new(&start, &Params::default());
+            let ack = Ack { cum_acked, ..crate::testing::ack(&sender, Dur::from_millis(10)) };
+            reno.on_ack(&ack, &mut Context { now: Time::ZERO, rng: &mut rng });
+            assert_eq!(reno.window.cwnd_pkts, cwnd_pkts);
+        }
     }
 
     #[test]

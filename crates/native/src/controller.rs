@@ -234,9 +234,7 @@ impl Controller for NativeController {
             unsafe { cong_control(&mut *self.tp, una, 0, &sample) }
             return;
         }
-        // tcp_may_raise_cwnd without reordering: cwnd may grow only if snd_una moved.
-        let may_grow = !ack.sender.is_reducing() && ack.cum_acked > 0;
-        if let Some(cong_avoid) = self.ops.cong_avoid.filter(|_| may_grow) {
+        if let Some(cong_avoid) = self.ops.cong_avoid.filter(|_| ack.may_raise_cwnd()) {
             // SAFETY: see `initialise`.
             unsafe { cong_avoid(&mut *self.tp, una, ack.acked as u32) }
         }

@@ -52,6 +52,21 @@ fn the_buffer_decides_utilization() {
 }
 
 #[test]
+fn a_lone_flow_loses_one_packet_per_overflow() {
+    // 24 Mbit/s and one BDP (80 packets): cwnd rises from 80 to 160 packets in about 10 s. The kernel's Reno loses 6
+    // packets in 30 s (docs/measured/transport.md).
+    let lost: Vec<u64> = (1..=3)
+        .map(|seed| {
+            let config = dumbbell(24, droptail(80), vec![flow("reno", 40)], 40, 10, seed);
+            run(&config).expect("a run").summary.flows[0].lost_pkts
+        })
+        .collect();
+    row!("reno, 24 Mbit/s, 40 ms, 30 s: {lost:?} packets lost");
+    assert!(lost.iter().all(|n| (5..=7).contains(n)), "{lost:?}");
+    assert_table!();
+}
+
+#[test]
 fn loss_grows_with_the_square_of_the_flow_count() {
     // p = 1.5/cwnd^2 with cwnd = (C R + queue)/n: twice as many flows have four times the loss. Flows start 700 ms
     // apart.
