@@ -19,15 +19,13 @@ pub enum Mechanism {
     Autotuning = 1 << 4,
     /// Bursts of about a millisecond of the pacing rate (TSO autosizing).
     Autosizing = 1 << 5,
-    /// An ACK for every packet at the start of a flow, if the receiver otherwise delays ACKs.
+    /// Immediate ACKs for some packets, if the receiver otherwise delays ACKs.
     QuickAcks = 1 << 6,
-    /// Packets that arrive together are received together (GRO).
-    Gro = 1 << 7,
 }
 
 impl Mechanism {
     /// All mechanisms, in the order in which sets print them.
-    pub const ALL: [Mechanism; 8] = [
+    pub const ALL: [Mechanism; 7] = [
         Mechanism::Handshake,
         Mechanism::TailLossProbe,
         Mechanism::Undo,
@@ -35,7 +33,6 @@ impl Mechanism {
         Mechanism::Autotuning,
         Mechanism::Autosizing,
         Mechanism::QuickAcks,
-        Mechanism::Gro,
     ];
 }
 

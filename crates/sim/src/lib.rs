@@ -11,6 +11,7 @@ mod flow;
 mod item;
 mod net;
 mod outcome;
+mod quick_acks;
 mod receiver;
 mod ring;
 mod route;

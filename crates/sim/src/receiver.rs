@@ -4,6 +4,7 @@
 //! receiver processes the packet at that point, before its arrival time, and the ACKs enter the return path with later
 //! times.
 
+use crate::quick_acks::QuickAcks;
 use crate::ring::Ring;
 use fairweir_scenario::Receiver as Config;
 use fairweir_units::{Dur, Time};
@@ -36,6 +37,8 @@ pub(crate) struct Receiver {
     /// Out-of-order arrivals that the sender has not read yet; the first entry has index `log_base`.
     log: Ring<u64>,
     log_base: u32,
+    /// Immediate ACKs of a receiver that otherwise delays them.
+    pub(crate) quick_acks: Option<QuickAcks>,
     /// Packets that arrived twice.
     pub(crate) duplicates: u64,
 }
@@ -54,6 +57,7 @@ impl Receiver {
             above: Above::new(),
             log: Ring::new(),
             log_base: 0,
+            quick_acks: None,
             duplicates: 0,
         }
     }
@@ -66,7 +70,7 @@ impl Receiver {
         if seq == self.rcv_nxt && self.above.is_empty() {
             self.rcv_nxt += 1;
             self.pending += 1;
-            if self.pending >= self.ack_every {
+            if self.pending >= self.ack_every || self.is_acknowledged_at_once(seq, at) {
                 return Some(self.ack(at));
             }
             if self.pending == 1 {
@@ -83,16 +87,32 @@ impl Receiver {
     fn arrive_out_of_order(&mut self, seq: u64, at: Time) -> AckOut {
         if seq > self.rcv_nxt {
             if !self.above.insert(seq, self.rcv_nxt) {
-                self.duplicates += 1;
+                self.count_duplicate();
             } else if self.sack {
                 self.log.push(seq);
             }
         } else if seq == self.rcv_nxt {
             self.rcv_nxt = self.above.advance(seq + 1);
         } else {
-            self.duplicates += 1;
+            self.count_duplicate();
+        }
+        if let Some(quick) = &mut self.quick_acks {
+            quick.on_ack();
         }
         self.ack(at)
+    }
+
+    /// Returns whether packet `seq`, which is in order, is acknowledged before the usual number of packets.
+    #[inline]
+    fn is_acknowledged_at_once(&mut self, seq: u64, at: Time) -> bool {
+        self.quick_acks.as_mut().is_some_and(|quick| quick.arrive(seq, at))
+    }
+
+    fn count_duplicate(&mut self) {
+        self.duplicates += 1;
+        if let Some(quick) = &mut self.quick_acks {
+            quick.on_duplicate();
+        }
     }
 
     /// Returns the delayed ACK that was due before `at`, if any.

@@ -21,7 +21,6 @@ class Mechanism(StrEnum):
     AUTOTUNING = "autotuning"
     AUTOSIZING = "autosizing"
     QUICK_ACKS = "quick_acks"
-    GRO = "gro"
 
 
 def mechanisms(transport: str | Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@ use crate::watch::Unwatched;
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::queue::{CodelConfig, DroptailConfig, Dualpi2Config};
 use fairweir_path::{ElementConfig, HopConfig, LinkConfig, PrivateLinkConfig, QueueConfig, jitter};
-use fairweir_scenario::{Host, LinkSpec};
+use fairweir_scenario::{Host, LinkSpec, Mechanism, Transport};
 use fairweir_units::{Bytes, Rate};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -30,16 +30,23 @@ fn elements() -> impl Strategy<Value = Vec<ElementConfig>> {
     proptest::collection::vec(prop_oneof![delay, uniform, link], 0..3)
 }
 
+fn transport() -> impl Strategy<Value = Transport> {
+    proptest::sample::subsequence(Mechanism::ALL.to_vec(), 0..=Mechanism::ALL.len())
+        .prop_map(|mechanisms| mechanisms.into_iter().collect())
+}
+
 fn flow() -> impl Strategy<Value = FlowSpec> {
     let hops = (proptest::collection::vec(0..3usize, 1..3), proptest::collection::vec(0..3usize, 0..3));
     let cca = prop_oneof![Just(("reno", false)), Just(("bbr", false)), Just(("cubic", true)), Just(("prague", true))];
     let own = (elements(), elements(), elements(), elements());
-    let host = (1..3u64, prop_oneof![Just(0), 0..300_000u64]);
+    let host = (1..3u64, prop_oneof![Just(0), 0..300_000u64], transport());
     (hops, own, cca, 0..30_000u64, 0..30_000u64, host).prop_map(
-        |((path, ack_path), (ingress, egress, reverse, last), (cca, ecn), forward, back, (ack_every, processing))| {
+        |((path, ack_path), (ingress, egress, reverse, last), (cca, ecn), forward, back, host)| {
+            let (ack_every, processing, transport) = host;
             let mut flow: FlowSpec = serde_json::from_value(json!({
                 "id": "f", "cca": cca, "path": path, "forward_delay": 0, "reverse_delay": 0, "rtprop": 1,
                 "ack_path": ack_path, "receiver": {"ack_every": ack_every}, "ecn": ecn, "processing": processing,
+                "transport": transport,
             }))
             .expect("a flow");
             (flow.forward_delay, flow.reverse_delay) = (odd(forward, forward), odd(back, 7 * back));
@@ -112,14 +119,15 @@ fn impaired(cca: &'static str) -> impl Strategy<Value = Config> {
     ];
     let receiver = (1..4u64, any::<bool>());
     let losses = (0..20_000_000u64, 0..200_000_000u64);
-    (queue, source, receiver, losses, any::<[bool; 2]>(), any::<u64>()).prop_map(
-        move |(queue, source, (ack_every, sack), (lost, acks_lost), [ecn, jitter], seed)| {
+    (queue, source, receiver, losses, any::<[bool; 2]>(), (any::<u64>(), transport())).prop_map(
+        move |(queue, source, (ack_every, sack), (lost, acks_lost), [ecn, jitter], (seed, transport))| {
             let loss = |per_billion: u64| json!([{"kind": "iid-loss", "per_billion": per_billion}]);
             let flow = |start: u64, source: &Value| {
                 json!({
                     "id": "f", "cca": cca, "path": [0], "start": start, "rtprop": 20_000_000, "oracle_rtprop": 20_000_000,
                     "forward_delay": 10_000_000, "reverse_delay": 10_000_000, "source": source, "ecn": ecn,
                     "receiver": {"ack_every": ack_every, "sack": sack}, "min_rto": 50_000_000,
+                    "transport": transport,
                     "ingress": if lost > 10_000_000 { loss(lost) } else { json!([]) },
                     "egress": if jitter { json!([{"kind": "uniform", "max": 3_000_000}]) } else { json!([]) },
                     "reverse": if acks_lost > 100_000_000 { loss(acks_lost) } else { json!([]) },

@@ -8,6 +8,7 @@
 //! tail-loss probe, no undo of spurious retransmissions, no cwnd restart after idle.
 
 mod ack;
+mod autosizing;
 mod pacer;
 mod probe;
 mod rate_sampler;
@@ -18,12 +19,13 @@ mod source;
 mod timers;
 
 use crate::net::Net;
+use crate::quick_acks::QuickAcks;
 use crate::route::Route;
 use crate::watch::Watch;
 use crate::window::Window;
 use fairweir_cca::{Context, Controller, Decision, Interests, Sender};
 use fairweir_scenario::Histogram;
-use fairweir_scenario::{Config, FlowSpec};
+use fairweir_scenario::{Config, FlowSpec, Mechanism};
 use fairweir_units::{Bytes, Time};
 use pacer::Pacer;
 use probe::Silence;
@@ -154,8 +156,27 @@ impl Flow {
             stats: FlowStats::new(),
             completed_at: None,
         };
+        if spec.receiver.ack_every > 1 && flow.has(spec, Mechanism::QuickAcks) {
+            flow.route.receiver.quick_acks = Some(QuickAcks::new(spec.rwnd, spec.rtprop, spec.min_rto));
+            flow.announce_data_end();
+        }
+        if flow.has(spec, Mechanism::Autosizing) {
+            flow.pacer.autosize();
+        }
         flow.read_controller();
         flow
+    }
+
+    /// Returns whether the hosts of `spec` have `mechanism`; QUIC has none of TCP's.
+    fn has(&self, spec: &FlowSpec, mechanism: Mechanism) -> bool {
+        self.interests.recovery == fairweir_cca::Recovery::Tcp && spec.transport.has(mechanism)
+    }
+
+    /// Reports to the receiver which packet ends the data that the application has provided.
+    fn announce_data_end(&mut self) {
+        if let Some(quick_acks) = &mut self.route.receiver.quick_acks {
+            quick_acks.set_data_end(self.source.limit());
+        }
     }
 
     pub(crate) fn sender(&self) -> &Sender {
@@ -228,6 +249,7 @@ impl Flow {
             self.source.close(self.sender.snd_nxt);
         }
         self.source.advance(now, self.sender.snd_nxt);
+        self.announce_data_end();
         if self.recovery.reorder_deadline <= now {
             self.on_reorder_timeout(now);
         }
@@ -259,7 +281,7 @@ impl Flow {
         }
         let pacing_rate = decision.pacing_rate.map_or(0, |rate| rate.bytes_per_sec().max(1));
         if pacing_rate != self.pacer.rate {
-            self.pacer.set_rate(pacing_rate, self.mss);
+            self.pacer.set_rate(pacing_rate, self.sender.min_rtt, self.mss);
             self.set_spacing();
         }
     }

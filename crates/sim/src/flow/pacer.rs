@@ -1,7 +1,8 @@
 //! Pacing: packets leave in bursts, spaced by the controller's rate, or at times that the controller computes.
 
+use super::autosizing;
 use fairweir_cca::Spacing;
-use fairweir_units::{NANOS_PER_SEC, Time};
+use fairweir_units::{Dur, NANOS_PER_SEC, Time};
 
 /// Pacing state.
 #[derive(Debug)]
@@ -14,7 +15,10 @@ pub(super) struct Pacer {
     next_send: Time,
     /// Number of packets that may still leave in this burst.
     burst: u64,
+    /// Packets of a burst.
     gso: u64,
+    /// Maximum of `gso`, which then follows the rate ([`autosizing`]); `None` if it is constant.
+    autosizes_to: Option<u64>,
     spacing: State,
     /// Expiry of the timer.
     pub(super) due_at: Time,
@@ -70,15 +74,24 @@ impl Pacer {
     /// Creates a pacer without a rate, for bursts of `gso` packets.
     pub(super) fn new(gso: u64) -> Pacer {
         let (next_send, due_at) = (Time::ZERO, Time::NEVER);
-        Pacer { rate: 0, gap: 0, next_send, burst: 0, gso: gso.max(1), spacing: State::Bursts, due_at }
+        let spacing = State::Bursts;
+        Pacer { rate: 0, gap: 0, next_send, burst: 0, gso: gso.max(1), autosizes_to: None, spacing, due_at }
     }
 
-    /// Sets the rate, bytes per second, for packets of `mss` bytes.
+    /// Lets the size of bursts follow the rate; they have at most as many packets as up to now.
+    pub(super) fn autosize(&mut self) {
+        self.autosizes_to = Some(self.gso);
+    }
+
+    /// Sets the rate, bytes per second, of a flow with this minimum RTT and packets of `mss` bytes.
     #[inline(never)]
-    pub(super) fn set_rate(&mut self, rate: u64, mss: u64) {
+    pub(super) fn set_rate(&mut self, rate: u64, min_rtt: Dur, mss: u64) {
         self.rate = rate;
         if let State::Bursts = self.spacing {
             self.gap = (mss * NANOS_PER_SEC).checked_div(rate).unwrap_or(0);
+            if let Some(limit) = self.autosizes_to {
+                self.gso = autosizing::burst(rate, min_rtt, mss, limit);
+            }
         }
     }
 
@@ -176,23 +189,34 @@ mod tests {
     #[test]
     fn a_burst_starts_when_the_time_of_the_last_one_is_over() {
         let mut pacer = Pacer::new(4);
-        pacer.set_rate(1_500_000, MSS);
+        pacer.set_rate(1_500_000, Dur::MAX, MSS);
         assert_eq!(sent(&mut pacer, at(0)), 4);
         assert_eq!(pacer.due_at, at(4000));
         assert_eq!((sent(&mut pacer, at(3999)), sent(&mut pacer, at(4000))), (0, 4));
     }
 
     #[test]
+    fn bursts_follow_the_rate() {
+        let mut pacer = Pacer::new(44);
+        pacer.autosize();
+        for (rate, packets) in [(1_500_000, 2), (12_500_000, 8), (125_000_000, 43)] {
+            pacer.set_rate(rate, Dur::from_millis(40), MSS);
+            pacer.restart(at(0));
+            assert_eq!(sent(&mut pacer, at(0)), packets);
+        }
+    }
+
+    #[test]
     fn a_bucket_is_refilled_at_the_rate_of_now() {
         let mut pacer = Pacer::new(1);
         let bucket = Spacing::Bucket { capacity: Bytes(10 * MSS), resumes_with: Bytes(10 * MSS) };
-        pacer.set_rate(15_000, MSS);
+        pacer.set_rate(15_000, Dur::MAX, MSS);
         pacer.set_spacing(bucket, MSS);
         assert_eq!(sent(&mut pacer, at(0)), 10);
         // A packet takes 100 ms, the bucket a second.
         assert_eq!((sent(&mut pacer, at(40_000)), pacer.due_at), (0, at(1_000_000)));
         // A rate a hundred times as high counts from the last refill: 1 ms a packet.
-        pacer.set_rate(1_500_000, MSS);
+        pacer.set_rate(1_500_000, Dur::MAX, MSS);
         assert_eq!(sent(&mut pacer, at(43_000)), 3);
         assert_eq!(sent(&mut pacer, at(2_000_000)), 10);
     }
@@ -202,7 +226,7 @@ mod tests {
         for (packets, due) in [(1, 1000), (10, 10_000)] {
             let mut pacer = Pacer::new(1);
             let resumes_with = Bytes(packets * MSS);
-            pacer.set_rate(1_500_000, MSS);
+            pacer.set_rate(1_500_000, Dur::MAX, MSS);
             pacer.set_spacing(Spacing::Bucket { capacity: Bytes(10 * MSS), resumes_with }, MSS);
             assert_eq!((sent(&mut pacer, at(0)), pacer.due_at), (10, at(due)));
             assert_eq!(sent(&mut pacer, at(due)), packets);
@@ -212,7 +236,7 @@ mod tests {
     #[test]
     fn refills_of_less_than_a_byte_add_up() {
         let mut pacer = Pacer::new(1);
-        pacer.set_rate(1, 10);
+        pacer.set_rate(1, Dur::MAX, 10);
         pacer.set_spacing(Spacing::Bucket { capacity: Bytes(10), resumes_with: Bytes(10) }, 10);
         assert_eq!(sent(&mut pacer, at(0)), 1);
         let packets: u64 = (1..=100).map(|tenth| sent(&mut pacer, at(tenth * 100_000))).sum();
@@ -223,7 +247,7 @@ mod tests {
     fn a_smaller_bucket_takes_back_what_it_cannot_hold() {
         let mut pacer = Pacer::new(1);
         let bucket = |packets| Spacing::Bucket { capacity: Bytes(packets * MSS), resumes_with: Bytes(MSS) };
-        pacer.set_rate(1_500_000, MSS);
+        pacer.set_rate(1_500_000, Dur::MAX, MSS);
         pacer.set_spacing(bucket(10), MSS);
         assert!(pacer.allows(at(0)));
         pacer.set_spacing(bucket(2), MSS);
@@ -233,7 +257,7 @@ mod tests {
     #[test]
     fn departure_times_are_the_controllers() {
         let mut pacer = Pacer::new(8);
-        pacer.set_rate(1_500_000, MSS);
+        pacer.set_rate(1_500_000, Dur::MAX, MSS);
         pacer.set_spacing(Spacing::Departures, MSS);
         assert!(pacer.allows(at(0)));
         pacer.on_sent(|| Some(at(500)));
