@@ -4,7 +4,7 @@ use super::{Flow, Record};
 use crate::item::AckItem;
 use crate::net::Net;
 use crate::watch::Watch;
-use fairweir_cca::{Ack, AckedPacket, CaState, RateSample};
+use fairweir_cca::{Ack, AckedPacket, CaState, RateSample, Recovery};
 use fairweir_units::{Dur, Time};
 
 /// Packets delivered by an ACK.
@@ -299,6 +299,11 @@ impl Flow {
         if sender.srtt == Dur::ZERO {
             sender.srtt = rtt;
             sender.rttvar = rtt / 2;
+            // The timer may be waiting for the timeout without a sample, which is longer.
+            if self.interests.recovery == Recovery::Tcp {
+                let deadline = self.timers.rto_deadline(&self.sender);
+                self.timers.wake_by(deadline);
+            }
             return;
         }
         let (srtt, sample) = (sender.srtt.as_nanos(), rtt.as_nanos());
