@@ -40,7 +40,9 @@ class Kind:
 #: Argument of ``fairweir list`` -> kind. Experiments are scenarios with published results (docs/reproduce.md).
 KINDS: Final = {
     "scenarios": Kind(
-        "scenario", "scenarios", ("*.toml", "agree/*.toml", "conform/*.toml", "guard/*.toml", "stacks/*.toml")
+        "scenario",
+        "scenarios",
+        ("*.toml", "agree/*.toml", "conform/*.toml", "guard/*.toml", "stacks/*.toml", "transport/*.toml"),
     ),
     "video": Kind("video scenario", "scenarios/video", ("*.toml",)),
     "experiments": Kind("published experiment", "scenarios/published", ("*.toml",)),

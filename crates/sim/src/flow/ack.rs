@@ -39,7 +39,9 @@ impl Flow {
         {
             self.window.edge = Some(self.window.edge.map_or(edge, |old| old.max(edge)));
         }
-        let is_quiet = self.sender.ca_state == CaState::Open && self.sender.sacked_out + self.sender.lost_out == 0;
+        // The outcome of a tail loss probe is determined in the general case.
+        let suspected = self.sender.sacked_out + self.sender.lost_out + self.tail_probe.outstanding;
+        let is_quiet = self.sender.ca_state == CaState::Open && suspected == 0;
         let is_plain = ack.cum > self.sender.snd_una
             && ack.log == self.seen.log
             && (ack.ce == self.seen.ce || !self.recovery.reacts_to_marks);
@@ -218,6 +220,10 @@ impl Flow {
         }
         if delivery.cum_acked > 0 {
             self.timers.on_progress(&self.sender, now);
+        }
+        if self.tail_probe.outstanding > 0 {
+            let is_duplicate = delivery.cum_acked + delivery.acked == 0;
+            self.process_tail_probe_ack(cum, is_duplicate, prior_inflight, now);
         }
         self.recover(delivery.cum_acked, delivery.marked, prior_inflight, now);
         delivery.lost = self.sender.lost - prior_lost;

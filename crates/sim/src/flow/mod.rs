@@ -4,8 +4,10 @@
 //! order (RACK, RFC 8985) or duplicate ACKs alone, one reduction per episode, proportional rate reduction (RFC 6937),
 //! retransmission timeout with back-off (RFC 6298), pacing, delivery-rate samples.
 //!
-//! **Deviations from Linux**: windows, rates and RTT count whole packets of one size, headers included; no
-//! tail-loss probe, no undo of spurious retransmissions, no cwnd restart after idle.
+//! A scenario's `transport` adds mechanisms, each in its own file: tail loss probes ([`tail_probe`]).
+//!
+//! **Deviations from Linux**: windows, rates and RTT count whole packets of one size, headers included; no undo of
+//! spurious retransmissions, no cwnd restart after idle.
 
 mod ack;
 mod autosizing;
@@ -16,6 +18,7 @@ mod recovery;
 mod send;
 mod send_window;
 mod source;
+mod tail_probe;
 mod timers;
 
 use crate::net::Net;
@@ -34,6 +37,7 @@ use rate_sampler::RateSampler;
 use recovery::Recovery;
 use send_window::SendWindow;
 use source::AppSource;
+use tail_probe::TailProbe;
 use timers::Timers;
 
 /// A controller that sets a larger cwnd ends the run. The kernel counts packets in 32 bits, all of which an
@@ -112,6 +116,7 @@ pub(crate) struct Flow {
     recovery: Recovery,
     timers: Timers,
     silence: Silence,
+    tail_probe: TailProbe,
     records: Window<Record>,
     pub(crate) route: Route,
     source: AppSource,
@@ -148,6 +153,7 @@ impl Flow {
             recovery: Recovery::new(spec.receiver.sack, spec.ecn && !interests.own_ecn, first_packet),
             timers: Timers::new(spec, interests.recovery),
             silence: Silence::default(),
+            tail_probe: TailProbe::new(spec, interests.recovery == fairweir_cca::Recovery::Tcp),
             records: Window::new(),
             route,
             source: AppSource::new(&spec.source, spec.start, config.packet, first_packet),
@@ -208,6 +214,9 @@ impl Flow {
         } else {
             self.on_other_event(now, net);
         }
+        if self.tail_probe.is_enabled {
+            self.wake_for_tail_probe();
+        }
         let next_ack = self.route.acks.front().map_or(Time::NEVER, |ack| ack.at);
         let next_timer = self.pacer.due_at.min(self.timers.wake_at).min(self.route.receiver.deadline());
         net.schedule.set_flow(self.route.flow_leaf, next_ack.min(next_timer), next_ack <= next_timer);
@@ -252,6 +261,9 @@ impl Flow {
         self.announce_data_end();
         if self.recovery.reorder_deadline <= now {
             self.on_reorder_timeout(now);
+        }
+        if self.tail_probe.is_enabled {
+            self.check_tail_probe(now, net);
         }
         if self.timers.rto_deadline(&self.sender) <= now {
             match self.interests.recovery {

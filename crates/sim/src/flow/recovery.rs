@@ -143,9 +143,10 @@ impl Flow {
     }
 
     #[inline(never)]
-    fn enter_episode(&mut self, state: CaState, cause: Cause, prior_inflight: u64, now: Time) {
+    pub(super) fn enter_episode(&mut self, state: CaState, cause: Cause, prior_inflight: u64, now: Time) {
         let prior_cwnd = (self.window.cwnd / self.mss).max(1);
         self.sender.ca_state = state;
+        self.tail_probe.outstanding = 0;
         self.recovery.high_seq = self.sender.snd_nxt;
         let loss = Loss { cause, prior_inflight, sender: &self.sender };
         self.cc.on_loss(&loss, &mut Flow::context(now, &mut self.rng));
@@ -189,7 +190,7 @@ impl Flow {
     }
 
     #[inline(never)]
-    fn leave_episode(&mut self, now: Time) {
+    pub(super) fn leave_episode(&mut self, now: Time) {
         self.sender.ca_state = CaState::Open;
         self.recovery.reduction = None;
         self.recovery.reorder_deadline = Time::NEVER;

@@ -74,6 +74,11 @@ impl Flow {
         if W::IS_WATCHED { self.window.edge.map_or(own, |edge| own.min(edge)) } else { own }
     }
 
+    /// Returns whether the application and the receiver permit a new packet.
+    pub(super) fn has_new_data<W: Watch>(&self) -> bool {
+        self.sender.snd_nxt < self.source.limit().min(self.right_edge::<W>())
+    }
+
     /// Records whether the application or the receiver limits sending.
     #[cold]
     #[inline(never)]
@@ -115,7 +120,7 @@ impl Flow {
     }
 
     #[inline(never)]
-    fn send_new<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
+    pub(super) fn send_new<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         let seq = self.sender.snd_nxt;
         if self.sender.snd_una == seq {
             self.rate.restart(now);

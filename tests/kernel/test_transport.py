@@ -1,0 +1,43 @@
+"""The mechanisms of Linux's TCP in the simulator, compared with the kernel's (docs/measured/transport.md)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fairweir.errors import KernelError
+from fairweir.play import kernel
+from fairweir.play.run import Run, run
+from fairweir.scenario.model import Scenario
+
+pytestmark = pytest.mark.kernel
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios" / "transport"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kernel_world() -> None:
+    """Skip these tests without root or the helper; the summary states the reason."""
+    if os.geteuid() != 0:
+        pytest.skip("not run: no root")
+    try:
+        kernel.ask(["doctor"])
+    except KernelError as error:
+        pytest.skip(f"not run: {error.message}")
+
+
+def timeouts_per_retransmission(record: Run) -> float:
+    flows = record.summary.document["flows"]
+    timeouts, retransmits = (sum(flow[name] for flow in flows) for name in ("timeouts", "retransmits"))
+    assert retransmits > 30
+    return float(timeouts / retransmits)
+
+
+def test_tail_loss_probes_replace_most_timeouts() -> None:
+    scenario = Scenario.load(SCENARIOS / "lost-tails.toml")
+    ideal, probes = (run(scenario.override({"transport": t})) for t in ("ideal", ["tail_loss_probe"]))
+    assert timeouts_per_retransmission(ideal) > 0.9
+    assert timeouts_per_retransmission(probes) < 0.3
+    assert timeouts_per_retransmission(run(scenario, on="kernel")) < 0.3
