@@ -1,5 +1,5 @@
-//! What Proteus ignores: RTT samples in bursts of ACKs, and changes of the RTT within an interval that are no larger than
-//! the path's noise.
+//! Tolerance of noise: RTT samples in bursts of ACKs are ignored, and so are changes of the RTT within an interval that are
+//! no larger than the path's noise.
 
 use crate::Ack;
 use crate::monitor_interval::RttStats;
