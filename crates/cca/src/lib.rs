@@ -27,11 +27,14 @@ algorithms! {
     aimd_delay,
     contract,
     fast,
+    gcc,
     ledbat,
     poseidon,
     scream,
+    sprout,
     swift,
     tfrc,
+    verus,
     #[cfg(test)]
     dummy,
 }

@@ -2,7 +2,9 @@
 #![allow(dead_code)] // each test file uses its own part
 
 use fairweir_cca::{BuildError, Controller, Start};
+use fairweir_path::LinkConfig;
 use fairweir_path::QueueConfig;
+use fairweir_path::link::{RateStep, StepsConfig};
 use fairweir_path::queue::DroptailConfig;
 use fairweir_scenario::{Config, FlowSpec, LinkSpec};
 use fairweir_sim::{Outcome, SimError, run_with};
@@ -112,6 +114,17 @@ pub fn crowd(cca: &str, params: &Value, mbps: u64, rtprop_ms: u64, n: u64, secon
 /// Returns the mean waiting time of a packet at the first link, in transmission times of a packet.
 pub fn queued(outcome: &Outcome, mbps: u64) -> f64 {
     outcome.summary.links[0].queue_ms.mean * mbps as f64 / 12.0
+}
+
+/// Makes the first link of `config` a cellular one: its rate changes each second, by turns 6, 3, 8, 2, 5, 9, 1, 4 and 7 Mbps
+/// (mean 5 Mbps).
+pub fn make_cellular(config: &mut Config) {
+    let seconds = config.duration.as_nanos() / 1_000_000_000;
+    let steps = (0..seconds)
+        .zip([6, 3, 8, 2, 5, 9, 1, 4, 7].iter().cycle())
+        .map(|(s, &mbps)| RateStep { at: Time::from_nanos(s * 1_000_000_000), rate: Rate::from_mbps(mbps) })
+        .collect();
+    config.links[0].hop.link = LinkConfig::Steps(StepsConfig { steps });
 }
 
 /// Returns a scenario with one bottleneck that `flows` share.
