@@ -41,3 +41,19 @@ def test_tail_loss_probes_replace_most_timeouts() -> None:
     assert timeouts_per_retransmission(ideal) > 0.9
     assert timeouts_per_retransmission(probes) < 0.3
     assert timeouts_per_retransmission(run(scenario, on="kernel")) < 0.3
+
+
+def test_receivers_delay_acks_also_after_losses() -> None:
+    scenario = Scenario.from_dict(
+        {
+            "duration": "4s",
+            "warmup": "2s",
+            "link": {"down": {"rate": "24Mbps", "buffer": "60kB"}, "up": {"rate": "100Mbps", "buffer": "infinite"}},
+            "flow": [{"cca": "reno", "rtprop": "15ms", "delayed_ack": 2, "path": ["down"], "ack_path": ["up"]}],
+        }
+    )
+    summary = run(scenario, on="kernel").summary
+    assert summary.flows[0].lost_pkts > 0
+    acks = summary.links[1].arrivals
+    # A receiver acknowledges each packet at once only while packets are missing.
+    assert 0.5 <= acks / summary.flows[0].delivered_pkts < 0.6

@@ -6,6 +6,7 @@
 
 use super::socket::{bound, set_option};
 use super::wait::wait;
+use crate::tcp_info::TcpInfo;
 use fairweir_units::Dur;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use socket2::Socket;
@@ -25,30 +26,41 @@ const STOP_CHECK: Dur = Dur::from_millis(20);
 /// Maximum bytes that one call discards.
 const DISCARD_BYTES: usize = 1 << 20;
 
+/// The window that a receiver advertises.
+#[derive(Clone, Copy, Debug)]
+enum Window {
+    /// As large as at the start. The kernel acknowledges each packet at once while its window grows
+    /// (`tcp_grow_window`); an unlimited window would grow, and ACKs would not be delayed, for the whole run.
+    Constant,
+    /// At most this many bytes.
+    Limited(u32),
+    /// Chosen by the kernel.
+    Autotuned,
+}
+
 /// The receiving endpoint of one flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Listening {
     /// Local address and port.
     pub address: SocketAddrV4,
-    /// Maximum window that the receiver advertises, bytes; `None` if unlimited.
-    window: Option<u32>,
+    window: Window,
     wake_up_bytes: libc::c_int,
 }
 
 impl Listening {
     /// Returns a listener with an unlimited window.
     pub fn unlimited(address: SocketAddrV4) -> Listening {
-        Listening { address, window: None, wake_up_bytes: WAKE_UP_BYTES }
+        Listening { address, window: Window::Constant, wake_up_bytes: WAKE_UP_BYTES }
     }
 
     /// Returns a listener whose window the kernel autotunes.
     pub fn autotuned(address: SocketAddrV4) -> Listening {
-        Listening { address, window: None, wake_up_bytes: AUTOTUNED_WAKE_UP_BYTES }
+        Listening { address, window: Window::Autotuned, wake_up_bytes: AUTOTUNED_WAKE_UP_BYTES }
     }
 
     /// Returns a listener with a window of at most `bytes`.
     pub fn limited(address: SocketAddrV4, bytes: u32) -> Listening {
-        Listening { address, window: Some(bytes), wake_up_bytes: 1 }
+        Listening { address, window: Window::Limited(bytes), wake_up_bytes: 1 }
     }
 }
 
@@ -58,8 +70,8 @@ pub struct Receivers {
     epoll: Epoll,
     listeners: Vec<Socket>,
     accepted: Vec<Option<Socket>>,
-    /// Maximum window of each flow, bytes.
-    windows: Vec<Option<u32>>,
+    /// Window of each flow.
+    windows: Vec<Window>,
 }
 
 /// Limits the window that `socket` advertises to `bytes`.
@@ -81,7 +93,7 @@ impl Receivers {
         let mut listeners = Vec::with_capacity(plan.len());
         for (index, at) in plan.iter().enumerate() {
             let socket = bound(at.address)?;
-            if let Some(bytes) = at.window {
+            if let Window::Limited(bytes) = at.window {
                 clamp_window(&socket, bytes)?;
             }
             set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, at.wake_up_bytes)?;
@@ -130,7 +142,12 @@ impl Receivers {
     /// the socket, because that would reset the connection.
     fn drain(&mut self, flow: usize) {
         let Some(socket) = &self.accepted[flow] else { return };
-        if let Some(bytes) = self.windows[flow] {
+        if matches!(self.windows[flow], Window::Constant)
+            && let Ok(info) = TcpInfo::read(socket.as_fd())
+        {
+            self.windows[flow] = Window::Limited(info.rcv_ssthresh);
+        }
+        if let Window::Limited(bytes) = self.windows[flow] {
             // The kernel (6.6 and later) increases the window whenever its estimate of a packet's memory changes.
             // Errors are ignored: an unlimited window shows in the run, and a broken connection is detected below.
             let _ = clamp_window(socket, bytes);
