@@ -26,7 +26,7 @@ const UPDATE_MAX: f64 = 100.0;
 /// Time above the threshold from which on there is over-use, ms.
 const OVERUSE: f64 = 10.0;
 
-/// What the delays of the last groups show.
+/// The use of the link, from the delays of the last groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Usage {
     /// The queue neither grows nor shrinks.

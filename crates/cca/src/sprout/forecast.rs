@@ -27,7 +27,7 @@ fn rate(bin: usize) -> f64 {
     bin as f64 * MAX_RATE / (RATES - 1) as f64
 }
 
-/// Probabilities of steps by a number of bins within a tick; the middle one is no step.
+/// Probabilities of steps by a number of bins within a tick; the middle one stands for 0.
 fn steps() -> &'static [f64] {
     static STEPS: OnceLock<Vec<f64>> = OnceLock::new();
     STEPS.get_or_init(|| {
@@ -116,8 +116,7 @@ impl Belief {
         self.normalize();
     }
 
-    /// Returns the number of packets of which at least so many are delivered in `ticks` ticks with probability 1 -
-    /// `quantile`.
+    /// Returns the quantile of the number of packets that are delivered in `ticks` ticks.
     pub fn forecast(&self, ticks: usize, quantile: f64) -> u64 {
         let table = &forecasts()[ticks - 1];
         let below = |count: usize| -> f64 { self.probability.iter().zip(table).map(|(p, cdf)| p * cdf[count]).sum() };

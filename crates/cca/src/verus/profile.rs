@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 /// Weight of the past in a point's average.
 const MEMORY: f64 = 0.875;
-/// Largest window in the profile, packets.
-pub(super) const LARGEST: u32 = 1 << 20;
+/// Largest window, packets (MAX_W_DELAY_CURVE in the code): it bounds the line beyond the last point.
+pub(super) const LARGEST: u32 = 40_000;
 /// Number of pieces of the curve; fewer for small windows, of which each has at least this many packets.
 const PIECES: usize = 15;
 const PIECE_PKTS: f64 = 5.0;
