@@ -149,6 +149,8 @@ pub struct Verus {
     beta: f64,
     slow_start_delay: f64,
     phase: Phase,
+    /// When the loss phase began.
+    lost_at: Time,
     /// W, packets.
     window: f64,
     /// Packets that may be in flight now.
@@ -181,6 +183,7 @@ impl Verus {
             beta: params.beta,
             slow_start_delay: params.slow_start_delay.as_secs_f64(),
             phase: Phase::SlowStart,
+            lost_at: Time::ZERO,
             window: start.initial_cwnd.packets(start.mss).max(1) as f64,
             allowed: 0.0,
             profile: Profile::default(),
@@ -215,7 +218,7 @@ impl Verus {
     /// Enters the loss phase with `window`.
     fn lose(&mut self, window: f64, now: Time) {
         self.set_window(window);
-        self.phase = Phase::Loss;
+        (self.phase, self.lost_at) = (Phase::Loss, now);
         if !self.has_curve {
             self.fit(now);
         }
@@ -316,6 +319,10 @@ impl Controller for Verus {
                 self.lose(self.beta * window, cx.now);
             }
         }
+        // a packet sent again has no RTT sample, but its window is that after the decrease
+        if self.phase == Phase::Loss && ack.rtt.is_none() && ack.newest.is_some() && ack.newest_sent > self.lost_at {
+            self.phase = Phase::Profile;
+        }
         match self.phase {
             Phase::SlowStart => self.set_window(self.window + ack.acked as f64),
             Phase::Loss => self.set_window(self.window + ack.acked as f64 / self.window),
@@ -344,6 +351,8 @@ impl Controller for Verus {
             }
             Phase::SlowStart => self.set_window((self.beta * window).min(self.window)),
             Phase::Profile => self.lose((self.beta * window).min(self.window), cx.now),
+            // sent after the decrease, also if for the second time: a new loss
+            Phase::Loss if lost.sent > self.lost_at => self.lose(self.beta * window.min(self.window), cx.now),
             Phase::Loss => (),
         }
     }
