@@ -62,13 +62,33 @@ pub struct Params {
     pub fast_convergence: bool,
     /// Whether the window is at least that of AIMD(alpha, beta) (RFC 9438 §4.3).
     pub friendliness: bool,
+    /// How windows are counted, which matters below about twenty packets.
+    pub counting: Counting,
     /// Method that ends slow start before a loss.
     pub hystart: Kind,
 }
 
+/// How windows are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Counting {
+    /// With fractions of packets (RFC 9438).
+    Exact,
+    /// In whole packets, as Linux (`tcp_cubic.c`): a cut rounds down, W_est grows by a packet per 15/8 windows (beta =
+    /// 0.7) also beyond the window before the cut, and both curves are looked up every 1/32 s.
+    Linux,
+}
+
 impl Default for Params {
     fn default() -> Params {
-        Params { c: 0.4, beta: 0.7, fast_convergence: true, friendliness: true, hystart: Kind::Off }
+        Params {
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+            friendliness: true,
+            counting: Counting::Exact,
+            hystart: Kind::Off,
+        }
     }
 }
 
@@ -111,9 +131,21 @@ struct Epoch {
     k: f64,
     /// Window of AIMD(alpha, beta), packets.
     w_est: f64,
+    /// Packets acknowledged since W_est grew, with Linux's counting (`ack_cnt`).
+    acked: u64,
 }
 
 impl Epoch {
+    /// Grows W_est by a packet per more than `per_packet` packets acknowledged.
+    fn count(&mut self, acked: u64, per_packet: u64) {
+        self.acked += acked;
+        if self.acked > per_packet {
+            let grown = (self.acked - 1) / per_packet.max(1);
+            self.acked -= grown * per_packet;
+            self.w_est = (self.w_est + grown as f64).min(MAX_CWND);
+        }
+    }
+
     /// Returns W_cubic, packets, `t` seconds after the start.
     fn w_cubic(&self, c: f64, t: f64) -> f64 {
         let d = t - self.k;
@@ -164,6 +196,9 @@ pub struct Cubic {
     alpha: f64,
     fast_convergence: bool,
     friendliness: bool,
+    counting: Counting,
+    /// Windows per packet of W_est in eighths, with Linux's counting (`beta_scale`).
+    windows_per_packet: u64,
     hystart: Kind,
 }
 
@@ -191,6 +226,8 @@ impl Cubic {
             alpha: 3.0 * (1.0 - params.beta) / (1.0 + params.beta),
             fast_convergence: params.fast_convergence,
             friendliness: params.friendliness,
+            counting: params.counting,
+            windows_per_packet: (8.0 * (1.0 + params.beta) / (3.0 * (1.0 - params.beta))) as u64,
             hystart: params.hystart,
         }
     }
@@ -243,7 +280,7 @@ impl Cubic {
     fn start_epoch(&mut self, now: Time) {
         let w_max = self.w_max.max(self.cwnd);
         let k = cbrt((w_max - self.cwnd) / self.c);
-        self.phase = Phase::Avoidance(Epoch { start: now, w_max, k, w_est: self.cwnd });
+        self.phase = Phase::Avoidance(Epoch { start: now, w_max, k, w_est: self.cwnd, acked: 0 });
         self.slope = 0.0;
         self.target = self.cwnd;
     }
@@ -258,7 +295,10 @@ impl Cubic {
         let w_target = epoch.w_cubic(self.c, t + rtt);
         // RFC 9438 §4.3: alpha compensates for the smaller reduction until cwnd_prior is reached again
         let alpha = if epoch.w_est < self.cwnd_prior { self.alpha } else { 1.0 };
-        epoch.w_est = (epoch.w_est + alpha * acked * per_packet).min(MAX_CWND);
+        match self.counting {
+            Counting::Exact => epoch.w_est = (epoch.w_est + alpha * acked * per_packet).min(MAX_CWND),
+            Counting::Linux => epoch.count(acked as u64, self.cwnd_pkts.saturating_mul(self.windows_per_packet) / 8),
+        }
         let w_est = epoch.w_est;
 
         let mut cwnd = (self.cwnd + acked * self.slope).min(self.target).max(self.cwnd);
@@ -276,14 +316,18 @@ impl Cubic {
         }
         let mut speed = self.slope;
         let mut missing = (self.cwnd_pkts + 1) as f64 - self.cwnd;
-        if is_friendly {
+        if is_friendly && self.counting == Counting::Exact {
             // W_est reaches the next whole packet first
             speed = speed.max(alpha * per_packet);
             missing = missing.min((self.cwnd_pkts + 1) as f64 - w_est);
         }
         // with a slope of 0 the quotient is infinite and the cast saturates: only the time triggers the update
         self.credit_due = ((missing / speed) as u64).saturating_add(1);
-        self.update_at = now + (srtt / UPDATE_ROUND_FRACTION).min(MAX_UPDATE_INTERVAL);
+        self.update_at = now
+            + match self.counting {
+                Counting::Exact => (srtt / UPDATE_ROUND_FRACTION).min(MAX_UPDATE_INTERVAL),
+                Counting::Linux => MAX_UPDATE_INTERVAL,
+            };
     }
 
     /// Resumes after a pause in the use of the window: the pause does not count in t.
@@ -338,12 +382,18 @@ impl Controller for Cubic {
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
         let is_timeout = loss.cause == Cause::Timeout;
         // RFC 5681 §3.1: ssthresh does not change if the packet has timed out before
+        if self.counting == Counting::Linux {
+            self.set_cwnd(self.cwnd_pkts as f64);
+        }
         if !(is_timeout && self.has_timed_out) {
             self.cwnd_prior = self.cwnd;
             // RFC 9438 §4.7
             let is_below_plateau = self.fast_convergence && self.cwnd < self.w_max;
             self.w_max = if is_below_plateau { self.cwnd * (1.0 + self.beta) * 0.5 } else { self.cwnd };
             self.ssthresh = (self.cwnd * self.beta).max(MIN_SSTHRESH);
+            if self.counting == Counting::Linux {
+                (self.w_max, self.ssthresh) = (self.w_max.floor(), self.ssthresh.floor());
+            }
         }
         self.has_timed_out |= is_timeout;
         if is_timeout {

@@ -337,6 +337,8 @@ fn extremes() -> Vec<(&'static str, Value)> {
     vec![
         ("reno", json!({"byte_counting": false})),
         ("cubic", json!({"c": 1000.0, "beta": 0.999, "hystart": "linux"})),
+        ("cubic", json!({"c": 1000.0, "beta": 0.001, "counting": "linux"})),
+        ("cubic", json!({"beta": 0.999, "counting": "linux"})),
         ("cubic", json!({"c": 1e-9, "beta": 0.001, "fast_convergence": false, "friendliness": false})),
         ("dctcp", json!({"shift_g": 0, "initial_alpha": 0.0})),
         ("dctcp", json!({"shift_g": 10})),

@@ -28,7 +28,7 @@ CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
 #: CCA -> the parameters with which the simulator's CCA equals the kernel's, for CCAs whose defaults differ on purpose.
 AS_IN_KERNEL: dict[str, dict[str, str | bool]] = {
     "bbr": {"name": "bbr", "send_quanta": True},
-    "cubic": {"name": "cubic", "hystart": "linux"},
+    "cubic": {"name": "cubic", "hystart": "linux", "counting": "linux"},
 }
 #: Minimum fraction of the judged cells that must agree.
 BOUND = 0.80

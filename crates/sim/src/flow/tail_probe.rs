@@ -7,7 +7,7 @@
 //! repaired the only loss is noticed by the first ACK beyond it, and cwnd is reduced once.
 //!
 //! **Deviations from Linux**: deadlines are not rounded to jiffies; the probe counts as a retransmission in flight; an
-//! ACK that reports nothing new is taken for the DSACK of the probe, and if the ACK before it was lost, it is taken for
+//! ACK that reports nothing new is mistaken for the DSACK of the probe, and if the ACK before it was lost, it is taken for
 //! that ACK.
 
 use super::{Flow, Record};
