@@ -79,3 +79,19 @@ def test_cubic_in_whole_packets_loses_as_many_as_linux() -> None:
     # Seen: 90 to 93 on the kernel, 93, and 150.
     assert abs(linux - real) < 0.15 * real
     assert exact > 1.3 * real
+
+
+def test_a_pause_reduces_the_window() -> None:
+    scenario = Scenario.load(SCENARIOS / "pauses.toml")
+    ideal, restart, on_kernel = (
+        record.summary.flows[0]
+        for record in (
+            run(scenario.override({"transport": "ideal"})),
+            run(scenario.override({"transport": ["idle_restart"]})),
+            run(scenario, on="kernel"),
+        )
+    )
+    assert ideal.lost_pkts > 40
+    assert restart.lost_pkts <= 5
+    assert on_kernel.lost_pkts <= 20
+    assert on_kernel.throughput_mbps == pytest.approx(restart.throughput_mbps, rel=0.1)

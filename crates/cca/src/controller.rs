@@ -18,6 +18,10 @@ pub trait Controller: Debug + Send {
     /// The episode is over: everything sent before it began is acknowledged.
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {}
 
+    /// Data end an idle period of more than an RTO, and the transport reduces cwnd (RFC 2861). The transport does not
+    /// call this for algorithms with [`Interests::own_recovery`]; the others may ignore it, and keep their window.
+    fn on_restart(&mut self, _restart: &Restart<'_>, _cx: &mut Context<'_>) {}
+
     /// A packet left; only if [`Interests::sent`].
     fn on_send(&mut self, _sent: &Sent<'_>, _cx: &mut Context<'_>) {}
 
@@ -308,6 +312,23 @@ pub struct Loss<'a> {
     pub prior_inflight: u64,
     /// The transport's state.
     pub sender: &'a Sender,
+}
+
+/// Data are sent after an idle period; nothing is in flight, and cwnd is not being reduced.
+#[derive(Clone, Copy, Debug)]
+pub struct Restart<'a> {
+    /// The window to continue with, at most the present one.
+    pub cwnd: Bytes,
+    /// The transport's state.
+    pub sender: &'a Sender,
+}
+
+impl Restart<'_> {
+    /// Returns the minimum of ssthresh after the restart, from the present `cwnd`, both in packets: slow start leads back
+    /// to three quarters of the window (`tcp_current_ssthresh`).
+    pub fn min_ssthresh(cwnd: u64) -> u64 {
+        cwnd / 2 + cwnd / 4
+    }
 }
 
 /// A packet was declared lost.

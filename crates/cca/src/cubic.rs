@@ -27,7 +27,7 @@
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::hystart::{HyStart, Kind};
-use crate::{Ack, Cause, Context, Controller, Loss, Sender};
+use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender};
 use fairweir_units::{Bytes, Dur, Time};
 use serde::{Deserialize, Serialize};
 
@@ -178,6 +178,8 @@ pub struct Cubic {
     cwnd_pkts: u64,
     mss: u64,
     phase: Phase,
+    /// Phase that slow start after an idle period interrupts.
+    interrupted: Option<Phase>,
     /// cwnd including its fraction, packets.
     cwnd: f64,
     /// Growth per packet acknowledged until the next update, packets.
@@ -214,6 +216,7 @@ impl Cubic {
             cwnd_pkts,
             mss: start.mss.0,
             phase: Phase::SlowStart(HyStart::new(params.hystart)),
+            interrupted: None,
             cwnd: cwnd_pkts as f64,
             slope: 0.0,
             target: 0.0,
@@ -267,6 +270,10 @@ impl Cubic {
             None => self.ssthresh = self.cwnd, // RFC 9406 §4.2
         }
         if self.cwnd < self.ssthresh {
+            return 0;
+        }
+        if let Some(phase) = self.interrupted.take() {
+            self.phase = phase;
             return 0;
         }
         self.phase = Phase::Reduced;
@@ -396,6 +403,7 @@ impl Controller for Cubic {
             }
         }
         self.has_timed_out |= is_timeout;
+        self.interrupted = None;
         if is_timeout {
             self.set_cwnd((loss.sender.inflight() + 1) as f64);
             self.phase = Phase::SlowStart(HyStart::after_timeout(self.hystart));
@@ -410,6 +418,25 @@ impl Controller for Cubic {
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
         self.has_timed_out = false;
+    }
+
+    /// Slow start leads back to the curve, whose time does not include the idle period.
+    fn on_restart(&mut self, restart: &Restart<'_>, cx: &mut Context<'_>) {
+        if let Some(since) = self.unused_since {
+            self.resume(since, cx.now);
+        }
+        self.ssthresh = self.ssthresh.max(Restart::min_ssthresh(self.cwnd_pkts) as f64);
+        let cwnd = restart.cwnd.0 / self.mss;
+        if cwnd < self.cwnd_pkts {
+            self.set_cwnd(cwnd as f64);
+        }
+        if self.cwnd < self.ssthresh && !matches!(self.phase, Phase::SlowStart(_)) {
+            // Linux's HyStart searches again unless it has already ended a slow start.
+            let search = if self.w_max > 0.0 { HyStart::after_timeout(self.hystart) } else { None };
+            self.interrupted = Some(std::mem::replace(&mut self.phase, Phase::SlowStart(search)));
+        }
+        self.credit = 0;
+        self.credit_due = 0;
     }
 
     #[inline]

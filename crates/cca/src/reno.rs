@@ -20,7 +20,7 @@
 //! window follows the transport's proportional rate reduction; duplicate ACKs do not inflate it.
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
-use crate::{Ack, Cause, Context, Controller, Loss, Sender};
+use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender};
 use fairweir_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -112,6 +112,12 @@ impl Window {
         self.cwnd_pkts = if cause == Cause::Timeout { inflight + 1 } else { self.ssthresh_pkts };
     }
 
+    /// Continues with a smaller window after an idle period.
+    pub(crate) fn restart(&mut self, restart: &Restart<'_>) {
+        self.ssthresh_pkts = self.ssthresh_pkts.max(Restart::min_ssthresh(self.cwnd_pkts));
+        self.cwnd_pkts = (restart.cwnd.0 / self.mss).max(1);
+    }
+
     /// Ends the loss episode.
     pub(crate) fn recovered(&mut self) {
         self.has_timed_out = false;
@@ -157,6 +163,10 @@ impl Controller for Reno {
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
         self.window.recovered();
+    }
+
+    fn on_restart(&mut self, restart: &Restart<'_>, _cx: &mut Context<'_>) {
+        self.window.restart(restart);
     }
 
     #[inline]
@@ -228,6 +238,14 @@ mod tests {
         w.recovered();
         w.halve(Cause::Timeout, 0);
         assert_eq!(w.ssthresh_pkts, MIN_SSTHRESH_PKTS);
+    }
+
+    #[test]
+    fn after_an_idle_period_slow_start_leads_to_three_quarters_of_the_window() {
+        let mut w = window(40);
+        w.ssthresh_pkts = 20;
+        w.restart(&Restart { cwnd: MSS * 10, sender: &Sender::new(MSS) });
+        assert_eq!((w.cwnd_pkts, w.ssthresh_pkts), (10, 30));
     }
 
     #[test]

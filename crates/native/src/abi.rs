@@ -10,6 +10,8 @@ pub(crate) const UNPACED: c_ulong = c_ulong::MAX;
 pub(crate) const PACING_NEEDED: u32 = 1;
 /// `CA_EVENT_TX_START`: the first packet is sent after the flow was idle.
 pub(crate) const EVENT_TX_START: c_int = 0;
+/// `CA_EVENT_CWND_RESTART`: cwnd is reduced after an idle period.
+pub(crate) const EVENT_CWND_RESTART: c_int = 1;
 /// `CA_EVENT_COMPLETE_CWR`: the reduction of the window is complete.
 pub(crate) const EVENT_COMPLETE_CWR: c_int = 2;
 /// `CA_EVENT_LOSS`: retransmission timeout.

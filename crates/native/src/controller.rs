@@ -11,11 +11,13 @@
 //! bytes from zero.
 
 use crate::abi::{
-    ACK_ECE, ACK_SLOWPATH, AckSample, EVENT_COMPLETE_CWR, EVENT_LOSS, EVENT_TX_START, Hook, INFINITE_SSTHRESH,
-    PACING_NEEDED, RateSample, RawOps, TcpSock, UNPACED,
+    ACK_ECE, ACK_SLOWPATH, AckSample, EVENT_COMPLETE_CWR, EVENT_CWND_RESTART, EVENT_LOSS, EVENT_TX_START, Hook,
+    INFINITE_SSTHRESH, PACING_NEEDED, RateSample, RawOps, TcpSock, UNPACED,
 };
 use crate::module::Module;
-use fairweir_cca::{Ack, BuildError, CaState, Cause, Context, Controller, Interests, Loss, Sender, Sent, Start};
+use fairweir_cca::{
+    Ack, BuildError, CaState, Cause, Context, Controller, Interests, Loss, Restart, Sender, Sent, Start,
+};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::Value;
 use std::ffi::c_long;
@@ -276,6 +278,15 @@ impl Controller for NativeController {
             self.event(EVENT_COMPLETE_CWR);
         }
         self.set_state(sender.ca_state);
+    }
+
+    /// `tcp_cwnd_restart`
+    fn on_restart(&mut self, restart: &Restart<'_>, cx: &mut Context<'_>) {
+        self.fill(restart.sender, cx.now);
+        self.event(EVENT_CWND_RESTART);
+        let min_ssthresh = Restart::min_ssthresh(self.tp.snd_cwnd.into());
+        self.tp.snd_ssthresh = self.tp.snd_ssthresh.max(min_ssthresh as u32);
+        self.tp.snd_cwnd = ((restart.cwnd.0 / self.mss) as u32).max(1);
     }
 
     #[inline]

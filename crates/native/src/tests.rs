@@ -7,7 +7,7 @@ use crate::controller::NativeController;
 use crate::module::Module;
 use crate::registry;
 use fairweir_cca::testing::{Bench, MSS, Path};
-use fairweir_cca::{Ack, BuildError, CaState, Cause, Context, Controller, Loss, RateSample, Sender, Start};
+use fairweir_cca::{Ack, BuildError, CaState, Cause, Context, Controller, Loss, RateSample, Restart, Sender, Start};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -85,6 +85,11 @@ impl Hand {
         };
         let loss = Loss { cause, prior_inflight: self.sender.inflight(), sender: &self.sender };
         self.cc.on_loss(&loss, &mut Context { now: self.now, rng: &mut self.rng });
+    }
+    /// Continues with `cwnd` packets after an idle period.
+    fn restart(&mut self, cwnd: u64) {
+        let restart = Restart { cwnd: MSS * cwnd, sender: &self.sender };
+        self.cc.on_restart(&restart, &mut Context { now: self.now, rng: &mut self.rng });
     }
     fn recover(&mut self) {
         self.sender.ca_state = CaState::Open;
@@ -295,6 +300,24 @@ fn weights_set_increase_and_decrease() {
         let grown = (hand.cwnd() - reduced) as f64;
         assert!((grown - a * f64::from(rounds)).abs() <= 2.0, "{cca}: {grown} in {rounds} rounds");
     }
+}
+
+#[test]
+fn after_an_idle_period_the_window_is_smaller_and_ssthresh_is_three_quarters_of_it() {
+    for name in ["reno", "cubic", "dctcp", "vegas"] {
+        let mut hand = Hand::of(name, &Value::Null);
+        hand.send();
+        hand.lose(Cause::Dupack);
+        hand.recover();
+        let before = hand.cwnd();
+        hand.restart(2);
+        assert_eq!((hand.cwnd(), hand.ssthresh()), (2, Some(before)), "{name}: ssthresh does not fall");
+        hand.restart(1);
+        assert_eq!((hand.cwnd(), hand.ssthresh()), (1, Some(before)), "{name}");
+    }
+    let mut hand = Hand::of("vegas", &Value::Null);
+    hand.restart(3);
+    assert_eq!((hand.cwnd(), hand.ssthresh()), (3, None), "slow start has not ended yet");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! by an overflow at terabits per second; the flow must then end with a fault that names the controller.
 
 use fairweir_cca::{
-    Ack, AckedPacket, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, RateSample, Sender, Sent, Start,
+    Ack, AckedPacket, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, RateSample, Restart, Sender,
+    Sent, Start,
 };
 use fairweir_native::registry;
 use fairweir_units::{Bytes, Dur, Rate, Time};
@@ -159,7 +160,10 @@ impl Model {
                 self.begin_episode(Cause::Ecn, self.sender.inflight());
             }
             Op::Mark => {}
-            Op::Wait(d) => self.now += *d,
+            Op::Wait(d) => {
+                self.now += *d;
+                self.restart();
+            }
         }
     }
 
@@ -297,6 +301,15 @@ impl Model {
         if self.sender.ca_state != CaState::Open {
             self.sender.ca_state = CaState::Open;
             self.controller.on_recovered(&self.sender, &mut Context { now: self.now, rng: &mut self.rng });
+        }
+    }
+
+    /// Ends an idle period of two RTOs, if nothing is in flight and the transport controls recovery.
+    fn restart(&mut self) {
+        if self.sender.packets_out() == 0 && self.sender.ca_state == CaState::Open && !self.interests.own_recovery {
+            let cwnd = Bytes((self.controller.cwnd().0 / 4).max(MSS.0));
+            let restart = Restart { cwnd, sender: &self.sender };
+            self.controller.on_restart(&restart, &mut Context { now: self.now, rng: &mut self.rng });
         }
     }
 

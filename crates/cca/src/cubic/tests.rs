@@ -134,6 +134,24 @@ fn a_window_that_is_not_used_does_not_grow_and_its_time_does_not_count() {
 }
 
 #[test]
+fn after_an_idle_period_slow_start_leads_back_to_the_curve() {
+    let mut bench = Bench::of("cubic", &Value::Null, Path::droptail(96, 40, 1));
+    bench.run_until(after(20), |_| ());
+    let (w_max, k, window) = (bench.telemetry("w_max_pkts"), bench.telemetry("k_s"), bench.cwnd());
+    let restart = Restart { cwnd: MSS * 10, sender: &bench.sender };
+    let mut rng = rand::SeedableRng::seed_from_u64(0);
+    bench.controller.on_restart(&restart, &mut Context { now: bench.now, rng: &mut rng });
+    assert_eq!(bench.cwnd(), 10);
+    let ssthresh = bench.telemetry("ssthresh_pkts");
+    assert!(ssthresh >= (window * 3 / 4) as f64 - 1.0, "{ssthresh} {window}");
+    while (bench.cwnd() as f64) < ssthresh {
+        bench.step();
+    }
+    bench.step();
+    assert_eq!((bench.telemetry("w_max_pkts"), bench.telemetry("k_s")), (w_max, k), "the curve of before");
+}
+
+#[test]
 fn fast_convergence_gives_way() {
     let mut cubic = Cubic::new(
         &Start { mss: MSS, initial_cwnd: MSS * 100, oracle_rtprop: None, first_packet: 0, seed: 0 },

@@ -4,13 +4,15 @@
 //! order (RACK, RFC 8985) or duplicate ACKs alone, one reduction per episode, proportional rate reduction (RFC 6937),
 //! retransmission timeout with back-off (RFC 6298), pacing, delivery-rate samples.
 //!
-//! A scenario's `transport` adds mechanisms, each in its own file: tail loss probes ([`tail_probe`]).
+//! A scenario's `transport` adds mechanisms, each in its own file: tail loss probes ([`tail_probe`]),
+//! restart after idle ([`idle_restart`]).
 //!
 //! **Deviations from Linux**: windows, rates and RTT count whole packets of one size, headers included; no undo of
-//! spurious retransmissions, no cwnd restart after idle.
+//! spurious retransmissions.
 
 mod ack;
 mod autosizing;
+mod idle_restart;
 mod pacer;
 mod probe;
 mod rate_sampler;
@@ -117,6 +119,8 @@ pub(crate) struct Flow {
     timers: Timers,
     silence: Silence,
     tail_probe: TailProbe,
+    /// The smallest window after an idle period, packets; `None` if idle periods do not reduce cwnd.
+    restart_window: Option<u64>,
     records: Window<Record>,
     pub(crate) route: Route,
     source: AppSource,
@@ -154,6 +158,7 @@ impl Flow {
             timers: Timers::new(spec, interests.recovery),
             silence: Silence::default(),
             tail_probe: TailProbe::new(spec, interests.recovery == fairweir_cca::Recovery::Tcp),
+            restart_window: None,
             records: Window::new(),
             route,
             source: AppSource::new(&spec.source, spec.start, config.packet, first_packet),
@@ -169,6 +174,7 @@ impl Flow {
         if flow.has(spec, Mechanism::Autosizing) {
             flow.pacer.autosize();
         }
+        flow.restart_window = flow.restart_window(spec);
         flow.read_controller();
         flow
     }
@@ -257,8 +263,14 @@ impl Flow {
         if now >= self.timers.stop {
             self.source.close(self.sender.snd_nxt);
         }
+        let prior_limit = self.source.limit();
         self.source.advance(now, self.sender.snd_nxt);
         self.announce_data_end();
+        if let Some(window) = self.restart_window
+            && self.source.limit() > prior_limit
+        {
+            self.restart_after_idle(window, now);
+        }
         if self.recovery.reorder_deadline <= now {
             self.on_reorder_timeout(now);
         }

@@ -70,16 +70,22 @@ impl Timers {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
-    /// Returns the deadline of the retransmission timer if packets are outstanding. The timeout is that of RFC 6298
-    /// with Linux's lower bound, srtt + max(4 rttvar, min_rto), or a PTO (RFC 9002 §6.2.1); it doubles at each expiry.
+    /// Returns the timeout: that of RFC 6298 with Linux's lower bound, srtt + max(4 rttvar, min_rto), or a PTO (RFC 9002
+    /// §6.2.1); it doubles at each expiry.
     #[inline]
-    pub(super) fn rto_deadline_if_outstanding(&self, sender: &Sender) -> Time {
+    pub(super) fn rto(&self, sender: &Sender) -> Dur {
         let rto = if sender.srtt == Dur::ZERO {
             INITIAL_RTO.max(self.min_rto)
         } else {
             sender.srtt + (sender.rttvar * 4).max(self.min_rto) + self.max_ack_delay
         };
-        self.rto_base + rto * (1 << self.backoff)
+        rto * (1 << self.backoff)
+    }
+
+    /// Returns the deadline of the retransmission timer if packets are outstanding.
+    #[inline]
+    pub(super) fn rto_deadline_if_outstanding(&self, sender: &Sender) -> Time {
+        self.rto_base + self.rto(sender)
     }
 
     /// Returns the duration of persistent congestion (RFC 9002 §7.6.1).
