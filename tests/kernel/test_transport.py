@@ -95,3 +95,17 @@ def test_a_pause_reduces_the_window() -> None:
     assert restart.lost_pkts <= 5
     assert on_kernel.lost_pkts <= 20
     assert on_kernel.throughput_mbps == pytest.approx(restart.throughput_mbps, rel=0.1)
+
+
+def silent_flows(record: Run) -> int:
+    """Return the number of flows that have sent no data."""
+    return sum(flow["sent_pkts"] == 0 for flow in record.summary.document["flows"])
+
+
+def test_flows_wait_for_their_lost_syns() -> None:
+    scenario = Scenario.load(SCENARIOS / "lost-syns.toml")
+    for duration, low, high in (("1s", 15, 45), ("2s", 2, 20), ("3s", 0, 8)):
+        short = scenario.override({"duration": duration})
+        assert silent_flows(run(short.override({"transport": "ideal"}))) == 0
+        for record in (run(short.override({"transport": ["handshake"]})), run(short, on="kernel")):
+            assert low <= silent_flows(record) <= high, (duration, silent_flows(record))

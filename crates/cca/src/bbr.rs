@@ -386,11 +386,16 @@ impl Bbr {
             self.enter_probe_bw(cx);
         }
         if !self.has_seen_rtt && ack.sender.srtt > Dur::ZERO {
-            self.has_seen_rtt = true;
-            let bandwidth = Bandwidth::of_sample(self.cwnd_pkts, ack.sender.srtt);
-            self.pacing_rate = self.pacer.rate(bandwidth, self.gains.startup);
-            self.is_target_stale = true;
+            self.set_first_pacing_rate(ack.sender.srtt);
         }
+    }
+
+    /// `bbr_init_pacing_rate_from_rtt`, once `srtt` is known.
+    fn set_first_pacing_rate(&mut self, srtt: Dur) {
+        self.has_seen_rtt = true;
+        let bandwidth = Bandwidth::of_sample(self.cwnd_pkts, srtt);
+        self.pacing_rate = self.pacer.rate(bandwidth, self.gains.startup);
+        self.is_target_stale = true;
     }
 
     /// Checks whether bandwidth has stopped growing.
@@ -485,6 +490,14 @@ impl Bbr {
 }
 
 impl Controller for Bbr {
+    fn on_established(&mut self, sender: &Sender, cx: &mut Context<'_>) {
+        self.set_first_pacing_rate(sender.srtt);
+        if !self.has_oracle {
+            self.min_rtt = sender.min_rtt;
+            self.min_rtt_stamp = cx.now;
+        }
+    }
+
     fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
         if let Some(since) = self.idle_since {
             self.restart_from_idle(since, ack, cx);

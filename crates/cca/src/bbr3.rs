@@ -365,14 +365,19 @@ impl Bbr3 {
 
     fn set_pacing_rate(&mut self, ack: &Ack<'_>) {
         if !self.has_seen_rtt && ack.sender.srtt > Dur::ZERO {
-            self.has_seen_rtt = true;
-            let bandwidth = Bandwidth::of_sample(self.cwnd_pkts, ack.sender.srtt);
-            self.pacing_rate = self.pacer.rate(bandwidth, self.gains.startup_pacing);
+            self.set_first_pacing_rate(ack.sender.srtt);
         }
         let rate = self.pacer.rate(self.bandwidth(), self.pacing_gain());
         if self.full_bw.is_reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
+    }
+
+    /// `bbr_init_pacing_rate_from_rtt`, once `srtt` is known.
+    fn set_first_pacing_rate(&mut self, srtt: Dur) {
+        self.has_seen_rtt = true;
+        let bandwidth = Bandwidth::of_sample(self.cwnd_pkts, srtt);
+        self.pacing_rate = self.pacer.rate(bandwidth, self.gains.startup_pacing);
     }
 
     fn set_cwnd(&mut self, ack: &Ack<'_>) {
@@ -416,6 +421,15 @@ impl Bbr3 {
 }
 
 impl Controller for Bbr3 {
+    fn on_established(&mut self, sender: &Sender, cx: &mut Context<'_>) {
+        self.set_first_pacing_rate(sender.srtt);
+        if !self.has_oracle {
+            self.min_rtt = sender.min_rtt;
+            self.min_rtt_stamp = cx.now;
+        }
+        (self.probe_rtt_min, self.probe_rtt_min_stamp) = (sender.min_rtt, cx.now);
+    }
+
     fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
         if let Some(since) = self.idle_since {
             self.restart_from_idle(since, ack, cx);

@@ -9,6 +9,10 @@ use std::fmt::Debug;
 /// The transport calls `on_*` in time order and reads [`cwnd`](Controller::cwnd) and
 /// [`pacing_rate`](Controller::pacing_rate) after each call. Packets are full-sized (`sender.mss`) and numbered from 0.
 pub trait Controller: Debug + Send {
+    /// The handshake is over, which gave the first RTT sample; called before the first data. A flow without a handshake
+    /// does not call it.
+    fn on_established(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {}
+
     /// Processes an ACK; also called for ACKs that deliver nothing new but declare losses.
     fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>);
 

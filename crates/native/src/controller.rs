@@ -215,6 +215,17 @@ impl NativeController {
 }
 
 impl Controller for NativeController {
+    /// `tcp_init_transfer`: the kernel initialises the algorithm when the connection is established, with its first RTT.
+    fn on_established(&mut self, sender: &Sender, cx: &mut Context<'_>) {
+        if let Some(release) = self.ops.release {
+            // SAFETY: see `initialise`.
+            unsafe { release(&mut *self.tp) }
+        }
+        self.tp.icsk.icsk_ca_priv.fill(0);
+        self.fill(sender, cx.now);
+        self.initialise();
+    }
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
         self.fill(ack.sender, cx.now);

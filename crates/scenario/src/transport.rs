@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[serde(rename_all = "snake_case")]
 #[repr(u16)]
 pub enum Mechanism {
-    /// A SYN and its answer before the data, with the initial RTO if one is lost.
+    /// A SYN and its answer before the data; a lost SYN is sent again.
     Handshake = 1 << 0,
     /// Tail loss probes (RFC 8985, section 7).
     TailLossProbe = 1 << 1,

@@ -351,7 +351,7 @@ impl<'a, W: Watch> Engine<'a, W> {
             mark_rate: ratio(sender.delivered_ce - base.delivered_ce, delivered).min(1.0),
             sent_pkts: stats.sent,
             delivered_pkts: delivered,
-            completion_s: flow.completed_at.map(|at| at.since(flow.start()).as_secs_f64()),
+            completion_s: flow.completion().map(Dur::as_secs_f64),
             violations: flow.route.violations(),
         }
     }

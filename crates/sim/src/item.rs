@@ -8,6 +8,9 @@ use fairweir_units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StageId(pub(crate) u32);
 
+/// Stands in place of a packet number in SYNs and SYN-ACKs.
+pub(crate) const SYN: u64 = u64::MAX;
+
 /// A packet or an ACK in transit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Item {

@@ -4,7 +4,9 @@
 //! its queue) that it enters at the current time. If it reaches a shared hop later, it waits in the queue of that
 //! [`Stage`] until then.
 
-use crate::item::{AckItem, Departure, Item};
+mod syn;
+
+use crate::item::{AckItem, Departure, Item, SYN};
 use crate::net::Net;
 use crate::receiver::{AckOut, Receiver};
 use crate::ring::Ring;
@@ -43,6 +45,9 @@ impl Transit {
     /// Returns `item` in the form that path elements process.
     #[inline(always)]
     fn packet(&self, item: &Item) -> Packet {
+        if item.seq == SYN {
+            return syn::packet(item);
+        }
         Packet { seq: item.seq, bytes: self.packet_bytes, sent: item.sent, ecn: self.ecn }
     }
 
@@ -72,6 +77,8 @@ pub(crate) struct Route {
     pub(crate) acks: Ring<AckItem>,
     /// Send time of the newest packet that reached the receiver.
     last_sent: Time,
+    /// Send time of the first SYN that reached the receiver: the timestamp that SYN-ACKs echo.
+    pub(crate) syn_echo: Option<Time>,
     short_path: Option<ShortPath>,
 }
 
@@ -96,6 +103,7 @@ impl Route {
             receiver: Receiver::new(&spec.receiver, first_packet),
             acks: Ring::new(),
             last_sent: Time::ZERO,
+            syn_echo: None,
         }
     }
 
@@ -150,6 +158,9 @@ impl Route {
     #[inline(always)]
     fn lose<W: Watch>(&mut self, direction: Direction, number: u64, at: Time, hop: Option<usize>, net: &mut Net<W>) {
         self.transits[direction as usize].lane.dropped += 1;
+        if number == SYN {
+            return;
+        }
         let flow = self.flow();
         net.watch.report(match direction {
             Direction::Data => PacketEvent::Dropped { flow, number, at, hop: hop.map(|hop| hop as u32) },
@@ -241,6 +252,9 @@ impl Route {
     /// Passes a data packet to the receiver at `item.at`.
     #[inline(always)]
     fn receive<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
+        if item.seq == SYN {
+            return self.receive_syn(&item, net);
+        }
         if self.receiver.deadline() <= item.at
             && let Some(ack) = self.receiver.overdue(item.at)
         {
@@ -266,10 +280,15 @@ impl Route {
     #[inline(always)]
     fn acknowledge<W: Watch>(&mut self, ack: AckOut, net: &mut Net<W>) {
         let number = self.number_ack(&ack, net);
-        let mut item = Item { at: ack.at, sent: self.last_sent, seq: ack.cum, ce: ack.ce, log: ack.log, number };
+        self.send_back(Item { at: ack.at, sent: self.last_sent, seq: ack.cum, ce: ack.ce, log: ack.log, number }, net);
+    }
+
+    /// Sends `item` from the receiver at `item.at`.
+    #[inline(always)]
+    fn send_back<W: Watch>(&mut self, mut item: Item, net: &mut Net<W>) {
         let acks = &mut self.transits[Direction::Ack as usize];
         if !acks.start(&mut item) {
-            self.lose(Direction::Ack, number, item.at, None, net);
+            self.lose(Direction::Ack, item.number, item.at, None, net);
         } else if let Some(stage) = acks.stages.first_mut() {
             stage.queue(item, net);
         } else {
@@ -287,7 +306,9 @@ impl Route {
     #[inline(always)]
     fn return_ack<W: Watch>(&mut self, mut ack: AckItem, number: u64, net: &mut Net<W>) {
         ack.at = self.transits[Direction::Ack as usize].lane.process(ack.at);
-        net.watch.report(PacketEvent::AckArrived { flow: self.flow(), number, at: ack.at });
+        if ack.cum != SYN {
+            net.watch.report(PacketEvent::AckArrived { flow: self.flow(), number, at: ack.at });
+        }
         if self.acks.is_empty() {
             net.schedule.bring_forward(self.flow_leaf, ack.at);
         }

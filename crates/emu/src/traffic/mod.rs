@@ -2,7 +2,7 @@
 //!
 //! One thread serves all senders and one thread serves all receivers; both run on other CPUs than the emulator, if
 //! there are any. A flow is an ordinary non-blocking socket whose congestion control is selected before it connects. A
-//! flow connects at its start time, so its data start one RTT later than in the simulator, which has no handshake;
+//! flow connects at its start time, so its data start one RTT later than those of a simulated flow without handshake;
 //! times of a flow count from its first data packet.
 //!
 //! iperf3 can generate the traffic instead ([`Clients`], [`Servers`]).

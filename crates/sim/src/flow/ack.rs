@@ -1,7 +1,7 @@
 //! ACK processing: delivered packets, RTT and rate samples, and the controller's decision.
 
 use super::{Flow, Record};
-use crate::item::AckItem;
+use crate::item::{AckItem, SYN};
 use crate::net::Net;
 use crate::watch::Watch;
 use fairweir_cca::{Ack, AckedPacket, CaState, RateSample, Recovery};
@@ -35,6 +35,7 @@ impl Flow {
     #[inline(always)]
     pub(super) fn on_ack<W: Watch>(&mut self, ack: &AckItem, now: Time, net: &mut Net<W>) {
         if W::IS_WATCHED
+            && ack.cum != SYN
             && let Some(edge) = net.watch.edge(self.route.flow(), ack.cum)
         {
             self.window.edge = Some(self.window.edge.map_or(edge, |old| old.max(edge)));
@@ -64,6 +65,9 @@ impl Flow {
     #[cold]
     #[inline(never)]
     fn on_ack_slow_path<W: Watch>(&mut self, ack: &AckItem, now: Time, net: &mut Net<W>) {
+        if ack.cum == SYN {
+            return self.on_syn_ack(now, net);
+        }
         let prior_inflight = self.sender.inflight();
         let delivery = self.deliver(ack, prior_inflight, now);
         self.finish_ack(&delivery, prior_inflight, now, net);
@@ -296,10 +300,16 @@ impl Flow {
         sender.delivered = sender.delivered.max(delivered);
     }
 
-    /// Updates srtt and rttvar (RFC 6298 §2, with Linux's lower bound on the deviation).
+    /// Processes the RTT of a data packet.
     #[inline]
     fn sample_rtt(&mut self, rtt: Dur) {
         self.stats.rtt.record(rtt);
+        self.estimate_rtt(rtt);
+    }
+
+    /// Updates srtt and rttvar (RFC 6298 §2, with Linux's lower bound on the deviation), and the minimum RTT.
+    #[inline]
+    pub(super) fn estimate_rtt(&mut self, rtt: Dur) {
         let sender = &mut self.sender;
         sender.min_rtt = sender.min_rtt.min(rtt);
         if sender.srtt == Dur::ZERO {

@@ -35,8 +35,9 @@ impl Flow {
             return;
         }
         let rto = self.timers.rto(&self.sender);
-        // With all packets delivered, the most recently sent of them is the last transmission (`lsndtime`).
-        let idle = now.since(self.recovery.rack.sent);
+        // With all packets delivered, the most recently sent of them is the last transmission (`lsndtime`); before the
+        // first data, Linux counts from the end of the handshake.
+        let idle = now.since(self.recovery.rack.sent.max(self.first_data_at));
         if idle <= rto {
             return;
         }

@@ -4,14 +4,15 @@
 //! order (RACK, RFC 8985) or duplicate ACKs alone, one reduction per episode, proportional rate reduction (RFC 6937),
 //! retransmission timeout with back-off (RFC 6298), pacing, delivery-rate samples.
 //!
-//! A scenario's `transport` adds mechanisms, each in its own file: tail loss probes ([`tail_probe`]),
-//! restart after idle ([`idle_restart`]).
+//! A scenario's `transport` adds mechanisms, each in its own file: the handshake ([`handshake`]), tail loss probes
+//! ([`tail_probe`]), restart after idle ([`idle_restart`]).
 //!
 //! **Deviations from Linux**: windows, rates and RTT count whole packets of one size, headers included; no undo of
 //! spurious retransmissions.
 
 mod ack;
 mod autosizing;
+mod handshake;
 mod idle_restart;
 mod pacer;
 mod probe;
@@ -31,7 +32,8 @@ use crate::window::Window;
 use fairweir_cca::{Context, Controller, Decision, Interests, Sender};
 use fairweir_scenario::Histogram;
 use fairweir_scenario::{Config, FlowSpec, Mechanism};
-use fairweir_units::{Bytes, Time};
+use fairweir_units::{Bytes, Dur, Time};
+use handshake::Handshake;
 use pacer::Pacer;
 use probe::Silence;
 use rand_chacha::ChaCha8Rng;
@@ -121,6 +123,9 @@ pub(crate) struct Flow {
     tail_probe: TailProbe,
     /// The smallest window after an idle period, packets; `None` if idle periods do not reduce cwnd.
     restart_window: Option<u64>,
+    handshake: Handshake,
+    /// When the data start: at the start, or with the SYN-ACK.
+    first_data_at: Time,
     records: Window<Record>,
     pub(crate) route: Route,
     source: AppSource,
@@ -159,6 +164,8 @@ impl Flow {
             silence: Silence::default(),
             tail_probe: TailProbe::new(spec, interests.recovery == fairweir_cca::Recovery::Tcp),
             restart_window: None,
+            handshake: Handshake::new(false, spec.start),
+            first_data_at: spec.start,
             records: Window::new(),
             route,
             source: AppSource::new(&spec.source, spec.start, config.packet, first_packet),
@@ -171,6 +178,7 @@ impl Flow {
             flow.route.receiver.quick_acks = Some(QuickAcks::new(spec.rwnd, spec.rtprop, spec.min_rto));
             flow.announce_data_end();
         }
+        flow.handshake = Handshake::new(flow.has(spec, Mechanism::Handshake), spec.start);
         if flow.has(spec, Mechanism::Autosizing) {
             flow.pacer.autosize();
         }
@@ -206,6 +214,10 @@ impl Flow {
     }
     pub(crate) fn stop(&self) -> Time {
         self.timers.stop
+    }
+    /// Returns the time from the first data to the completion of a finite transfer, if it is complete.
+    pub(crate) fn completion(&self) -> Option<Dur> {
+        self.completed_at.map(|at| at.since(self.first_data_at))
     }
     /// Returns the time of the flow's first event.
     pub(crate) fn first_event(&self) -> Time {
@@ -254,6 +266,9 @@ impl Flow {
         if now < self.timers.start {
             self.timers.wake_at = self.timers.start;
             return;
+        }
+        if self.handshake.is_pending {
+            return self.check_handshake(now, net);
         }
         if !self.timers.has_started {
             self.timers.has_started = true;

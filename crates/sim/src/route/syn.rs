@@ -1,0 +1,37 @@
+//! SYNs and SYN-ACKs on a route. They pass the same elements and queues as data and ACKs; observers do not see them.
+
+use super::Route;
+use crate::item::{Item, SYN};
+use crate::net::Net;
+use crate::watch::Watch;
+use fairweir_path::{Ecn, Packet};
+use fairweir_units::{Bytes, Time};
+
+/// IPv4 header, TCP header, and the options MSS, SACK permitted, timestamps and window scale.
+const SYN_BYTES: Bytes = Bytes(60);
+
+/// Length of the receiver's log in a SYN-ACK: no log that a sender has read has this length, so senders do not take a
+/// SYN-ACK for an ACK in order.
+const NO_LOG: u32 = u32::MAX;
+
+/// Returns a SYN or SYN-ACK in the form that path elements process; neither is ECN-capable (RFC 3168 §6.1.1).
+#[cold]
+pub(super) fn packet(item: &Item) -> Packet {
+    Packet { seq: item.seq, bytes: SYN_BYTES, sent: item.sent, ecn: Ecn::NotEct }
+}
+
+impl Route {
+    /// Sends a SYN.
+    #[cold]
+    pub(crate) fn send_syn<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
+        self.send_over_stages(now, SYN, SYN, net);
+    }
+
+    /// Answers a SYN that reaches the receiver at `syn.at`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn receive_syn<W: Watch>(&mut self, syn: &Item, net: &mut Net<W>) {
+        self.syn_echo.get_or_insert(syn.sent);
+        self.send_back(Item { at: syn.at, sent: syn.sent, seq: SYN, number: SYN, ce: 0, log: NO_LOG }, net);
+    }
+}
