@@ -11,26 +11,20 @@ pub enum Mechanism {
     Handshake = 1 << 0,
     /// Tail loss probes (RFC 8985, section 7).
     TailLossProbe = 1 << 1,
-    /// Undo of reductions after spurious retransmissions (DSACK, Eifel).
-    Undo = 1 << 2,
     /// A smaller cwnd after an idle period (RFC 2861).
-    IdleRestart = 1 << 3,
-    /// A receive window that grows with the rate at which the application reads.
-    Autotuning = 1 << 4,
+    IdleRestart = 1 << 2,
     /// Bursts of about a millisecond of the pacing rate (TSO autosizing).
-    Autosizing = 1 << 5,
+    Autosizing = 1 << 3,
     /// Immediate ACKs for some packets, if the receiver otherwise delays ACKs.
-    QuickAcks = 1 << 6,
+    QuickAcks = 1 << 4,
 }
 
 impl Mechanism {
     /// All mechanisms, in the order in which sets print them.
-    pub const ALL: [Mechanism; 7] = [
+    pub const ALL: [Mechanism; 5] = [
         Mechanism::Handshake,
         Mechanism::TailLossProbe,
-        Mechanism::Undo,
         Mechanism::IdleRestart,
-        Mechanism::Autotuning,
         Mechanism::Autosizing,
         Mechanism::QuickAcks,
     ];

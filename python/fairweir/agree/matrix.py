@@ -23,6 +23,7 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
 from fairweir.scenario.model import Scenario
+from fairweir.scenario.transport import LINUX
 
 CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
 #: CCA -> the parameters with which the simulator's CCA equals the kernel's, for CCAs whose defaults differ on purpose.
@@ -229,7 +230,7 @@ def _play(
 ) -> list[Cell]:
     plan = [
         (
-            [Task(hosts.stall(spread_starts(entry.simulated, seed), seed, host_stall)) for seed in seeds],
+            [Task(hosts.stall(spread_starts(_as_linux(entry), seed), seed, host_stall)) for seed in seeds],
             [Task(spread_starts(entry.scenario, seed), "kernel") for seed in kernel_seeds],
         )
         for entry in entries
@@ -240,6 +241,10 @@ def _play(
         _cell(entry, [outcomes[t.key] for t in sims], [outcomes[t.key] for t in kernels])
         for entry, (sims, kernels) in zip(entries, plan, strict=True)
     ]
+
+
+def _as_linux(entry: Entry) -> Scenario:
+    return entry.simulated.override({"transport": LINUX})
 
 
 def _cell(entry: Entry, sims: Sequence[TaskResult], kernels: Sequence[TaskResult]) -> Cell:

@@ -16,9 +16,7 @@ class Mechanism(StrEnum):
 
     HANDSHAKE = "handshake"
     TAIL_LOSS_PROBE = "tail_loss_probe"
-    UNDO = "undo"
     IDLE_RESTART = "idle_restart"
-    AUTOTUNING = "autotuning"
     AUTOSIZING = "autosizing"
     QUICK_ACKS = "quick_acks"
 

@@ -7,8 +7,8 @@
 //! repaired the only loss is noticed by the first ACK beyond it, and cwnd is reduced once.
 //!
 //! **Deviations from Linux**: deadlines are not rounded to jiffies; the probe counts as a retransmission in flight; an
-//! ACK that reports nothing new is mistaken for the DSACK of the probe, and if the ACK before it was lost, it is taken for
-//! that ACK.
+//! ACK that reports nothing new counts as the DSACK of the probe, even if it is the ACK of the probe itself, because the
+//! ACK before it was lost.
 
 use super::{Flow, Record};
 use crate::net::Net;
