@@ -184,4 +184,5 @@ def test_silence_is_broken_and_the_status_kept() -> None:
     lines = done.stdout.splitlines()
     beats = [line for line in lines if re.fullmatch(r"building: \d+ s", line)]
     assert len(beats) >= 2
-    assert [line for line in lines if line not in beats] == ["first", "half", " done", "oops", "end"]
+    # On a loaded machine a beat may also come in the middle of a word.
+    assert "".join(line for line in lines if line not in beats) == "firsthalf doneoopsend"
