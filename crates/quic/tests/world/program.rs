@@ -40,8 +40,8 @@ fn an_error_is_one_line_of_json() {
     for (input, message) in [
         ("{", "the configuration: EOF while parsing an object at line 1 column 1".to_owned()),
         (
-            &serde_json::to_string(&dumbbell(&["sprout"], Dur::from_secs(1))).unwrap(),
-            "no congestion controller `sprout`".to_owned(),
+            &serde_json::to_string(&dumbbell(&["nonesuch"], Dur::from_secs(1))).unwrap(),
+            "no congestion controller `nonesuch`".to_owned(),
         ),
     ] {
         let output = run(input);
