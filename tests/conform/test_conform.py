@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fairweir.agree.matrix import AS_IN_KERNEL
 from fairweir.cli.main import main
 from fairweir.conform.judge import Difference, Standing
 from fairweir.conform.mechanisms import explain
@@ -274,7 +275,7 @@ def test_competing_flows_have_the_reference_where_the_world_has_it() -> None:
         return Side.of(cca).competitor(Side.of(reference))
 
     assert competitor("quinn/cubic", "cubic") == "cubic"
-    assert competitor("cubic{beta=0.5}", "kernel:cubic") == {"name": "cubic", "hystart": "linux"}
+    assert competitor("cubic{beta=0.5}", "kernel:cubic") == AS_IN_KERNEL["cubic"]
     assert competitor("kernel:cubic", "cubic") == "cubic"
     assert competitor("quic:quinn/cubic", "cubic") == "quinn/cubic"
     assert competitor("quic:quinn/bbr", "quic:quinn/cubic") == "quinn/cubic"

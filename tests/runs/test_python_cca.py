@@ -26,7 +26,7 @@ class Reno(fairweir.Cca):
         self.ssthresh = 1 << 30
 
     def on_ack(self, ack):
-        if not ack.is_cwnd_limited:
+        if not ack.is_cwnd_limited or not ack.cum_acked or ack.in_recovery:
             return
         if self.cwnd_bytes < self.ssthresh:
             self.cwnd_bytes += ack.acked * self.mss_bytes
