@@ -23,25 +23,7 @@ from fairweir.play.simulate import Capture, Side
 from fairweir.scenario.dumbbell import dumbbell
 from fairweir.scenario.model import Scenario
 
-pytestmark = pytest.mark.kernel
-
-
-def missing() -> str:
-    """Return the reason why the kernel world is not available on this machine; empty if it is."""
-    if os.geteuid() != 0:
-        return "no root"
-    try:
-        checks = kernel.ask(["doctor"])["checks"]
-    except KernelError as error:
-        return error.message
-    return "; ".join(f"{check['name']}: {check['detail']}" for check in checks if not check["ok"])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def kernel_world() -> None:
-    """Skip these tests without root or the helper; the summary states the reason."""
-    if why := missing():
-        pytest.skip(f"not run: {why}")
+pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("kernel_world")]
 
 
 def short(cca: str) -> Scenario:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from fairweir.errors import KernelError
-from fairweir.play import kernel
 from fairweir.play.run import Run, run
 from fairweir.scenario.model import Scenario
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("kernel_world")]
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios" / "transport"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def kernel_world() -> None:
-    """Skip these tests without root or the helper; the summary states the reason."""
-    if os.geteuid() != 0:
-        pytest.skip("not run: no root")
-    try:
-        kernel.ask(["doctor"])
-    except KernelError as error:
-        pytest.skip(f"not run: {error.message}")
+def on_kernel(scenario: Scenario) -> Run:
+    """Return a run on the kernel; skip the test if the emulator was too late for the run to count."""
+    record = run(scenario, on="kernel")
+    emulator = record.summary.emulator
+    assert emulator is not None
+    if not emulator.judged:
+        pytest.skip(f"not judged: {emulator.reason}")
+    return record
 
 
 def timeouts_per_retransmission(record: Run) -> float:
@@ -40,7 +36,7 @@ def test_tail_loss_probes_replace_most_timeouts() -> None:
     ideal, probes = (run(scenario.override({"transport": t})) for t in ("ideal", ["tail_loss_probe"]))
     assert timeouts_per_retransmission(ideal) > 0.9
     assert timeouts_per_retransmission(probes) < 0.3
-    assert timeouts_per_retransmission(run(scenario, on="kernel")) < 0.3
+    assert timeouts_per_retransmission(on_kernel(scenario)) < 0.3
 
 
 def test_receivers_delay_acks_also_after_losses() -> None:
@@ -52,7 +48,7 @@ def test_receivers_delay_acks_also_after_losses() -> None:
             "flow": [{"cca": "reno", "rtprop": "15ms", "delayed_ack": 2, "path": ["down"], "ack_path": ["up"]}],
         }
     )
-    summary = run(scenario, on="kernel").summary
+    summary = on_kernel(scenario).summary
     assert summary.flows[0].lost_pkts > 0
     acks = summary.links[1].arrivals
     # A receiver acknowledges each packet at once only while packets are missing.
@@ -71,7 +67,7 @@ def test_cubic_in_whole_packets_loses_as_many_as_linux() -> None:
     def lost(record: Run) -> int:
         return sum(flow.lost_pkts for flow in record.summary.flows)
 
-    real = lost(run(scenario, on="kernel"))
+    real = lost(on_kernel(scenario))
     linux, exact = (
         lost(run(scenario.override({"flow.0.cca": {"name": "cubic", "hystart": "linux", "counting": counting}})))
         for counting in ("linux", "exact")
@@ -83,18 +79,18 @@ def test_cubic_in_whole_packets_loses_as_many_as_linux() -> None:
 
 def test_a_pause_reduces_the_window() -> None:
     scenario = Scenario.load(SCENARIOS / "pauses.toml")
-    ideal, restart, on_kernel = (
+    ideal, restart, real = (
         record.summary.flows[0]
         for record in (
             run(scenario.override({"transport": "ideal"})),
             run(scenario.override({"transport": ["idle_restart"]})),
-            run(scenario, on="kernel"),
+            on_kernel(scenario),
         )
     )
     assert ideal.lost_pkts > 40
     assert restart.lost_pkts <= 5
-    assert on_kernel.lost_pkts <= 20
-    assert on_kernel.throughput_mbps == pytest.approx(restart.throughput_mbps, rel=0.1)
+    assert real.lost_pkts <= 20
+    assert real.throughput_mbps == pytest.approx(restart.throughput_mbps, rel=0.1)
 
 
 def silent_flows(record: Run) -> int:
@@ -107,5 +103,5 @@ def test_flows_wait_for_their_lost_syns() -> None:
     for duration, low, high in (("1s", 15, 45), ("2s", 2, 20), ("3s", 0, 8)):
         short = scenario.override({"duration": duration})
         assert silent_flows(run(short.override({"transport": "ideal"}))) == 0
-        for record in (run(short.override({"transport": ["handshake"]})), run(short, on="kernel")):
+        for record in (run(short.override({"transport": ["handshake"]})), on_kernel(short)):
             assert low <= silent_flows(record) <= high, (duration, silent_flows(record))

@@ -17,7 +17,7 @@ from fairweir.units import Bytes, Duration, Rate
 
 T = TypeVar("T")
 
-#: The controllers of a design: half of the cells have one that Linux ships, the others one that BPF brings.
+#: The controllers of a design: 7 of 12 cells have one that Linux ships, the others one that BPF brings.
 CCAS: Final = (*("reno", "cubic", "bbr") * 2, "vegas", "copa", "dctcp", "highspeed", "frcc", "cubic")
 #: The second controller of a cell, where two compete.
 RIVALS: Final = ("cubic", "bbr", "reno")
