@@ -351,7 +351,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
 
 #: Options that are not quantities: actions, subjects, destinations, output formats.
 OTHERS = {
-    "agree": "--worlds --ccas --scenarios --quick --design-seed --out --workers --json",
+    "agree": "--worlds --ccas --scenarios --quick --design-seed --kernel-runs --out --workers --json",
     "audit": "CCAS --all --page --on --quick --deep --only --out --against --baseline --save-baseline --save-known"
              " --workers --json",
     "compare": "SIDES --on --page --json",

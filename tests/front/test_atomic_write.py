@@ -19,6 +19,7 @@ from tests.summaries import filled
 import fairweir
 from fairweir.agree.compare import compare
 from fairweir.agree.matrix import Agreement
+from fairweir.agree.measured import Measured
 from fairweir.cli import agree as agree_command
 from fairweir.cli.main import main
 from fairweir.documents import atomic_write
@@ -58,7 +59,7 @@ def agreement(out: Path) -> None:
         "flows": [{"id": "flow-0", "throughput_mbps": 6.0, "rtt_ms": {"mean": 40.0}}],
         "emulator": {"judged": True, "reason": "", "release_error_us": {"p99": 80.0}},
     }
-    cells = [compare("reno", "one", [filled(summary)], [filled(summary)])]
+    cells = [compare("reno", "one", [Measured.of(filled(summary))], [Measured.of(filled(summary))])]
     terms: dict[str, Any] = {"kernel": "6.1", "seeds": [1], "kernel_runs": 1, "host_stall": ""}
     agree_command.keep(Agreement(scenarios=["one"], ccas=["reno"], cells=cells, **terms), out)
 

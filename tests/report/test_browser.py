@@ -16,6 +16,7 @@ from tests.summaries import filled
 import fairweir
 from fairweir.agree.compare import compare
 from fairweir.agree.matrix import Agreement
+from fairweir.agree.measured import Measured
 from fairweir.agree.page import render as render_agreement
 from fairweir.audit.report import render_report
 from fairweir.audit.report.leaderboard import html, leaderboard_of
@@ -70,7 +71,10 @@ def agreement() -> str:
         "flows": [{"id": "flow-0", "throughput_mbps": 6.0, "rtt_ms": {"mean": 40.0}}],
         "emulator": {"judged": True, "reason": "", "release_error_us": {"p99": 80.0}},
     }
-    cells = [compare("reno", name, [filled(summary)], [filled(summary)]) for name in ("one", "<b>two")]
+    cells = [
+        compare("reno", name, [Measured.of(filled(summary))], [Measured.of(filled(summary))])
+        for name in ("one", "<b>two")
+    ]
     terms: dict[str, Any] = {"kernel": "6.1", "seeds": [1], "kernel_runs": 1, "host_stall": ""}
     return render_agreement(Agreement(scenarios=["one", "<b>two"], ccas=["reno"], cells=cells, **terms))
 

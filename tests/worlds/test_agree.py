@@ -17,7 +17,8 @@ from fairweir.agree.compare import Standing, compare, prediction_half_width
 from fairweir.agree.design import draw
 from fairweir.agree.hosts import stall
 from fairweir.agree.known import load as load_known
-from fairweir.agree.matrix import Agreement, agree, load_scenarios
+from fairweir.agree.matrix import Agreement, agree, cross, load_scenarios
+from fairweir.agree.measured import KernelRuns, Measured
 from fairweir.agree.page import render
 from fairweir.agree.table import closing, show
 from fairweir.cli import output
@@ -35,13 +36,13 @@ from fairweir.units import Rate
 ROOT = Path(__file__).parents[2]
 
 
-def summary(throughputs: list[float], rtts: list[float], *, judged: bool = True) -> Summary:
+def values(throughputs: list[float], rtts: list[float], *, judged: bool = True) -> Measured:
     emulator = {"judged": judged, "reason": "" if judged else "too late", "release_error_us": {"p99": 80.0}}
     flows = [
         {"id": f"flow-{i}", "throughput_mbps": throughput, "rtt_ms": {"mean": rtt}}
         for i, (throughput, rtt) in enumerate(zip(throughputs, rtts, strict=True))
     ]
-    return filled({"flows": flows, "emulator": emulator})
+    return Measured.of(filled({"flows": flows, "emulator": emulator}))
 
 
 @pytest.mark.parametrize(
@@ -55,15 +56,15 @@ def summary(throughputs: list[float], rtts: list[float], *, judged: bool = True)
     ],
 )
 def test_a_tenth_is_the_tolerance(kernel: tuple[list[float], list[float]], standing: Standing) -> None:
-    cell = compare("reno", "s", [summary([6.0, 6.0], [40.0, 40.0])], [summary(*kernel)])
+    cell = compare("reno", "s", [values([6.0, 6.0], [40.0, 40.0])], [values(*kernel)])
     assert cell.standing is standing
     assert cell.release_p99_us == 80.0
 
 
 def test_a_starved_flow_is_measured_by_its_fair_share() -> None:
-    sims = [summary([11.9, 0.1], [40.0, 40.0])]
-    assert compare("bbr", "s", sims, [summary([11.5, 0.5], [40.0, 40.0])]).standing is Standing.AGREES
-    starved_less = compare("bbr", "s", sims, [summary([11.2, 0.8], [40.0, 40.0])])
+    sims = [values([11.9, 0.1], [40.0, 40.0])]
+    assert compare("bbr", "s", sims, [values([11.5, 0.5], [40.0, 40.0])]).standing is Standing.AGREES
+    starved_less = compare("bbr", "s", sims, [values([11.2, 0.8], [40.0, 40.0])])
     assert starved_less.standing is Standing.DIFFERS
     assert starved_less.worst is not None
     assert starved_less.worst.off == pytest.approx(0.7 / 6.0)
@@ -71,17 +72,18 @@ def test_a_starved_flow_is_measured_by_its_fair_share() -> None:
 
 
 def test_small_rtts_may_differ_by_a_millisecond() -> None:
-    sims = [summary([6.0], [5.0])]
-    assert compare("reno", "s", sims, [summary([6.0], [5.9])]).standing is Standing.AGREES
-    assert compare("reno", "s", sims, [summary([6.0], [6.1])]).standing is Standing.DIFFERS
+    sims = [values([6.0], [5.0])]
+    assert compare("reno", "s", sims, [values([6.0], [5.9])]).standing is Standing.AGREES
+    assert compare("reno", "s", sims, [values([6.0], [6.1])]).standing is Standing.DIFFERS
 
 
 def test_losses_are_compared_over_all_flows() -> None:
-    def lossy(percent: float) -> Summary:
-        document = copy.deepcopy(dict(summary([6.0, 6.0], [40.0, 40.0]).document))
-        document["flows"][1] |= {"lost_pkts": round(2 * percent * 100), "delivered_pkts": 10_000 - round(percent * 200)}
-        document["flows"][0] |= {"delivered_pkts": 10_000}
-        return filled(document)
+    def lossy(percent: float) -> Measured:
+        lost = round(2 * percent * 100)
+        flows = values([6.0, 6.0], [40.0, 40.0]).flows
+        first = flows[0].model_copy(update={"delivered_pkts": 10_000})
+        second = flows[1].model_copy(update={"lost_pkts": lost, "delivered_pkts": 10_000 - lost})
+        return Measured(flows=[first, second])
 
     for simulated, kernel, standing in ((1.0, 1.09, "agrees"), (1.0, 1.2, "differs"), (0.0, 0.09, "agrees")):
         cell = compare("reno", "s", [lossy(simulated)], [lossy(kernel)])
@@ -90,10 +92,10 @@ def test_losses_are_compared_over_all_flows() -> None:
 
 
 def test_which_of_equal_flows_gets_most_is_chance() -> None:
-    sims = [summary([9.0, 3.0, 6.0], [40.0] * 3), summary([3.0, 9.0, 6.0], [40.0] * 3)]
-    kernel = [summary([3.0, 9.0, 6.0], [40.0] * 3)]
+    sims = [values([9.0, 3.0, 6.0], [40.0] * 3), values([3.0, 9.0, 6.0], [40.0] * 3)]
+    kernel = [values([3.0, 9.0, 6.0], [40.0] * 3)]
     assert compare("cubic", "s", sims, kernel, tables=[2, 1]).standing is Standing.AGREES
-    found = compare("cubic", "s", sims, [summary([6.0, 6.0, 6.0], [40.0] * 3)], tables=[2, 1])
+    found = compare("cubic", "s", sims, [values([6.0, 6.0, 6.0], [40.0] * 3)], tables=[2, 1])
     assert [c.flow for c in found.comparisons if not c.agrees] == [
         "flow-0 to flow-1, rank 1",
         "flow-0 to flow-1, rank 2",
@@ -101,8 +103,8 @@ def test_which_of_equal_flows_gets_most_is_chance() -> None:
 
 
 def test_enough_runs_are_compared_as_distributions() -> None:
-    def runs(throughputs: list[float]) -> list[Summary]:
-        return [summary([x], [40.0]) for x in throughputs]
+    def runs(throughputs: list[float]) -> list[Measured]:
+        return [values([x], [40.0]) for x in throughputs]
 
     sims = runs([4.0, 5.0, 6.0, 7.0, 8.0, 4.5, 5.5, 6.5])
     overlapping = compare("bbr", "s", sims, runs([7.0, 7.5, 8.0]))
@@ -150,22 +152,57 @@ def test_a_design_is_compared_cell_by_cell(
     assert page.index('<th scope="row">differs</th>') < page.index('<th scope="row">same</th>')
     assert main([*words, "--ccas", "reno"]) == 2
     assert "--ccas has no effect with --cells" in capsys.readouterr().err
+    stored = tmp_path / "kernel-runs.jsonl"
+    monkeypatch.setattr(batch, "_play_kernel", lambda _task: pytest.fail("ran on the kernel"))
+    assert main([*words[:-1], str(tmp_path / "again"), "--kernel-runs", str(stored)]) == 1
+    assert json.loads((tmp_path / "again" / "agreement.json").read_text()) == document
+    stored.write_text("".join(line for line in stored.read_text().splitlines(keepends=True) if '"same"' in line))
+    assert main([*words, "--kernel-runs", str(stored)]) == 0
+    assert "1 of 1 cells agree (100%, at least 90%), 0 of them by chance alone; 1 not run" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": "one"}, "line 2 is not a kernel run: Input should be a valid integer"),
+        ({"run": {"flows": []}}, "line 2 is not a kernel run: List should have at least 1 item"),
+        ({"more": 1}, "line 2 is not a kernel run: Extra inputs"),
+    ],
+)
+def test_a_damaged_file_of_kernel_runs_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    scenario = dumbbell("reno", duration="2s")
+    path = KernelRuns.of([(scenario, 1, run(scenario).summary)]).write(tmp_path / "runs.jsonl")
+    assert KernelRuns.load(path).find(scenario, [1, 2]) == [Measured.of(run(scenario).summary)]
+    assert (
+        KernelRuns.load(path).find(scenario, [2])
+        == KernelRuns.load(path).find(scenario.override({"seed": 9}), [1])
+        == []
+    )
+    line = path.read_text()
+    path.write_text(line + json.dumps({**json.loads(line), **change}) + "\n")
+    with pytest.raises(ConfigError, match=message):
+        KernelRuns.load(path)
+    path.write_text(line + line[:40])
+    with pytest.raises(ConfigError, match="line 2"):
+        KernelRuns.load(path)
+    with pytest.raises(ConfigError, match="cannot read"):
+        KernelRuns.load(tmp_path / "none.jsonl")
 
 
 def test_chance_that_the_seeds_show_is_no_disagreement_and_is_reported() -> None:
-    sims = [summary([x], [40.0]) for x in (4.0, 6.0, 8.0)]
-    by_chance = compare("bbr", "s", sims, [summary([9.0], [40.0])])
+    sims = [values([x], [40.0]) for x in (4.0, 6.0, 8.0)]
+    by_chance = compare("bbr", "s", sims, [values([9.0], [40.0])])
     assert by_chance.standing is Standing.AGREES
     assert by_chance.only_by_chance
     # Student's t with two degrees of freedom: 4.30 deviations of 2, times sqrt(1 + 1/3).
     assert prediction_half_width([4.0, 6.0, 8.0], 1) == pytest.approx(4.303 * 2 * (4 / 3) ** 0.5, rel=1e-3)
-    assert compare("bbr", "s", sims, [summary([16.1], [40.0])]).standing is Standing.DIFFERS
+    assert compare("bbr", "s", sims, [values([16.1], [40.0])]).standing is Standing.DIFFERS
     assert prediction_half_width([4.0], 1) == 0.0
 
 
 def test_a_late_run_is_not_judged_whatever_it_shows() -> None:
-    same = summary([6.0], [40.0])
-    cell = compare("reno", "s", [same], [same, summary([6.0], [40.0], judged=False)])
+    same = values([6.0], [40.0])
+    cell = compare("reno", "s", [same], [same, values([6.0], [40.0], judged=False)])
     assert (cell.standing, cell.why) == (Standing.NOT_JUDGED, "too late")
 
 
@@ -225,7 +262,7 @@ def matrix(tmp_path: Path, *names: str) -> Agreement:
         dumbbell("reno", rate=f"{12 + i}Mbps", rtprop="10ms", duration="4s", warmup="1s", name=name)
         for i, name in enumerate(names)
     ]
-    return agree(scenarios, ["reno", "cubic"], seeds=[1, 2], archive=Archive(tmp_path), workers=1)
+    return agree(cross(scenarios, ["reno", "cubic"], seeds=[1, 2]), archive=Archive(tmp_path), workers=1)
 
 
 def test_a_matrix_counts_only_what_was_judged(

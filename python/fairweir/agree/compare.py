@@ -25,10 +25,10 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from fairweir.agree.measured import Measured
 from fairweir.judging import permutation
 from fairweir.judging.interval import student_t
 from fairweir.judging.outcome import Outcome
-from fairweir.judging.summary import Summary
 
 #: Maximum difference that counts as agreement, as a fraction of a throughput's scale or of an RTT.
 TOLERANCE = 0.10
@@ -139,8 +139,8 @@ class Cell(BaseModel):
 def compare(
     cca: str,
     scenario: str,
-    first: Sequence[Summary],
-    second: Sequence[Summary],
+    first: Sequence[Measured],
+    second: Sequence[Measured],
     names: tuple[str, str] = ("simulated", "on the kernel"),
     tables: Sequence[int] = (),
 ) -> Cell:
@@ -148,8 +148,8 @@ def compare(
 
     Parameters
     ----------
-    first, second : summaries of the runs of the two sides, such as the simulator and the kernel; at least one each,
-        with the same flows
+    first, second : values of the runs of the two sides, such as the simulator and the kernel; at least one each, with
+        the same flows
     names : names of the sides, for the cell's reason
     tables : number of exchangeable flows of each table of the scenario; default: no flows are exchangeable
 
@@ -157,9 +157,8 @@ def compare(
     -------
     Cell, which is ``not judged`` if the emulator was too late in any run in the kernel
     """
-    emulators = [run.emulator for run in second if run.emulator is not None]
-    late = max((emulator.release_error_us.p99 for emulator in emulators), default=None)
-    reasons = [emulator.reason for emulator in emulators if not emulator.judged]
+    late = max((run.release_p99_us for run in second if run.release_p99_us is not None), default=None)
+    reasons = [run.not_judged for run in second if run.not_judged]
     groups = list(_groups(tables or [1] * len(first[0].flows)))
     comparisons = [
         *_throughputs(first, second, groups),
@@ -193,7 +192,9 @@ def _groups(tables: Sequence[int]) -> Iterator[range]:
         first += number
 
 
-def _throughputs(first: Sequence[Summary], second: Sequence[Summary], groups: Sequence[range]) -> Iterator[Comparison]:
+def _throughputs(
+    first: Sequence[Measured], second: Sequence[Measured], groups: Sequence[range]
+) -> Iterator[Comparison]:
     fair = _mean([flow.throughput_mbps for run in first for flow in run.flows])
     for group in groups:
         sides = [[_ranked(run, group) for run in side] for side in (first, second)]
@@ -202,16 +203,16 @@ def _throughputs(first: Sequence[Summary], second: Sequence[Summary], groups: Se
             yield _judge(_rank(first[0], group, rank), "throughput_mbps", samples, measured, max(fair, _mean(samples)))
 
 
-def _ranked(run: Summary, group: range) -> list[float]:
+def _ranked(run: Measured, group: range) -> list[float]:
     return sorted((run.flows[i].throughput_mbps for i in group), reverse=True)
 
 
-def _rank(run: Summary, group: range, rank: int) -> str:
+def _rank(run: Measured, group: range, rank: int) -> str:
     ids = [run.flows[i].id for i in group]
     return ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}, rank {rank + 1}"
 
 
-def _rtts(first: Sequence[Summary], second: Sequence[Summary], groups: Sequence[range]) -> Iterator[Comparison]:
+def _rtts(first: Sequence[Measured], second: Sequence[Measured], groups: Sequence[range]) -> Iterator[Comparison]:
     for group in groups:
         samples, measured = ([mean for run in side for mean in _mean_rtts(run, group)] for side in (first, second))
         # Flows without ACKs have no RTT to compare; only their throughput is compared.
@@ -220,13 +221,13 @@ def _rtts(first: Sequence[Summary], second: Sequence[Summary], groups: Sequence[
             yield _judge(ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}", "rtt_ms", samples, measured)
 
 
-def _mean_rtts(run: Summary, group: range) -> list[float]:
+def _mean_rtts(run: Measured, group: range) -> list[float]:
     """Return the mean over the flows of their mean RTTs, or nothing if none has samples."""
-    means = [mean for i in group if (mean := run.flows[i].rtt_ms.mean) is not None]
+    means = [mean for i in group if (mean := run.flows[i].mean_rtt_ms) is not None]
     return [_mean(means)] if means else []
 
 
-def _losses(runs: Sequence[Summary]) -> list[float]:
+def _losses(runs: Sequence[Measured]) -> list[float]:
     """Return the loss rate of all flows of each run, percent."""
     found = []
     for run in runs:

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from fairweir import __version__
 from fairweir.agree import hosts
 from fairweir.agree.compare import Cell, Standing, compare
 from fairweir.agree.design import draw
 from fairweir.agree.known import Difference, annotate
+from fairweir.agree.measured import KernelRuns, Measured
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
@@ -49,6 +50,7 @@ class Agreement(BaseModel):
     design : int, the seed of the design that drew the cells; None if they are a matrix
     share : float; number of agreeing cells divided by the number of judged cells, None if no cell was judged
     bound : float; minimum share
+    runs : KernelRuns; the kernel runs that were compared
     holds : bool; whether the share is at least `bound`
     """
 
@@ -64,6 +66,7 @@ class Agreement(BaseModel):
     cells: list[Cell]
     design: int | None = None
     bound: float = BOUND
+    runs: KernelRuns = Field(default=KernelRuns(()), exclude=True, repr=False)
 
     @property
     def worst_first(self) -> list[Cell]:
@@ -116,94 +119,6 @@ def load_scenarios(directory: Path) -> list[Scenario]:
     return [Scenario.load(file) for file in files]
 
 
-def agree(
-    scenarios: Sequence[Scenario],
-    ccas: Sequence[str] = CCAS,
-    *,
-    seeds: Sequence[int] = tuple(range(1, SEEDS + 1)),
-    kernel_runs: int = 1,
-    host_stall: str = hosts.STALL,
-    known: Sequence[Difference] = (),
-    archive: Archive | None = None,
-    workers: int | None = None,
-    on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
-) -> Agreement:
-    """Run each CCA in each scenario in the simulator and in the kernel, and compare the results.
-
-    Parameters
-    ----------
-    scenarios : scenarios; the CCA of all their flows is replaced by each of `ccas`
-    seeds : seeds of the simulator's runs of each cell
-    kernel_runs : int; runs of each cell on the kernel
-    host_stall : time with unit, for which simulated receiving hosts stall once per second (:mod:`fairweir.agree.hosts`)
-    known : known reasons for differences, which are stored with the cells that differ
-    archive : store of finished runs, which are reused
-    workers : int, number of processes for simulations
-
-    Raises
-    ------
-    KernelError : the kernel world is not available on this machine
-    KeyboardInterrupt : Ctrl-C; finished runs are in the archive
-    """
-    entries = [
-        Entry(
-            cca,
-            scenario.override({"flow.*.cca": cca}),
-            scenario.override({"flow.*.cca": AS_IN_KERNEL.get(cca, cca)}),
-        )
-        for scenario in scenarios
-        for cca in ccas
-    ]
-    cells = _play(entries, seeds, range(1, kernel_runs + 1), host_stall, archive, workers, on_done)
-    annotate(cells, known)
-    return Agreement(
-        kernel=platform.release(),
-        ccas=list(ccas),
-        scenarios=[scenario.name for scenario in scenarios],
-        seeds=list(seeds),
-        kernel_runs=kernel_runs,
-        host_stall=host_stall,
-        cells=cells,
-    )
-
-
-def agree_by_design(
-    cells: int,
-    design_seed: int,
-    *,
-    seeds: Sequence[int] = tuple(range(1, DESIGN_SEEDS + 1)),
-    kernel_runs: int = DESIGN_RUNS,
-    host_stall: str = hosts.STALL,
-    known: Sequence[Difference] = (),
-    archive: Archive | None = None,
-    workers: int | None = None,
-    on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
-) -> Agreement:
-    """Compare the simulator and the kernel in cells that a design draws; parameters and errors as in :func:`agree`.
-
-    Parameters
-    ----------
-    cells : int, number of cells
-    design_seed : int; another seed draws other cells
-    """
-    entries = [_drawn(scenario) for scenario in draw(cells, design_seed)]
-    found = _play(entries, seeds, range(1, kernel_runs + 1), host_stall, archive, workers, on_done)
-    for cell, entry in zip(found, entries, strict=True):
-        cell.setting = entry.scenario.description
-    annotate(found, known)
-    return Agreement(
-        kernel=platform.release(),
-        ccas=list(dict.fromkeys(entry.cca for entry in entries)),
-        scenarios=[entry.scenario.name for entry in entries],
-        seeds=list(seeds),
-        kernel_runs=kernel_runs,
-        host_stall=host_stall,
-        cells=found,
-        design=design_seed,
-        bound=DESIGN_BOUND,
-    )
-
-
 @dataclass(frozen=True)
 class Entry:
     """A cell to run: the name of its controllers, and its scenario for the kernel and for the simulator."""
@@ -213,48 +128,145 @@ class Entry:
     simulated: Scenario
 
 
+@dataclass(frozen=True)
+class Plan:
+    """The cells to compare.
+
+    Attributes
+    ----------
+    entries : the cells
+    seeds : seeds of the simulator's runs of each cell
+    kernel_runs : int; runs of each cell on the kernel
+    bound : float; minimum fraction of the judged cells that must agree
+    design : int, the seed of the design that drew the cells; None if they are a matrix
+    """
+
+    entries: Sequence[Entry]
+    seeds: Sequence[int]
+    kernel_runs: int
+    bound: float
+    design: int | None = None
+
+
+def cross(
+    scenarios: Sequence[Scenario],
+    ccas: Sequence[str] = CCAS,
+    *,
+    seeds: Sequence[int] = tuple(range(1, SEEDS + 1)),
+    kernel_runs: int = 1,
+) -> Plan:
+    """Return a cell for each scenario and each CCA, which replaces the CCA of all flows."""
+    entries = [
+        Entry(
+            cca,
+            scenario.override({"flow.*.cca": cca}),
+            scenario.override({"flow.*.cca": AS_IN_KERNEL.get(cca, cca)}),
+        )
+        for scenario in scenarios
+        for cca in ccas
+    ]
+    return Plan(entries, seeds, kernel_runs, BOUND)
+
+
+def by_design(cells: int, design_seed: int, *, kernel_runs: int = DESIGN_RUNS) -> Plan:
+    """Return the cells that a design draws (:mod:`fairweir.agree.design`)."""
+    entries = [_drawn(scenario) for scenario in draw(cells, design_seed)]
+    return Plan(entries, range(1, DESIGN_SEEDS + 1), kernel_runs, DESIGN_BOUND, design_seed)
+
+
 def _drawn(scenario: Scenario) -> Entry:
     names = [flow.cca.name for flow in scenario.flow]
     changes = {f"flow.{i}.cca": AS_IN_KERNEL[name] for i, name in enumerate(names) if name in AS_IN_KERNEL}
     return Entry(" + ".join(dict.fromkeys(names)), scenario, scenario.override(changes))
 
 
-def _play(
-    entries: Sequence[Entry],
-    seeds: Sequence[int],
-    kernel_seeds: Sequence[int],
-    host_stall: str,
-    archive: Archive | None,
-    workers: int | None,
-    on_done: Callable[[Task, TaskResult, float, float], object] | None,
-) -> list[Cell]:
-    plan = [
-        (
-            [Task(hosts.stall(spread_starts(_as_linux(entry), seed), seed, host_stall)) for seed in seeds],
-            [Task(spread_starts(entry.scenario, seed), "kernel") for seed in kernel_seeds],
-        )
-        for entry in entries
+def agree(
+    plan: Plan,
+    *,
+    host_stall: str = hosts.STALL,
+    known: Sequence[Difference] = (),
+    stored: KernelRuns | None = None,
+    archive: Archive | None = None,
+    workers: int | None = None,
+    on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
+) -> Agreement:
+    """Run each cell in the simulator and in the kernel, and compare the results.
+
+    Parameters
+    ----------
+    host_stall : time with unit, for which simulated receiving hosts stall once per second (:mod:`fairweir.agree.hosts`)
+    known : known reasons for differences, which are stored with the cells that differ
+    stored : kernel runs to use; cells without one are not run. Default: cells run on this machine's kernel
+    archive : store of finished runs, which are reused
+    workers : int, number of processes for simulations
+
+    Raises
+    ------
+    KernelError : the kernel world is not available on this machine, and no kernel runs are given
+    KeyboardInterrupt : Ctrl-C; finished runs are in the archive
+    """
+    sims = [
+        [Task(hosts.stall(spread_starts(_as_linux(entry), seed), seed, host_stall)) for seed in plan.seeds]
+        for entry in plan.entries
     ]
-    tasks = [task for pair in plan for part in pair for task in part]
+    kernel_seeds = range(1, 1 + plan.kernel_runs)
+    kernels = [
+        [Task(spread_starts(entry.scenario, seed), "kernel") for seed in kernel_seeds] if stored is None else []
+        for entry in plan.entries
+    ]
+    tasks = [task for part in (sims, kernels) for cell in part for task in cell]
     outcomes = play_all(tasks, archive or Archive(None), workers=workers, on_done=on_done)
-    return [
-        _cell(entry, [outcomes[t.key] for t in sims], [outcomes[t.key] for t in kernels])
-        for entry, (sims, kernels) in zip(entries, plan, strict=True)
+
+    def played(tasks: Sequence[Task]) -> list[TaskResult]:
+        return [outcomes[task.key] for task in tasks]
+
+    runs = stored
+    if runs is None:
+        found = ((entry, played(tasks)) for entry, tasks in zip(plan.entries, kernels, strict=True))
+        runs = KernelRuns.of(
+            [
+                (entry.scenario, seed, result.summary)
+                for entry, results in found
+                for seed, result in zip(kernel_seeds, results, strict=True)
+                if result.summary is not None
+            ]
+        )
+    cells = [
+        _cell(entry, played(simulated), played(kernel), runs.find(entry.scenario, kernel_seeds))
+        for entry, simulated, kernel in zip(plan.entries, sims, kernels, strict=True)
     ]
+    if plan.design is not None:
+        for cell, entry in zip(cells, plan.entries, strict=True):
+            cell.setting = entry.scenario.description
+    annotate(cells, known)
+    return Agreement(
+        kernel=", ".join(runs.kernels) or platform.release(),
+        ccas=list(dict.fromkeys(entry.cca for entry in plan.entries)),
+        scenarios=list(dict.fromkeys(entry.scenario.name for entry in plan.entries)),
+        seeds=list(plan.seeds),
+        kernel_runs=plan.kernel_runs,
+        host_stall=host_stall,
+        cells=cells,
+        design=plan.design,
+        bound=plan.bound,
+        runs=runs,
+    )
 
 
 def _as_linux(entry: Entry) -> Scenario:
     return entry.simulated.override({"transport": LINUX})
 
 
-def _cell(entry: Entry, sims: Sequence[TaskResult], kernels: Sequence[TaskResult]) -> Cell:
+def _cell(entry: Entry, sims: Sequence[TaskResult], kernels: Sequence[TaskResult], runs: Sequence[Measured]) -> Cell:
     name = entry.scenario.name
     for world, outcomes in (("sim", sims), ("kernel", kernels)):
         failure = next((o.failure for o in outcomes if o.summary is None), None)
         if failure is not None:
             return Cell(cca=entry.cca, scenario=name, standing=Standing.NOT_PLAYED, why=f"{world}: {failure}")
-    first, second = ([o.summary for o in outcomes if o.summary] for outcomes in (sims, kernels))
-    return compare(entry.cca, name, first, second, tables=[flow.count for flow in entry.scenario.flow])
+    if not runs:
+        return Cell(cca=entry.cca, scenario=name, standing=Standing.NOT_PLAYED, why="no stored run on the kernel")
+    first = [Measured.of(outcome.summary) for outcome in sims if outcome.summary is not None]
+    return compare(entry.cca, name, first, runs, tables=[flow.count for flow in entry.scenario.flow])
 
 
 def _order(cell: Cell) -> tuple[bool, bool, float]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from fairweir import __version__
 from fairweir.agree.compare import Cell, Standing, compare
 from fairweir.agree.matrix import SEEDS
+from fairweir.agree.measured import Measured
 from fairweir.ccas import lookup
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import CcaError
@@ -201,7 +202,7 @@ def _cell(
         if failure is not None:
             why = f"{side[1]} in {side[2]}: {failure}"
             return Cell(cca=cca, scenario=scenario, standing=Standing.NOT_PLAYED, why=why)
-        runs.append([one.summary for one in results[side] if one.summary is not None])
+        runs.append([Measured.of(one.summary) for one in results[side] if one.summary is not None])
     return compare(cca, scenario, runs[0], runs[1], names)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,10 +18,12 @@ from fairweir.agree.matrix import (
     QUICK_STRIDE,
     SEEDS,
     Agreement,
-    agree_by_design,
+    by_design,
+    cross,
     load_scenarios,
 )
 from fairweir.agree.matrix import agree as play
+from fairweir.agree.measured import KernelRuns
 from fairweir.agree.transports import CCAS as QUIC_CCAS
 from fairweir.agree.transports import Cause, compare_transports
 from fairweir.ccas import lookup
@@ -70,6 +72,13 @@ def agree(
     runs: Annotated[
         int | None, typer.Option(min=1, max=100, help="Runs of each cell on the kernel. Default: 1; with --cells 3.")
     ] = None,
+    kernel_runs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Compare with stored kernel runs, kernel-runs.jsonl of an earlier comparison; needs no root.",
+        ),
+    ] = None,
     stall: Annotated[
         str, typer.Option(metavar="TIME", help="Simulated hosts stall for TIME once per second; 0ms disables stalls.")
     ] = hosts.STALL,
@@ -102,18 +111,21 @@ def agree(
     if not has_kernel:
         _agree_with_stacks(chosen, names, seeds, out, workers, as_json=as_json)
         return
+    stored = None if kernel_runs is None else KernelRuns.load(kernel_runs)
+    if cells is None:
+        plan = cross(chosen, names, seeds=seeds, kernel_runs=runs or 1)
+    else:
+        plan = by_design(cells, design_seed, kernel_runs=runs or DESIGN_RUNS)
     with meter("agree", kept_in=out) as report:
-        how: Any = {
-            "host_stall": stall,
-            "known": known,
-            "archive": Archive(out),
-            "workers": workers,
-            "on_done": on_played(report, name=_run_name),
-        }
-        if cells is None:
-            agreement = play(chosen, names, seeds=seeds, kernel_runs=runs or 1, **how)
-        else:
-            agreement = agree_by_design(cells, design_seed, kernel_runs=runs or DESIGN_RUNS, **how)
+        agreement = play(
+            plan,
+            host_stall=stall,
+            known=known,
+            stored=stored,
+            archive=Archive(out),
+            workers=workers,
+            on_done=on_played(report, name=_run_name),
+        )
     keep(agreement, out)
     if as_json:
         output.print_json(agreement.document())
@@ -159,7 +171,7 @@ def _run_name(task: Task) -> str:
 
 
 def keep(agreement: Agreement, folder: Path) -> None:
-    """Write ``agreement.json``, ``agreement.md`` and ``agreement.html`` to `folder`."""
+    """Write ``agreement.json``, ``agreement.md``, ``agreement.html`` and ``kernel-runs.jsonl`` to `folder`."""
     from fairweir.agree.page import write_page
     from fairweir.agree.table import markdown
 
@@ -167,3 +179,4 @@ def keep(agreement: Agreement, folder: Path) -> None:
     write_text(folder / "agreement.json", document + "\n")
     write_text(folder / "agreement.md", "\n".join(markdown(agreement)) + "\n")
     write_page(agreement, folder / "agreement.html")
+    agreement.runs.write(folder / "kernel-runs.jsonl")

@@ -114,7 +114,9 @@ _OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certifica
 #: Rules by the command as typed.
 RULES: dict[str, tuple[Rule, ...]] = {
     "agree": (
-        _where("worlds", ("sim,quic",), "with --worlds sim,quic", "runs", "stall", "cells", "design_seed"),
+        _where(
+            "worlds", ("sim,quic",), "with --worlds sim,quic", "runs", "kernel_runs", "stall", "cells", "design_seed"
+        ),
         Rule("with --cells", lambda p: p["cells"] is not None, refuses=frozenset({"ccas", "scenarios", "quick"})),
         _without("cells", "--cells", "design_seed"),
     ),

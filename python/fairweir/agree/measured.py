@@ -1,0 +1,179 @@
+"""The values of a run that the comparison of simulator and kernel uses, and a file with those of kernel runs.
+
+Kernel runs of a design take hours and need root. A file of their values lets anybody compare the simulator with them
+again, in minutes and without root. Each line of the file is the JSON of one run (JSON Lines).
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.store import fingerprint
+from fairweir.errors import ConfigError
+from fairweir.judging.summary import Summary
+from fairweir.scenario.model import Scenario
+
+#: Size of the largest file that is read, bytes: some 100 000 runs.
+MAX_BYTES = 64 * 1024 * 1024
+
+
+class MeasuredFlow(BaseModel):
+    """The values of a flow, which exclude the warm-up.
+
+    Attributes
+    ----------
+    id : str
+    throughput_mbps : float, Mbit/s
+    mean_rtt_ms : float, ms; None without RTT samples
+    lost_pkts, delivered_pkts : int
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    id: str = Field(min_length=1, max_length=100)
+    throughput_mbps: FiniteFloat = Field(ge=0)
+    mean_rtt_ms: FiniteFloat | None = Field(ge=0)
+    lost_pkts: int = Field(ge=0)
+    delivered_pkts: int = Field(ge=0)
+
+
+class Measured(BaseModel):
+    """The values of a run.
+
+    Attributes
+    ----------
+    flows : list of MeasuredFlow, in the scenario's order
+    release_p99_us : float, us; 99th percentile of the lateness of the emulator's packets; None for a simulated run
+    not_judged : str; why the emulator was too late for the run to count, else empty
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    flows: list[MeasuredFlow] = Field(min_length=1)
+    release_p99_us: FiniteFloat | None = None
+    not_judged: str = ""
+
+    @classmethod
+    def of(cls, summary: Summary) -> Self:
+        """Return the values of a run."""
+        emulator = summary.emulator
+        return cls(
+            flows=[
+                MeasuredFlow(
+                    id=flow.id,
+                    throughput_mbps=flow.throughput_mbps,
+                    mean_rtt_ms=flow.rtt_ms.mean,
+                    lost_pkts=flow.lost_pkts,
+                    delivered_pkts=flow.delivered_pkts,
+                )
+                for flow in summary.flows
+            ],
+            release_p99_us=None if emulator is None else emulator.release_error_us.p99,
+            not_judged="" if emulator is None or emulator.judged else emulator.reason,
+        )
+
+
+class _Line(BaseModel):
+    """A line of the file.
+
+    Attributes
+    ----------
+    cell : str, name of the scenario
+    scenario : str, the hash of the scenario (:func:`hash_of`)
+    seed : int, seed of the run, which determines the starts of flows and the random elements of the path
+    kernel : str, the kernel's release
+    run : Measured
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    cell: str
+    scenario: str
+    seed: int
+    kernel: str
+    run: Measured
+
+
+@dataclass(frozen=True)
+class KernelRuns:
+    """Kernel runs of some scenarios.
+
+    Attributes
+    ----------
+    lines : the runs
+    """
+
+    lines: Sequence[_Line]
+
+    @classmethod
+    def of(cls, runs: Iterable[tuple[Scenario, int, Summary]]) -> Self:
+        """Return runs of this machine's kernel: the scenario, the seed and the summary of each."""
+        return cls(
+            [
+                _Line(
+                    cell=scenario.name,
+                    scenario=hash_of(scenario),
+                    seed=seed,
+                    kernel=platform.release(),
+                    run=Measured.of(summary),
+                )
+                for scenario, seed, summary in runs
+            ]
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a file.
+
+        Raises
+        ------
+        ConfigError : the file cannot be read or is too large, or a line is not the JSON of a run
+        """
+        try:
+            with path.open("rb") as file:
+                content = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise ConfigError(f"cannot read: {error.strerror}", source=str(path)) from None
+        if len(content) > MAX_BYTES:
+            raise ConfigError("the file is too large", source=str(path), hint=f"at most {MAX_BYTES} bytes")
+        return cls([_parse(text, f"line {i}", path) for i, text in enumerate(content.splitlines(), start=1)])
+
+    def write(self, path: Path) -> Path:
+        """Write the runs to a file, completely or not at all."""
+        return write_text(path, "".join(f"{line.model_dump_json()}\n" for line in self.lines))
+
+    def find(self, scenario: Scenario, seeds: Iterable[int]) -> list[Measured]:
+        """Return the runs of a scenario with these seeds."""
+        wanted, known = hash_of(scenario), set(seeds)
+        return [line.run for line in self.lines if line.scenario == wanted and line.seed in known]
+
+    @property
+    def kernels(self) -> list[str]:
+        """The releases of the kernels on which the runs were measured."""
+        return sorted({line.kernel for line in self.lines})
+
+
+def _parse(text: bytes, where: str, path: Path) -> _Line:
+    try:
+        return _Line.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(
+            f"{where} is not a kernel run: {first['msg']}",
+            source=str(path),
+            key=".".join(map(str, first["loc"])) or None,
+            hint="`fairweir agree --cells N --out DIR` writes DIR/kernel-runs.jsonl",
+        ) from None
+
+
+def hash_of(scenario: Scenario) -> str:
+    """Return the hash of what a scenario sets; defaults do not count, so that new keys do not change it."""
+    return fingerprint(json.loads(scenario.model_dump_json(exclude_unset=True)))
