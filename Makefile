@@ -28,7 +28,7 @@ UV_COMPILE := $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --ge
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := build
-.PHONY: build quiche test-quiche audit leaderboard test coverage docs wheel check bench format lock doctor clean
+.PHONY: build quiche test-quiche audit results leaderboard test coverage docs wheel check bench format lock doctor clean
 
 ## build: the command .venv/bin/fairweir, .venv/bin/fairweir-quic, which runs whole QUIC stacks, and where they can be
 ## built .venv/bin/fairweir-kernel, which plays on real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
@@ -40,10 +40,17 @@ build: $(VENV)/.core $(VENV)/.web $(VENV)/.quic $(VENV)/.kernel
 audit: $(VENV)/.core $(VENV)/.web
 	$(BIN)/fairweir audit $(CCA) $(ARGS) || [ $$? -eq 1 ]
 
-## leaderboard: docs/leaderboard.md, from quick audits of all controllers: minutes; after an interruption, the same
-## command continues
-leaderboard: $(VENV)/.core $(VENV)/.web
-	$(BIN)/fairweir audit --all --quick --page docs/leaderboard.md
+## results: the pages of docs/ with results, stamped with the simulator's behavior: half an hour, and another 70 minutes
+## for the agreement with the kernel, which needs root; after an interruption, the same command continues; some pages:
+## ARGS="leaderboard outcomes"
+# A stamp is a hash of the recorded tables, which the tests compare with the simulator first.
+results: $(VENV)/.core $(VENV)/.web $(VENV)/.kernel
+	cargo test --quiet --locked -p fairweir-sim
+	$(BIN)/python -m benches.pages $(ARGS)
+
+## leaderboard: docs/leaderboard.md alone
+leaderboard:
+	$(MAKE) results ARGS=leaderboard
 
 ## test: formatters, linters, type checks, all tests; closes with a total
 test: $(VENV)/.core $(VENV)/.web $(VENV)/.quic $(VENV)/.kernel $(VENV)/.browser $(VENV)/.go
