@@ -528,6 +528,7 @@ impl Controller for Bbr3 {
             rate_sample: true,
             own_recovery: true,
             own_ecn: true,
+            exact_marks: true,
             ..Interests::default()
         }
     }

@@ -125,6 +125,10 @@ pub struct Interests {
     pub own_recovery: bool,
     /// The algorithm reacts to [`Ack::marked`] itself (DCTCP): the transport starts no episode for marks.
     pub own_ecn: bool,
+    /// The receiver belongs to the algorithm, and reports which packets are marked (`TCP_CONG_NEEDS_ECN` in Linux, RFC
+    /// 8257 §3.2). The simulator's ACKs always count marks; if the receiver delays ACKs, the flag determines when it
+    /// acknowledges marks.
+    pub exact_marks: bool,
     /// The algorithm meets the L4S requirements (RFC 9331 §4): the data packets of a flow with ECN carry ECT(1).
     pub l4s: bool,
     /// The rules of loss recovery that the transport follows.

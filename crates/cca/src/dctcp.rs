@@ -166,7 +166,7 @@ impl Controller for Dctcp {
     }
 
     fn interests(&self) -> Interests {
-        Interests { own_ecn: true, ..Interests::default() }
+        Interests { own_ecn: true, exact_marks: true, ..Interests::default() }
     }
 
     fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {

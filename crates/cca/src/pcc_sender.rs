@@ -31,6 +31,7 @@ impl Sender {
         rate_sample: false,
         own_recovery: true,
         own_ecn: false,
+        exact_marks: false,
         l4s: false,
         recovery: Recovery::Tcp,
     };

@@ -265,7 +265,7 @@ impl Controller for Prague {
     }
 
     fn interests(&self) -> Interests {
-        Interests { own_recovery: true, own_ecn: true, l4s: true, ..Interests::default() }
+        Interests { own_recovery: true, own_ecn: true, exact_marks: true, l4s: true, ..Interests::default() }
     }
 
     fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {

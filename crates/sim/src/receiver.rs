@@ -63,14 +63,14 @@ impl Receiver {
     }
 
     /// Processes packet `seq`, which arrives at `at`; returns the ACK that it causes immediately, if any. Callers must
-    /// call [`Receiver::overdue`] first.
+    /// call [`Receiver::due_before`] first.
     #[inline]
     pub(crate) fn arrive(&mut self, seq: u64, is_marked: bool, at: Time) -> Option<AckOut> {
         self.ce = self.ce.wrapping_add(u32::from(is_marked));
         if seq == self.rcv_nxt && self.above.is_empty() {
             self.rcv_nxt += 1;
             self.pending += 1;
-            if self.pending >= self.ack_every || self.is_acknowledged_at_once(seq, at) {
+            if self.is_acknowledged_at_once(seq, is_marked, at) {
                 return Some(self.ack(at));
             }
             if self.pending == 1 {
@@ -78,21 +78,25 @@ impl Receiver {
             }
             return None;
         }
-        Some(self.arrive_out_of_order(seq, at))
+        Some(self.arrive_out_of_order(seq, is_marked, at))
     }
 
     /// Processes a packet that is out of order, is a duplicate, or fills a hole; it is acknowledged immediately (RFC
     /// 5681 §4.2).
     #[inline(never)]
-    fn arrive_out_of_order(&mut self, seq: u64, at: Time) -> AckOut {
+    fn arrive_out_of_order(&mut self, seq: u64, is_marked: bool, at: Time) -> AckOut {
         if seq > self.rcv_nxt {
             if !self.above.insert(seq, self.rcv_nxt) {
                 self.count_duplicate();
-            } else if self.sack {
-                self.log.push(seq);
+            } else {
+                self.count_hole(seq, is_marked, false);
+                if self.sack {
+                    self.log.push(seq);
+                }
             }
         } else if seq == self.rcv_nxt {
             self.rcv_nxt = self.above.advance(seq + 1);
+            self.count_hole(seq, is_marked, true);
         } else {
             self.count_duplicate();
         }
@@ -102,10 +106,20 @@ impl Receiver {
         self.ack(at)
     }
 
-    /// Returns whether packet `seq`, which is in order, is acknowledged before the usual number of packets.
+    /// Returns whether packet `seq`, which is in order, is acknowledged now.
     #[inline]
-    fn is_acknowledged_at_once(&mut self, seq: u64, at: Time) -> bool {
-        self.quick_acks.as_mut().is_some_and(|quick| quick.arrive(seq, at))
+    fn is_acknowledged_at_once(&mut self, seq: u64, is_marked: bool, at: Time) -> bool {
+        let is_due = self.pending >= self.ack_every;
+        match &mut self.quick_acks {
+            None => is_due,
+            Some(quick) => quick.arrive(seq, is_marked, at, is_due),
+        }
+    }
+
+    fn count_hole(&mut self, seq: u64, is_marked: bool, fills_hole: bool) {
+        if let Some(quick) = &mut self.quick_acks {
+            quick.on_hole(seq, is_marked, fills_hole);
+        }
     }
 
     fn count_duplicate(&mut self) {
@@ -119,6 +133,17 @@ impl Receiver {
     #[inline]
     pub(crate) fn overdue(&mut self, at: Time) -> Option<AckOut> {
         if self.deadline <= at { Some(self.ack(self.deadline)) } else { None }
+    }
+
+    /// Returns the delayed ACK that leaves before a packet that arrives at `at`, if any: it was due, or reports packets
+    /// without a mark before a packet with one, or vice versa.
+    #[inline(never)]
+    pub(crate) fn due_before(&mut self, is_marked: bool, at: Time) -> Option<AckOut> {
+        let ends_run = |quick: &QuickAcks| quick.ends_run(is_marked);
+        if self.deadline.is_set() && self.deadline > at && self.quick_acks.as_ref().is_some_and(ends_run) {
+            return Some(self.ack(at));
+        }
+        self.overdue(at)
     }
 
     /// Returns the time at which a delayed ACK is due.

@@ -184,8 +184,8 @@ impl Route {
             Verdict::Drop => return self.lose(Direction::Data, number, now, Some(path.hop), net),
         };
         let at = at.after(path.forward);
-        if self.receiver.deadline() <= at
-            && let Some(ack) = self.receiver.overdue(at)
+        if self.receiver.deadline().is_set()
+            && let Some(ack) = self.receiver.due_before(is_marked, at)
         {
             self.return_on_short_path(path, ack, net);
         }
@@ -255,8 +255,8 @@ impl Route {
         if item.seq == SYN {
             return self.receive_syn(&item, net);
         }
-        if self.receiver.deadline() <= item.at
-            && let Some(ack) = self.receiver.overdue(item.at)
+        if self.receiver.deadline().is_set()
+            && let Some(ack) = self.receiver.due_before(item.ce > 0, item.at)
         {
             self.acknowledge(ack, net);
         }

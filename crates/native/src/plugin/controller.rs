@@ -253,6 +253,7 @@ impl Controller for PluginController {
             rate_sample: wants(abi::wants::RATE),
             own_recovery: !wants(abi::wants::PRR),
             own_ecn: wants(abi::wants::MARKS),
+            exact_marks: wants(abi::wants::MARKS),
             l4s: false,
             recovery: if wants(abi::wants::QUIC) { Recovery::Quic } else { Recovery::Tcp },
         }

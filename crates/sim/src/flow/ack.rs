@@ -45,7 +45,7 @@ impl Flow {
         let is_quiet = self.sender.ca_state == CaState::Open && suspected == 0;
         let is_plain = ack.cum > self.sender.snd_una
             && ack.log == self.seen.log
-            && (ack.ce == self.seen.ce || !self.recovery.reacts_to_marks);
+            && (ack.ce == self.seen.ce || !self.recovery.examines_marks);
         if is_quiet && is_plain {
             let prior_inflight = self.sender.packets_out();
             let delivery = self.deliver_in_order(ack, now);
@@ -230,6 +230,9 @@ impl Flow {
             self.process_tail_probe_ack(cum, is_duplicate, prior_inflight, now);
         }
         self.recover(delivery.cum_acked, delivery.marked, prior_inflight, now);
+        if delivery.marked > 0 && self.interests.own_ecn {
+            self.confirm_marks();
+        }
         delivery.lost = self.sender.lost - prior_lost;
         delivery
     }

@@ -25,7 +25,7 @@ mod tail_probe;
 mod timers;
 
 use crate::net::Net;
-use crate::quick_acks::QuickAcks;
+use crate::quick_acks::{Echo, QuickAcks};
 use crate::route::Route;
 use crate::watch::Watch;
 use crate::window::Window;
@@ -175,7 +175,9 @@ impl Flow {
             completed_at: None,
         };
         if spec.receiver.ack_every > 1 && flow.has(spec, Mechanism::QuickAcks) {
-            flow.route.receiver.quick_acks = Some(QuickAcks::new(spec.rwnd, spec.rtprop, spec.min_rto));
+            let echo = spec.ecn.then_some(if interests.exact_marks { Echo::Marks } else { Echo::Signal });
+            flow.route.receiver.quick_acks = Some(QuickAcks::new(spec.rwnd, spec.rtprop, spec.min_rto, echo));
+            flow.recovery.examines_marks |= spec.ecn;
             flow.announce_data_end();
         }
         flow.handshake = Handshake::new(flow.has(spec, Mechanism::Handshake), spec.start);

@@ -13,6 +13,10 @@ pub(super) struct Recovery {
     /// Whether the receiver reports SACKs.
     pub(super) sack: bool,
     pub(super) reacts_to_marks: bool,
+    /// Whether ACKs with marks are processed in the general case.
+    pub(super) examines_marks: bool,
+    /// Number of the last new packet with CWR, to a receiver with quick ACKs.
+    pub(super) cwr_seq: u64,
     /// The recovery episode ends when `snd_una` reaches this.
     high_seq: u64,
     pub(super) rack: Rack,
@@ -59,6 +63,8 @@ impl Recovery {
         Recovery {
             sack,
             reacts_to_marks,
+            examines_marks: reacts_to_marks,
+            cwr_seq: first_packet,
             high_seq: first_packet,
             rack,
             to_retransmit: Ring::new(),
@@ -151,6 +157,7 @@ impl Flow {
         let loss = Loss { cause, prior_inflight, sender: &self.sender };
         self.cc.on_loss(&loss, &mut Flow::context(now, &mut self.rng));
         self.read_controller();
+        self.announce_cwr();
         if !self.interests.own_recovery && state != CaState::Loss {
             let ssthresh = self.cc.ssthresh().map_or(self.window.cwnd, |s| s.0) / self.mss;
             self.recovery.reduction = Some(RateReduction {
@@ -187,6 +194,26 @@ impl Flow {
             self.cc.on_loss(&event, &mut Flow::context(now, &mut self.rng));
         }
         self.read_controller();
+    }
+
+    /// Reports to the receiver that the next new packet confirms a reduction of cwnd (`tcp_ecn_queue_cwr` of
+    /// tcp_input.c).
+    pub(super) fn announce_cwr(&mut self) {
+        if let Some(quick_acks) = &mut self.route.receiver.quick_acks {
+            self.recovery.cwr_seq = self.sender.snd_nxt;
+            quick_acks.expect_cwr(self.recovery.cwr_seq);
+        }
+    }
+
+    /// Confirms marks, once per round, for an algorithm that reacts to them itself: Linux reduces its ssthresh, too
+    /// (`tcp_enter_cwr`).
+    #[cold]
+    #[inline(never)]
+    pub(super) fn confirm_marks(&mut self) {
+        let is_reduced = matches!(self.sender.ca_state, CaState::Recovery | CaState::Loss);
+        if !is_reduced && self.sender.snd_una > self.recovery.cwr_seq {
+            self.announce_cwr();
+        }
     }
 
     #[inline(never)]
