@@ -28,7 +28,7 @@ use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::delay::qdelay;
 use crate::range::Checks;
 use crate::reno::Window;
-use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender};
+use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender, Undo};
 use fairweir_units::{Bytes, Dur};
 use serde::{Deserialize, Serialize};
 
@@ -129,6 +129,10 @@ impl Controller for AimdDelay {
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
         self.window.recovered();
+    }
+
+    fn on_undo(&mut self, undo: &Undo<'_>, _cx: &mut Context<'_>) {
+        self.window.undo(undo);
     }
 
     fn on_restart(&mut self, restart: &Restart<'_>, _cx: &mut Context<'_>) {

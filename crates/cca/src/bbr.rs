@@ -54,7 +54,7 @@ pub(crate) use probe_rtt::{ProbeRtt, Step, cwnd_to_restore};
 pub(crate) use windowed_max::WindowedMax;
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
-use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, Sender};
+use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, Sender, Undo};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use policer::{Evidence, Policer};
 use rand::RngExt;
@@ -534,6 +534,14 @@ impl Controller for Bbr {
             self.is_round_start = true; // a timeout ends a round
             self.look_for_policer(true, false, loss.sender, cx);
         }
+    }
+
+    /// `bbr_undo_cwnd`; the window returns with the state of recovery.
+    fn on_undo(&mut self, _undo: &Undo<'_>, _cx: &mut Context<'_>) {
+        self.full_bw = Bandwidth::ZERO;
+        self.full_bw_rounds = 0;
+        self.policer = Policer::new();
+        self.is_target_stale = true;
     }
 
     #[inline]

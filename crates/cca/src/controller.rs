@@ -26,6 +26,12 @@ pub trait Controller: Debug + Send {
     /// call this for algorithms with [`Interests::own_recovery`]; the others may ignore it, and keep their window.
     fn on_restart(&mut self, _restart: &Restart<'_>, _cx: &mut Context<'_>) {}
 
+    /// The last timeout was spurious, and the transport restores cwnd; this is called instead of
+    /// [`on_recovered`](Controller::on_recovered). By default the episode ends as any other.
+    fn on_undo(&mut self, undo: &Undo<'_>, cx: &mut Context<'_>) {
+        self.on_recovered(undo.sender, cx);
+    }
+
     /// A packet left; only if [`Interests::sent`].
     fn on_send(&mut self, _sent: &Sent<'_>, _cx: &mut Context<'_>) {}
 
@@ -337,6 +343,18 @@ impl Restart<'_> {
     pub fn min_ssthresh(cwnd: u64) -> u64 {
         cwnd / 2 + cwnd / 4
     }
+}
+
+/// A timeout was spurious: packets or their ACKs were late, not lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Undo<'a> {
+    /// cwnd before the timeout; a present cwnd that is larger remains (`tcp_reno_undo_cwnd`).
+    pub cwnd: Bytes,
+    /// Minimum of ssthresh from now on: its value before the timeout, at least three quarters of cwnd
+    /// (`tcp_current_ssthresh`); [`Bytes::MAX`] if the algorithm has no ssthresh.
+    pub ssthresh: Bytes,
+    /// The transport's state after the episode.
+    pub sender: &'a Sender,
 }
 
 /// A packet was declared lost.

@@ -27,7 +27,7 @@
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::hystart::{HyStart, Kind};
-use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender};
+use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender, Undo};
 use fairweir_units::{Bytes, Dur, Time};
 use serde::{Deserialize, Serialize};
 
@@ -418,6 +418,21 @@ impl Controller for Cubic {
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
         self.has_timed_out = false;
+    }
+
+    /// A new curve starts at its plateau: Linux forgets W_max at a timeout, and finds cwnd at ssthresh or above
+    /// (`cubictcp_state` and `bictcp_update` of tcp_cubic.c).
+    fn on_undo(&mut self, undo: &Undo<'_>, _cx: &mut Context<'_>) {
+        self.has_timed_out = false;
+        self.set_cwnd(self.cwnd.max((undo.cwnd.0 / self.mss) as f64));
+        self.ssthresh = self.ssthresh.max((undo.ssthresh.0 / self.mss) as f64);
+        self.w_max = 0.0;
+        self.cwnd_prior = self.cwnd;
+        if self.cwnd >= self.ssthresh {
+            self.phase = Phase::Reduced;
+        }
+        self.credit = 0;
+        self.credit_due = 0;
     }
 
     /// Slow start leads back to the curve, whose time does not include the idle period.

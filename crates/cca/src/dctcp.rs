@@ -25,7 +25,7 @@
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::reno::Window;
-use crate::{Ack, Cause, Context, Controller, Interests, Loss, Restart, Sender};
+use crate::{Ack, Cause, Context, Controller, Interests, Loss, Restart, Sender, Undo};
 use fairweir_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -150,6 +150,10 @@ impl Controller for Dctcp {
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
         self.window.recovered();
+    }
+
+    fn on_undo(&mut self, undo: &Undo<'_>, _cx: &mut Context<'_>) {
+        self.window.undo(undo);
     }
 
     fn on_restart(&mut self, restart: &Restart<'_>, _cx: &mut Context<'_>) {

@@ -59,5 +59,5 @@ pub mod tree;
 pub use algorithm::{Algorithm, Build, BuildError, Row, Start, defaults, typed};
 pub use controller::{
     Ack, AckedPacket, CaState, Cause, Context, Controller, Decision, Fault, Interests, Loss, LostPacket, RateSample,
-    Recovery, Restart, Sender, Sent, Spacing,
+    Recovery, Restart, Sender, Sent, Spacing, Undo,
 };

@@ -20,7 +20,7 @@
 //! window follows the transport's proportional rate reduction; duplicate ACKs do not inflate it.
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
-use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender};
+use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender, Undo};
 use fairweir_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +118,13 @@ impl Window {
         self.cwnd_pkts = (restart.cwnd.0 / self.mss).max(1);
     }
 
+    /// Continues with the window of before a spurious timeout.
+    pub(crate) fn undo(&mut self, undo: &Undo<'_>) {
+        self.cwnd_pkts = self.cwnd_pkts.max(undo.cwnd.0 / self.mss);
+        self.ssthresh_pkts = self.ssthresh_pkts.max(undo.ssthresh.0 / self.mss);
+        self.has_timed_out = false;
+    }
+
     /// Ends the loss episode.
     pub(crate) fn recovered(&mut self) {
         self.has_timed_out = false;
@@ -163,6 +170,10 @@ impl Controller for Reno {
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
         self.window.recovered();
+    }
+
+    fn on_undo(&mut self, undo: &Undo<'_>, _cx: &mut Context<'_>) {
+        self.window.undo(undo);
     }
 
     fn on_restart(&mut self, restart: &Restart<'_>, _cx: &mut Context<'_>) {

@@ -7,8 +7,7 @@
 //!
 //! **Deviations from Linux**: ssthresh() and set_state() are called before pkts_acked() of the ACK that starts the
 //! episode, not after. In a reduction snd_cwnd equals ssthresh immediately, because the transport does proportional
-//! rate reduction. The transport does not undo reductions, so undo_cwnd() is never called. snd_una and snd_nxt count
-//! bytes from zero.
+//! rate reduction. snd_una and snd_nxt count bytes from zero.
 
 use crate::abi::{
     ACK_ECE, ACK_SLOWPATH, AckSample, EVENT_COMPLETE_CWR, EVENT_CWND_RESTART, EVENT_LOSS, EVENT_TX_START, Hook,
@@ -16,7 +15,7 @@ use crate::abi::{
 };
 use crate::module::Module;
 use fairweir_cca::{
-    Ack, BuildError, CaState, Cause, Context, Controller, Interests, Loss, Restart, Sender, Sent, Start,
+    Ack, BuildError, CaState, Cause, Context, Controller, Interests, Loss, Restart, Sender, Sent, Start, Undo,
 };
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::Value;
@@ -298,6 +297,18 @@ impl Controller for NativeController {
         let min_ssthresh = Restart::min_ssthresh(self.tp.snd_cwnd.into());
         self.tp.snd_ssthresh = self.tp.snd_ssthresh.max(min_ssthresh as u32);
         self.tp.snd_cwnd = ((restart.cwnd.0 / self.mss) as u32).max(1);
+    }
+
+    /// `tcp_undo_cwnd_reduction`
+    fn on_undo(&mut self, undo: &Undo<'_>, cx: &mut Context<'_>) {
+        self.fill(undo.sender, cx.now);
+        if let Some(undo_cwnd) = self.ops.undo_cwnd {
+            // SAFETY: see `initialise`.
+            self.tp.snd_cwnd = unsafe { undo_cwnd(&mut *self.tp) };
+        }
+        let ssthresh = (undo.ssthresh.0 / self.mss).min(INFINITE_SSTHRESH.into());
+        self.tp.snd_ssthresh = self.tp.snd_ssthresh.max(ssthresh as u32);
+        self.set_state(undo.sender.ca_state);
     }
 
     #[inline]

@@ -7,7 +7,9 @@ use crate::controller::NativeController;
 use crate::module::Module;
 use crate::registry;
 use fairweir_cca::testing::{Bench, MSS, Path};
-use fairweir_cca::{Ack, BuildError, CaState, Cause, Context, Controller, Loss, RateSample, Restart, Sender, Start};
+use fairweir_cca::{
+    Ack, BuildError, CaState, Cause, Context, Controller, Loss, RateSample, Restart, Sender, Start, Undo,
+};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -91,6 +93,13 @@ impl Hand {
         let restart = Restart { cwnd: MSS * cwnd, sender: &self.sender };
         self.cc.on_restart(&restart, &mut Context { now: self.now, rng: &mut self.rng });
     }
+    /// Restores `cwnd` packets after a spurious timeout, and an ssthresh of at least `ssthresh` packets.
+    fn undo(&mut self, cwnd: u64, ssthresh: u64) {
+        self.sender.ca_state = CaState::Open;
+        self.sender.lost_out = 0;
+        let undo = Undo { cwnd: MSS * cwnd, ssthresh: MSS * ssthresh, sender: &self.sender };
+        self.cc.on_undo(&undo, &mut Context { now: self.now, rng: &mut self.rng });
+    }
     fn recover(&mut self) {
         self.sender.ca_state = CaState::Open;
         self.sender.lost_out = 0;
@@ -150,6 +159,21 @@ fn hooks_are_called_in_the_kernels_order_once_an_episode() {
     assert_eq!(hand.cwnd(), 1_452_345, "ssthresh, set_state, then the ACK");
     hand.recover();
     assert_eq!(hand.cwnd(), 14_523_453, "set_state(Open); the window is the algorithm's own");
+}
+
+#[test]
+fn an_undone_timeout_restores_the_window() {
+    for name in ["wcc_ai", "vegas", "highspeed"] {
+        let mut hand = Hand::of(name, &Value::Null);
+        hand.send();
+        hand.ack(hand.cwnd(), 20);
+        let before = hand.cwnd();
+        hand.send();
+        hand.lose(Cause::Timeout);
+        assert_eq!(hand.cwnd(), 1, "{name}");
+        hand.undo(before, 3 * before);
+        assert_eq!((hand.cwnd(), hand.ssthresh()), (before, Some(3 * before)), "{name}");
+    }
 }
 
 #[test]

@@ -17,16 +17,19 @@ pub enum Mechanism {
     Autosizing = 1 << 3,
     /// Immediate ACKs for some packets, if the receiver otherwise delays ACKs.
     QuickAcks = 1 << 4,
+    /// cwnd and ssthresh of before a retransmission timeout, if it was spurious (Eifel, F-RTO).
+    Undo = 1 << 5,
 }
 
 impl Mechanism {
     /// All mechanisms, in the order in which sets print them.
-    pub const ALL: [Mechanism; 5] = [
+    pub const ALL: [Mechanism; 6] = [
         Mechanism::Handshake,
         Mechanism::TailLossProbe,
         Mechanism::IdleRestart,
         Mechanism::Autosizing,
         Mechanism::QuickAcks,
+        Mechanism::Undo,
     ];
 }
 

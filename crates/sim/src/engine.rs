@@ -335,7 +335,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         let until = end.min(flow.stop()).min(flow.completed_at.unwrap_or(Time::NEVER));
         let active = until.since(from);
         let delivered = sender.delivered - base.delivered;
-        let lost = sender.lost - base.lost;
+        let lost = (sender.lost - base.lost).saturating_sub(stats.withdrawn);
         let throughput_mbps = mbps(flow.wire_bytes(delivered).0, active);
         FlowSummary {
             id: spec.id.clone(),

@@ -15,7 +15,7 @@ pub(crate) const SYN: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Item {
     pub(crate) at: Time,
-    /// Time at which the data packet entered the network.
+    /// Time at which the data packet entered the network; ACK: that of the newest packet received.
     pub(crate) sent: Time,
     /// Data: packet number; ACK: cumulative ACK.
     pub(crate) seq: u64,
@@ -61,4 +61,6 @@ pub(crate) struct AckItem {
     pub(crate) log: u32,
     /// [`crate::receiver::AckOut::ce`]
     pub(crate) ce: u32,
+    /// Send time of the newest packet that the receiver had received: the timestamp that the ACK echoes.
+    pub(crate) echo: Time,
 }

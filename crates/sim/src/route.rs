@@ -189,6 +189,7 @@ impl Route {
         {
             self.return_on_short_path(path, ack, net);
         }
+        self.last_sent = now;
         self.report_arrival(number, at, is_marked, net);
         if let Some(ack) = self.receiver.arrive(seq, is_marked, at) {
             self.return_on_short_path(path, ack, net);
@@ -201,7 +202,7 @@ impl Route {
     fn return_on_short_path<W: Watch>(&mut self, path: ShortPath, ack: AckOut, net: &mut Net<W>) {
         let number = self.number_ack(&ack, net);
         let at = ack.at.after(path.reverse);
-        self.return_ack(AckItem { at, cum: ack.cum, log: ack.log, ce: ack.ce }, number, net);
+        self.return_ack(AckItem { at, cum: ack.cum, log: ack.log, ce: ack.ce, echo: self.last_sent }, number, net);
     }
 
     #[inline(never)]
@@ -298,8 +299,8 @@ impl Route {
 
     #[inline(always)]
     fn return_item<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
-        let Item { at, seq: cum, log, ce, number, .. } = item;
-        self.return_ack(AckItem { at, cum, log, ce }, number, net);
+        let Item { at, sent: echo, seq: cum, log, ce, number } = item;
+        self.return_ack(AckItem { at, cum, log, ce, echo }, number, net);
     }
 
     /// Passes an ACK without a hop ahead to the sender at `ack.at`.

@@ -19,6 +19,7 @@ class Mechanism(StrEnum):
     IDLE_RESTART = "idle_restart"
     AUTOSIZING = "autosizing"
     QUICK_ACKS = "quick_acks"
+    UNDO = "undo"
 
 
 def mechanisms(transport: str | Sequence[str]) -> list[str]:

@@ -17,14 +17,17 @@ struct Delivery {
     rtt: Option<Dur>,
     marked: u64,
     lost: u64,
+    /// Whether packets of the episode were delivered that were sent only once (`FLAG_ORIG_SACK_ACKED`).
+    has_original: bool,
     rate: RateSample,
 }
 
 impl Delivery {
     /// Counts a delivered packet. Packets are counted in the order of their numbers, which for retransmissions differs
     /// from the order of sending.
-    fn add(&mut self, seq: u64, record: &Record) {
+    fn add(&mut self, seq: u64, record: &Record, high_seq: u64) {
         self.acked += 1;
+        self.has_original |= !record.has(Record::EVER_RETRANS) && seq < high_seq;
         if self.newest.is_none_or(|(_, sent)| record.sent >= sent) {
             self.newest = Some((seq, record.sent));
         }
@@ -69,7 +72,7 @@ impl Flow {
             return self.on_syn_ack(now, net);
         }
         let prior_inflight = self.sender.inflight();
-        let delivery = self.deliver(ack, prior_inflight, now);
+        let delivery = self.deliver::<W>(ack, prior_inflight, now);
         self.finish_ack(&delivery, prior_inflight, now, net);
     }
 
@@ -124,7 +127,7 @@ impl Flow {
         self.timers.on_progress(&self.sender, now);
         let rate =
             if self.reads_records { self.read_records(cum - cum_acked, newest, now) } else { RateSample::default() };
-        Delivery { acked, cum_acked, newest: Some((newest, sent)), rtt: Some(rtt), marked, lost: 0, rate }
+        Delivery { acked, cum_acked, newest: Some((newest, sent)), rtt: Some(rtt), marked, rate, ..Delivery::default() }
     }
 
     /// Returns the rate sample of an ACK that delivered the packets `from..=newest`. Reports each packet, if the
@@ -181,8 +184,9 @@ impl Flow {
 
     /// Processes an ACK in the general case: SACKs, duplicate ACKs, retransmissions, losses.
     #[inline(always)]
-    fn deliver(&mut self, ack: &AckItem, prior_inflight: u64, now: Time) -> Delivery {
+    fn deliver<W: Watch>(&mut self, ack: &AckItem, prior_inflight: u64, now: Time) -> Delivery {
         let prior_lost = self.sender.lost;
+        let has_sacks = ack.log != self.seen.log;
         let prior_una = self.sender.snd_una;
         let mut delivery = Delivery::default();
         if self.interests.acked {
@@ -212,9 +216,10 @@ impl Flow {
                 delivery.rtt = Some(rtt);
                 self.sample_rtt(rtt);
             }
-            // If an ACK arrives less than the minimum RTT after a retransmission, it is for the original (RFC 8985 §6.2
-            // step 2).
-            let is_for_original = is_ambiguous && rtt < self.sender.min_rtt;
+            // If an ACK arrives less than the minimum RTT after a retransmission, or echoes an earlier timestamp, it is
+            // for the original (RFC 8985 §6.2 step 2).
+            let is_too_early = rtt < self.sender.min_rtt || (self.undo.is_enabled && ack.echo < sent);
+            let is_for_original = is_ambiguous && is_too_early;
             if !is_for_original && !self.recovery.rack.is_newer_than(sent, seq) {
                 self.recovery.rack.on_delivered(sent, seq, rtt);
             }
@@ -224,6 +229,9 @@ impl Flow {
         }
         if delivery.cum_acked > 0 {
             self.timers.on_progress(&self.sender, now);
+        }
+        if self.undo.is_enabled && self.sender.ca_state == CaState::Loss {
+            self.examine_timeout::<W>(ack.echo, delivery.cum_acked, has_sacks, delivery.has_original, now);
         }
         if self.tail_probe.outstanding > 0 {
             let is_duplicate = delivery.cum_acked + delivery.acked == 0;
@@ -256,7 +264,7 @@ impl Flow {
             }
             self.sender.lost_out -= u64::from(record.has(Record::LOST));
             self.sender.retrans_out -= u64::from(record.has(Record::RETRANS));
-            delivery.add(seq, &record);
+            delivery.add(seq, &record, self.recovery.high_seq);
         }
         self.sender.snd_una = cum;
         if self.recovery.sack {
@@ -280,7 +288,7 @@ impl Flow {
             let record = *record;
             self.sender.sacked_out += 1;
             self.sender.delivered += 1;
-            delivery.add(seq, &record);
+            delivery.add(seq, &record, self.recovery.high_seq);
         }
     }
 

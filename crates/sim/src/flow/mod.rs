@@ -5,10 +5,9 @@
 //! retransmission timeout with back-off (RFC 6298), pacing, delivery-rate samples.
 //!
 //! A scenario's `transport` adds mechanisms, each in its own file: the handshake ([`handshake`]), tail loss probes
-//! ([`tail_probe`]), restart after idle ([`idle_restart`]).
+//! ([`tail_probe`]), restart after idle ([`idle_restart`]), undo of spurious timeouts ([`undo`]).
 //!
-//! **Deviations from Linux**: windows, rates and RTT count whole packets of one size, headers included; no undo of
-//! spurious retransmissions.
+//! **Deviation from Linux**: windows, rates and RTT count whole packets of one size, headers included.
 
 mod ack;
 mod autosizing;
@@ -23,6 +22,7 @@ mod send_window;
 mod source;
 mod tail_probe;
 mod timers;
+mod undo;
 
 use crate::net::Net;
 use crate::quick_acks::{Echo, QuickAcks};
@@ -43,6 +43,7 @@ use send_window::SendWindow;
 use source::AppSource;
 use tail_probe::TailProbe;
 use timers::Timers;
+use undo::Undo;
 
 /// A controller that sets a larger cwnd ends the run. The kernel counts packets in 32 bits, all of which an
 /// application-limited FRCC uses, and a packet has at most 2^16 bytes.
@@ -85,11 +86,13 @@ pub(crate) struct FlowStats {
     pub(crate) sent: u64,
     pub(crate) retransmits: u64,
     pub(crate) timeouts: u64,
+    /// Packets that were declared lost, and not sent again before the undo of a timeout withdrew this.
+    pub(crate) withdrawn: u64,
 }
 
 impl FlowStats {
     pub(crate) fn new() -> FlowStats {
-        FlowStats { rtt: Histogram::new(), sent: 0, retransmits: 0, timeouts: 0 }
+        FlowStats { rtt: Histogram::new(), sent: 0, retransmits: 0, timeouts: 0, withdrawn: 0 }
     }
 }
 
@@ -121,6 +124,7 @@ pub(crate) struct Flow {
     timers: Timers,
     silence: Silence,
     tail_probe: TailProbe,
+    undo: Undo,
     /// The smallest window after an idle period, packets; `None` if idle periods do not reduce cwnd.
     restart_window: Option<u64>,
     handshake: Handshake,
@@ -163,6 +167,7 @@ impl Flow {
             timers: Timers::new(spec, interests.recovery),
             silence: Silence::default(),
             tail_probe: TailProbe::new(spec, interests.recovery == fairweir_cca::Recovery::Tcp),
+            undo: Undo::new(false),
             restart_window: None,
             handshake: Handshake::new(false, spec.start),
             first_data_at: spec.start,
@@ -184,6 +189,7 @@ impl Flow {
         if flow.has(spec, Mechanism::Autosizing) {
             flow.pacer.autosize();
         }
+        flow.undo = Undo::new(flow.has(spec, Mechanism::Undo));
         flow.restart_window = flow.restart_window(spec);
         flow.read_controller();
         flow

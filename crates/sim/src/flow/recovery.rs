@@ -18,7 +18,7 @@ pub(super) struct Recovery {
     /// Number of the last new packet with CWR, to a receiver with quick ACKs.
     pub(super) cwr_seq: u64,
     /// The recovery episode ends when `snd_una` reaches this.
-    high_seq: u64,
+    pub(super) high_seq: u64,
     pub(super) rack: Rack,
     /// Packets to retransmit.
     pub(super) to_retransmit: Ring<u64>,
@@ -79,6 +79,11 @@ impl Rack {
     #[inline(always)]
     pub(super) fn on_delivered(&mut self, sent: Time, seq: u64, rtt: Dur) {
         (self.sent, self.seq, self.rtt) = (sent, seq, rtt);
+    }
+
+    /// Examines the original transmissions from packet `seq` on again.
+    pub(super) fn scan_from(&mut self, seq: u64) {
+        self.scanned_to = seq;
     }
 
     /// Returns whether the packet `seq`, sent at `sent`, was sent before a packet that was delivered.
@@ -142,7 +147,7 @@ impl Flow {
                 self.enter_episode(CaState::Cwr, Cause::Ecn, prior_inflight, now);
             }
             CaState::Open | CaState::Disorder => {
-                self.sender.ca_state = if self.sender.sacked_out > 0 { CaState::Disorder } else { CaState::Open };
+                self.sender.ca_state = self.state_without_losses();
             }
             _ => {}
         }
@@ -154,6 +159,9 @@ impl Flow {
         self.sender.ca_state = state;
         self.tail_probe.outstanding = 0;
         self.recovery.high_seq = self.sender.snd_nxt;
+        if state != CaState::Loss {
+            self.undo.forget();
+        }
         let loss = Loss { cause, prior_inflight, sender: &self.sender };
         self.cc.on_loss(&loss, &mut Flow::context(now, &mut self.rng));
         self.read_controller();
@@ -218,11 +226,17 @@ impl Flow {
 
     #[inline(never)]
     pub(super) fn leave_episode(&mut self, now: Time) {
+        self.end_reduction();
+        self.undo.forget();
         self.sender.ca_state = CaState::Open;
-        self.recovery.reduction = None;
-        self.recovery.reorder_deadline = Time::NEVER;
         self.cc.on_recovered(&self.sender, &mut Flow::context(now, &mut self.rng));
         self.read_controller();
+    }
+
+    /// Ends the rate reduction and the wait for reordered packets.
+    pub(super) fn end_reduction(&mut self) {
+        self.recovery.reduction = None;
+        self.recovery.reorder_deadline = Time::NEVER;
     }
 
     /// Updates the rate reduction, if one is in progress.
@@ -336,6 +350,9 @@ impl Flow {
     /// RTT ago are declared lost; without SACK, all packets (`tcp_enter_loss`).
     pub(super) fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
+        if self.undo.is_enabled {
+            self.save_for_undo();
+        }
         let prior_inflight = self.sender.inflight();
         self.recovery.to_retransmit.clear();
         if !self.recovery.sack {

@@ -41,6 +41,9 @@ impl Flow {
     #[cold]
     #[inline(never)]
     fn pump_in_recovery<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
+        if self.undo.prefers_new && self.sends_new_first(now, net) {
+            return;
+        }
         loop {
             if !self.window_allows(self.sender.inflight()) {
                 self.window.limited_at = self.sender.snd_nxt;
@@ -97,7 +100,7 @@ impl Flow {
     }
 
     #[inline]
-    fn window_allows(&self, inflight: u64) -> bool {
+    pub(super) fn window_allows(&self, inflight: u64) -> bool {
         match &self.recovery.reduction {
             Some(reduction) => inflight < reduction.window,
             None => inflight < self.window.cwnd_pkts,
@@ -140,6 +143,7 @@ impl Flow {
         let flags = Record::LOST | Record::RETRANS | Record::EVER_RETRANS;
         *self.records.get_mut(seq) = self.rate.record(now, self.sender.delivered, flags);
         self.sender.retrans_out += 1;
+        self.undo.first_retransmission = self.undo.first_retransmission.min(now);
         self.recovery.rack.retransmitted.push((seq, now));
         self.stats.retransmits += 1;
         if seq == self.sender.snd_una {

@@ -70,6 +70,11 @@ impl Timers {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
+    /// Returns whether the timer has expired since the last progress.
+    pub(super) fn has_backed_off(&self) -> bool {
+        self.backoff > 0
+    }
+
     /// Returns the timeout: that of RFC 6298 with Linux's lower bound, srtt + max(4 rttvar, min_rto), or a PTO (RFC 9002
     /// §6.2.1); it doubles at each expiry.
     #[inline]
