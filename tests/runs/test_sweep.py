@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fairweir.agree.matrix import COMPARED_TRANSPORT
 from fairweir.errors import ConfigError
 from fairweir.play.sweep import expand, fingerprint, grid_of, parse_grid, sweep
 from fairweir.play.table import Table
@@ -76,6 +77,17 @@ def test_a_point_is_known_by_all_that_it_depends_on(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("fairweir.play.sweep.build", lambda: "another simulator")
     assert fingerprint(scenario) != first
     assert fingerprint(scenario, "kernel") == on_kernel
+
+
+def test_a_kernel_run_depends_on_autotuning_alone_of_the_transport() -> None:
+    def known(transport: Any, **flow: Any) -> str:
+        scenario = dumbbell("reno", duration="1s", **flow).override({"transport": transport})
+        return fingerprint(scenario, "kernel")
+
+    plain = fingerprint(dumbbell("reno", duration="1s"), "kernel")
+    assert {known(value) for value in ("ideal", ["handshake"], COMPARED_TRANSPORT)} == {plain}
+    assert known("linux") == known(["autotuning"]) != plain
+    assert known("linux", rwnd="20pkts") == known("ideal", rwnd="20pkts")
 
 
 def test_failures_are_reported_and_the_rest_continues(tmp_path: Path) -> None:

@@ -95,9 +95,9 @@ struct RunArguments {
     /// Measure the cost of the BPF controllers' hooks
     #[arg(long)]
     cost: bool,
-    /// Receive window of flows for which the scenario sets none
-    #[arg(long, value_enum, default_value_t = WindowsName::Unlimited)]
-    receive_windows: WindowsName,
+    /// Receive window of flows for which the scenario sets none; default: autotuned if their transport has autotuning
+    #[arg(long, value_enum)]
+    receive_windows: Option<WindowsName>,
     /// Policies (TOML) of a guard at the receivers
     #[arg(long, value_name = "FILE", requires = "guard_program")]
     guard: Option<PathBuf>,
@@ -195,10 +195,10 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
         series_file: arguments.series.clone(),
         record: arguments.record.clone(),
         cost: arguments.cost,
-        windows: match arguments.receive_windows {
+        windows: arguments.receive_windows.map(|name| match name {
             WindowsName::Unlimited => ReceiveWindows::Unlimited,
             WindowsName::Autotuned => ReceiveWindows::Autotuned,
-        },
+        }),
         guarding: arguments.guard.clone().zip(arguments.guard_program.clone()).map(|(config, program)| Guarding {
             program,
             config,

@@ -7,7 +7,7 @@ use crate::netlink::{LinkSettings, Metrics, Netlink};
 use crate::steering::steer;
 use crate::tun::Tun;
 use fairweir_path::ConfigError;
-use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES};
+use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES, Mechanism};
 use nix::sched::CpuSet;
 
 /// Name of the device in both namespaces.
@@ -66,6 +66,15 @@ pub enum ReceiveWindows {
     Unlimited,
     /// Linux's autotuned windows, as on an ordinary host.
     Autotuned,
+}
+
+impl ReceiveWindows {
+    /// Returns the windows that `config` asks for: autotuned ones, if a flow without a window of its own has
+    /// [`Mechanism::Autotuning`]. The receive buffers are a setting of all flows.
+    pub fn of(config: &Config) -> ReceiveWindows {
+        let is_autotuned = |flow: &FlowSpec| flow.rwnd.is_none() && flow.transport.has(Mechanism::Autotuning);
+        if config.flows.iter().any(is_autotuned) { ReceiveWindows::Autotuned } else { ReceiveWindows::Unlimited }
+    }
 }
 
 /// Two namespaces, connected by a TUN device in each.

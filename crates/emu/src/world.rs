@@ -61,8 +61,8 @@ pub struct WorldOptions {
     pub record: Option<PathBuf>,
     /// Whether the run time of BPF programs is measured.
     pub cost: bool,
-    /// Receive windows of flows for which the scenario sets none.
-    pub windows: ReceiveWindows,
+    /// Receive windows of flows for which the scenario sets none; `None`: [`ReceiveWindows::of`] the scenario.
+    pub windows: Option<ReceiveWindows>,
     /// The guard that applies the receivers' policy, if any.
     pub guarding: Option<Guarding>,
     /// Limit on the 99th percentile of the release error.
@@ -97,7 +97,8 @@ pub fn play(
         Mode::Mtu => PacketMode::Mtu { burst },
         Mode::Tso(segments) => PacketMode::Tso { segments },
     };
-    let network = Network::with_windows(config, mode, options.windows)?;
+    let windows = options.windows.unwrap_or_else(|| ReceiveWindows::of(config));
+    let network = Network::with_windows(config, mode, windows)?;
     let choice = Choice::of(config, options.record.is_some())?;
     if options.traffic == Traffic::Iperf3 {
         choice.check_iperf3(config)?;

@@ -180,7 +180,8 @@ pub struct FlowSpec {
     /// Maximum of the random time that the sender's host takes to process an ACK ([`fairweir_path::Processing`]).
     #[serde(default)]
     pub processing: Dur,
-    /// Mechanisms of Linux's TCP that its hosts have; the kernel world, whose hosts are real, ignores them.
+    /// Mechanisms of Linux's TCP that its hosts have; the kernel world, whose hosts are real, reads only
+    /// [`Mechanism::Autotuning`](crate::Mechanism::Autotuning).
     #[serde(default)]
     pub transport: Transport,
     /// Minimum retransmission timeout.

@@ -19,17 +19,20 @@ pub enum Mechanism {
     QuickAcks = 1 << 4,
     /// cwnd and ssthresh of before a retransmission timeout, if it was spurious (Eifel, F-RTO).
     Undo = 1 << 5,
+    /// Receive windows that follow what the application reads; the kernel world has this mechanism too.
+    Autotuning = 1 << 6,
 }
 
 impl Mechanism {
     /// All mechanisms, in the order in which sets print them.
-    pub const ALL: [Mechanism; 6] = [
+    pub const ALL: [Mechanism; 7] = [
         Mechanism::Handshake,
         Mechanism::TailLossProbe,
         Mechanism::IdleRestart,
         Mechanism::Autosizing,
         Mechanism::QuickAcks,
         Mechanism::Undo,
+        Mechanism::Autotuning,
     ];
 }
 

@@ -12,6 +12,7 @@ mod item;
 mod net;
 mod outcome;
 mod quick_acks;
+mod receive_window;
 mod receiver;
 mod ring;
 mod route;

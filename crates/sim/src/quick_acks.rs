@@ -5,6 +5,7 @@
 //!   ACK uses up one, `tcp_dec_quickack_mode` of tcp.h).
 //! - A packet that ends the application's data carries PSH. The receiving application reads it at once, and the ACK
 //!   follows (`tcp_measure_rcv_mss` of tcp_input.c and `tcp_cleanup_rbuf` of tcp.c, since Linux 6.6).
+//! - A packet that lets an autotuned receive window grow is acknowledged at once (`tcp_grow_window` of tcp_input.c).
 //! - With ECN, the first marked packet grants two (`tcp_data_ecn_check` of tcp_input.c). The next grant requires that
 //!   the sender has confirmed its reduction: the first new packet after it carries CWR, and is acknowledged at once
 //!   (`tcp_ecn_accept_cwr`). A retransmission is not ECN-capable (`tcp_ecn_send` of tcp_output.c), and grants two.
@@ -13,8 +14,8 @@
 //!   tcp_dctcp.h, RFC 8257 section 3.2). Marks then grant nothing, and retransmissions are ECN-capable.
 //!
 //! **Deviations from Linux**: the timeout is that of the handshake's RTT sample, without queueing; writes in the middle
-//! of unlimited data carry no PSH; a retransmission is recognised because it fills a hole; no immediate ACKs while the
-//! receive window grows; the timer of delayed ACKs does not adapt.
+//! of unlimited data carry no PSH; a retransmission is recognised because it fills a hole; the timer of delayed ACKs
+//! does not adapt.
 
 use crate::ring::Ring;
 use fairweir_units::{Dur, Time};
@@ -135,6 +136,11 @@ impl QuickAcks {
         false
     }
 
+    /// The next packet lets the receive window grow (`quick |= 1`).
+    pub(crate) fn on_growth(&mut self) {
+        self.left |= 1;
+    }
+
     fn allow(&mut self, count: u64) {
         self.left = self.left.max(count);
     }
@@ -241,5 +247,16 @@ mod tests {
             quick.on_hole(100, false, true);
             assert_eq!(quick.left, left);
         }
+    }
+
+    #[test]
+    fn packets_are_acknowledged_at_once_while_the_window_grows() {
+        let mut quick = QuickAcks::new(None, Dur::from_millis(40), Dur::from_millis(200), None);
+        let grown = |quick: &mut QuickAcks, seq| {
+            quick.on_growth();
+            quick.arrive(seq, false, at(seq), false)
+        };
+        assert!((0..40).all(|seq| grown(&mut quick, seq)));
+        assert_eq!((40..60).filter(|&seq| quick.arrive(seq, false, at(seq), false)).count(), 14);
     }
 }

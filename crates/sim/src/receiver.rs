@@ -5,6 +5,7 @@
 //! times.
 
 use crate::quick_acks::QuickAcks;
+use crate::receive_window::ReceiveWindow;
 use crate::ring::Ring;
 use fairweir_scenario::Receiver as Config;
 use fairweir_units::{Dur, Time};
@@ -39,6 +40,8 @@ pub(crate) struct Receiver {
     log_base: u32,
     /// Immediate ACKs of a receiver that otherwise delays them.
     pub(crate) quick_acks: Option<QuickAcks>,
+    /// The receive window, if it is autotuned.
+    pub(crate) window: Option<Box<ReceiveWindow>>,
     /// Packets that arrived twice.
     pub(crate) duplicates: u64,
 }
@@ -58,18 +61,22 @@ impl Receiver {
             log: Ring::new(),
             log_base: 0,
             quick_acks: None,
+            window: None,
             duplicates: 0,
         }
     }
 
-    /// Processes packet `seq`, which arrives at `at`; returns the ACK that it causes immediately, if any. Callers must
-    /// call [`Receiver::due_before`] first.
+    /// Processes packet `seq`, which was sent at `sent` and arrives at `at`; returns the ACK that it causes immediately,
+    /// if any. Callers must call [`Receiver::due_before`] first.
     #[inline]
-    pub(crate) fn arrive(&mut self, seq: u64, is_marked: bool, at: Time) -> Option<AckOut> {
+    pub(crate) fn arrive(&mut self, seq: u64, is_marked: bool, at: Time, sent: Time) -> Option<AckOut> {
         self.ce = self.ce.wrapping_add(u32::from(is_marked));
         if seq == self.rcv_nxt && self.above.is_empty() {
             self.rcv_nxt += 1;
             self.pending += 1;
+            if self.window.is_some() {
+                self.autotune(1, at, sent);
+            }
             if self.is_acknowledged_at_once(seq, is_marked, at) {
                 return Some(self.ack(at));
             }
@@ -78,13 +85,13 @@ impl Receiver {
             }
             return None;
         }
-        Some(self.arrive_out_of_order(seq, is_marked, at))
+        Some(self.arrive_out_of_order(seq, is_marked, at, sent))
     }
 
     /// Processes a packet that is out of order, is a duplicate, or fills a hole; it is acknowledged immediately (RFC
     /// 5681 §4.2).
     #[inline(never)]
-    fn arrive_out_of_order(&mut self, seq: u64, is_marked: bool, at: Time) -> AckOut {
+    fn arrive_out_of_order(&mut self, seq: u64, is_marked: bool, at: Time, sent: Time) -> AckOut {
         if seq > self.rcv_nxt {
             if !self.above.insert(seq, self.rcv_nxt) {
                 self.count_duplicate();
@@ -93,9 +100,13 @@ impl Receiver {
                 if self.sack {
                     self.log.push(seq);
                 }
+                if let Some(window) = &mut self.window {
+                    window.on_out_of_order(seq, self.rcv_nxt, self.above.count, at, sent, self.sack);
+                }
             }
         } else if seq == self.rcv_nxt {
             self.rcv_nxt = self.above.advance(seq + 1);
+            self.autotune(self.rcv_nxt - seq, at, sent);
             self.count_hole(seq, is_marked, true);
         } else {
             self.count_duplicate();
@@ -113,6 +124,17 @@ impl Receiver {
         match &mut self.quick_acks {
             None => is_due,
             Some(quick) => quick.arrive(seq, is_marked, at, is_due),
+        }
+    }
+
+    /// Autotunes the window, if it is autotuned, after a packet that puts `packets` in order.
+    #[inline(never)]
+    fn autotune(&mut self, packets: u64, at: Time, sent: Time) {
+        let Some(window) = &mut self.window else { return };
+        if window.on_in_order(self.rcv_nxt, packets, self.above.count, at, sent)
+            && let Some(quick) = &mut self.quick_acks
+        {
+            quick.on_growth();
         }
     }
 
@@ -156,7 +178,11 @@ impl Receiver {
     fn ack(&mut self, at: Time) -> AckOut {
         self.pending = 0;
         self.deadline = Time::NEVER;
-        AckOut { at, cum: self.rcv_nxt, log: self.log_base.wrapping_add(self.log.len() as u32), ce: self.ce }
+        let log = self.log_base.wrapping_add(self.log.len() as u32);
+        if let Some(window) = &mut self.window {
+            window.on_ack_sent(self.rcv_nxt, log, self.above.count, at);
+        }
+        AckOut { at, cum: self.rcv_nxt, log, ce: self.ce }
     }
 
     /// Returns the packet numbers in the log up to `to` that the sender has not read.
@@ -258,10 +284,10 @@ mod tests {
     fn delayed_acks_wait_for_their_count_or_timer() {
         let mut r = receiver(2);
         let t = Time::from_nanos;
-        assert_eq!(r.arrive(0, false, t(5)), None);
+        assert_eq!(r.arrive(0, false, t(5), Time::ZERO), None);
         assert_eq!(r.deadline(), t(40_000_005));
-        assert_eq!(r.arrive(1, false, t(6)).map(|a| a.cum), Some(2));
-        assert_eq!(r.arrive(2, false, t(7)), None);
+        assert_eq!(r.arrive(1, false, t(6), Time::ZERO).map(|a| a.cum), Some(2));
+        assert_eq!(r.arrive(2, false, t(7), Time::ZERO), None);
         assert_eq!(r.overdue(t(40_000_007)).map(|a| (a.at, a.cum)), Some((t(40_000_007), 3)));
         assert_eq!(r.deadline(), Time::NEVER);
     }
@@ -270,10 +296,10 @@ mod tests {
     fn a_hole_is_reported_and_filled() {
         let mut r = receiver(1);
         let t = Time::ZERO;
-        r.arrive(0, false, t);
-        let ack = r.arrive(2, true, t).unwrap();
+        r.arrive(0, false, t, Time::ZERO);
+        let ack = r.arrive(2, true, t, Time::ZERO).unwrap();
         assert_eq!((ack.cum, ack.log, ack.ce), (1, 1, 1));
-        assert_eq!(r.arrive(1, false, t).unwrap().cum, 3);
+        assert_eq!(r.arrive(1, false, t, Time::ZERO).unwrap().cum, 3);
         assert_eq!(r.read_log(1), Some(2));
         assert_eq!(r.read_log(1), None);
     }
@@ -285,7 +311,7 @@ mod tests {
             let mut got = BTreeSet::new();
             for seq in seqs {
                 got.insert(seq);
-                let ack = r.arrive(seq, false, Time::ZERO).unwrap();
+                let ack = r.arrive(seq, false, Time::ZERO, Time::ZERO).unwrap();
                 let missing = (0..).find(|s| !got.contains(s)).unwrap();
                 prop_assert_eq!(ack.cum, missing);
             }

@@ -191,7 +191,7 @@ impl Route {
         }
         self.last_sent = now;
         self.report_arrival(number, at, is_marked, net);
-        if let Some(ack) = self.receiver.arrive(seq, is_marked, at) {
+        if let Some(ack) = self.receiver.arrive(seq, is_marked, at, now) {
             self.return_on_short_path(path, ack, net);
         } else if self.receiver.deadline().is_set() {
             net.schedule.bring_forward(self.flow_leaf, self.receiver.deadline());
@@ -263,7 +263,7 @@ impl Route {
         }
         self.last_sent = item.sent;
         self.report_arrival(item.number, item.at, item.ce > 0, net);
-        if let Some(ack) = self.receiver.arrive(item.seq, item.ce > 0, item.at) {
+        if let Some(ack) = self.receiver.arrive(item.seq, item.ce > 0, item.at, item.sent) {
             self.acknowledge(ack, net);
         } else if self.receiver.deadline().is_set() {
             net.schedule.bring_forward(self.flow_leaf, self.receiver.deadline());

@@ -24,7 +24,7 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
 from fairweir.scenario.model import Scenario
-from fairweir.scenario.transport import LINUX
+from fairweir.scenario.transport import Mechanism, without
 
 CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
 #: CCA -> the parameters with which the simulator's CCA equals the kernel's, for CCAs whose defaults differ on purpose.
@@ -32,6 +32,9 @@ AS_IN_KERNEL: dict[str, dict[str, str | bool]] = {
     "bbr": {"name": "bbr", "send_quanta": True},
     "cubic": {"name": "cubic", "hystart": "linux", "counting": "linux"},
 }
+#: The mechanisms of Linux's TCP on both sides. Not `autotuning`: the windows of the kernel runs are unlimited, so that
+#: only congestion control limits the flows, and runs measured before the mechanism existed remain valid.
+COMPARED_TRANSPORT = without(Mechanism.AUTOTUNING)
 #: Minimum fraction of the judged cells that must agree.
 BOUND = 0.80
 SEEDS, QUICK_SEEDS = 5, 3
@@ -206,12 +209,12 @@ def agree(
     KeyboardInterrupt : Ctrl-C; finished runs are in the archive
     """
     sims = [
-        [Task(hosts.stall(spread_starts(_as_linux(entry), seed), seed, host_stall)) for seed in plan.seeds]
+        [Task(hosts.stall(spread_starts(_as_compared(entry.simulated), seed), seed, host_stall)) for seed in plan.seeds]
         for entry in plan.entries
     ]
     kernel_seeds = range(1, 1 + plan.kernel_runs)
     kernels = [
-        [Task(spread_starts(entry.scenario, seed), "kernel") for seed in kernel_seeds] if stored is None else []
+        [Task(spread_starts(_as_compared(entry.scenario), seed), "kernel") for seed in kernel_seeds if stored is None]
         for entry in plan.entries
     ]
     tasks = [task for part in (sims, kernels) for cell in part for task in cell]
@@ -253,8 +256,8 @@ def agree(
     )
 
 
-def _as_linux(entry: Entry) -> Scenario:
-    return entry.simulated.override({"transport": LINUX})
+def _as_compared(scenario: Scenario) -> Scenario:
+    return scenario.override({"transport": COMPARED_TRANSPORT})
 
 
 def _cell(entry: Entry, sims: Sequence[TaskResult], kernels: Sequence[TaskResult], runs: Sequence[Measured]) -> Cell:

@@ -65,7 +65,8 @@ class Options:
     traffic : "own" or "iperf3"
     record : Path of the file in which all calls of the BPF controllers are recorded, to be replayed natively
     cost : whether to measure the cost of the controllers' BPF programs
-    windows : receive windows if the scenario does not set them: "unlimited", or "autotuned" as on ordinary hosts
+    windows : receive windows of flows without `rwnd`: "unlimited", or "autotuned" as on ordinary hosts; None: autotuned
+        if the scenario's `transport` has autotuning
     guarding : the guard at the receivers; None: no guard
     """
 
@@ -73,7 +74,7 @@ class Options:
     traffic: Literal["own", "iperf3"] = "own"
     record: Path | None = None
     cost: bool = False
-    windows: Literal["unlimited", "autotuned"] = "unlimited"
+    windows: Literal["unlimited", "autotuned"] | None = None
     guarding: Guarding | None = None
 
     def words(self) -> list[str]:
@@ -83,7 +84,7 @@ class Options:
             words += ["--traffic", self.traffic]
         if self.record is not None:
             words += ["--record", str(self.record)]
-        words += [] if self.windows == "unlimited" else ["--receive-windows", self.windows]
+        words += [] if self.windows is None else ["--receive-windows", self.windows]
         words += self.guarding.words() if self.guarding is not None else []
         return [*words, "--cost"] if self.cost else words
 

@@ -29,7 +29,7 @@ from fairweir.play.pool import Done, Failed, map_jobs
 from fairweir.play.run import VirtualWorld, World
 from fairweir.play.simulate import build
 from fairweir.scenario.model import Scenario
-from fairweir.scenario.resolve import SIMULATED_HOSTS
+from fairweir.scenario.resolve import of_real_hosts
 
 if TYPE_CHECKING:
     from fairweir.play.table import Table
@@ -180,9 +180,7 @@ def fingerprint(scenario: Scenario, world: World = "sim") -> str:
     config = scenario.resolve()
     if world == "kernel":
         # Real hosts ignore what describes simulated ones.
-        config["flows"] = [
-            {key: value for key, value in flow.items() if key not in SIMULATED_HOSTS} for flow in config["flows"]
-        ]
+        config["flows"] = [of_real_hosts(flow) for flow in config["flows"]]
     names = sorted({flow.cca.name for flow in scenario.flow})
     sources = {name: digest for name in names if (digest := lookup.source_digest(name, base=scenario.base)) is not None}
     return stores.fingerprint(_build(names, world), config, sources)

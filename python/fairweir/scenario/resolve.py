@@ -6,7 +6,7 @@ computed. rtprop is a flow's round-trip propagation delay.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,7 @@ from fairweir import _core
 from fairweir.ccas import lookup
 from fairweir.errors import CcaError, ConfigError
 from fairweir.scenario.elements import Element, Surroundings
-from fairweir.scenario.transport import mechanisms
+from fairweir.scenario.transport import Mechanism, mechanisms
 from fairweir.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ NONE: Final = "none"
 #: Maximum time that a sender's host takes to process an ACK, beyond the minimum, ns; docs/measured/host.md has the
 #: measured distribution.
 HOST_PROCESSING_NS: Final = 50_000
-#: Keys of a flow that describe simulated hosts.
+#: Keys of a flow that describe simulated hosts; :func:`of_real_hosts` has the exception.
 SIMULATED_HOSTS: Final = ("processing", "transport")
 
 
@@ -63,6 +63,17 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
             for spec in _flows(scenario, i, ids, names, rates, packet)
         ],
     }
+
+
+def of_real_hosts(flow: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a resolved flow without what describes simulated hosts only.
+
+    Real hosts have all mechanisms of Linux's TCP. The kernel world's receivers advertise unlimited windows, however,
+    unless the flow has `autotuning`; a flow with a window of its own is limited by this window.
+    """
+    real = {key: value for key, value in flow.items() if key not in SIMULATED_HOSTS}
+    is_autotuned = Mechanism.AUTOTUNING in flow["transport"] and flow["rwnd"] is None
+    return {**real, "transport": [Mechanism.AUTOTUNING.value]} if is_autotuned else real
 
 
 def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:

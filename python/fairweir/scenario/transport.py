@@ -1,4 +1,4 @@
-"""Which mechanisms of Linux's TCP simulated hosts have."""
+"""Which mechanisms of Linux's TCP simulated hosts have, and whether receive windows are autotuned in all worlds."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Mechanism(StrEnum):
     AUTOSIZING = "autosizing"
     QUICK_ACKS = "quick_acks"
     UNDO = "undo"
+    AUTOTUNING = "autotuning"
 
 
 def mechanisms(transport: str | Sequence[str]) -> list[str]:
@@ -29,3 +30,8 @@ def mechanisms(transport: str | Sequence[str]) -> list[str]:
     if transport == IDEAL:
         return []
     return [mechanism.value for mechanism in Mechanism if transport == LINUX or mechanism.value in transport]
+
+
+def without(*excluded: Mechanism) -> list[str]:
+    """Return the names of all mechanisms of Linux but `excluded`: a value of the key `transport`."""
+    return [name for name in mechanisms(LINUX) if name not in excluded]

@@ -43,6 +43,12 @@ impl Flow {
         {
             self.window.edge = Some(self.window.edge.map_or(edge, |old| old.max(edge)));
         }
+        if let Some(window) = &mut self.route.receiver.window
+            && ack.cum != SYN
+            && let Some(edge) = window.on_ack_read(ack.cum, ack.log, now)
+        {
+            self.window.advertise(edge, ack.cum.max(self.sender.snd_una));
+        }
         // The outcome of a tail loss probe is determined in the general case.
         let suspected = self.sender.sacked_out + self.sender.lost_out + self.tail_probe.outstanding;
         let is_quiet = self.sender.ca_state == CaState::Open && suspected == 0;

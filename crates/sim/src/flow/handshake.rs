@@ -66,6 +66,9 @@ impl Flow {
         if let Some(sent) = self.route.syn_echo {
             self.estimate_rtt(now.since(sent));
         }
+        if let Some(window) = &mut self.route.receiver.window {
+            window.on_syn_ack_read(now);
+        }
         self.cc.on_established(&self.sender, &mut Flow::context(now, &mut self.rng));
         self.read_controller();
         self.first_data_at = now;

@@ -26,6 +26,7 @@ mod undo;
 
 use crate::net::Net;
 use crate::quick_acks::{Echo, QuickAcks};
+use crate::receive_window::ReceiveWindow;
 use crate::route::Route;
 use crate::watch::Watch;
 use crate::window::Window;
@@ -184,6 +185,11 @@ impl Flow {
             flow.route.receiver.quick_acks = Some(QuickAcks::new(spec.rwnd, spec.rtprop, spec.min_rto, echo));
             flow.recovery.examines_marks |= spec.ecn;
             flow.announce_data_end();
+        }
+        if spec.rwnd.is_none() && flow.has(spec, Mechanism::Autotuning) {
+            let window = ReceiveWindow::new(config.packet, first_packet);
+            flow.window.rwnd = window.initial_packets();
+            flow.route.receiver.window = Some(Box::new(window));
         }
         flow.handshake = Handshake::new(flow.has(spec, Mechanism::Handshake), spec.start);
         if flow.has(spec, Mechanism::Autosizing) {

@@ -35,4 +35,9 @@ impl SendWindow {
             max_packets_seq: first_packet,
         }
     }
+
+    /// Sets the receiver's window: packets below `edge` may be sent when those below `snd_una` are acknowledged.
+    pub(super) fn advertise(&mut self, edge: u64, snd_una: u64) {
+        self.rwnd = edge.saturating_sub(snd_una).min(MAX_OUTSTANDING);
+    }
 }

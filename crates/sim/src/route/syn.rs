@@ -32,6 +32,9 @@ impl Route {
     #[inline(never)]
     pub(super) fn receive_syn<W: Watch>(&mut self, syn: &Item, net: &mut Net<W>) {
         self.syn_echo.get_or_insert(syn.sent);
+        if let Some(window) = &mut self.receiver.window {
+            window.on_syn_ack_sent(syn.at);
+        }
         self.send_back(Item { at: syn.at, sent: syn.sent, seq: SYN, number: SYN, ce: 0, log: NO_LOG }, net);
     }
 }
