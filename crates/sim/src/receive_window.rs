@@ -43,7 +43,7 @@ const DEFAULT_MSS: u64 = 536;
 /// Minimum data that the application reads, bytes: `SO_RCVLOWAT` of the kernel world's receivers.
 const READ_BYTES: u64 = 8 << 10;
 
-/// What an ACK carried apart from its numbers.
+/// The window and the timestamp of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct Advertised {
     cum: u64,
