@@ -41,7 +41,7 @@ pub(super) struct Rack {
     pub(super) retransmitted: Ring<(u64, Time)>,
 }
 
-/// Proportional rate reduction (RFC 6937), while cwnd is being reduced.
+/// Proportional rate reduction (RFC 9937), while cwnd is being reduced.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateReduction {
     /// Current limit on the number of packets in flight.
@@ -101,15 +101,13 @@ impl RateReduction {
         let allowance = if inflight > self.ssthresh {
             (self.delivered * self.ssthresh).div_ceil(self.prior_cwnd).saturating_sub(self.out)
         } else {
-            let room = self.ssthresh - inflight;
-            let limit = if cum_acked > 0 && newly_lost == 0 {
-                self.delivered.saturating_sub(self.out).max(acked) + 1
-            } else {
-                acked
-            };
-            room.min(limit)
+            // Not fewer than were delivered but not yet replaced, even at ACKs with losses (`tcp_cwnd_reduction`): RFC
+            // 6937 was more conservative there.
+            let makes_progress = cum_acked > 0 && newly_lost == 0;
+            let limit = self.delivered.saturating_sub(self.out).max(acked) + u64::from(makes_progress);
+            limit.min(self.ssthresh - inflight)
         };
-        // The first retransmission is always allowed (RFC 6937 §3).
+        // The first retransmission is always allowed (RFC 9937).
         let first = u64::from(self.out == 0);
         self.window = inflight + allowance.max(first);
     }
