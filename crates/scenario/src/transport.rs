@@ -21,11 +21,13 @@ pub enum Mechanism {
     Undo = 1 << 5,
     /// Receive windows that follow what the application reads; the kernel world has this mechanism too.
     Autotuning = 1 << 6,
+    /// ACKs for packets out of order wait for a moment, if the receiver otherwise delays ACKs.
+    SackCompression = 1 << 7,
 }
 
 impl Mechanism {
     /// All mechanisms, in the order in which sets print them.
-    pub const ALL: [Mechanism; 7] = [
+    pub const ALL: [Mechanism; 8] = [
         Mechanism::Handshake,
         Mechanism::TailLossProbe,
         Mechanism::IdleRestart,
@@ -33,6 +35,7 @@ impl Mechanism {
         Mechanism::QuickAcks,
         Mechanism::Undo,
         Mechanism::Autotuning,
+        Mechanism::SackCompression,
     ];
 }
 

@@ -17,6 +17,7 @@ mod receiver;
 mod ring;
 mod route;
 mod run;
+mod sack_compression;
 mod sampler;
 mod schedule;
 mod stage;

@@ -73,6 +73,11 @@ impl QuickAcks {
         }
     }
 
+    /// Returns whether immediate ACKs remain.
+    pub(crate) fn has_any(&self) -> bool {
+        self.left > 0
+    }
+
     /// The application has provided the packets below `data_end`.
     pub(crate) fn set_data_end(&mut self, data_end: u64) {
         self.data_end = data_end;

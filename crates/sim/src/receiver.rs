@@ -7,6 +7,7 @@
 use crate::quick_acks::QuickAcks;
 use crate::receive_window::ReceiveWindow;
 use crate::ring::Ring;
+use crate::sack_compression::{Reply, SackCompression};
 use fairweir_scenario::Receiver as Config;
 use fairweir_units::{Dur, Time};
 
@@ -42,6 +43,8 @@ pub(crate) struct Receiver {
     pub(crate) quick_acks: Option<QuickAcks>,
     /// The receive window, if it is autotuned.
     pub(crate) window: Option<Box<ReceiveWindow>>,
+    /// Delayed ACKs for packets out of order.
+    pub(crate) sack_compression: Option<Box<SackCompression>>,
     /// Packets that arrived twice.
     pub(crate) duplicates: u64,
 }
@@ -62,6 +65,7 @@ impl Receiver {
             log_base: 0,
             quick_acks: None,
             window: None,
+            sack_compression: None,
             duplicates: 0,
         }
     }
@@ -85,17 +89,21 @@ impl Receiver {
             }
             return None;
         }
-        Some(self.arrive_out_of_order(seq, is_marked, at, sent))
+        self.arrive_out_of_order(seq, is_marked, at, sent)
     }
 
-    /// Processes a packet that is out of order, is a duplicate, or fills a hole; it is acknowledged immediately (RFC
-    /// 5681 §4.2).
+    /// Processes a packet that is out of order, is a duplicate, or fills a hole. It is acknowledged immediately (RFC 5681,
+    /// section 4.2) unless SACKs are compressed; the returned ACK may then be one that leaves before the packet.
     #[inline(never)]
-    fn arrive_out_of_order(&mut self, seq: u64, is_marked: bool, at: Time, sent: Time) -> AckOut {
+    fn arrive_out_of_order(&mut self, seq: u64, is_marked: bool, at: Time, sent: Time) -> Option<AckOut> {
+        let mut before = None;
         if seq > self.rcv_nxt {
             if !self.above.insert(seq, self.rcv_nxt) {
                 self.count_duplicate();
             } else {
+                if self.sack_compression.as_mut().is_some_and(|sacks| sacks.record(seq)) && self.deadline.is_set() {
+                    before = Some(self.ack(at));
+                }
                 self.count_hole(seq, is_marked, false);
                 if self.sack {
                     self.log.push(seq);
@@ -108,13 +116,35 @@ impl Receiver {
             self.rcv_nxt = self.above.advance(seq + 1);
             self.autotune(self.rcv_nxt - seq, at, sent);
             self.count_hole(seq, is_marked, true);
+            if let Some(sacks) = &mut self.sack_compression {
+                sacks.fill(seq, self.rcv_nxt);
+            }
         } else {
             self.count_duplicate();
+        }
+        if seq > self.rcv_nxt && self.waits_out_of_order(at) {
+            return before;
         }
         if let Some(quick) = &mut self.quick_acks {
             quick.on_ack();
         }
-        self.ack(at)
+        Some(self.ack(at))
+    }
+
+    /// Returns whether the ACK for a packet out of order waits; if so, sets the timer.
+    fn waits_out_of_order(&mut self, at: Time) -> bool {
+        let is_quick = self.quick_acks.as_ref().is_some_and(QuickAcks::has_any);
+        let Some(sacks) = &mut self.sack_compression else { return false };
+        if is_quick {
+            return false;
+        }
+        match sacks.reply(self.rcv_nxt, at) {
+            Reply::Now => false,
+            Reply::By(time) => {
+                self.deadline = self.deadline.min(time);
+                true
+            }
+        }
     }
 
     /// Returns whether packet `seq`, which is in order, is acknowledged now.

@@ -21,6 +21,7 @@ class Mechanism(StrEnum):
     QUICK_ACKS = "quick_acks"
     UNDO = "undo"
     AUTOTUNING = "autotuning"
+    SACK_COMPRESSION = "sack_compression"
 
 
 def mechanisms(transport: str | Sequence[str]) -> list[str]:

@@ -28,6 +28,7 @@ use crate::net::Net;
 use crate::quick_acks::{Echo, QuickAcks};
 use crate::receive_window::ReceiveWindow;
 use crate::route::Route;
+use crate::sack_compression::SackCompression;
 use crate::watch::Watch;
 use crate::window::Window;
 use fairweir_cca::{Context, Controller, Decision, Interests, Sender};
@@ -190,6 +191,9 @@ impl Flow {
             let window = ReceiveWindow::new(config.packet, first_packet);
             flow.window.rwnd = window.initial_packets();
             flow.route.receiver.window = Some(Box::new(window));
+        }
+        if spec.receiver.ack_every > 1 && spec.receiver.sack && flow.has(spec, Mechanism::SackCompression) {
+            flow.route.receiver.sack_compression = Some(Box::new(SackCompression::new(spec.rtprop)));
         }
         flow.handshake = Handshake::new(flow.has(spec, Mechanism::Handshake), spec.start);
         if flow.has(spec, Mechanism::Autosizing) {
