@@ -1,4 +1,4 @@
-"""The time in which real TCP answers an ACK with data, in the kernel world: a host's noise (docs/measured/host.md).
+"""The times in which real TCP answers an ACK with data, and data with an ACK: hosts' noise (docs/measured/host.md).
 
 Usage, as root: .venv/bin/python -m benches.host_noise [CCA...]
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +53,45 @@ def answers_us(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array(found) / 1e3
 
 
+def acks_us(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the times from each data packet to its ACK beyond the shortest one, us, if none is lost."""
+    sent, acked, sender = [], [], b""
+    for at, source, payload in segments(path):
+        if payload > 0:
+            sender = sender or source
+            sent.append(at)
+        elif sender and source != sender:
+            acked.append(at)
+    number = min(len(sent), len(acked))
+    found = (np.array(acked[:number]) - np.array(sent[:number])) / 1e3
+    # Slow start has queues.
+    found = found[number // 4 :]
+    return found - found.min()
+
+
 def main() -> None:
-    """Print a table: percentiles of the times, us."""
+    """Print two tables: percentiles of the times, us."""
+    print("Data after an ACK\n")
+    measure(answers_us, sys.argv[1:] or ("reno", "cubic"), {})
+    print("\nACK after data, of a flow that the application limits to a quarter of the link\n")
+    measure(acks_us, ("reno",), {"10Mbps": "2.5Mbps", "48Mbps": "12Mbps", "200Mbps": "50Mbps"})
+
+
+def measure(
+    times: Callable[[Path], np.ndarray[Any, np.dtype[np.float64]]], ccas: Sequence[str], limits: Mapping[str, str]
+) -> None:
+    """Print a row for each controller and rate; `limits` has the application's rate, if there is one."""
     print("| CCA | rate | answers | " + " | ".join(f"p{p}" for p in PERCENTILES) + " |")
     print("| --- | --- " + "| ---: " * (len(PERCENTILES) + 1) + "|")
     with tempfile.TemporaryDirectory() as folder:
-        for cca in sys.argv[1:] or ("reno", "cubic"):
+        for cca in ccas:
             for rate in RATES:
                 capture = Path(folder, "run.pcap")
                 scenario = dumbbell(cca, rate=rate, rtprop="20ms", buffer="2bdp", duration="20s")
+                if rate in limits:
+                    scenario = scenario.override({"flow.*.app_rate": limits[rate]})
                 played = run(scenario, on="kernel", capture=Capture(capture))
-                found = answers_us(capture)
+                found = times(capture)
                 row = " | ".join(f"{value:.0f}" for value in np.percentile(found, PERCENTILES))
                 noise = " (not judged)" if played.not_judged else ""
                 print(f"| `{cca}` | {rate}{noise} | {len(found):,} | {row} |", flush=True)

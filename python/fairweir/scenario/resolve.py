@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 #: Values of the key `noise`: the hosts' noise, and none.
 HOST: Final = "host"
 NONE: Final = "none"
-#: Maximum time that a sender's host takes to process an ACK, beyond the minimum, ns; docs/measured/host.md has the
-#: measured distribution.
-HOST_PROCESSING_NS: Final = 50_000
+#: Maximum time that the hosts of a flow take for a data packet and its ACK, beyond the minimum, ns;
+#: docs/measured/host.md has the measured distribution.
+HOST_PROCESSING_NS: Final = 100_000
 #: Keys of a flow that describe simulated hosts; :func:`of_real_hosts` has the exception.
 SIMULATED_HOSTS: Final = ("processing", "transport")
 

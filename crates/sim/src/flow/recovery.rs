@@ -119,7 +119,11 @@ impl Flow {
     pub(super) fn recover(&mut self, cum_acked: u64, marked: u64, prior_inflight: u64, now: Time) {
         let was_lost = self.sender.lost;
         if self.sender.ca_state != CaState::Open && self.sender.snd_una >= self.recovery.high_seq {
-            self.leave_episode(now);
+            // A reduction because of marks lasts until the packet with CWR is acknowledged: the ACKs before it still report
+            // marks of packets that were sent before the reduction (`tcp_fastretrans_alert`).
+            if self.sender.ca_state != CaState::Cwr || self.sender.snd_una > self.recovery.high_seq {
+                self.leave_episode(now);
+            }
         }
         if self.recovery.sack {
             self.detect_losses_by_rack(now);
