@@ -116,12 +116,17 @@ impl RateReduction {
 impl Flow {
     /// Detects losses after an ACK and updates the recovery state.
     #[inline(always)]
-    pub(super) fn recover(&mut self, cum_acked: u64, marked: u64, prior_inflight: u64, now: Time) {
+    pub(super) fn recover(&mut self, cum_acked: u64, mut marked: u64, prior_inflight: u64, now: Time) {
         let was_lost = self.sender.lost;
         if self.sender.ca_state != CaState::Open && self.sender.snd_una >= self.recovery.high_seq {
-            // A reduction because of marks lasts until the packet with CWR is acknowledged: the ACKs before it still report
-            // marks of packets that were sent before the reduction (`tcp_fastretrans_alert`).
-            if self.sender.ca_state != CaState::Cwr || self.sender.snd_una > self.recovery.high_seq {
+            // A reduction because of marks lasts until the packet with CWR is acknowledged (`tcp_fastretrans_alert`). The
+            // ACKs before it still report marks of packets that were sent before the reduction, and so may this one.
+            let is_cwr = self.sender.ca_state == CaState::Cwr;
+            if !is_cwr || self.sender.snd_una > self.recovery.high_seq {
+                if is_cwr {
+                    let first = self.sender.snd_una - cum_acked;
+                    marked = marked.saturating_sub(self.recovery.high_seq.saturating_sub(first));
+                }
                 self.leave_episode(now);
             }
         }
