@@ -40,11 +40,10 @@ build: $(VENV)/.core $(VENV)/.web $(VENV)/.quic $(VENV)/.kernel
 audit: $(VENV)/.core $(VENV)/.web
 	$(BIN)/fairweir audit $(CCA) $(ARGS) || [ $$? -eq 1 ]
 
-## results: the pages of docs/ with results, stamped with the simulator's behavior: half an hour, and another 70 minutes
-## for the agreement with the kernel, which needs root; after an interruption, the same command continues; some pages:
-## ARGS="leaderboard outcomes"
+## results: the pages of docs/ with results, stamped with the simulator's behavior: half an hour; after an interruption,
+## the same command continues; some pages: ARGS="leaderboard outcomes"
 # A stamp is a hash of the recorded tables, which the tests compare with the simulator first.
-results: $(VENV)/.core $(VENV)/.web $(VENV)/.kernel
+results: $(VENV)/.core $(VENV)/.web
 	cargo test --quiet --locked -p fairweir-sim
 	$(BIN)/python -m benches.pages $(ARGS)
 

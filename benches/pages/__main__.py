@@ -12,7 +12,6 @@ import argparse
 import hashlib
 import json
 import os
-import platform
 import shlex
 import shutil
 import signal
@@ -29,8 +28,7 @@ from benches.pages.stamp import COMMAND, stamped
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.documents.store import Store, fingerprint, to_json
-from fairweir.errors import ConfigError, KernelError
-from fairweir.play import kernel
+from fairweir.errors import ConfigError
 
 INTERRUPTED: Final = 130
 BAD_INPUT: Final = 2
@@ -92,26 +90,13 @@ def key_of(page: Page, *, is_try: bool = False) -> str:
         inputs += folder.rglob("*")
     for path in sorted({path.resolve() for path in inputs if path.is_file()}):
         digest.update(path.read_bytes())
-    host = platform.release() if page.needs_kernel else ""
-    return fingerprint(behavior(), digest.hexdigest(), page.short if is_try else page.commands, host)
+    return fingerprint(behavior(), digest.hexdigest(), page.short if is_try else page.commands)
 
 
 def digests(page: Page, root: Path) -> dict[str, str]:
     """Return a digest of each of the page's files that exist."""
     paths = (page.path, *page.files)
     return {path: hashlib.sha256((root / path).read_bytes()).hexdigest() for path in paths if (root / path).is_file()}
-
-
-def lacks(page: Page) -> str:
-    """Return the reason why a page's commands cannot run on this machine; empty if they can."""
-    if not page.needs_kernel:
-        return ""
-    try:
-        kernel.find_helper()
-        kernel.need_root("the kernel world")
-    except KernelError as error:
-        return str(error)
-    return ""
 
 
 def say(text: str) -> None:
@@ -128,9 +113,6 @@ def generate_all(pages: list[Page], root: Path, *, is_try: bool = False) -> int:
         label = f"[{number}/{len(pages)}] {page.path}"
         if (before := finished.get(key)) is not None and before == digests(page, root):
             say(f"{label}: finished before, with this behavior of the simulator")
-            continue
-        if reason := lacks(page):
-            say(f"{label}: left as it is: {reason}")
             continue
         say(label)
         try:

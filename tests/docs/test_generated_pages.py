@@ -39,8 +39,6 @@ def stale(path: str, text: str) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_generated_page_is_of_todays_behavior(page: Page) -> None:
     path = ROOT / page.path
-    if page.needs_kernel and not path.exists():
-        return  # nobody has measured it
     assert not stale(page.path, path.read_text(encoding="utf-8"))
 
 
@@ -159,15 +157,6 @@ def test_a_page_whose_generation_fails_or_stops_is_not_stamped(
         assert program.generate_all([fake("slow 0")], root) == 2
     assert "fairweir changed while `docs/page.md` was generated" in capsys.readouterr().err
     assert "Behavior" not in path.read_text(encoding="utf-8")
-
-
-def test_without_the_kernel_world_its_page_is_left(
-    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FAIRWEIR_KERNEL", str(root / "nothing"))
-    assert program.generate_all([fake("agree 0", needs_kernel=True)], root) == 0
-    assert (root / "docs" / "page.md").read_text(encoding="utf-8") == TEXT
-    assert "docs/page.md: left as it is: " in capsys.readouterr().err
 
 
 def test_an_unknown_page_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

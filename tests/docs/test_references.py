@@ -18,7 +18,7 @@ PLACEHOLDER = re.compile(r"[<>{}*]|\bfoo\b|\bmine\b|\bNAME\b|\bID\b|\.\.\.")
 #: What `make docs` writes.
 BUILT = ("docs/_build", "fuzz/target")
 #: A command with a typo, which a test gives; a path below /sys/fs.
-DELIBERATE = {"scenarios/three-rtprop.toml", "bpf/fw_test_fails/link"}
+DELIBERATE = {"scenarios/three-rtprop.toml", "bpf/fw_test_fails/link", "docs/a.md", "docs/page.md"}
 
 
 def tracked() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.runs.test_transport import marked, policed
 
 from fairweir.play.run import Run, run
 from fairweir.scenario.model import Scenario
@@ -85,6 +86,22 @@ def test_receivers_acknowledge_marks_at_once() -> None:
             summary = record.summary
             # Seen: 0.504 and 0.506 for Reno, 0.70 and 0.63 for DCTCP; 0.5 without the mechanism.
             assert low < summary.links[1].arrivals / summary.flows[0].delivered_pkts < high
+
+
+def test_a_reduction_because_of_marks_lasts_until_cwr_is_acknowledged() -> None:
+    scenario = marked("linux", 2)
+    real = on_kernel(scenario.override({"transport": "ideal"})).summary.flows[0].throughput_mbps
+    # Seen: 8.9 on the kernel, 8.97.
+    assert run(scenario).summary.flows[0].throughput_mbps == pytest.approx(real, rel=0.07)
+
+
+def test_acks_of_packets_out_of_order_wait_as_on_the_kernel() -> None:
+    scenario = policed(["quick_acks", "sack_compression"], 2)
+    real = on_kernel(scenario).summary.flows[0].rtt_ms.mean
+    assert real is not None
+    # Seen: 11.2 on the kernel, 11.23; 10.65 without the mechanism.
+    assert real > 10.95
+    assert run(scenario).summary.flows[0].rtt_ms.mean == pytest.approx(real, abs=0.2)
 
 
 def test_cubic_in_whole_packets_loses_as_many_as_linux() -> None:

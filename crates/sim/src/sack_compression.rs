@@ -21,12 +21,12 @@ const MAX_DELAY: Dur = Dur::from_millis(1);
 const RTT_PARTS: u64 = 20;
 /// By how much the timer is late (`tcp_comp_sack_slack_ns`).
 const SLACK: Dur = Dur::from_micros(100);
-/// SACK blocks that a receiver remembers, and those that an ACK surely has (`TCP_NUM_SACKS`,
+/// SACK blocks that a receiver remembers, and those that every ACK has room for (`TCP_NUM_SACKS`,
 /// `TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS: usize = 4;
-const SURE_BLOCKS: usize = 2;
+const ROOM: usize = 2;
 
-/// What a receiver does with a packet out of order.
+/// Reply of a receiver to a packet out of order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// It sends an ACK.
@@ -67,7 +67,7 @@ impl SackCompression {
         self.blocks.copy_within(..last, 1);
         self.blocks[0] = block;
         self.join_first();
-        last >= SURE_BLOCKS
+        last >= ROOM
     }
 
     /// Joins the block in front with one that it has reached.
