@@ -156,11 +156,14 @@ mod tests {
         assert!(!sacks.record(15));
         assert!(sacks.record(17), "two blocks exist");
         assert!(!sacks.record(18), "it extends the block in front");
-        assert!(sacks.record(14), "it extends the third block, and joins two");
+        assert!(!sacks.record(14), "it extends the second block, and joins two");
         assert_eq!((sacks.used, sacks.blocks[0], sacks.blocks[1]), (2, (11, 16), (17, 19)));
-        for seq in [21, 23, 25, 27] {
+        assert!(sacks.record(21));
+        assert!(sacks.record(19), "it extends the third block");
+        assert_eq!((sacks.used, sacks.blocks[0]), (3, (17, 20)));
+        for seq in [23, 25, 27, 29] {
             assert!(sacks.record(seq));
         }
-        assert_eq!((sacks.used, sacks.blocks[3]), (4, (21, 22)));
+        assert_eq!((sacks.used, sacks.blocks[3]), (4, (23, 24)));
     }
 }
