@@ -106,7 +106,7 @@ impl ReceiveWindow {
     /// Creates the window of a flow whose packets have the size `packet` and are numbered from `first_packet`.
     pub(crate) fn new(packet: Bytes, first_packet: u64) -> ReceiveWindow {
         let mss = packet.0.saturating_sub(HEADER_BYTES).max(1);
-        let full = INITIAL_BUFFER * INITIAL_RATIO >> RATIO_SHIFT;
+        let full = (INITIAL_BUFFER * INITIAL_RATIO) >> RATIO_SHIFT;
         let offered = if full > mss { full / mss * mss } else { full };
         let clamp = if full > 2 * mss { (2 * mss).max(full - mss) } else { full };
         let ssthresh = offered.min(clamp);
@@ -148,7 +148,7 @@ impl ReceiveWindow {
 
     /// Returns the window for `buffer` bytes of memory (`tcp_win_from_space`).
     fn window_of(&self, buffer: u64) -> u64 {
-        buffer * self.ratio >> RATIO_SHIFT
+        (buffer * self.ratio) >> RATIO_SHIFT
     }
 
     /// Returns the number of packets that the first window permits.
