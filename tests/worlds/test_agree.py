@@ -24,6 +24,7 @@ from fairweir.agree.table import closing, show
 from fairweir.cli import output
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, FairweirError, KernelError
+from fairweir.judging import permutation
 from fairweir.judging.summary import Summary
 from fairweir.play import batch
 from fairweir.play import kernel as world_kernel
@@ -114,6 +115,17 @@ def test_enough_runs_are_compared_as_distributions() -> None:
     apart = compare("bbr", "s", sims, runs([8.1, 8.2, 8.3]))
     assert apart.standing is Standing.DIFFERS
     assert apart.comparisons[0].p == pytest.approx(2 / 165)
+
+
+@pytest.mark.parametrize(("first", "second"), [(3, 1), (10, 1), (19, 1), (3, 3), (4, 4), (5, 3), (4, 2), (10, 3)])
+def test_a_test_is_made_only_if_it_can_reject(first: int, second: int) -> None:
+    least = permutation.p_value([0.0] * first, [1.0] * second)
+    assert permutation.can_reject(first, second) is (least <= permutation.LEVEL)
+
+
+def test_three_runs_against_three_can_differ() -> None:
+    sides = [[values([x + shift], [40.0]) for x in (5.9, 6.0, 6.1)] for shift in (0.0, 5.0)]
+    assert compare("quinn/cubic", "s", *sides).standing is Standing.DIFFERS
 
 
 def test_a_design_uses_each_stratum_once_and_never_changes() -> None:

@@ -20,7 +20,9 @@ MAX_DIVISIONS: Final = 2_000
 
 def can_reject(first: int, second: int) -> bool:
     """Return whether samples of these sizes have enough divisions for a p-value of at most :data:`LEVEL`."""
-    return math.comb(first + second, second) * LEVEL >= 1.0
+    # Samples of equal size that change sides have the same distance, so that two divisions have the largest one.
+    largest = 2 if first == second else 1
+    return math.comb(first + second, second) * LEVEL >= largest
 
 
 def p_value(first: Sequence[float], second: Sequence[float]) -> float:
