@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +181,9 @@ def test_a_design_is_compared_cell_by_cell(
         ({"seed": "one"}, "line 2 is not a kernel run: Input should be a valid integer"),
         ({"run": {"flows": []}}, "line 2 is not a kernel run: List should have at least 1 item"),
         ({"more": 1}, "line 2 is not a kernel run: Extra inputs"),
+        ({"kernel": "k" * 2000}, "line 2 is not a kernel run: String should have at most 1000"),
+        ({"run": {"flows": [], "release_p99_us": -1e300}}, "line 2 is not a kernel run"),
+        ({}, "line 2 has the same scenario and seed as line 1: `1`"),
     ],
 )
 def test_a_damaged_file_of_kernel_runs_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -199,6 +204,73 @@ def test_a_damaged_file_of_kernel_runs_is_refused(change: dict[str, Any], messag
         KernelRuns.load(path)
     with pytest.raises(ConfigError, match="cannot read"):
         KernelRuns.load(tmp_path / "none.jsonl")
+    path.write_text("")
+    with pytest.raises(ConfigError, match="is empty"):
+        KernelRuns.load(path)
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(ConfigError, match="not a file"):
+        KernelRuns.load(tmp_path / "fifo")
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"throughput_mbps": 1e308}, "run.flows.0.throughput_mbps"),
+        ({"mean_rtt_ms": 1e300}, "run.flows.0.mean_rtt_ms"),
+        ({"lost_pkts": 10**400}, "run.flows.0.lost_pkts"),
+        ({"delivered_pkts": -1}, "run.flows.0.delivered_pkts"),
+        ({"throughput_mbps": math.nan}, "run.flows.0.throughput_mbps"),
+    ],
+)
+def test_numbers_that_no_run_has_are_refused(change: dict[str, Any], key: str, tmp_path: Path) -> None:
+    scenario = dumbbell("reno", duration="2s")
+    path = KernelRuns.of([(scenario, 1, run(scenario).summary)]).write(tmp_path / "runs.jsonl")
+    document = json.loads(path.read_text())
+    document["run"]["flows"][0] |= change
+    path.write_text(json.dumps(document))
+    with pytest.raises(ConfigError, match="line 1 is not a kernel run") as caught:
+        KernelRuns.load(path)
+    assert (caught.value.source, caught.value.key) == (str(path), key)
+
+
+def test_a_kernel_run_that_does_not_fit_its_scenario_is_refused(tmp_path: Path) -> None:
+    scenario = dumbbell(["reno", "cubic"], duration="2s", name="two")
+    summary = run(scenario).summary
+    path = KernelRuns.of([(scenario, seed, summary) for seed in (1, 2, 2)]).write(tmp_path / "runs.jsonl")
+    first, second = map(json.loads, path.read_text().splitlines())
+    flows = second["run"]["flows"]
+    for wrong, message, key in (
+        ({"cell": "other"}, "line 2 has the scenario of `two`, but the name `other`", "cell"),
+        ({"run": {"flows": flows[:1]}}, "line 2 has other flows than `two`: `reno-1`", "run.flows"),
+        ({"run": {"flows": flows[::-1]}}, "line 2 has other flows than `two`: `cubic-2, reno-1`", "run.flows"),
+    ):
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in (first, {**second, **wrong})))
+        stored = KernelRuns.load(path)
+        assert len(stored.find(scenario, [1])) == 1
+        with pytest.raises(ConfigError, match=message) as caught:
+            stored.find(scenario, [1, 2])
+        assert (caught.value.source, caught.value.key) == (str(path), key)
+
+
+def test_only_cells_with_stored_runs_are_simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = cross([dumbbell("reno", duration="2s", name=name) for name in ("one", "other")], ["reno"], seeds=[1, 2])
+    one = plan.entries[0].scenario
+    stored = KernelRuns.load(KernelRuns.of([(one, 1, run(one).summary)]).write(tmp_path / "runs.jsonl"))
+    played = []
+
+    def play(tasks: list[Task], *_args: object, **_kw: object) -> dict[str, batch.TaskResult]:
+        played.extend(task.scenario.name for task in tasks)
+        return {task.key: batch.TaskResult(run(task.scenario).summary) for task in tasks}
+
+    monkeypatch.setattr(matrix_module, "play_all", play)
+    found = agree(plan, stored=stored)
+    assert played == ["one", "one"]
+    assert found.cell("reno", "other").why == "no stored run on the kernel"
+    played.clear()
+    with pytest.raises(ConfigError, match="no run of the cells to compare") as caught:
+        agree(replace(plan, entries=plan.entries[1:]), stored=stored)
+    assert not played
+    assert "`one`" in (caught.value.hint or "")
 
 
 def test_chance_that_the_seeds_show_is_no_disagreement_and_is_reported() -> None:

@@ -206,13 +206,19 @@ def agree(
     Raises
     ------
     KernelError : the kernel world is not available on this machine, and no kernel runs are given
+    ConfigError : the stored runs are of other cells, or a run does not fit its scenario
     KeyboardInterrupt : Ctrl-C; finished runs are in the archive
     """
-    sims = [
-        [Task(hosts.stall(spread_starts(_as_compared(entry.simulated), seed), seed, host_stall)) for seed in plan.seeds]
-        for entry in plan.entries
-    ]
     kernel_seeds = range(1, 1 + plan.kernel_runs)
+    needed = [True] * len(plan.entries) if stored is None else _has_runs(plan.entries, stored, kernel_seeds)
+    sims = [
+        [
+            Task(hosts.stall(spread_starts(_as_compared(entry.simulated), seed), seed, host_stall))
+            for seed in plan.seeds
+            if is_needed
+        ]
+        for entry, is_needed in zip(plan.entries, needed, strict=True)
+    ]
     kernels = [
         [Task(spread_starts(_as_compared(entry.scenario), seed), "kernel") for seed in kernel_seeds if stored is None]
         for entry in plan.entries
@@ -254,6 +260,19 @@ def agree(
         bound=plan.bound,
         runs=runs,
     )
+
+
+def _has_runs(entries: Sequence[Entry], stored: KernelRuns, seeds: range) -> list[bool]:
+    """Return for each cell whether there are stored runs of it; the others are not simulated."""
+    found = [bool(stored.find(entry.scenario, seeds)) for entry in entries]
+    if not any(found):
+        raise ConfigError(
+            "no run of the cells to compare",
+            source=stored.source,
+            hint=f"it has runs of `{stored.lines[0].cell}`, for example: give the --cells and --design-seed, or the"
+            " --scenarios and --ccas, of these runs",
+        )
+    return found
 
 
 def _as_compared(scenario: Scenario) -> Scenario:

@@ -6,12 +6,14 @@ again, in minutes and without root. Each line of the file is the JSON of one run
 
 from __future__ import annotations
 
+import io
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
@@ -20,9 +22,14 @@ from fairweir.documents.store import fingerprint
 from fairweir.errors import ConfigError
 from fairweir.judging.summary import Summary
 from fairweir.scenario.model import Scenario
+from fairweir.scenario.resolve import flow_ids
 
 #: Size of the largest file that is read, bytes: some 100 000 runs.
 MAX_BYTES = 64 * 1024 * 1024
+#: Largest number that a file may have, so that sums of squares are finite and numbers of packets exact.
+MAX_NUMBER: Final = 1 << 53
+#: Characters of the longest text, and of the part of an unknown key that an error shows.
+MAX_TEXT: Final = 1_000
 
 
 class MeasuredFlow(BaseModel):
@@ -39,10 +46,10 @@ class MeasuredFlow(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     id: str = Field(min_length=1, max_length=100)
-    throughput_mbps: FiniteFloat = Field(ge=0)
-    mean_rtt_ms: FiniteFloat | None = Field(ge=0)
-    lost_pkts: int = Field(ge=0)
-    delivered_pkts: int = Field(ge=0)
+    throughput_mbps: FiniteFloat = Field(ge=0, le=MAX_NUMBER)
+    mean_rtt_ms: FiniteFloat | None = Field(ge=0, le=MAX_NUMBER)
+    lost_pkts: int = Field(ge=0, le=MAX_NUMBER)
+    delivered_pkts: int = Field(ge=0, le=MAX_NUMBER)
 
 
 class Measured(BaseModel):
@@ -58,8 +65,8 @@ class Measured(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     flows: list[MeasuredFlow] = Field(min_length=1)
-    release_p99_us: FiniteFloat | None = None
-    not_judged: str = ""
+    release_p99_us: FiniteFloat | None = Field(default=None, ge=-MAX_NUMBER, le=MAX_NUMBER)
+    not_judged: str = Field(default="", max_length=MAX_TEXT)
 
     @classmethod
     def of(cls, summary: Summary) -> Self:
@@ -95,10 +102,10 @@ class _Line(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    cell: str
-    scenario: str
+    cell: str = Field(max_length=MAX_TEXT)
+    scenario: str = Field(max_length=MAX_TEXT)
     seed: int
-    kernel: str
+    kernel: str = Field(max_length=MAX_TEXT)
     run: Measured
 
 
@@ -108,26 +115,30 @@ class KernelRuns:
 
     Attributes
     ----------
-    lines : the runs
+    lines : the runs; a seed occurs once for each scenario
+    source : str, the file from which they were read
     """
 
     lines: Sequence[_Line]
+    source: str = ""
 
     @classmethod
     def of(cls, runs: Iterable[tuple[Scenario, int, Summary]]) -> Self:
-        """Return runs of this machine's kernel: the scenario, the seed and the summary of each."""
-        return cls(
-            [
-                _Line(
-                    cell=scenario.name,
-                    scenario=hash_of(scenario),
-                    seed=seed,
-                    kernel=platform.release(),
-                    run=Measured.of(summary),
-                )
-                for scenario, seed, summary in runs
-            ]
-        )
+        """Return runs of this machine's kernel: the scenario, the seed and the summary of each.
+
+        A scenario that occurs twice, such as with ``--ccas reno,reno``, ran once.
+        """
+        lines = [
+            _Line(
+                cell=scenario.name,
+                scenario=hash_of(scenario),
+                seed=seed,
+                kernel=platform.release(),
+                run=Measured.of(summary),
+            )
+            for scenario, seed, summary in runs
+        ]
+        return cls(list({(line.scenario, line.seed): line for line in lines}.values()))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -135,30 +146,82 @@ class KernelRuns:
 
         Raises
         ------
-        ConfigError : the file cannot be read or is too large, or a line is not the JSON of a run
+        ConfigError : the file cannot be read, is too large or empty, a line is not the JSON of a run, or a run
+            occurs twice
         """
         try:
+            # A FIFO without a writer would be waited for without end.
+            if path.is_fifo():
+                raise ConfigError("not a file", source=str(path))
             with path.open("rb") as file:
                 content = file.read(MAX_BYTES + 1)
         except OSError as error:
             raise ConfigError(f"cannot read: {error.strerror}", source=str(path)) from None
         if len(content) > MAX_BYTES:
             raise ConfigError("the file is too large", source=str(path), hint=f"at most {MAX_BYTES} bytes")
-        return cls([_parse(text, f"line {i}", path) for i, text in enumerate(content.splitlines(), start=1)])
+        lines: list[_Line] = []
+        seen: dict[tuple[str, int], int] = {}
+        for i, text in enumerate(io.BytesIO(content), start=1):
+            line = _parse(text, f"line {i}", path)
+            first = seen.setdefault((line.scenario, line.seed), i)
+            if first != i:
+                raise ConfigError(
+                    f"line {i} has the same scenario and seed as line {first}: `{line.seed}`",
+                    source=str(path),
+                    key="seed",
+                    hint="each seed counts as one run: remove one of the lines",
+                )
+            lines.append(line)
+        if not lines:
+            raise ConfigError("the file is empty", source=str(path), hint=_HINT)
+        return cls(lines, str(path))
 
     def write(self, path: Path) -> Path:
         """Write the runs to a file, completely or not at all."""
         return write_text(path, "".join(f"{line.model_dump_json()}\n" for line in self.lines))
 
     def find(self, scenario: Scenario, seeds: Iterable[int]) -> list[Measured]:
-        """Return the runs of a scenario with these seeds."""
-        wanted, known = hash_of(scenario), set(seeds)
-        return [line.run for line in self.lines if line.scenario == wanted and line.seed in known]
+        """Return the runs of a scenario with these seeds.
+
+        Raises
+        ------
+        ConfigError : a run has another name than the scenario, or other flows
+        """
+        wanted = set(seeds)
+        numbered = [(i, line) for i, line in self._by_scenario.get(hash_of(scenario), ()) if line.seed in wanted]
+        expected = [one for ids in flow_ids(scenario.flow) for one in ids]
+        for i, line in numbered:
+            if line.cell != scenario.name:
+                raise ConfigError(
+                    f"line {i} has the scenario of `{scenario.name}`, but the name `{line.cell}`",
+                    source=self.source,
+                    key="cell",
+                )
+            found = [flow.id for flow in line.run.flows]
+            if found != expected:
+                raise ConfigError(
+                    f"line {i} has other flows than `{scenario.name}`: `{', '.join(found)[:MAX_TEXT]}`",
+                    source=self.source,
+                    key="run.flows",
+                    hint=f"the flows of the scenario are {', '.join(expected)}",
+                )
+        return [line.run for _, line in numbered]
+
+    @cached_property
+    def _by_scenario(self) -> Mapping[str, Sequence[tuple[int, _Line]]]:
+        """The lines with their numbers, by the hash of the scenario."""
+        found: dict[str, list[tuple[int, _Line]]] = {}
+        for i, line in enumerate(self.lines, start=1):
+            found.setdefault(line.scenario, []).append((i, line))
+        return found
 
     @property
     def kernels(self) -> list[str]:
         """The releases of the kernels on which the runs were measured."""
         return sorted({line.kernel for line in self.lines})
+
+
+_HINT: Final = "`fairweir agree --cells N --out DIR` writes DIR/kernel-runs.jsonl"
 
 
 def _parse(text: bytes, where: str, path: Path) -> _Line:
@@ -169,8 +232,8 @@ def _parse(text: bytes, where: str, path: Path) -> _Line:
         raise ConfigError(
             f"{where} is not a kernel run: {first['msg']}",
             source=str(path),
-            key=".".join(map(str, first["loc"])) or None,
-            hint="`fairweir agree --cells N --out DIR` writes DIR/kernel-runs.jsonl",
+            key=".".join(map(str, first["loc"]))[:MAX_TEXT] or None,
+            hint=_HINT,
         ) from None
 
 

@@ -135,9 +135,8 @@ def agree(
         show(agreement, output.stdout)
         output.stdout.print(f"{out}/agreement.html, agreement.md, agreement.json", soft_wrap=True)
     if agreement.share is None:
-        raise KernelError(
-            "no cell could be judged", hint="rerun when the machine is less loaded; see `fairweir doctor`"
-        )
+        again = "rerun when the machine is less loaded; see `fairweir doctor`"
+        raise KernelError("no cell could be judged", hint=again if stored is None else "the reasons are above")
     if not agreement.holds:
         raise typer.Exit(DIFFERS)
 
