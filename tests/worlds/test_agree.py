@@ -126,8 +126,8 @@ def test_a_test_is_made_only_if_it_can_reject(first: int, second: int) -> None:
 
 
 def test_three_runs_against_three_can_differ() -> None:
-    sides = [[values([x + shift], [40.0]) for x in (5.9, 6.0, 6.1)] for shift in (0.0, 5.0)]
-    assert compare("quinn/cubic", "s", *sides).standing is Standing.DIFFERS
+    first, second = ([values([x + shift], [40.0]) for x in (5.9, 6.0, 6.1)] for shift in (0.0, 5.0))
+    assert compare("quinn/cubic", "s", first, second).standing is Standing.DIFFERS
 
 
 def test_a_design_uses_each_stratum_once_and_never_changes() -> None:
@@ -252,11 +252,17 @@ def test_a_kernel_run_that_does_not_fit_its_scenario_is_refused(tmp_path: Path) 
         assert (caught.value.source, caught.value.key) == (str(path), key)
 
 
+def test_a_flow_may_have_a_long_id(tmp_path: Path) -> None:
+    scenario = dumbbell("reno", duration="2s", name="n" * 2000).override({"flow.0.id": "f" * 200})
+    path = KernelRuns.of([(scenario, 1, run(scenario).summary)]).write(tmp_path / "runs.jsonl")
+    assert len(KernelRuns.load(path).find(scenario, [1])) == 1
+
+
 def test_only_cells_with_stored_runs_are_simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = cross([dumbbell("reno", duration="2s", name=name) for name in ("one", "other")], ["reno"], seeds=[1, 2])
     one = plan.entries[0].scenario
     stored = KernelRuns.load(KernelRuns.of([(one, 1, run(one).summary)]).write(tmp_path / "runs.jsonl"))
-    played = []
+    played: list[str] = []
 
     def play(tasks: list[Task], *_args: object, **_kw: object) -> dict[str, batch.TaskResult]:
         played.extend(task.scenario.name for task in tasks)

@@ -269,8 +269,8 @@ def _has_runs(entries: Sequence[Entry], stored: KernelRuns, seeds: range) -> lis
         raise ConfigError(
             "no run of the cells to compare",
             source=stored.source,
-            hint=f"it has runs of `{stored.lines[0].cell}`, for example: give the --cells and --design-seed, or the"
-            " --scenarios and --ccas, of these runs",
+            hint=f"it has runs of `{stored.lines[0].cell[:100]}`, for example: give the --cells and --design-seed, or"
+            " the --scenarios and --ccas, of these runs",
         )
     return found
 

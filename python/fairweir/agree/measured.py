@@ -28,7 +28,7 @@ from fairweir.scenario.resolve import flow_ids
 MAX_BYTES = 64 * 1024 * 1024
 #: Largest number that a file may have, so that sums of squares are finite and numbers of packets exact.
 MAX_NUMBER: Final = 1 << 53
-#: Characters of the longest text, and of the part of an unknown key that an error shows.
+#: Characters of the longest text that a scenario does not set, and of the part of other texts that an error shows.
 MAX_TEXT: Final = 1_000
 
 
@@ -45,7 +45,7 @@ class MeasuredFlow(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    id: str = Field(min_length=1, max_length=100)
+    id: str = Field(min_length=1)
     throughput_mbps: FiniteFloat = Field(ge=0, le=MAX_NUMBER)
     mean_rtt_ms: FiniteFloat | None = Field(ge=0, le=MAX_NUMBER)
     lost_pkts: int = Field(ge=0, le=MAX_NUMBER)
@@ -102,7 +102,7 @@ class _Line(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    cell: str = Field(max_length=MAX_TEXT)
+    cell: str
     scenario: str = Field(max_length=MAX_TEXT)
     seed: int
     kernel: str = Field(max_length=MAX_TEXT)
@@ -193,7 +193,7 @@ class KernelRuns:
         for i, line in numbered:
             if line.cell != scenario.name:
                 raise ConfigError(
-                    f"line {i} has the scenario of `{scenario.name}`, but the name `{line.cell}`",
+                    f"line {i} has the scenario of `{scenario.name}`, but the name `{line.cell[:MAX_TEXT]}`",
                     source=self.source,
                     key="cell",
                 )
