@@ -21,8 +21,9 @@ from fairweir.scenario.dumbbell import dumbbell
 
 def captured(tmp_path: Path, side: Side = "sender", **keys: Any) -> bytes:
     path = tmp_path / "played.pcap"
-    ccas = keys.pop("ccas", ["cubic"])
-    run(dumbbell(ccas, duration="6s", rate="20Mbps", rtprop="40ms", **keys), capture=Capture(path, side))
+    ccas, noise = keys.pop("ccas", ["cubic"]), keys.pop("noise", "host")
+    scenario = dumbbell(ccas, duration="6s", rate="20Mbps", rtprop="40ms", **keys).override({"noise": noise})
+    run(scenario, capture=Capture(path, side))
     return path.read_bytes()
 
 
@@ -67,7 +68,7 @@ def test_flows_of_one_link_are_one_link(call: Any, tmp_path: Path) -> None:
 
 def test_jitter_is_not_claimed_below_what_propagation_leaves_unknown(call: Any, tmp_path: Path) -> None:
     """A capture of an ideal link does not show on which side of the queue a flow's propagation delay is longer."""
-    data = captured(tmp_path, ccas=["cubic", "cubic"], flows=[{}, {"start": "1.5s", "rtprop": "20ms"}])
+    data = captured(tmp_path, ccas=["cubic", "cubic"], flows=[{}, {"start": "1.5s", "rtprop": "20ms"}], noise="none")
     (link,) = json.loads(call(data, "--json").out)["links"]
     assert link["propagation_spread_ns"] == pytest.approx(20e6, abs=1e6)
     shown = call(data).out

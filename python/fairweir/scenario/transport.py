@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
+from fairweir.documents.arguments import words_for_enums
+
 #: Values of the key `transport`: all mechanisms of Linux, and none of them.
 LINUX: Final = "linux"
 IDEAL: Final = "ideal"
@@ -33,6 +35,7 @@ def mechanisms(transport: str | Sequence[str]) -> list[str]:
     return [mechanism.value for mechanism in Mechanism if transport == LINUX or mechanism.value in transport]
 
 
-def without(*excluded: Mechanism) -> list[str]:
+@words_for_enums
+def without(excluded: Mechanism) -> list[str]:
     """Return the names of all mechanisms of Linux but `excluded`: a value of the key `transport`."""
-    return [name for name in mechanisms(LINUX) if name not in excluded]
+    return [name for name in mechanisms(LINUX) if name != excluded]
