@@ -64,7 +64,7 @@ def test_identical_seeds_have_no_interval() -> None:
 @pytest.mark.parametrize(
     ("rate", "noise", "expected"),
     [
-        ("48Mbps", "host", 50_000),
+        ("48Mbps", "host", 100_000),
         ("1Gbps", "host", 12_000),
         ("48Mbps", "none", 0),
         ("1Gbps", "20us", 20_000),
