@@ -42,7 +42,8 @@ def test_quinns_bbr_keeps_the_bandwidth_of_a_faster_link(on: World) -> None:
 
 @pytest.mark.parametrize("on", ["sim", "quic"])
 def test_quinns_bbr_keeps_the_rtt_of_a_shorter_path(on: World) -> None:
-    assert flow("longer-path", on=on).throughput_mbps < 30
+    # In the simulator 37 Mbit/s, less with less noise of hosts; other BBRs have more than 40.
+    assert flow("longer-path", on=on).throughput_mbps < 40
 
 
 @pytest.mark.parametrize("cca", ["quinn/cubic", "noq/cubic"])
