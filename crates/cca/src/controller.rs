@@ -127,7 +127,7 @@ pub struct Interests {
     /// Whether to fill [`Ack::rate`].
     pub rate_sample: bool,
     /// In recovery cwnd alone limits sending, as Linux does for algorithms with `cong_control`; otherwise the transport
-    /// applies proportional rate reduction (RFC 6937) towards `ssthresh`.
+    /// applies proportional rate reduction (RFC 9937) towards `ssthresh`.
     pub own_recovery: bool,
     /// The algorithm reacts to [`Ack::marked`] itself (DCTCP): the transport starts no episode for marks.
     pub own_ecn: bool,

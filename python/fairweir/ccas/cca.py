@@ -29,7 +29,7 @@ class Cca:
     mss_bytes : int, bytes; the size with which a packet counts in `cwnd_bytes`
     rng : random.Random, seeded by the scenario. If a CCA uses another source of randomness, runs are not reproducible
     own_recovery : class attribute; if True, ``cwnd_bytes`` is the window during loss recovery, too. If False,
-        proportional rate reduction (RFC 6937) sets the window during recovery
+        proportional rate reduction (RFC 9937) sets the window during recovery
 
     Notes
     -----

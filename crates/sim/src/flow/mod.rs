@@ -1,7 +1,7 @@
 //! One flow: sender, route, receiver, application.
 //!
 //! The sender follows Linux where a controller can observe the difference: SACK scoreboard with loss detection in time
-//! order (RACK, RFC 8985) or duplicate ACKs alone, one reduction per episode, proportional rate reduction (RFC 6937),
+//! order (RACK, RFC 8985) or duplicate ACKs alone, one reduction per episode, proportional rate reduction (RFC 9937),
 //! retransmission timeout with back-off (RFC 6298), pacing, delivery-rate samples.
 //!
 //! A scenario's `transport` adds mechanisms, each in its own file: the handshake ([`handshake`]), tail loss probes
