@@ -18,7 +18,8 @@
 //!
 //! **Deviations from Linux**: the application wakes without a delay, so that fewer packets wait; `truesize` is that of
 //! packets from a TUN device, and the queue of packets out of order is not coalesced; timestamps are not rounded to ms,
-//! so `tcp_rcv_rtt_measure` (the RTT without timestamps) is not needed; no window updates without data, no pruning.
+//! so `tcp_rcv_rtt_measure` (the RTT without timestamps) is not needed; the window update after a read is part of the ACK
+//! at the same instant (`tcp_cleanup_rbuf`); no pruning.
 
 use crate::ring::Ring;
 use fairweir_scenario::HEADER_BYTES;
@@ -256,15 +257,24 @@ impl ReceiveWindow {
     /// hole and the log has the length `log`.
     pub(crate) fn on_ack_sent(&mut self, cum: u64, log: u32, above: u64, at: Time) {
         let rcv_nxt = (cum - self.first_packet) * self.mss;
-        let unread = if at == self.last.0 { self.last.1 } else { self.unread };
-        let free = self.window_of(self.buffer.saturating_sub((above + unread) * self.truesize));
-        // A window that leaves less than a sixteenth of the buffer free is closed.
-        let is_closed = free < self.mss.max(self.window_of(self.buffer) >> 4);
-        let selected = if is_closed { 0 } else { free.min(self.ssthresh) };
-        let window = selected.max(self.edge.saturating_sub(rcv_nxt)).next_multiple_of(WINDOW_UNIT);
-        self.edge = rcv_nxt + window;
+        let open = self.edge.saturating_sub(rcv_nxt);
+        let arrived = if at == self.last.0 { self.last.1 } else { self.unread };
+        let mut window = self.select(above + arrived).max(open);
+        // An application that has read since sends an update if the window has doubled (tcp_cleanup_rbuf).
+        let updated = self.select(above + self.unread).max(open);
+        if updated >= 2 * window {
+            window = updated;
+        }
+        self.edge = rcv_nxt + window.next_multiple_of(WINDOW_UNIT);
         let edge = self.first_packet + self.edge / self.mss;
         self.advertised.push(Advertised { cum, log, at, edge });
+    }
+
+    /// Returns the window while `packets` occupy the buffer. A window that leaves less than a sixteenth of the buffer
+    /// free is closed (`__tcp_select_window`).
+    fn select(&self, packets: u64) -> u64 {
+        let free = self.window_of(self.buffer.saturating_sub(packets * self.truesize));
+        if free < self.mss.max(self.window_of(self.buffer) >> 4) { 0 } else { free.min(self.ssthresh) }
     }
 
     /// Processes the ACK of the packets below `cum`, with the length `log` of the receiver's log, which the sender reads
@@ -383,6 +393,21 @@ mod tests {
             assert!(window.edge >= edge);
         }
         assert!(window.buffer > buffer, "{} {buffer}", window.buffer);
+    }
+
+    #[test]
+    fn a_window_that_a_hole_closed_is_open_when_the_application_has_read() {
+        let mut window = ReceiveWindow::new(PACKET, 0);
+        windows(&mut window, &[10, 20, 40, 80, 160]);
+        let last = window.edge / window.mss;
+        for seq in 311..last {
+            window.on_out_of_order(seq, 310, seq - 310, at(600), at(550), true);
+            window.on_ack_sent(310, (seq - 310) as u32, seq - 310, at(600));
+        }
+        window.on_in_order(last, last - 310, 0, at(700), at(650));
+        window.on_ack_sent(last, 0, 0, at(700));
+        let edge = window.on_ack_read(last, 0, at(750)).expect("a new ACK");
+        assert!(edge >= last + 100, "{edge} {last}");
     }
 
     #[test]
