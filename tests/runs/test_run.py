@@ -201,7 +201,7 @@ def test_without_a_sample_there_is_no_delay(capsys: pytest.CaptureFixture[str], 
     """A flow that loses all packets has no RTT; 0 would be a false measurement."""
     path = tmp_path / "lost.toml"
     path.write_text(
-        'name = "lost"\nduration = "2s"\n[link.bottleneck]\nrate = "8Mbps"\nbuffer = "40KB"\n'
+        'name = "lost"\nduration = "2s"\ntransport = "ideal"\n[link.bottleneck]\nrate = "8Mbps"\nbuffer = "40KB"\n'
         '[[flow]]\ncca = "reno"\nrtprop = "10ms"\nloss = { kind = "iid", probability = "100%" }\n'
     )
     (flow,) = run(Scenario.load(path)).summary.document["flows"]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub(crate) fn scenario(case: &Case, seed: u64) -> String {
     let Path { rate, buffer, duration, warmup, .. } = &case.path;
     let mut text = format!(
-        "duration = \"{duration}\"\nwarmup = \"{warmup}\"\nseed = {seed}\nnoise = \"none\"\n\n\
+        "duration = \"{duration}\"\nwarmup = \"{warmup}\"\nseed = {seed}\nnoise = \"none\"\ntransport = \"ideal\"\n\n\
          [link.bottleneck]\nrate = \"{rate}\"\nbuffer = \"{buffer}\"\n"
     );
     for ((flow, id), start) in case.flows.iter().zip(case.ids()).zip(case.starts(seed)) {
@@ -83,6 +83,7 @@ mod tests {
 warmup = "3s"
 seed = 4
 noise = "none"
+transport = "ideal"
 
 [link.bottleneck]
 rate = "12.5Mbps"

@@ -24,6 +24,7 @@ from typing import Any, Literal
 from fairweir.contracts.fixed_points import FixedPoint, FlowGroup, Grain, band, fixed_point
 from fairweir.judging.metrics import sampled
 from fairweir.judging.summary import Summary
+from fairweir.scenario.dumbbell import EXACT_HOSTS
 from fairweir.scenario.model import Scenario
 from fairweir.units import BYTES_PER_MBPS_MS, Duration, Rate
 
@@ -191,7 +192,7 @@ class Place:
                 "duration": time(2.0 * warmup_us),
                 "warmup": time(warmup_us),
                 "seed": seed,
-                "noise": "none",
+                **EXACT_HOSTS,
                 "packet": f"{packet}B",
                 "link": {link: {"rate": str(CAPACITY / follower.slowed), "buffer": "infinite"} for link in links},
                 "flow": [{**common, **flow, "start": time(dice.random() * FABRIC_SPREAD_US)} for flow in flows],

@@ -26,7 +26,7 @@ from fairweir.contracts.result import ContractResult
 from fairweir.contracts.unfairness import UNFAIR_RATIO
 from fairweir.errors import FairweirError
 from fairweir.play.batch import Archive, Task, play_all
-from fairweir.scenario.dumbbell import PACKET, Cca, cca_name
+from fairweir.scenario.dumbbell import EXACT_HOSTS, PACKET, Cca, cca_name
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration, Rate
 
@@ -101,7 +101,7 @@ class Bench:
                 "duration": str(duration),
                 "warmup": str(duration / 2),
                 "seed": seed,
-                "noise": "none",
+                **EXACT_HOSTS,
                 "link": {"wide": {"rate": str(self.link), "buffer": "1bdp"}},
                 "flow": [{**flow, **keys}],
             }

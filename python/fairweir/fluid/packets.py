@@ -25,7 +25,7 @@ from fairweir.judging.metrics import RATIO_CEILING
 from fairweir.judging.outcome import Interval
 from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
 from fairweir.play.run import TcpWorld
-from fairweir.scenario.dumbbell import PACKET
+from fairweir.scenario.dumbbell import EXACT_HOSTS, PACKET
 from fairweir.scenario.model import Scenario
 from fairweir.units import Rate
 
@@ -107,7 +107,7 @@ def scenario(link: Link, wbar: float, noise: float) -> Scenario:
         "name": f"{link.scheme}-wbar-{wbar:g}",
         "duration": str(duration),
         "warmup": str(_WARMUP * duration),
-        "noise": "none",
+        **EXACT_HOSTS,
         "link": {"bottleneck": {"rate": str(RATE), "buffer": f"{buffer}pkts"}},
         "flow": [
             {**flow, "id": f"{i + 1}", "cca": {"name": link.scheme, "weight": float(weight)}}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fairweir.ccas.cca_spec import AnyCca, table_of
 from fairweir.documents.quantities import show
 from fairweir.errors import ConfigError
 from fairweir.scenario.model import Scenario
+from fairweir.scenario.resolve import NONE
+from fairweir.scenario.transport import IDEAL
 from fairweir.units import Bytes, Duration, Rate
 
 ScenarioDict = dict[str, Any]
@@ -20,6 +22,11 @@ Cca = AnyCca
 
 PACKET = Bytes(1500)
 """The packet size of a scenario that does not set another."""
+
+EXACT_HOSTS: Final = {"noise": NONE, "transport": IDEAL}
+"""Keys of a scenario whose hosts add nothing to what theorems, contracts and fluid models assume: no processing time,
+no mechanism of Linux's TCP.
+"""
 
 START_SPREAD = Duration.from_s(2)
 """Flows of an audit or a contract start at random times within this interval.
@@ -97,10 +104,10 @@ def dumbbell_document(
 
 
 def exact_dumbbell(name: str, description: str, **keys: Any) -> ScenarioDict:
-    """Return the document of :func:`dumbbell_document` without the noise of hosts: what flows observe is what theorems
+    """Return the document of :func:`dumbbell_document` with :data:`EXACT_HOSTS`: what flows observe is what theorems
     and contracts say of links.
     """
-    return {**dumbbell_document(name, description, **keys), "noise": "none"}
+    return {**dumbbell_document(name, description, **keys), **EXACT_HOSTS}
 
 
 def dumbbell(

@@ -200,7 +200,7 @@ class Scenario(BaseModel):
     packet: PacketSize = "1500B"
     ack: PacketSize = "52B"
     noise: Annotated[str, BeforeValidator(_noise)] = HOST
-    transport: Annotated[str | list[str], BeforeValidator(_transport)] = IDEAL
+    transport: Annotated[str | list[str], BeforeValidator(_transport)] = LINUX
     link: dict[str, Link] = Field(min_length=1)
     flow: list[Flow] = Field(min_length=1)
     host: Host | None = None

@@ -22,6 +22,7 @@ from fairweir.errors import ConfigError
 from fairweir.formal.claims.measure import Curves
 from fairweir.formal.encoding.trace import Trace
 from fairweir.formal.models import MODELS
+from fairweir.scenario.dumbbell import EXACT_HOSTS
 from fairweir.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
         "duration": f"{int((times[-1] + R_MS) * 1_000_000)}ns",
         "warmup": f"{int(times[1] * 1_000_000)}ns",
         "packet": f"{PACKET_BYTES}B",
-        "noise": "none",
+        **EXACT_HOSTS,
         "link": links,
         "flow": flows,
     }
