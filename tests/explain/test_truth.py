@@ -26,7 +26,7 @@ def truth(monkeypatch: pytest.MonkeyPatch) -> Any:
     [
         (0, "alone", "sender"),
         (2, "shared", "sender"),
-        (4, "steps", "sender"),
+        (16, "steps", "sender"),
         (6, "arrivals", "sender"),
         (8, "shaper", "sender"),
         (10, "hidden", "sender"),
