@@ -14,11 +14,11 @@ import pytest
 from fairweir.audit import AuditResults, Depth, run_audit, world
 from fairweir.audit.baseline import save_baseline_file
 from fairweir.audit.battery import BUDGETS
+from fairweir.audit.conductor import Conductor
 from fairweir.audit.contest import scenarios_of
 from fairweir.audit.exhibits.family import Subject
 from fairweir.audit.jobs import Job
 from fairweir.audit.report import render_report
-from fairweir.audit.runner import _Conductor
 from fairweir.cli.main import main
 from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError, ProgramError
@@ -87,8 +87,8 @@ def test_the_scenarios_have_the_hosts_of_their_subject() -> None:
     assert len(prints | {scenarios_of("finite-flows", Depth.QUICK, simulated)}) == 3
 
 
-def conductor(subject: Subject) -> _Conductor:
-    return _Conductor([subject], Depth.QUICK, BUDGETS[Depth.QUICK], ONE_EXHIBIT, {})
+def conductor(subject: Subject) -> Conductor:
+    return Conductor([subject], Depth.QUICK, BUDGETS[Depth.QUICK], ONE_EXHIBIT, {})
 
 
 def test_what_a_stack_does_not_have_is_left_out_and_what_fails_is_its_fault() -> None:
