@@ -170,8 +170,11 @@ def test_a_design_is_compared_cell_by_cell(
     monkeypatch.setattr(batch, "_play_kernel", lambda _task: pytest.fail("ran on the kernel"))
     assert main([*words[:-1], str(tmp_path / "again"), "--kernel-runs", str(stored)]) == 1
     assert json.loads((tmp_path / "again" / "agreement.json").read_text()) == document
-    stored.write_text("".join(line for line in stored.read_text().splitlines(keepends=True) if '"same"' in line))
+    two = "".join([line for line in stored.read_text().splitlines(keepends=True) if '"same"' in line][:2])
+    stored.write_text(two)
     assert main([*words, "--kernel-runs", str(stored)]) == 0
+    assert stored.read_text() == two
+    assert ", 2 of 3 runs on the kernel |" in (tmp_path / "agreement.md").read_text()
     assert "1 of 1 cells agree (100%, at least 90%), 0 of them by chance alone; 1 not run" in capsys.readouterr().out
 
 

@@ -110,6 +110,7 @@ class Cell(BaseModel):
     known : str; the known reason for a difference; empty if there is none
     comparisons : list of Comparison; empty if nothing was compared
     setting : str; the cell in words, if a design drew it
+    runs : int; number of runs of the second side, such as the kernel
     release_p99_us : float, us; the lateness of the emulator's packets: the 99th percentile in a run, and the maximum
         over the kernel's runs
     """
@@ -123,6 +124,7 @@ class Cell(BaseModel):
     known: str = ""
     comparisons: list[Comparison] = []
     setting: str = ""
+    runs: int = 0
     release_p99_us: float | None = None
 
     @property
@@ -165,7 +167,14 @@ def compare(
         *_rtts(first, second, groups),
         _judge("all flows", "loss_percent", _losses(first), _losses(second)),
     ]
-    cell = Cell(cca=cca, scenario=scenario, standing=Standing.AGREES, comparisons=comparisons, release_p99_us=late)
+    cell = Cell(
+        cca=cca,
+        scenario=scenario,
+        standing=Standing.AGREES,
+        comparisons=comparisons,
+        runs=len(second),
+        release_p99_us=late,
+    )
     if reasons:
         cell.standing, cell.why = Standing.NOT_JUDGED, reasons[0]
     elif not all(c.agrees for c in comparisons):

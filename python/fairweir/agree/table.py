@@ -85,6 +85,8 @@ def markdown(agreement: Agreement) -> list[str]:
     lines.append("| --- | --- | --- | --- | --- |")
     for cell in agreement.worst_first:
         result = f"{cell.standing}, within chance" if cell.only_by_chance else str(cell.standing)
+        if 0 < cell.runs < agreement.kernel_runs:
+            result += f", {cell.runs} of {agreement.kernel_runs} runs on the kernel"
         row = (cell.scenario, cell.setting or cell.cca, result, cell.why, cell.known)
         lines.append(f"| {' | '.join(text.replace('|', '/') for text in row)} |")
     return lines

@@ -170,7 +170,9 @@ def _run_name(task: Task) -> str:
 
 
 def keep(agreement: Agreement, folder: Path) -> None:
-    """Write ``agreement.json``, ``agreement.md``, ``agreement.html`` and ``kernel-runs.jsonl`` to `folder`."""
+    """Write ``agreement.json``, ``agreement.md`` and ``agreement.html`` to `folder`, and the kernel runs to
+    ``kernel-runs.jsonl`` unless they come from a file.
+    """
     from fairweir.agree.page import write_page
     from fairweir.agree.table import markdown
 
@@ -178,4 +180,5 @@ def keep(agreement: Agreement, folder: Path) -> None:
     write_text(folder / "agreement.json", document + "\n")
     write_text(folder / "agreement.md", "\n".join(markdown(agreement)) + "\n")
     write_page(agreement, folder / "agreement.html")
-    agreement.runs.write(folder / "kernel-runs.jsonl")
+    if not agreement.runs.source:
+        agreement.runs.write(folder / "kernel-runs.jsonl")
