@@ -9,7 +9,7 @@ use crate::adapter::Adapter;
 use crate::params::{Pacing, Params};
 use crate::stack::{Acked, Limits, Stack, Transmission};
 use fairweir_cca::{Algorithm, BuildError, Controller, Spacing, Start, defaults, typed};
-use fairweir_units::Time;
+use fairweir_units::{SplitMix64, Time};
 use s2n_quic_core::event::builder::{BbrState, SlowStartExitCause};
 use s2n_quic_core::inet::SocketAddress;
 use s2n_quic_core::packet::number::PacketNumberSpace;
@@ -40,19 +40,13 @@ impl Publisher for Published {
     fn on_bbr_state_changed(&mut self, _: BbrState) {}
 }
 
-/// The flow's random stream (SplitMix64).
+/// The flow's random stream.
 #[derive(Debug)]
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Generator for Random {
     fn public_random_fill(&mut self, dest: &mut [u8]) {
-        for chunk in dest.chunks_mut(8) {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = self.0;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            chunk.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes()[..chunk.len()]);
-        }
+        SplitMix64::fill(dest, || self.0.next_u64());
     }
 
     fn private_random_fill(&mut self, dest: &mut [u8]) {
@@ -148,7 +142,7 @@ fn build<E: Endpoint>(
     let stack = S2n {
         controller: endpoint(window).new_congestion_controller(path),
         rtt: RttEstimator::new(INITIAL_RTT),
-        random: Random(start.seed),
+        random: Random(SplitMix64::new(start.seed)),
         published: Published::default(),
         mtu,
         pacing: params.pacing,

@@ -3,14 +3,12 @@
 //! `fairweir-quiche` defines the C library's functions and implements them with this module. In other programs this
 //! module has no effect; [`is_interposed`] reads the clock to distinguish the two.
 
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Dur, SplitMix64, Time};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Clock reading at time zero, ns; large enough that code may subtract from it.
 const EPOCH_NS: u64 = 1_000_000_000_000_000;
-/// Increment of the state of the random numbers (SplitMix64).
-const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 static NOW_NS: AtomicU64 = AtomicU64::new(0);
 static STATE: AtomicU64 = AtomicU64::new(0);
@@ -32,13 +30,8 @@ pub fn seed(seed: u64) {
 
 /// Fills `bytes` with the next random bytes.
 pub fn fill(bytes: &mut [u8]) {
-    for chunk in bytes.chunks_mut(8) {
-        let mut word = STATE.fetch_add(GAMMA, Relaxed).wrapping_add(GAMMA);
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^= word >> 31;
-        chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
-    }
+    let next = || SplitMix64::mix(STATE.fetch_add(SplitMix64::GAMMA, Relaxed).wrapping_add(SplitMix64::GAMMA));
+    SplitMix64::fill(bytes, next);
 }
 
 /// Returns whether the clock of this process is the one here; sets it to time zero.

@@ -2,13 +2,14 @@
 //!
 //! All values are integers: [`Time`] and [`Dur`] in nanoseconds, [`Bytes`] in bytes, [`Rate`] in bytes per second. Only
 //! the interfaces to users parse text: `"40ms"`, `"96Mbps"`, `"64KiB"`, `"1.5bdp"`, `"512pkts"`; a bare number is an
-//! error.
+//! error. [`SplitMix64`] is the generator of random numbers of which every flow has one.
 #![forbid(unsafe_code)]
 
 mod data;
 mod hint;
 mod parse;
 mod rate;
+mod split_mix;
 mod system;
 mod time;
 
@@ -16,6 +17,7 @@ pub use data::{Bytes, Size};
 pub use hint::Hint;
 pub use parse::ParseError;
 pub use rate::{Rate, mbps};
+pub use split_mix::SplitMix64;
 pub use system::{During, SystemError};
 pub use time::{Dur, Time};
 
