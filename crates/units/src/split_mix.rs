@@ -11,7 +11,7 @@
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// What each number adds to the state: 2^64 divided by the golden ratio.
+    /// Increment of the state with each number: 2^64 divided by the golden ratio.
     pub const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
     /// Creates the generator with a state.
