@@ -307,7 +307,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         }
         for (flow, base) in self.flows.iter_mut().zip(&mut self.base.flows) {
             let sender = flow.sender();
-            *base = FlowBaseline { delivered: sender.delivered, lost: sender.lost, delivered_ce: sender.delivered_ce };
+            *base = FlowBaseline { delivered: flow.delivered(), lost: sender.lost, delivered_ce: sender.delivered_ce };
             flow.stats = FlowStats::new();
         }
         for (hop, base) in self.net.hops.iter_mut().zip(&mut self.base.hops) {
@@ -322,7 +322,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         Summary {
             flows: (0..self.flows.len()).map(|i| self.flow_summary(i)).collect(),
             links: links.map(|((hop, spec), &base)| hop.metered.summary(&spec.name, base, from, to)).collect(),
-            packets: self.flows.iter().map(|flow| flow.sender().delivered - self.first_packet).sum(),
+            packets: self.flows.iter().map(|flow| flow.delivered() - self.first_packet).sum(),
             events: self.events,
         }
     }
@@ -334,7 +334,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         let from = (Time::ZERO + self.config.warmup).max(flow.start());
         let until = end.min(flow.stop()).min(flow.completed_at.unwrap_or(Time::NEVER));
         let active = until.since(from);
-        let delivered = sender.delivered - base.delivered;
+        let delivered = flow.delivered() - base.delivered;
         let lost = (sender.lost - base.lost).saturating_sub(stats.withdrawn);
         let throughput_mbps = mbps(flow.wire_bytes(delivered).0, active);
         FlowSummary {

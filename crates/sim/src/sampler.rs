@@ -90,14 +90,14 @@ impl Sampler {
             let rtt_ms = ns as f64 / 1e6 / samples as f64;
             rows.t_ns.push(now.as_nanos());
             rows.flow.push(index as u32);
-            rows.throughput_mbps.push(mbps(flow.wire_bytes(sender.delivered - base.delivered).0, length));
+            rows.throughput_mbps.push(mbps(flow.wire_bytes(flow.delivered() - base.delivered).0, length));
             rows.cwnd_bytes.push(flow.cwnd().0);
             rows.inflight_bytes.push(flow.wire_bytes(sender.inflight()).0);
             rows.pacing_rate_mbps
                 .push(flow.pacing_rate().map_or(f64::NAN, |rate| Rate::from_bytes_per_sec(rate).as_mbps_f64()));
             rows.rtt_ms.push(if samples == 0 { f64::NAN } else { rtt_ms });
             rows.lost_pkts.push(sender.lost - base.lost);
-            *base = FlowBase { delivered: sender.delivered, lost: sender.lost, rtt };
+            *base = FlowBase { delivered: flow.delivered(), lost: sender.lost, rtt };
         }
     }
 

@@ -117,9 +117,6 @@ impl Flow {
     fn deliver_in_order(&mut self, ack: &AckItem, now: Time) -> Delivery {
         let cum = ack.cum;
         let cum_acked = cum - self.sender.snd_una;
-        // Without SACK, packets counted by duplicate ACKs before a timeout are not counted again.
-        let delivered = self.sender.delivered.max(cum);
-        let acked = delivered - self.sender.delivered;
         let newest = cum - 1;
         let sent = self.records.get(newest).sent;
         let rtt = now.since(sent);
@@ -127,13 +124,14 @@ impl Flow {
         self.seen.ce = ack.ce;
         self.sender.delivered_ce += marked;
         self.sender.snd_una = cum;
-        self.sender.delivered = delivered;
+        self.sender.delivered += cum_acked;
         self.sample_rtt(rtt);
         self.recovery.rack.on_delivered(sent, newest, rtt);
         self.timers.on_progress(&self.sender, now);
         let rate =
             if self.reads_records { self.read_records(cum - cum_acked, newest, now) } else { RateSample::default() };
-        Delivery { acked, cum_acked, newest: Some((newest, sent)), rtt: Some(rtt), marked, rate, ..Delivery::default() }
+        let newest = Some((newest, sent));
+        Delivery { acked: cum_acked, cum_acked, newest, rtt: Some(rtt), marked, rate, ..Delivery::default() }
     }
 
     /// Returns the rate sample of an ACK that delivered the packets `from..=newest`. Reports each packet, if the
@@ -202,14 +200,17 @@ impl Flow {
             self.read_sacks(ack.log, &mut delivery);
         }
         let cum = ack.cum;
+        if !self.recovery.sack {
+            self.recovery.delivered = self.delivered();
+        }
         if cum > prior_una {
             self.advance_una(cum, &mut delivery);
         } else if !self.recovery.sack && cum == prior_una {
-            self.count_dupack();
+            delivery.acked = self.count_dupack();
         }
         delivery.cum_acked = self.sender.snd_una - prior_una;
-        if !self.recovery.sack {
-            self.reconcile_dupacks(delivery.cum_acked, &mut delivery);
+        if !self.recovery.sack && delivery.cum_acked > 0 {
+            delivery.acked = self.reconcile_dupacks(delivery.cum_acked);
         }
         delivery.marked = u64::from(ack.ce.wrapping_sub(self.seen.ce));
         self.seen.ce = ack.ce;
@@ -298,23 +299,26 @@ impl Flow {
         }
     }
 
-    /// Without SACK, counts a duplicate ACK as the delivery of a packet (`tcp_add_reno_sack`).
-    fn count_dupack(&mut self) {
-        if self.sender.sacked_out + self.sender.lost_out < self.sender.packets_out() {
-            self.sender.sacked_out += 1;
-        }
+    /// Without SACK, counts a duplicate ACK as the delivery of a packet (`tcp_add_reno_sack`). Returns the number of
+    /// packets that it delivered.
+    fn count_dupack(&mut self) -> u64 {
+        let sender = &mut self.sender;
+        let counted = u64::from(sender.sacked_out + sender.lost_out < sender.packets_out());
+        sender.sacked_out += counted;
+        sender.delivered += counted;
+        counted
     }
 
-    /// Without SACK, corrects the deliveries counted by duplicate ACKs before `snd_una` moved by `cum_acked`
-    /// (`tcp_remove_reno_sacks`). Returns the total delivered, which never decreases, even if a duplicate ACK delivered
-    /// nothing new.
-    fn reconcile_dupacks(&mut self, cum_acked: u64, delivery: &mut Delivery) {
+    /// Without SACK, corrects the deliveries counted by duplicate ACKs before `snd_una` moved by `cum_acked`, and returns the
+    /// number of packets that the ACK delivered (`tcp_remove_reno_sacks`). After a timeout, packets that duplicate ACKs
+    /// had counted count again, so that cwnd grows.
+    fn reconcile_dupacks(&mut self, cum_acked: u64) -> u64 {
         let sender = &mut self.sender;
-        sender.sacked_out = sender.sacked_out.saturating_sub(cum_acked.saturating_sub(1));
+        let acked = cum_acked.saturating_sub(sender.sacked_out).max(1);
+        sender.sacked_out = sender.sacked_out.saturating_sub(cum_acked - 1);
         sender.sacked_out = sender.sacked_out.min(sender.packets_out() - sender.lost_out);
-        let delivered = sender.snd_una + sender.sacked_out;
-        delivery.acked = delivered.saturating_sub(sender.delivered);
-        sender.delivered = sender.delivered.max(delivered);
+        sender.delivered += acked;
+        acked
     }
 
     /// Processes the RTT of a data packet.

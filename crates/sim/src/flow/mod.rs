@@ -220,6 +220,12 @@ impl Flow {
     pub(crate) fn sender(&self) -> &Sender {
         &self.sender
     }
+    /// Returns the number of the first packet plus the packets delivered, each counted once. Without SACK the sender's
+    /// own count has some twice, as in Linux.
+    pub(crate) fn delivered(&self) -> u64 {
+        let Sender { snd_una, sacked_out, delivered, .. } = self.sender;
+        if self.recovery.sack { delivered } else { self.recovery.delivered.max(snd_una + sacked_out) }
+    }
     pub(crate) fn cwnd(&self) -> Bytes {
         Bytes(self.window.cwnd)
     }

@@ -12,6 +12,8 @@ const DUP_THRESH: u64 = 3;
 pub(super) struct Recovery {
     /// Whether the receiver reports SACKs.
     pub(super) sack: bool,
+    /// Without SACK, packets delivered when duplicate ACKs were last forgotten, each counted once ([`Flow::delivered`]).
+    pub(super) delivered: u64,
     pub(super) reacts_to_marks: bool,
     /// Whether ACKs with marks are processed in the general case.
     pub(super) examines_marks: bool,
@@ -62,6 +64,7 @@ impl Recovery {
             Rack { sent: Time::ZERO, seq: 0, rtt: Dur::ZERO, scanned_to: first_packet, retransmitted: Ring::new() };
         Recovery {
             sack,
+            delivered: first_packet,
             reacts_to_marks,
             examines_marks: reacts_to_marks,
             cwr_seq: first_packet,
@@ -363,6 +366,7 @@ impl Flow {
         let prior_inflight = self.sender.inflight();
         self.recovery.to_retransmit.clear();
         if !self.recovery.sack {
+            self.recovery.delivered = self.delivered();
             self.sender.sacked_out = 0;
         }
         let head = self.sender.snd_una;
