@@ -28,7 +28,7 @@ UV_COMPILE := $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --ge
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := build
-.PHONY: build quiche test-quiche audit results leaderboard test coverage docs wheel check bench format lock doctor clean
+.PHONY: build quiche test-quiche audit results leaderboard test coverage docs wheel check bench bench-peers format lock doctor clean
 
 ## build: the command .venv/bin/fairweir, .venv/bin/fairweir-quic, which runs whole QUIC stacks, and where they can be
 ## built .venv/bin/fairweir-kernel, which plays on real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
@@ -97,6 +97,11 @@ bench: $(VENV)/.core
 	cargo bench --workspace --exclude fairweir-py --exclude fairweir-kernel --exclude fairweir-emu \
 		--exclude fairweir-guardd
 	$(BIN)/python benches/python_cca.py
+
+## bench-peers: the simulator's speed compared with htsim's, in pairs on one CPU; htsim's source elsewhere: HTSIM=DIR;
+## options in ARGS, as in ARGS="--only W3 --json"
+bench-peers: $(VENV)/.packages
+	$(BIN)/python -m benches.peers $(if $(HTSIM),--htsim "$(HTSIM)") $(ARGS)
 
 ## format: rewrite sources as the formatters want them
 format: $(VENV)/.packages

@@ -120,7 +120,7 @@ pub fn w2_min(cca: &str, flows: usize, duration: Dur) -> Config {
     )
 }
 
-/// 10 Gbps, 50 ms, 1 BDP, 1024 flows of different rtprops, all started within 1.3 s.
+/// 10 Gbps, 50 ms, 1 BDP, 1024 flows of different rtprops, all started within 0.13 s.
 pub fn w3(cca: &str, duration: Dur) -> Config {
     let packet = Bytes(1500);
     let mut config = min(
