@@ -32,7 +32,7 @@ WORKLOADS: Final = (
         ("w1-full", "reno", "8", "1000"),
     ),
     Workload("W2-min", "8 flows, DCTCP at 100 Gbps", ("w2-min", "dctcp", "8", "5")),
-    Workload("W3", "1024 flows at 10 Gbps, Reno", ("w3", "reno", "1024", "20")),
+    Workload("W3", "1024 flows at 10 Gbps, Reno", ("w3", "reno", "1024", "10")),
 )
 
 
