@@ -96,7 +96,7 @@ def main(words: list[str] | None = None) -> int:
     try:
         require(given.htsim, ("cargo", compiler(), "taskset"))
     except MissingError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return BAD_INPUT
     if (commit := commit_of(given.htsim)) != COMMIT[: len(commit)]:
         print(f"htsim is at {commit}; the numbers in README.md are of {COMMIT[:12]}", file=sys.stderr)

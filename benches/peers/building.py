@@ -28,19 +28,22 @@ OBJECTS: Final = re.compile(r"^OBJS *=(.*)$", re.MULTILINE)
 
 
 class MissingError(Exception):
-    """Something that the comparison needs is not there; the message says how to get it."""
+    """Something that the comparison needs is absent; the hint says how to get it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(f"error: {message}\n\nhint: {hint}")
 
 
 def require(folder: Path, programs: Iterable[str]) -> None:
     """Raise an exception if htsim's source or a program is absent."""
     if not (folder / "sim" / "Makefile").is_file():
         raise MissingError(
-            f"no source of htsim in {folder}. Get it by\n"
-            f"  git clone {REPOSITORY} {folder} && git -C {folder} checkout {COMMIT}\n"
-            "or name the folder of another checkout: make bench-peers HTSIM=DIR"
+            f"no source of htsim in {folder}",
+            f"git clone {REPOSITORY} {folder} && git -C {folder} checkout {COMMIT}; "
+            "or name a checkout elsewhere: make bench-peers HTSIM=DIR",
         )
     if absent := [name for name in programs if shutil.which(name) is None]:
-        raise MissingError(f"the comparison needs {', '.join(absent)}")
+        raise MissingError(f"not installed: {', '.join(absent)}", "both programs are built, and run under taskset")
 
 
 def build_ours() -> Path:

@@ -1,7 +1,7 @@
 // A workload of the speed comparison in htsim, with the parameters of crates/sim/benches/workloads/mod.rs. Arguments
 // and output are those of crates/sim/examples/throughput.rs: `w1-min reno 8 600`.
 //
-// What htsim allows is chosen in its favor:
+// The choices that the workloads leave open are in htsim's favor:
 // - The time is that of the event loop, without the set-up and without destructors.
 // - Nothing is logged or printed.
 // - Flows of equal delay share a pipe. Packets arrive at the same times as through pipes of their own, and the tree of

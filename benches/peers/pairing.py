@@ -38,7 +38,7 @@ WORKLOADS: Final = (
 
 @dataclass(frozen=True)
 class Run:
-    """What a program printed: packets, millions of packets per second of wall time, utilization of the bottleneck."""
+    """Result of a program: packets, millions of packets per second of wall time, utilization of the bottleneck."""
 
     packets: int
     mpps: float
@@ -59,8 +59,8 @@ class Spread:
     """Median and range of a few measurements."""
 
     median: float
-    least: float
-    most: float
+    minimum: float
+    maximum: float
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Self:
@@ -69,8 +69,8 @@ class Spread:
         return cls(median(known), known[0], known[-1])
 
     def text(self, digits: int) -> str:
-        """Return `median (least to most)`."""
-        return f"{self.median:.{digits}f} ({self.least:.{digits}f} to {self.most:.{digits}f})"
+        """Return `median (minimum to maximum)`."""
+        return f"{self.median:.{digits}f} ({self.minimum:.{digits}f} to {self.maximum:.{digits}f})"
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class Comparison:
         ours, peer = self.pairs[0]
         apart = 100 * abs(ours.packets / peer.packets - 1)
         found = [f"packet counts differ by {apart:.1f} %"] if apart > MOST_APART else []
-        if (least := min(ours.utilization, peer.utilization)) < LEAST_UTILIZATION:
-            found.append(f"a utilization is {least:.2f}")
+        if (lowest := min(ours.utilization, peer.utilization)) < LEAST_UTILIZATION:
+            found.append(f"a utilization is {lowest:.2f}")
         return [f"{self.workload.name}: not the same work, {what}" for what in found]
 
 

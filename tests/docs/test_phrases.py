@@ -29,7 +29,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 def test_no_phrase_is_used_for_which_the_field_has_a_term() -> None:
     terms = tomllib.loads(Path(__file__).with_name("phrases.toml").read_text("utf-8"))
-    kinds = ["*.md", "*.py", "*.rs", "*.c", "*.h", "*.toml"]
+    kinds = ["*.md", "*.py", "*.rs", "*.c", "*.cpp", "*.h", "*.toml"]
     listed = subprocess.check_output(["git", "ls-files", *kinds], cwd=ROOT, text=True)
     found = []
     for name in (name for name in listed.split() if not EXEMPT.search(name) and (ROOT / name).is_file()):

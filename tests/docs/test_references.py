@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SUFFIXES = {".md", ".py", ".pyi", ".rs", ".c", ".h", ".toml", ".j2", ".js", ".css", ".sh", ".service", ""}
+SUFFIXES = {".md", ".py", ".pyi", ".rs", ".c", ".cpp", ".h", ".toml", ".j2", ".js", ".css", ".sh", ".service", ""}
 #: Top folders of this repository and of its drafts; a path into one of them must exist.
 FOLDERS = "benches bpf crates docs fuzz packaging policies python queries rules scenarios specs tests papers findings"
 PATH = re.compile(rf"(?<![\w./~<>-])(?:{'|'.join(FOLDERS.split())})/[\w./*{{}},<>@-]*[\w}}*>]")
