@@ -33,35 +33,38 @@
 //! SIGCOMM 2022, §5.2 for alpha.
 //!
 //! **Deviations**: alpha is a constant number of packets (`quanta_pkts`), so that the fixed point can be tested; with
-//! `send_quanta` it is the kernel's, pacing_rate x 3 ms. The windowed maximum is exact; the kernel keeps the three best
-//! samples. Time is in ns, bandwidth in packets/ns with 34 fraction bits. Packets that wait for pacing are not in
-//! flight here, so inflight is used as measured, not at the next departure time. A restart after idle is detected at
-//! the ACK that drains the pipe, with the same effect. Once min_rtt has expired, RTT samples of delayed ACKs are
-//! accepted too. Marks are ignored, as in Linux.
+//! `send_quanta` it is the kernel's, pacing_rate x 3 ms. Time is in ns, except for the policer's intervals; bandwidth is
+//! in packets/ns with 34 fraction bits. Packets that wait for pacing are not in flight here, so inflight is used as
+//! measured, not at the next departure time; while probing, the quantum that is about to be sent is added, as in the
+//! kernel. A restart after idle is detected at the ACK that drains the pipe, with the same effect. Once min_rtt has
+//! expired, RTT samples of delayed ACKs are accepted too. Marks are ignored, as in Linux.
 
 mod aggregation;
 mod bandwidth;
 mod params;
 mod policer;
 mod probe_rtt;
-mod windowed_max;
+mod running_max;
 
 pub use params::Params;
 
 pub(crate) use aggregation::Aggregation;
 pub(crate) use bandwidth::{Bandwidth, Gain, Pacer};
 pub(crate) use probe_rtt::{ProbeRtt, Step, cwnd_to_restore};
-pub(crate) use windowed_max::WindowedMax;
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, Sender, Undo};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use policer::{Evidence, Policer};
 use rand::RngExt;
+use running_max::RunningMax;
+
 /// `sk_pacing_shift` is 10: a quantum is 1/1024 s of sending.
 const QUANTA_PER_SEC: u64 = 1024;
 /// Largest quantum, packets (`bbr_tso_segs_goal`).
 const MAX_QUANTUM_PKTS: u64 = 127;
+/// Largest quantum, bytes: 64 KiB less the room for headers, `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`.
+const MAX_QUANTUM_BYTES: u64 = 65_215;
 /// At pacing rates below this, a quantum is one packet: 1.2 Mbps in bytes per second (`bbr_min_tso_rate`).
 const SLOW_PACING_RATE: u64 = 150_000;
 /// Minimum window, packets: two ACKs that each acknowledge two packets keep the pipe busy (`bbr_cwnd_min_target`).
@@ -143,7 +146,7 @@ pub struct Bbr {
     /// Whether the model or the mode has changed since `target_pkts` was computed.
     is_target_stale: bool,
 
-    max_bw: WindowedMax,
+    max_bw: RunningMax,
     min_rtt: Dur,
     /// Whether the scenario provides min_rtt; then there are no RTT samples and no PROBE_RTT.
     has_oracle: bool,
@@ -194,7 +197,7 @@ impl Bbr {
             pacing_rate: pacer.rate(Bandwidth::of_sample(cwnd_pkts, NOMINAL_RTT), gains.startup),
             target_pkts: cwnd_pkts,
             is_target_stale: true,
-            max_bw: WindowedMax::new(params.bw_window_rounds),
+            max_bw: RunningMax::new(params.bw_window_rounds),
             min_rtt: start.oracle_rtprop.unwrap_or(Dur::MAX),
             has_oracle: start.oracle_rtprop.is_some(),
             min_rtt_stamp: Time::ZERO,
@@ -266,8 +269,14 @@ impl Bbr {
     fn send_quanta(&self) -> u64 {
         let rate = self.pacing_rate.bytes_per_sec();
         let least = if rate < SLOW_PACING_RATE { 1 } else { 2 };
-        let quantum = (rate / QUANTA_PER_SEC / self.mss).clamp(least, MAX_QUANTUM_PKTS);
+        let quantum = ((rate / QUANTA_PER_SEC).min(MAX_QUANTUM_BYTES) / self.mss).clamp(least, MAX_QUANTUM_PKTS);
         (3 * quantum).max(self.params.quanta_pkts)
+    }
+
+    /// Returns the packets that are sent at once: a third of alpha, at least one.
+    #[inline]
+    fn quantum(&self) -> u64 {
+        (self.quanta() / 3).max(1)
     }
 
     /// Adds alpha, so that the sending and receiving hosts are kept busy.
@@ -355,9 +364,11 @@ impl Bbr {
         let is_full_length = now.since(since) > self.min_rtt;
         let is_policed = self.policer.bandwidth().is_some();
         let is_over = match phase {
-            // losses: the buffer cannot hold pacing_gain x BDP; + 1: the packet that is about to be sent
+            // losses: the buffer cannot hold pacing_gain x BDP; the quantum that is about to be sent counts
+            // (`bbr_packets_in_net_at_edt`)
             0 if !is_policed => {
-                is_full_length && (ack.lost > 0 || ack.prior_inflight + 1 >= self.inflight_target(self.gains.probe_up))
+                let inflight = ack.prior_inflight + self.quantum();
+                is_full_length && (ack.lost > 0 || inflight >= self.inflight_target(self.gains.probe_up))
             }
             1 if !is_policed => is_full_length || ack.prior_inflight <= self.inflight_target(Gain::UNIT),
             _ => is_full_length,

@@ -41,12 +41,13 @@ mod full_bw;
 mod params;
 mod probe_rtt;
 mod signals;
+mod windowed_max;
 
 pub use params::Params;
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::bbr::{
-    AGGREGATION_ROUNDS, Aggregation, Bandwidth, Gain, MIN_CWND, NOMINAL_RTT, Pacer, ProbeRtt, WindowedMax,
+    AGGREGATION_ROUNDS, Aggregation, Bandwidth, Gain, MIN_CWND, NOMINAL_RTT, Pacer, ProbeRtt,
 };
 use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, Sender, Sent};
 use cycle::{AckPhase, Phase, Probing};
@@ -54,6 +55,7 @@ use fairweir_units::{Bytes, Dur, Rate, Time};
 use flight::{AtSend, Flight};
 use full_bw::FullBw;
 use signals::{EcnAlpha, ShortTerm, Signals};
+use windowed_max::WindowedMax;
 
 /// DRAIN's pacing gain (`bbr_drain_gain`).
 const DRAIN_GAIN: f64 = 1000.0 / 2885.0;

@@ -12,7 +12,7 @@ pub struct Params {
     /// arbitrary.
     pub quanta_pkts: u64,
     /// Whether alpha is three send quanta, as in the kernel, but at least `quanta_pkts`. A quantum is the data paced in
-    /// 1 ms: at least two packets (one packet below 1.2 Mbps), at most 127.
+    /// 1 ms: at least two packets (one packet below 1.2 Mbps), at most 64 KiB.
     pub send_quanta: bool,
     /// Whether cwnd is an even number of packets, for receivers that acknowledge every second packet.
     pub round_to_even: bool,

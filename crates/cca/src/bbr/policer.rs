@@ -18,8 +18,8 @@ const SAME_RATIO: f64 = 0.125;
 const SAME_DIFF_PERIOD: Dur = Dur::from_secs(3);
 /// Rounds for which the policer's rate is used (`bbr_lt_bw_max_rtts`).
 const POLICED_ROUNDS: u32 = 48;
-/// Minimum interval for which a bandwidth is computed.
-const MIN_INTERVAL: Dur = Dur::from_millis(1);
+/// The times of an interval are whole milliseconds, and it has at least one (`lt_last_stamp`).
+const TICK: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -119,11 +119,11 @@ impl Policer {
     fn end_interval(&mut self, interval: &Interval, e: &Evidence<'_>) {
         let lost = e.sender.lost - interval.lost;
         let delivered = e.sender.delivered - interval.delivered;
-        let length = e.now.since(interval.start);
-        if delivered == 0 || lost * 256 < LOSS_THRESH_256THS * delivered || length < MIN_INTERVAL {
+        let ms = e.now.as_nanos() / TICK - interval.start.as_nanos() / TICK;
+        if delivered == 0 || lost * 256 < LOSS_THRESH_256THS * delivered || ms == 0 {
             return;
         }
-        let bandwidth = Bandwidth::of_sample(delivered, length);
+        let bandwidth = Bandwidth::of_sample(delivered, Dur::from_millis(ms));
         let difference = bandwidth.abs_diff(self.bandwidth);
         let is_same = difference <= self.bandwidth.scaled(Gain::from_f64(SAME_RATIO))
             || difference <= Bandwidth::of_sample(1, SAME_DIFF_PERIOD);

@@ -67,8 +67,9 @@ impl Bbr {
         }
         let is_in_probe_rtt = matches!(self.mode, Mode::ProbeRtt(_));
         if has_expired && !is_in_probe_rtt && !self.is_idle_restart && self.params.probe_rtt_duration > Dur::ZERO {
-            self.save_cwnd();
+            // in this order: a larger cwnd from before a recovery is remembered (`bbr_update_min_rtt`)
             self.set_mode(Mode::ProbeRtt(ProbeRtt::default()));
+            self.save_cwnd();
             self.probe_rtt_span = (ack.sender.delivered, ack.sender.delivered);
         }
         if matches!(self.mode, Mode::ProbeRtt(_)) {

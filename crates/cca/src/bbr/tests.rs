@@ -35,8 +35,8 @@ fn one_flow_fills_the_link_and_keeps_rtt_below_five_quarters() {
 
 #[test]
 fn send_quanta_are_a_millisecond_of_pacing() {
-    // 1/1024 s at 1, 12, 96 and 9600 Mbps is 0.08, 0.98, 7.8 and 781 packets
-    for (mbps, quantum) in [(1, 1), (12, 2), (96, 7), (9600, 127)] {
+    // 1/1024 s at 1, 12, 96 and 9600 Mbps is 0.08, 0.98, 7.8 and 781 packets; at most 64 KiB
+    for (mbps, quantum) in [(1, 1), (12, 2), (96, 7), (9600, 43)] {
         let cwnd = |send_quanta| {
             let params = json!({"quanta_pkts": 0, "send_quanta": send_quanta, "round_to_even": false,
                 "ack_aggregation": false, "first_phase": 2});
@@ -52,6 +52,41 @@ fn send_quanta_are_a_millisecond_of_pacing() {
         };
         assert!(cwnd(true).abs_diff(cwnd(false) + 3 * quantum) <= 1, "{mbps} Mbps: {} {}", cwnd(true), cwnd(false));
     }
+}
+
+#[test]
+fn probing_ends_when_the_next_quantum_reaches_the_target() {
+    // alpha of 30 packets is three quanta: probing to 5/4 BDP + alpha ends with a quantum less in flight.
+    let mut bench = Bench::of("bbr", &json!({"quanta_pkts": 30}), Path::droptail(96, 20, 10));
+    bench.run_until(after(5), |_| ());
+    let packets = |n| bench.path.rtprop * 5 / 4 + MSS / bench.path.rate * n;
+    // 1 to make cwnd even, 2 while probing
+    let [reached, target] = [packets(20 - 2), packets(20 + 3)];
+    assert!(part_above(&mut bench, target) < 0.01);
+    assert!(part_above(&mut bench, reached) > 0.01);
+}
+
+#[test]
+fn probe_rtt_remembers_the_larger_cwnd_of_before() {
+    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 0 };
+    let mut rng = rand::SeedableRng::seed_from_u64(7);
+    let mut bbr = Bbr { prior_cwnd: 100, min_rtt: Dur::from_millis(40), ..Bbr::new(&start, Params::default()) };
+    let sender = Sender { snd_nxt: 10, ..Sender::new(MSS) };
+    let ack = Ack {
+        acked: 1,
+        cum_acked: 1,
+        lost: 0,
+        marked: 0,
+        prior_inflight: 10,
+        rtt: None,
+        newest: None,
+        newest_sent: Time::ZERO,
+        rate: crate::RateSample::default(),
+        sender: &sender,
+    };
+    bbr.update_min_rtt(&ack, &mut Context { now: after(11), rng: &mut rng });
+    assert!(matches!(bbr.mode, Mode::ProbeRtt(_)));
+    assert_eq!(bbr.prior_cwnd, 100);
 }
 
 #[test]

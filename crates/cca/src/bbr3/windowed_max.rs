@@ -1,7 +1,6 @@
 //! The largest bandwidth sample of the last rounds.
 
-use super::bandwidth::Bandwidth;
-use fairweir_units::Dur;
+use crate::bbr::Bandwidth;
 
 /// Exact maximum over the current round and `window` rounds before it.
 ///
@@ -39,12 +38,6 @@ impl WindowedMax {
         self.is_stale = true;
     }
 
-    /// Returns whether [`WindowedMax::update`] would change nothing for a sample of `delivered` packets in `interval`.
-    #[inline]
-    pub(crate) fn is_no_news(&self, delivered: u64, interval: Dur) -> bool {
-        !self.is_stale && self.rounds[self.current].covers_sample(delivered, interval)
-    }
-
     /// Adds a sample; returns whether the maximum changed.
     #[inline]
     pub(crate) fn update(&mut self, sample: Bandwidth) -> bool {
@@ -64,6 +57,7 @@ impl WindowedMax {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairweir_units::Dur;
     use proptest::prelude::*;
 
     fn pps(n: u64) -> Bandwidth {
