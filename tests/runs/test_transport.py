@@ -48,3 +48,11 @@ def test_acks_of_packets_out_of_order_wait() -> None:
     assert rtts == pytest.approx([11.23, 10.65], abs=0.05)
     every = [run(policed(transport, 1)).summary.flows[0] for transport in (with_them, without)]
     assert every[0] == every[1]
+
+
+def test_retransmitted_data_give_rtt_samples_by_timestamps() -> None:
+    receivers = ["quick_acks", "sack_compression"]
+    without, with_them = (run(policed([*receivers, *more], 2)).summary.flows[0] for more in ([], ["timestamps"]))
+    # On the kernel 36.9 %: timestamps of whole milliseconds are among Copa's samples of the minimum RTT.
+    assert without.loss_rate > 0.55
+    assert 0.3 < with_them.loss_rate < 0.5

@@ -23,11 +23,15 @@ pub enum Mechanism {
     Autotuning = 1 << 6,
     /// ACKs for packets out of order wait for a moment, if the receiver otherwise delays ACKs.
     SackCompression = 1 << 7,
+    /// Paced packets that leave late are followed sooner.
+    PacingCredit = 1 << 8,
+    /// RTT samples of retransmitted data by timestamps of whole milliseconds.
+    Timestamps = 1 << 9,
 }
 
 impl Mechanism {
     /// All mechanisms, in the order in which sets print them.
-    pub const ALL: [Mechanism; 8] = [
+    pub const ALL: [Mechanism; 10] = [
         Mechanism::Handshake,
         Mechanism::TailLossProbe,
         Mechanism::IdleRestart,
@@ -36,6 +40,8 @@ impl Mechanism {
         Mechanism::Undo,
         Mechanism::Autotuning,
         Mechanism::SackCompression,
+        Mechanism::PacingCredit,
+        Mechanism::Timestamps,
     ];
 }
 

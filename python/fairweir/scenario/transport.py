@@ -24,6 +24,8 @@ class Mechanism(StrEnum):
     UNDO = "undo"
     AUTOTUNING = "autotuning"
     SACK_COMPRESSION = "sack_compression"
+    PACING_CREDIT = "pacing_credit"
+    TIMESTAMPS = "timestamps"
 
 
 def mechanisms(transport: str | Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 //! ACK processing: delivered packets, RTT and rate samples, and the controller's decision.
 
-use super::{Flow, Record};
+use super::{Flow, Record, timestamps};
 use crate::item::{AckItem, SYN};
 use crate::net::Net;
 use crate::watch::Watch;
@@ -19,6 +19,10 @@ struct Delivery {
     lost: u64,
     /// Whether packets of the episode were delivered that were sent only once (`FLAG_ORIG_SACK_ACKED`).
     has_original: bool,
+    /// Send time of the newest packet among the SACKed ones that were sent only once (`last_sackt`).
+    sacked_original: Option<Time>,
+    /// Whether the cumulative number covers packets that were retransmitted (`FLAG_RETRANS_DATA_ACKED`).
+    covers_retransmission: bool,
     rate: RateSample,
 }
 
@@ -219,7 +223,12 @@ impl Flow {
         if let Some((seq, sent)) = delivery.newest {
             let is_ambiguous = self.records.get(seq).has(Record::EVER_RETRANS);
             let rtt = now.since(sent);
-            if !is_ambiguous {
+            let is_by_timestamp = self.has_timestamps && delivery.covers_retransmission;
+            if is_by_timestamp && delivery.sacked_original.is_none() {
+                let rtt = timestamps::rtt(ack.echo, now);
+                delivery.rtt = Some(rtt);
+                self.estimate_rtt(rtt);
+            } else if !is_ambiguous {
                 delivery.rtt = Some(rtt);
                 self.sample_rtt(rtt);
             }
@@ -265,6 +274,7 @@ impl Flow {
         debug_assert!(cum <= self.sender.snd_nxt, "an ACK for a packet that was never sent");
         for seq in self.sender.snd_una..cum {
             let record = *self.records.get(seq);
+            delivery.covers_retransmission |= record.has(Record::EVER_RETRANS);
             if record.has(Record::SACKED) {
                 self.sender.sacked_out -= 1;
                 continue;
@@ -295,6 +305,9 @@ impl Flow {
             let record = *record;
             self.sender.sacked_out += 1;
             self.sender.delivered += 1;
+            if !record.has(Record::EVER_RETRANS) {
+                delivery.sacked_original = delivery.sacked_original.max(Some(record.sent));
+            }
             delivery.add(seq, &record, self.recovery.high_seq);
         }
     }

@@ -5,7 +5,8 @@
 //! retransmission timeout with back-off (RFC 6298), pacing, delivery-rate samples.
 //!
 //! A scenario's `transport` adds mechanisms, each in its own file: the handshake ([`handshake`]), tail loss probes
-//! ([`tail_probe`]), restart after idle ([`idle_restart`]), undo of spurious timeouts ([`undo`]).
+//! ([`tail_probe`]), restart after idle ([`idle_restart`]), undo of spurious timeouts ([`undo`]),
+//! RTT samples by timestamps ([`timestamps`]), gaps that follow late packets ([`pacer`]).
 //!
 //! **Deviation from Linux**: windows, rates and RTT count whole packets of one size, headers included.
 
@@ -22,6 +23,7 @@ mod send_window;
 mod source;
 mod tail_probe;
 mod timers;
+mod timestamps;
 mod undo;
 
 use crate::net::Net;
@@ -127,6 +129,8 @@ pub(crate) struct Flow {
     silence: Silence,
     tail_probe: TailProbe,
     undo: Undo,
+    /// Whether retransmitted data give RTT samples.
+    has_timestamps: bool,
     /// The smallest window after an idle period, packets; `None` if idle periods do not reduce cwnd.
     restart_window: Option<u64>,
     handshake: Handshake,
@@ -170,6 +174,7 @@ impl Flow {
             silence: Silence::default(),
             tail_probe: TailProbe::new(spec, interests.recovery == fairweir_cca::Recovery::Tcp),
             undo: Undo::new(false),
+            has_timestamps: false,
             restart_window: None,
             handshake: Handshake::new(false, spec.start),
             first_data_at: spec.start,
@@ -199,6 +204,10 @@ impl Flow {
         if flow.has(spec, Mechanism::Autosizing) {
             flow.pacer.autosize();
         }
+        if flow.has(spec, Mechanism::PacingCredit) {
+            flow.pacer.grant_credit();
+        }
+        flow.has_timestamps = flow.has(spec, Mechanism::Timestamps);
         flow.undo = Undo::new(flow.has(spec, Mechanism::Undo));
         flow.restart_window = flow.restart_window(spec);
         flow.read_controller();

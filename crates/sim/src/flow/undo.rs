@@ -13,7 +13,7 @@
 //! reordering, and the timestamp of the ACK that has the DSACK is also from before the retransmission.
 //!
 //! **Deviations from Linux**: timestamps are not rounded to ms; an ACK echoes the newest packet received, not the oldest
-//! one that is not acknowledged; F-RTO only with SACK; retransmitted packets give no RTT sample.
+//! one that is not acknowledged; F-RTO only with SACK.
 
 use super::{Flow, Record};
 use crate::net::Net;
