@@ -46,9 +46,7 @@ mod windowed_max;
 pub use params::Params;
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
-use crate::bbr::{
-    AGGREGATION_ROUNDS, Aggregation, Bandwidth, Gain, MIN_CWND, NOMINAL_RTT, Pacer, ProbeRtt,
-};
+use crate::bbr::{AGGREGATION_ROUNDS, Aggregation, Bandwidth, Gain, MIN_CWND, NOMINAL_RTT, Pacer, ProbeRtt};
 use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, Sender, Sent};
 use cycle::{AckPhase, Phase, Probing};
 use fairweir_units::{Bytes, Dur, Rate, Time};
