@@ -34,17 +34,27 @@ enum State {
 }
 
 /// Linux's correction of late packets (`tcp_update_skb_after_send` of tcp_output.c): a packet that leaves after its time,
-/// because cwnd was full or a timer was late, shortens its gap by the delay, at most by half. Linux's first ten packets
-/// have no gap; here they have one (docs/measured/transport.md).
+/// because cwnd was full or a timer was late, shortens its gap by the delay, at most by half. The first packets have no gap.
 #[derive(Debug, Default)]
 struct Credit {
     /// Delay of this burst that its packets have not yet made up for, ns.
     delay: u64,
+    /// Packets sent, up to `PACED_FROM`.
+    sent: u64,
 }
+
+/// The first packet of a flow after which there is a gap (`data_segs_out`).
+const PACED_FROM: u64 = 10;
 
 impl Credit {
     /// Returns the time until the next packet, ns, where the rate asks for `gap`.
     fn shorten(&mut self, gap: u64) -> u64 {
+        if self.sent < PACED_FROM {
+            self.sent += 1;
+            if self.sent < PACED_FROM {
+                return 0;
+            }
+        }
         let credit = self.delay.min(gap / 2);
         self.delay -= credit;
         gap - credit
@@ -235,9 +245,18 @@ mod tests {
     }
 
     #[test]
-    fn a_late_packet_is_followed_sooner_but_not_sooner_than_half_a_gap() {
+    fn the_first_packets_have_no_gap() {
         let mut pacer = Pacer::new(1);
         pacer.grant_credit();
+        pacer.set_rate(1_500_000, Dur::MAX, MSS);
+        assert_eq!((sent(&mut pacer, at(0)), pacer.due_at), (10, at(1000)));
+        assert_eq!(sent(&mut pacer, at(1000)), 1);
+    }
+
+    #[test]
+    fn a_late_packet_is_followed_sooner_but_not_sooner_than_half_a_gap() {
+        let mut pacer = Pacer::new(1);
+        pacer.credit = Some(Credit { sent: PACED_FROM, ..Credit::default() });
         // A packet takes 1 ms.
         pacer.set_rate(1_500_000, Dur::MAX, MSS);
         assert_eq!((sent(&mut pacer, at(0)), pacer.due_at), (1, at(1000)));
@@ -250,7 +269,7 @@ mod tests {
     #[test]
     fn a_late_burst_is_followed_by_the_next_sooner() {
         let mut pacer = Pacer::new(4);
-        pacer.grant_credit();
+        pacer.credit = Some(Credit { sent: PACED_FROM, ..Credit::default() });
         pacer.set_rate(1_500_000, Dur::MAX, MSS);
         assert_eq!((sent(&mut pacer, at(0)), pacer.due_at), (4, at(4000)));
         assert_eq!((sent(&mut pacer, at(5500)), pacer.due_at), (4, at(8000)));
