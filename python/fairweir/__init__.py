@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairweir.explain.explanation import explain
     from fairweir.formal.verdicts.named import verify
     from fairweir.judging.outcome import Outcome
+    from fairweir.play.cluster import Cluster
     from fairweir.play.compare import compare
     from fairweir.play.record_folder import load_record
     from fairweir.play.run import Run, run
@@ -33,6 +34,7 @@ __all__ = [
     "Capture",
     "Cca",
     "CcaError",
+    "Cluster",
     "ConfigError",
     "ControllerError",
     "Duration",
@@ -62,6 +64,7 @@ __all__ = [
 _HOMES: Final = {
     "Bytes": "units",
     "Capture": "play.simulate",
+    "Cluster": "play.cluster",
     "Duration": "units",
     "Outcome": "judging.outcome",
     "Rate": "units",

@@ -122,6 +122,10 @@ class SolverError(FairweirError):
     """A solver is missing, cannot process a query, or contradicts another solver."""
 
 
+class ClusterError(FairweirError):
+    """A Dask cluster cannot run jobs: no scheduler, no workers, another version of fairweir, or a lost connection."""
+
+
 class MissingExtraError(FairweirError):
     """An optional dependency is not installed."""
 

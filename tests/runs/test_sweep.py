@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from fairweir.agree.matrix import COMPARED_TRANSPORT
-from fairweir.errors import ConfigError
+from fairweir.errors import ClusterError, ConfigError
+from fairweir.play.cluster import Cluster
 from fairweir.play.sweep import expand, fingerprint, grid_of, parse_grid, sweep
 from fairweir.play.table import Table
 from fairweir.scenario.dumbbell import dumbbell
@@ -217,5 +218,5 @@ def test_points_are_files_a_person_can_read(tmp_path: Path) -> None:
 
 
 def test_no_cluster_at_the_address(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no Dask scheduler at `nonsense`"):
-        sweep(small(), {"seed": [4]}, tmp_path, cluster="nonsense")
+    with pytest.raises(ClusterError, match="no Dask scheduler at `nonsense`"):
+        sweep(small(), {"seed": [4]}, tmp_path, workers=Cluster("nonsense"))

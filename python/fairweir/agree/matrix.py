@@ -23,6 +23,7 @@ from fairweir.agree.measured import KernelRuns, Measured
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
+from fairweir.play.pool import Where
 from fairweir.scenario.model import Scenario
 from fairweir.scenario.transport import Mechanism, without
 
@@ -190,7 +191,7 @@ def agree(
     known: Sequence[Difference] = (),
     stored: KernelRuns | None = None,
     archive: Archive | None = None,
-    workers: int | None = None,
+    workers: Where = None,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> Agreement:
     """Run each cell in the simulator and in the kernel, and compare the results.
@@ -201,7 +202,7 @@ def agree(
     known : known reasons for differences, which are stored with the cells that differ
     stored : kernel runs to use; cells without one are not run. Default: cells run on this machine's kernel
     archive : store of finished runs, which are reused
-    workers : int, number of processes for simulations
+    workers : int, number of processes for simulations; or a :class:`fairweir.Cluster`
 
     Raises
     ------

@@ -23,6 +23,7 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import CcaError
 from fairweir.play import quic
 from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
+from fairweir.play.pool import Where
 from fairweir.play.run import VirtualWorld
 from fairweir.scenario.model import Scenario
 
@@ -129,7 +130,7 @@ def compare_transports(
     *,
     seeds: Sequence[int] = tuple(range(1, SEEDS + 1)),
     archive: Archive | None = None,
-    workers: int | None = None,
+    workers: Where = None,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> Transports:
     """Run each controller of the stack and its counterpart in each scenario, in both transports, and compare them.
@@ -140,7 +141,7 @@ def compare_transports(
     ccas : controllers of the stack
     seeds : seeds of the runs of each side
     archive : store of finished runs, which are reused
-    workers : int, number of processes
+    workers : int, number of processes; or a :class:`fairweir.Cluster`
 
     Raises
     ------

@@ -212,7 +212,7 @@ class Conductor:
             self.cases[job.subject.name].planned[job.family] += 1
         return sorted(kept, key=lambda job: -job.packets())
 
-    def play(self, jobs: list[Job], workers: int | None, on_done: Callable[[Job], object]) -> None:
+    def play(self, jobs: list[Job], workers: pool.Where, on_done: Callable[[Job], object]) -> None:
         """Run the jobs that are not stored.
 
         If a run exceeds its time limit, skip the rest of its family; after `MAX_TIMEOUTS`, of its CCA.

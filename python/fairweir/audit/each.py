@@ -15,6 +15,7 @@ from fairweir.ccas.cca_spec import table_of
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.filenames import slug
 from fairweir.documents.store import Store, fingerprint
+from fairweir.play.pool import Where
 from fairweir.play.simulate import build
 
 #: Folder of the finished audits, next to the CCAs' folders.
@@ -34,7 +35,7 @@ def audit_each(
     depth: Depth = Depth.DEFAULT,
     seeds: int | None = None,
     only: Iterable[str] | None = None,
-    workers: int | None = None,
+    workers: Where = None,
     command: str = "",
     on_progress: Callable[[str, float], object] | None = None,
 ) -> list[AuditResults]:

@@ -58,7 +58,7 @@ def run_audit(
     on: VirtualWorld = "sim",
     first_seed: int = 1,
     is_baseline: bool = False,
-    workers: int | None = None,
+    workers: pool.Where = None,
     command: str = "",
     resume_in: Path | None = None,
     on_progress: Progress | None = None,
@@ -80,7 +80,7 @@ def run_audit(
         runs in quinn's transport
     first_seed : seeds are consecutive numbers from here on; those of a baseline are used with a baseline
     is_baseline : run the seeds that confirm differences at every point, so that later audits can be compared
-    workers : number of processes; default one per core
+    workers : number of processes, default one per core; or a :class:`fairweir.Cluster`
     command : the command line, for the record
     resume_in : folder that stores the finished runs until the audit ends; the same call resumes an interrupted audit
     on_progress : called with a description and the completed fraction
@@ -173,7 +173,7 @@ def _stack_versions(ccas: Sequence[str], world: VirtualWorld) -> dict[str, str]:
 
 
 def _with_reference(
-    ccas: Sequence[str], against: str, world: VirtualWorld, workers: int | None
+    ccas: Sequence[str], against: str, world: VirtualWorld, workers: pool.Where
 ) -> tuple[Contest, list[Subject]]:
     """Return the subjects of an audit with a reference: the candidates in the reference's buffers, then the reference.
 
@@ -197,7 +197,7 @@ def _unmeasured(ccas: Sequence[str], world: VirtualWorld) -> list[Subject]:
     return [one for subject in found for one in on_hosts(subject)]
 
 
-def _subjects(ccas: Sequence[str], world: VirtualWorld, workers: int | None) -> list[Subject]:
+def _subjects(ccas: Sequence[str], world: VirtualWorld, workers: pool.Where) -> list[Subject]:
     """Return one subject per CCA, with its buffer, on hosts that wake at once."""
     if not ccas:
         raise ConfigError("no CCA to audit", hint="name one or more: `fairweir audit bbr cubic`")
@@ -219,7 +219,7 @@ def _subjects(ccas: Sequence[str], world: VirtualWorld, workers: int | None) -> 
     return subjects
 
 
-def _search(case: Case, name: str, budget: Budget, workers: int | None, meter: Meter, stored: StoredRuns) -> None:
+def _search(case: Case, name: str, budget: Budget, workers: pool.Where, meter: Meter, stored: StoredRuns) -> None:
     subject = case.subject
     if case.timeouts >= MAX_TIMEOUTS:
         case.searches.append(exhibit_not_tried(name, f"not run: {case.timeouts} runs exceeded their time limit"))

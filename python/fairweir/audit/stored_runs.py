@@ -23,6 +23,7 @@ from fairweir.judging.summary import Summary
 from fairweir.play import sweep
 from fairweir.play.measure import Measure, on_all_cores
 from fairweir.play.measure import Measured as MeasuredRun
+from fairweir.play.pool import Where
 from fairweir.play.run import VirtualWorld
 from fairweir.scenario.dumbbell import ScenarioDict
 from fairweir.scenario.model import Scenario
@@ -54,7 +55,7 @@ class StoredRuns:
         if self._folder is not None:
             self._battery.put(_key_of(job), measured)
 
-    def on_all_cores(self, *, workers: int | None, timeout_s: float, world: VirtualWorld) -> Measure:
+    def on_all_cores(self, *, workers: Where, timeout_s: float, world: VirtualWorld) -> Measure:
         """Return :func:`fairweir.play.measure.on_all_cores`, which here reuses the stored runs of a search."""
 
         def key(scenario: ScenarioDict) -> str:

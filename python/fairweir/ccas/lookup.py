@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
@@ -263,7 +264,29 @@ def source_digest(name: str, *, base: Path | None = None) -> str | None:
         file: str | Path | None = locate(where, base=base)
     else:
         file = getattr(_load_module(where), "__file__", None) if is_python(name) else None
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else None
+    if not file:
+        return None
+    digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    _digests[str(Path(file).resolve())] = digest
+    return digest
+
+
+#: Path of a file with code of a CCA -> its last digest.
+_digests: dict[str, str] = {}
+
+
+def known_digests() -> dict[str, str]:
+    """Return the last digest of each file for which this process called :func:`source_digest`, by its path."""
+    return dict(_digests)
+
+
+def other_files(digests: Mapping[str, str]) -> list[str]:
+    """Return the paths at which there are files with other digests; missing files do not count."""
+
+    def is_other(path: Path, digest: str) -> bool:
+        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != digest
+
+    return [path for path, digest in digests.items() if is_other(Path(path), digest)]
 
 
 def load_module(name: str, *, base: Path | None = None) -> tuple[str, str, ModuleType]:

@@ -28,7 +28,7 @@ from fairweir.agree.transports import CCAS as QUIC_CCAS
 from fairweir.agree.transports import Cause, compare_transports
 from fairweir.ccas import lookup
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, ClusterAddress, SimulationWorkers, where
 from fairweir.cli.progress import meter, on_played
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
@@ -38,12 +38,14 @@ from fairweir.play.batch import Archive
 
 if TYPE_CHECKING:
     from fairweir.play.batch import Task
+    from fairweir.play.pool import Where
     from fairweir.scenario.model import Scenario
 
 DIFFERS = 1
 
 
 def agree(
+    *,
     worlds: Annotated[
         Literal["sim,kernel", "sim,quic"],
         typer.Option(help="Worlds to compare; with quic, also the controllers of quinn with those of fairweir."),
@@ -85,7 +87,8 @@ def agree(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Store results here; finished runs found here are reused.")
     ] = results_folder("agree"),
-    workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
+    workers: SimulationWorkers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Run controllers and scenarios in the simulator and on the kernel; report which results differ, and by how much.
@@ -109,7 +112,7 @@ def agree(
     chosen = load_scenarios(directory)[:: QUICK_STRIDE if quick else 1]
     seeds = range(1, 1 + (QUICK_SEEDS if quick else SEEDS))
     if not has_kernel:
-        _agree_with_stacks(chosen, names, seeds, out, workers, as_json=as_json)
+        _agree_with_stacks(chosen, names, seeds, out, where(workers, cluster), as_json=as_json)
         return
     stored = None if kernel_runs is None else KernelRuns.load(kernel_runs)
     if cells is None:
@@ -123,7 +126,7 @@ def agree(
             known=known,
             stored=stored,
             archive=Archive(out),
-            workers=workers,
+            workers=where(workers, cluster),
             on_done=on_played(report, name=_run_name),
         )
     keep(agreement, out)
@@ -142,7 +145,7 @@ def agree(
 
 
 def _agree_with_stacks(
-    scenarios: Sequence[Scenario], ccas: Sequence[str], seeds: range, out: Path, workers: int | None, *, as_json: bool
+    scenarios: Sequence[Scenario], ccas: Sequence[str], seeds: range, out: Path, workers: Where, *, as_json: bool
 ) -> None:
     with meter("agree", kept_in=out) as report:
         found = compare_transports(

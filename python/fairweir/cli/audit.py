@@ -21,11 +21,13 @@ from fairweir.audit.table import show, show_comparison, show_profile, show_relat
 from fairweir.audit.world import check_world, name_on, wakes_of
 from fairweir.ccas.cca_spec import require
 from fairweir.cli import output
+from fairweir.cli.options import ClusterAddress, Workers, where
 from fairweir.cli.progress import meter
 from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
 from fairweir.judging.difference import Relation
 from fairweir.judging.outcome import Outcome
+from fairweir.play.pool import Where
 from fairweir.play.run import VirtualWorld
 
 CLAIM_FAILS = 1
@@ -96,7 +98,8 @@ def audit(
             "--save-known", metavar="FILE", help="Write the metric values by which CCAs are ranked (docs/verdicts.md)."
         ),
     ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default one per core.")] = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a single JSON document on stdout.")] = False,
 ) -> None:
     """Audit congestion controllers: a verdict for each claim, with evidence that can be replayed.
@@ -110,7 +113,7 @@ def audit(
     if quick and deep:
         raise ConfigError("--quick and --deep exclude each other", hint="leave out one of them")
     if everyone:
-        _audit_everyone(ccas or [], _depth(quick=quick, deep=deep), seeds, only, out, page, workers)
+        _audit_everyone(ccas or [], _depth(quick=quick, deep=deep), seeds, only, out, page, where(workers, cluster))
         return
     if not ccas:
         raise ConfigError("no CCA to audit", hint="name one or more: `fairweir audit bbr cubic`; or use --all")
@@ -138,7 +141,7 @@ def audit(
                 against=before if before is not None and not is_gate else against,
                 on=world,
                 is_baseline=store is not None,
-                workers=workers,
+                workers=where(workers, cluster),
                 command=_command(),
                 resume_in=folder,
                 on_progress=report,
@@ -176,7 +179,7 @@ def _audit_everyone(
     only: list[str] | None,
     out: Path | None,
     page: Path | None,
-    workers: int | None,
+    workers: Where,
 ) -> None:
     """Audit all built-in CCAs and `more`, each alone, and write the page that ranks them. No verdict is a failure."""
     from fairweir.audit.report.leaderboard import leaderboard_of, write_leaderboard

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, ClusterAddress, SimulationWorkers, where
 from fairweir.cli.progress import meter, on_played
 from fairweir.conform.judge import MIN_RUNS
 from fairweir.conform.plan import QUICK_SEEDS, REAL_SEEDS, SEEDS, scenarios_of, shipped_scenarios
@@ -68,7 +68,8 @@ def conform(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Store results here; finished runs found here are reused."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
+    workers: SimulationWorkers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare controllers with a reference: is a difference larger than the reference's own from run to run?
@@ -93,7 +94,7 @@ def conform(
             chosen,
             seeds=number,
             archive=Archive(folder),
-            workers=workers,
+            workers=where(workers, cluster),
             command=shlex.join(["fairweir", *sys.argv[1:]]),
             on_planned=_say_cost,
             on_done=on_played(report, name=_run_name),

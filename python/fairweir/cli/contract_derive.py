@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairweir.ccas.cca_spec import require
-from fairweir.cli.contract_results import Out, Parameters, Plot, Workers, archive_of, report_results, with_parameters
-from fairweir.cli.options import AsJson
+from fairweir.cli.contract_results import Out, Parameters, Plot, archive_of, report_results, with_parameters
+from fairweir.cli.options import AsJson, ClusterAddress, Workers, where
 from fairweir.cli.progress import meter
 from fairweir.cli.values import count, read, read_list
 from fairweir.play.batch import Archive
@@ -18,6 +18,7 @@ from fairweir.units import Duration, Rate
 if TYPE_CHECKING:
     from fairweir.contracts.plan import Plan
     from fairweir.contracts.result import ContractResult
+    from fairweir.play.pool import Where
     from fairweir.scenario.dumbbell import Cca
 
 
@@ -58,6 +59,7 @@ def derive(
     plot: Plot = None,
     out: Out = None,
     workers: Workers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Derive contracts from runs (a flow's rate as a function of delay, loss or marks), or report that none exists.
@@ -91,11 +93,12 @@ def derive(
     named = with_parameters(ccas, settings)
     for cca in named:
         require(cca)
-    results = [_derive(cca, replace(plan_for(cca), **changes), archive_of(cca, out), workers) for cca in named]
+    place = where(workers, cluster)
+    results = [_derive(cca, replace(plan_for(cca), **changes), archive_of(cca, out), place) for cca in named]
     report_results(results, plot, as_json=as_json)
 
 
-def _derive(cca: Cca, plan: Plan, archive: Archive, workers: int | None) -> ContractResult:
+def _derive(cca: Cca, plan: Plan, archive: Archive, workers: Where) -> ContractResult:
     from fairweir.contracts.cached_runs import cached
     from fairweir.contracts.empirical import derive
     from fairweir.scenario.dumbbell import cca_name

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from fairweir.ccas.lookup import is_python
-from fairweir.cli.contract_results import Out, Parameters, Plot, Workers, archive_of, report_results, with_parameters
-from fairweir.cli.options import AsJson
+from fairweir.cli.contract_results import Out, Parameters, Plot, archive_of, report_results, with_parameters
+from fairweir.cli.options import AsJson, ClusterAddress, Workers, where
 from fairweir.cli.progress import meter
 from fairweir.cli.values import read_range
 from fairweir.contracts.action_map import Held, HeldStatistic, crossings, load_action
@@ -20,6 +20,7 @@ from fairweir.units import Duration
 
 if TYPE_CHECKING:
     from fairweir.contracts.result import ContractResult
+    from fairweir.play.pool import Where
     from fairweir.scenario.dumbbell import Cca
 
 EXAMPLE = "write qdelay=2ms..50ms or loss=0.01%..1%"
@@ -42,6 +43,7 @@ def open_loop(
     plot: Plot = None,
     out: Out = None,
     workers: Workers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Hold the delay or loss rate that one flow observes constant, and find the flow's equilibrium rate.
@@ -56,7 +58,8 @@ def open_loop(
 
         check_plot_path(plot)
     observed = read_held(held)
-    results = [derive_held(cca, observed, archive_of(cca, out), workers) for cca in with_parameters(ccas, settings)]
+    place = where(workers, cluster)
+    results = [derive_held(cca, observed, archive_of(cca, out), place) for cca in with_parameters(ccas, settings)]
     report_results(results, plot, as_json=as_json)
 
 
@@ -80,7 +83,7 @@ def _fraction(text: str) -> float:
     return parse_fraction(text) / PARTS_PER_WHOLE
 
 
-def derive_held(cca: Cca, held: Held, archive: Archive, workers: int | None) -> ContractResult:
+def derive_held(cca: Cca, held: Held, archive: Archive, workers: Where) -> ContractResult:
     """Derive a contract for fixed observations: from a function's zero crossings, or from a CCA's equilibrium rates."""
     from fairweir.contracts.open_loop import held_contract, of_map
 

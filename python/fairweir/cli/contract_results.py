@@ -37,7 +37,6 @@ Out = Annotated[
         metavar="DIR", help="Store runs here; finished runs found here are reused. Default results/contract/CCA."
     ),
 ]
-Workers = Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")]
 
 
 def with_parameters(ccas: Sequence[str], settings: Sequence[str] | None) -> list[Cca]:

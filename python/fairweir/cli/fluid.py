@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, ClusterAddress, SimulationWorkers, where
 from fairweir.cli.progress import meter, on_played
 from fairweir.documents.results import results_folder
 from fairweir.errors import ConfigError
@@ -31,6 +31,7 @@ NO_NOISE = (0.0,)
 
 def fluid(
     scheme: Annotated[str, typer.Argument(metavar="SCHEME", help="wcc_ai, wcc_md, multcp or ewtcp.")],
+    *,
     weights: Annotated[str, typer.Option(metavar="W,...", help="One weight per flow.")] = "2,1",
     wbar: Annotated[
         str, typer.Option(metavar="N,...", help="Packets in flight when the buffer is full, C d + K (docs/fluid.md).")
@@ -62,7 +63,8 @@ def fluid(
             metavar="DIR", help="Store runs here; finished runs found here are reused. Default results/fluid/SCHEME."
         ),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
+    workers: SimulationWorkers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Integrate the fluid model of weighted flows: fixed point or limit cycle, throughputs, response to perturbations.
@@ -100,7 +102,7 @@ def fluid(
             noises,
             runs={"sim": seeds, "kernel": runs},
             archive=Archive(directory),
-            workers=workers,
+            workers=where(workers, cluster),
             on_done=on_played(report, start=split),
         )
     if plot is not None:

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson, file_of
+from fairweir.cli.options import AsJson, ClusterAddress, Workers, file_of, where
 from fairweir.cli.values import read
 from fairweir.documents.results import results_folder
 from fairweir.documents.suggestions import did_you_mean
@@ -21,6 +21,7 @@ from fairweir.guard.configurations import Network
 from fairweir.guard.evaluate import Kept, Play, Results, evaluate
 from fairweir.guard.outcome import ChallengeResult, Measures, TreatmentResult, sum_up
 from fairweir.guard.treatments import WITHOUT, Policy, treatments
+from fairweir.play.pool import Where
 from fairweir.play.run import TcpWorld
 from fairweir.units import Duration
 
@@ -51,7 +52,8 @@ def evaluate_command(
     ] = results_folder("guard evaluate"),
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Plot distributions (png, svg or pdf).")] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List the challenges without running them.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the challenges of the RateMon report (CMU-CS-24-129) with and without receiver-side policies.
@@ -82,7 +84,7 @@ def evaluate_command(
         for name in names
     }
     kept = Kept(out)
-    results = _play(plays, kept, workers)
+    results = _play(plays, kept, where(workers, cluster))
     outcomes = [found for name in names if (found := sum_up(name, plays[name], results.shares)) is not None]
     if plot is not None and outcomes:
         from fairweir.guard.picture import save_distributions
@@ -125,7 +127,7 @@ def _kept_on_kernel(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Ke
     return outcomes
 
 
-def _play(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept, workers: int | None) -> Results:
+def _play(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept, workers: Where) -> Results:
     every = [one for cases in plays.values() for several in cases.values() for one in several]
     with output.progress_bar(counts=True) as bar:
         task = bar.add_task("guard", total=len(every))

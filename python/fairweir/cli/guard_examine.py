@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, ClusterAddress, Workers, where
 from fairweir.cli.values import read as read_value
 from fairweir.play.run import TcpWorld
 from fairweir.units import Duration
@@ -33,7 +33,8 @@ def examine_command(
     ] = "30s",
     data: Annotated[Path | None, typer.Option(help="Store examples here; finished runs found here are reused.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed for drawing runs.")] = 2,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure the accuracy of a classifier (a forest) on runs that were not in its training set."""
@@ -44,7 +45,13 @@ def examine_command(
     with output.progress_bar(counts=True) as bar:
         task = bar.add_task("runs", total=len(planned_runs))
         sheet = examine(
-            document, planned_runs, rows, world=world, data=data, workers=workers, on_done=lambda: bar.advance(task)
+            document,
+            planned_runs,
+            rows,
+            world=world,
+            data=data,
+            workers=where(workers, cluster),
+            on_done=lambda: bar.advance(task),
         )
     if as_json:
         output.print_json({"world": world, "runs": len(planned_runs), **sheet.to_dict()})

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, ClusterAddress, Workers, where
 from fairweir.cli.values import read
 from fairweir.errors import ConfigError
 from fairweir.guard.forest import Shape
@@ -57,7 +57,8 @@ def train(
     leaves: Annotated[int, typer.Option(min=2, help="Maximum number of leaves per tree.")] = Shape.leaves,
     data: Annotated[Path | None, typer.Option(help="Store examples here; finished runs found here are reused.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed for all random choices.")] = 1,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a classifier on runs; it decides whether a flow is below, near or above its fair share."""
@@ -90,7 +91,7 @@ def train(
         trained = learn(
             plan,
             data,
-            workers=workers,
+            workers=where(workers, cluster),
             on_progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
         )
     forest.write(trained.forest, out)

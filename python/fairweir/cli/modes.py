@@ -8,9 +8,10 @@ the command is therefore rejected until it is added to the rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand
@@ -106,6 +107,9 @@ def is_game_query(path: object) -> bool:
         return False
 
 
+#: A cluster has a number of cores of its own.
+_ON_CLUSTER = Rule("with --cluster", lambda p: p["cluster"] is not None, refuses=frozenset({"workers"}))
+
 #: Parameters of ``run`` that apply to stored records.
 _OF_RECORDS = frozenset({"scenario", "plot", "qlog", "as_json"})
 #: Options of ``verify`` that also apply to controllers.
@@ -114,6 +118,7 @@ _OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certifica
 #: Rules by the command as typed.
 RULES: dict[str, tuple[Rule, ...]] = {
     "agree": (
+        _ON_CLUSTER,
         _where(
             "worlds", ("sim,quic",), "with --worlds sim,quic", "runs", "kernel_runs", "stall", "cells", "design_seed"
         ),
@@ -121,6 +126,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _without("cells", "--cells", "design_seed"),
     ),
     "audit": (
+        _ON_CLUSTER,
         Rule("for searches alone", lambda p: is_search(p["only"]), refuses=frozenset({"seeds"})),
         _where(
             "everyone",
@@ -131,28 +137,39 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _without("everyone", "--all", "page"),
     ),
     "compare": (Rule("of audits", lambda p: are_audits(p["sides"]), frozenset({"sides", "page", "as_json"})),),
+    "conform": (_ON_CLUSTER,),
+    "contract derive": (_ON_CLUSTER,),
     "contract open-loop": (
-        Rule("of functions alone", lambda p: all(map(is_action, p["ccas"])), refuses=frozenset({"out", "workers"})),
+        _ON_CLUSTER,
+        Rule(
+            "of functions alone",
+            lambda p: all(map(is_action, p["ccas"])),
+            refuses=frozenset({"out", "workers", "cluster"}),
+        ),
     ),
     "fluid": (
-        _without("packets", "--packets", "noise", "seeds", "runs", "out", "workers"),
+        _ON_CLUSTER,
+        _without("packets", "--packets", "noise", "seeds", "runs", "out", "workers", "cluster"),
         _where("packets", ("sim",), "with --packets sim", "runs"),
-        _where("packets", ("kernel",), "with --packets kernel", "noise", "seeds", "workers"),
+        _where("packets", ("kernel",), "with --packets kernel", "noise", "seeds", "workers", "cluster"),
     ),
     "guard evaluate": (
+        _ON_CLUSTER,
         _with("list_only", "--list"),
-        _where("world", ("kernel",), "with --on kernel", "workers"),
+        _where("world", ("kernel",), "with --on kernel", "workers", "cluster"),
     ),
-    "guard examine": (_where("world", ("kernel",), "with --on kernel", "workers"),),
+    "guard examine": (_ON_CLUSTER, _where("world", ("kernel",), "with --on kernel", "workers", "cluster")),
     "guard run": (
         Rule("without --policy cap", lambda p: p["policy"] != "cap", refuses=frozenset({"rate"})),
         Rule("with --config", lambda p: p["config"] is not None, refuses=frozenset({"policy"})),
     ),
+    "guard train": (_ON_CLUSTER, _where("world", ("kernel",), "with --on kernel", "cluster")),
     "prove": (_with("list_only", "--list"),),
     "reproduce": (
+        _ON_CLUSTER,
         _with("index", "--index", "page"),
         _with("list_only", "--list", "ids", "everything", "directory", "world"),
-        _where("world", ("kernel",), "with --on kernel", "quick", "workers"),
+        _where("world", ("kernel",), "with --on kernel", "quick", "workers", "cluster"),
         _where("world", ("both",), "with --on both", "quick"),
     ),
     "rule": (_where("as_json", (True,), "with --json", "form"),),
@@ -169,12 +186,18 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("with a stored record", lambda p: is_stored_record(p["scenario"]), _OF_RECORDS),
     ),
     "starve": (
+        _ON_CLUSTER,
         _with("check", "--check", "replay"),
         _without("check", "--check", "replay"),
     ),
-    "sweep": (Rule("with --cluster", lambda p: p["cluster"] is not None, refuses=frozenset({"workers", "timeout"})),),
+    "sweep": (_ON_CLUSTER,),
     "synth": (
-        Rule("for a query of the game", lambda p: is_game_query(p["query"]), refuses=frozenset({"every_member"})),
+        _ON_CLUSTER,
+        Rule(
+            "for a query of the game",
+            lambda p: is_game_query(p["query"]),
+            refuses=frozenset({"every_member", "cluster"}),
+        ),
     ),
     "verify": (
         _with("list_only", "--list"),
@@ -184,6 +207,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("without a controller", lambda p: not is_controller(p["cca"]), refuses=frozenset({"write"})),
     ),
 }
+
+
+#: What a command opens in its function and needs until its end, such as the connection to a cluster.
+opened: Final = ExitStack()
 
 
 class Command(TyperCommand):
@@ -199,7 +226,8 @@ class Command(TyperCommand):
         for rule in RULES.get(command_name(ctx), ()):
             if rule.applies(ctx.params):
                 self._refuse(ctx, rule)
-        return super().invoke(ctx)
+        with opened:
+            return super().invoke(ctx)
 
     def _refuse(self, ctx: typer.Context, rule: Rule) -> None:
         for parameter in self.params:

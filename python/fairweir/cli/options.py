@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fairweir.cli import output
+from fairweir.cli.modes import opened
 from fairweir.documents import shipped
 from fairweir.scenario.model import Scenario
 from fairweir.scenario.overrides import parse_setting
+
+if TYPE_CHECKING:
+    from fairweir.play.cluster import Cluster
 
 
 def file_of(*kinds: str) -> Callable[[str], Path]:
@@ -61,6 +65,33 @@ Settings = Annotated[
         help="Override a value: flow.0.cca=bbr sets the first flow's, flow.*.cca=bbr every flow's. Repeatable.",
     ),
 ]
+
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default one per core.")]
+SimulationWorkers = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Simulation processes; default one per core.")
+]
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run on the workers of this Dask scheduler, such as tcp://HOST:8786 (docs/cluster.md).",
+    ),
+]
+
+
+def where(workers: int | None, cluster: str | None) -> int | Cluster | None:
+    """Return where a command's jobs run. The connection to a cluster is closed when the command ends.
+
+    Raises
+    ------
+    MissingExtraError : Dask is not installed
+    """
+    if cluster is None:
+        return workers
+    from fairweir.play.cluster import Cluster
+
+    return opened.enter_context(Cluster(cluster))
 
 
 def load(path: Path, settings: Sequence[str] | None, seed: int | None = None) -> Scenario:

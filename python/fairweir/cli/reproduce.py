@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, ClusterAddress, SimulationWorkers, where
 from fairweir.cli.progress import meter, on_played
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
@@ -37,6 +37,7 @@ def reproduce(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID...]", help="IDs or ID prefixes of published results.")
     ] = None,
+    *,
     everything: Annotated[
         bool, typer.Option("--all", help="Run or compute all published results; the same as giving no ID.")
     ] = False,
@@ -66,7 +67,8 @@ def reproduce(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Store results here; finished runs found here are reused.")
     ] = results_folder("reproduce"),
-    workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
+    workers: SimulationWorkers = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Run or compute published results; print the published value, our value, and a verdict.
@@ -110,7 +112,7 @@ def reproduce(
             computed=computed,
             archive=Archive(out),
             pictures=plot,
-            workers=workers,
+            workers=where(workers, cluster),
             on_done=on_played(report),
             on_compute=lambda entry: report(f"computing {entry.id}", 1.0),
         )

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, ClusterAddress, Workers, where
 from fairweir.cli.progress import meter
 from fairweir.cli.values import read as read_value
 from fairweir.cli.values import read_range
@@ -55,7 +55,8 @@ def starve(
         ),
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Plot the rate-delay curve (PNG).")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     check: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Check a certificate instead: exit 0 if it is valid, 1 if it is not."),
@@ -96,7 +97,9 @@ def starve(
         def on_progress(what: str, part: float) -> None:
             report(f"{cca}: {what}", part)
 
-        result = construct(question, archive=Archive(directory), workers=workers, on_progress=on_progress)
+        result = construct(
+            question, archive=Archive(directory), workers=where(workers, cluster), on_progress=on_progress
+        )
         if result.pair is not None and result.pair.d_ms <= question.d.ms:
             result = _with_certificate(result, result.pair, question, directory, on_progress)
     written = result.save(directory)

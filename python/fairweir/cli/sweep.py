@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
+from fairweir.cli.options import AsJson, ClusterAddress, ScenarioFile, Seed, Settings, Workers, load, where
 from fairweir.cli.progress import meter
 from fairweir.documents.digits import plain
 from fairweir.documents.results import results_folder
@@ -44,12 +44,9 @@ def sweep(
         Path | None,
         typer.Option(help="Store results here; finished points found here are reused. Default results/sweep/NAME."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
+    workers: Workers = None,
     timeout: Annotated[float | None, typer.Option(help="Maximum wall time per point, in seconds.")] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler, such as tcp://HOST:8786."),
-    ] = None,
+    cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario with every combination of values, on all cores.
@@ -76,7 +73,13 @@ def sweep(
                 output.stderr.print(f"failed: {failure}", soft_wrap=True)
 
         result = play(
-            loaded, axes, directory, workers=workers, timeout_s=timeout, cluster=cluster, on=world, on_done=on_done
+            loaded,
+            axes,
+            directory,
+            workers=where(workers, cluster),
+            timeout_s=timeout,
+            on=world,
+            on_done=on_done,
         )
     if as_json:
         output.print_json(_document(result, directory))

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson, file_of
+from fairweir.cli.options import AsJson, ClusterAddress, file_of, where
 from fairweir.documents.digits import plain
 from fairweir.documents.results import results_folder
 from fairweir.documents.toml import read_document
@@ -49,10 +49,8 @@ def synth(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Output directory; default results/synth/NAME.")
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of parallel jobs; default one per core."),
-    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of parallel jobs; default one per core.")] = None,
+    cluster: ClusterAddress = None,
     solver: Annotated[
         Literal["yices", "z3"], typer.Option(help="Solver to try first; if it gives up, the other solver is used.")
     ] = "yices",
@@ -99,7 +97,7 @@ def synth(
             found = search(
                 asked,
                 Archive(directory),
-                workers=workers or default_workers(),
+                workers=where(workers, cluster) or default_workers(),
                 budget=Budget(cpu_s=budget),
                 solvers=_order(solver),
                 every_member=every_member,

@@ -15,6 +15,7 @@ from fairweir.conform.plan import Pair, pairs
 from fairweir.conform.results import Conformance, Report
 from fairweir.conform.side import Side
 from fairweir.play.batch import Archive, Task, TaskResult, play_all
+from fairweir.play.pool import Where
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration
 
@@ -36,7 +37,7 @@ def conform(
     *,
     seeds: int,
     archive: Archive | None = None,
-    workers: int | None = None,
+    workers: Where = None,
     command: str = "",
     on_planned: Callable[[float], object] | None = None,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
@@ -49,7 +50,7 @@ def conform(
     scenarios : scenarios with one flow, whose controller is replaced
     seeds : int; runs of each side per scenario, at least 3
     archive : store of finished runs, which are reused
-    workers : int, number of processes for runs in virtual time
+    workers : int, number of processes for runs in virtual time; or a :class:`fairweir.Cluster`
     on_planned : called with the real time that runs on the kernel will take, s, before the first run
     on_done : as for :func:`fairweir.play.batch.play_all`
 

@@ -15,7 +15,7 @@ from fairweir.errors import CcaError, ConfigError
 from fairweir.judging.summary import Summary
 from fairweir.play.batch import Archive, Task
 from fairweir.play.measure import Measure, Measured, RunFault
-from fairweir.play.pool import Ended, map_jobs
+from fairweir.play.pool import Ended, Where, map_jobs
 from fairweir.play.worker import play
 from fairweir.scenario.dumbbell import ScenarioDict
 from fairweir.scenario.model import Scenario
@@ -35,16 +35,14 @@ class _Watched(Task):
         return f"{super().key}-turnings"
 
 
-def cached(
-    archive: Archive, *, workers: int | None = None, timeout_s: float = 60.0, on_run: OnRun | None = None
-) -> Measure:
+def cached(archive: Archive, *, workers: Where = None, timeout_s: float = 60.0, on_run: OnRun | None = None) -> Measure:
     """Return a function that runs scenarios on all cores and measures turning points.
 
     The function stores finished runs in `archive`, and does not repeat runs that are stored there.
 
     Parameters
     ----------
-    workers : number of processes; None: one per core
+    workers : number of processes, None for one per core, or a :class:`fairweir.Cluster`
     timeout_s : maximum wall time of one run, s
 
     Raises

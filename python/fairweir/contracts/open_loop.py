@@ -26,6 +26,7 @@ from fairweir.contracts.result import ContractResult
 from fairweir.contracts.unfairness import UNFAIR_RATIO
 from fairweir.errors import FairweirError
 from fairweir.play.batch import Archive, Task, play_all
+from fairweir.play.pool import Where
 from fairweir.scenario.dumbbell import EXACT_HOSTS, PACKET, Cca, cca_name
 from fairweir.scenario.model import Scenario
 from fairweir.units import Duration, Rate
@@ -161,7 +162,7 @@ def held_contract(
     archive: Archive,
     *,
     bench: Bench | None = None,
-    workers: int | None = None,
+    workers: Where = None,
     on_run: Callable[[float, float], object] | None = None,
 ) -> ContractResult:
     """Derive a contract from the rates to which a CCA converges at each value of `held`, a statistic with a range of

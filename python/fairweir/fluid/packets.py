@@ -24,6 +24,7 @@ from fairweir.judging.interval import Scale, interval
 from fairweir.judging.metrics import RATIO_CEILING
 from fairweir.judging.outcome import Interval
 from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
+from fairweir.play.pool import Where
 from fairweir.play.run import TcpWorld
 from fairweir.scenario.dumbbell import EXACT_HOSTS, PACKET
 from fairweir.scenario.model import Scenario
@@ -124,7 +125,7 @@ def run_packets(
     *,
     runs: Mapping[TcpWorld, int],
     archive: Archive,
-    workers: int | None = None,
+    workers: Where = None,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> list[PacketRuns]:
     """Run the scenarios of all combinations of wbar, world and noise.
@@ -136,7 +137,7 @@ def run_packets(
     noises : for each world to run, the noises, in packet times
     runs : for each world, the number of runs per combination; flows' start times vary by up to 100 ms between runs
     archive : archive of runs; finished runs are reused
-    workers : number of processes; None: the default
+    workers : number of processes, None for one per core, or a :class:`fairweir.Cluster`
     on_done : called after each run
 
     Raises

@@ -23,7 +23,7 @@ from fairweir.judging import metrics
 from fairweir.judging.summary import Summary
 from fairweir.play import kernel
 from fairweir.play.batch import LATE_RETRIES
-from fairweir.play.pool import Done, map_jobs
+from fairweir.play.pool import Done, Where, map_jobs
 from fairweir.play.run import TcpWorld, run
 from fairweir.play.sweep import fingerprint
 from fairweir.scenario.model import Scenario
@@ -185,7 +185,7 @@ def evaluate(
     plays: Iterable[Play],
     kept: Kept,
     *,
-    workers: int | None = None,
+    workers: Where = None,
     on_done: Callable[[str], object] | None = None,
     on_progress: Callable[[float], object] | None = None,
 ) -> Results:
@@ -193,7 +193,7 @@ def evaluate(
 
     Parameters
     ----------
-    workers : int, number of processes for simulations; default one per core
+    workers : int, number of processes for simulations, default one per core; or a :class:`fairweir.Cluster`
     on_done : called after each run with the failure, or with an empty text
     on_progress : called with the finished fraction of a run on the kernel, 0 to 1
 

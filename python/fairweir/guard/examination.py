@@ -16,6 +16,7 @@ from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, PlannedRun, curriculum, learnt
 from fairweir.guard.examples import CLASSES, Examples, Library, gather
 from fairweir.guard.kernel_examples import gather_on_kernel
+from fairweir.play.pool import Where
 from fairweir.play.run import TcpWorld
 from fairweir.units import Duration
 
@@ -85,7 +86,7 @@ def examine(
     *,
     world: TcpWorld = "sim",
     data: Path | None = None,
-    workers: int | None = None,
+    workers: Where = None,
     on_done: Callable[[], object] | None = None,
 ) -> Sheet:
     """Run `planned_runs` and apply the forest to their examples.

@@ -17,7 +17,7 @@ from fairweir import _core
 from fairweir.documents.store import Store
 from fairweir.errors import FairweirError
 from fairweir.guard.configurations import LEARN_FROM, PlannedRun
-from fairweir.play.pool import Done, map_jobs
+from fairweir.play.pool import Done, Where, map_jobs
 from fairweir.play.sweep import fingerprint
 from fairweir.units import Bytes, Duration, Rate
 
@@ -150,7 +150,7 @@ def gather(
     library: Library,
     *,
     forest: str | None = None,
-    workers: int | None = None,
+    workers: Where = None,
     on_done: Callable[[], object] | None = None,
 ) -> list[Examples]:
     """Run the planned runs, except those whose examples are stored, and return the examples of all.
@@ -162,7 +162,7 @@ def gather(
     library : store of examples, to which each run's examples are added when the run ends
     forest : JSON. A guard limits the flows with this forest, and examples are from the whole run. If None, there is no
         guard, and examples are from the last fifth of the run.
-    workers : int; number of processes; default one per core
+    workers : int, number of processes, default one per core; or a :class:`fairweir.Cluster`
     on_done : called after each run
 
     Returns

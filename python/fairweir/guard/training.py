@@ -15,6 +15,7 @@ from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Part, PlannedRun, curriculum
 from fairweir.guard.examples import CLASSES, LEAKING_FEATURES, Examples, Library, gather
 from fairweir.guard.kernel_examples import gather_on_kernel
+from fairweir.play.pool import Where
 from fairweir.play.run import TcpWorld
 from fairweir.units import Duration
 
@@ -116,7 +117,7 @@ def train(
     plan: Plan,
     data: Path | None = None,
     *,
-    workers: int | None = None,
+    workers: Where = None,
     on_progress: Callable[[str, int, int], object] | None = None,
 ) -> Trained:
     """Run the planned runs, select features, train the forest, and examine it.
@@ -125,7 +126,7 @@ def train(
     ----------
     plan : parameters of training
     data : Path; a directory that stores the examples of finished runs
-    workers : int; processes, default one per core
+    workers : int, number of processes, default one per core; or a :class:`fairweir.Cluster`
     on_progress : called with a description, the completed work, and the total work
 
     Raises

@@ -19,7 +19,7 @@ from fairweir.documents.store import Store
 from fairweir.errors import FairweirError
 from fairweir.judging.summary import Summary
 from fairweir.play import kernel
-from fairweir.play.pool import Done, map_jobs
+from fairweir.play.pool import Done, Where, map_jobs
 from fairweir.play.run import Run, World, run
 from fairweir.play.sweep import fingerprint
 from fairweir.scenario.dumbbell import PHASE_SPREAD
@@ -151,7 +151,7 @@ def play_all(
     tasks: Iterable[Task],
     archive: Archive,
     *,
-    workers: int | None = None,
+    workers: Where = None,
     timeout_s: float = 600.0,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
 ) -> dict[str, TaskResult]:
@@ -161,7 +161,7 @@ def play_all(
     ----------
     archive : Archive, in which each run is stored when it ends. Runs that failed or are not judged are not stored, so
         that they are repeated.
-    workers : int, number of processes for simulations; default one per core
+    workers : int, number of processes for simulations, default one per core; or a :class:`fairweir.Cluster`
     timeout_s : float, s; maximum real time of a simulation
     on_done : called with a task, its outcome, and the finished and the total work, s; a simulation counts as 1 s
 

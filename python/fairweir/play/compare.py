@@ -15,6 +15,7 @@ from fairweir.errors import ConfigError, FairweirError
 from fairweir.judging.differences import Difference, differences
 from fairweir.judging.summary import Summary
 from fairweir.play.batch import Archive, Task, play_all, spread_starts
+from fairweir.play.pool import Where
 from fairweir.play.run import Run, VirtualWorld
 from fairweir.play.sweep import Sweep
 from fairweir.scenario.model import Scenario
@@ -68,7 +69,7 @@ def compare(
     *,
     scenario: Scenario | str | Path | Mapping[str, Any] | None = None,
     seeds: int | None = None,
-    workers: int | None = None,
+    workers: Where = None,
     directory: str | Path | None = None,
     on: VirtualWorld | None = None,
 ) -> Differences:
@@ -82,7 +83,7 @@ def compare(
     scenario : Scenario, or an argument of :meth:`Scenario.of`; only for controllers. All its flows use the first
         controller, then the second.
     seeds : int, number of runs of each controller, default 5; the seed also determines the start times
-    workers : int, number of processes; default one per core
+    workers : int, number of processes, default one per core; or a :class:`fairweir.Cluster`
     directory : str or Path; gets runs/KEY.json for each finished run, which later comparisons reuse; by default nothing
         is stored
     on : "sim" or "quic", the world in which controllers run; default "sim". Finished runs may be of any worlds.
@@ -132,7 +133,7 @@ def compare(
     if scenario is None:
         hint = 'such as `compare("bbr", "cubic", scenario=dumbbell(["reno", "reno"]))`'
         raise ConfigError("controllers are compared on a scenario", hint=hint, key="scenario")
-    if workers is not None:
+    if isinstance(workers, int):
         count(workers, "workers")
     controllers = text_of(first), text_of(second)
     number = count(5 if seeds is None else seeds, "seeds")
@@ -163,7 +164,7 @@ def _runs(side: Side) -> list[Run] | None:
 
 
 def _of_controllers(
-    names: tuple[str, str], scenario: Scenario, seeds: int, world: VirtualWorld, workers: int | None, archive: Archive
+    names: tuple[str, str], scenario: Scenario, seeds: int, world: VirtualWorld, workers: Where, archive: Archive
 ) -> Differences:
     tasks = [
         [Task(spread_starts(scenario.override({"flow.*.cca": name}), seed), world) for seed in range(1, seeds + 1)]

@@ -43,7 +43,7 @@ def packets(rate: Rate, duration: Duration) -> int:
 
 def on_all_cores(
     *,
-    workers: int | None = None,
+    workers: pool.Where = None,
     timeout_s: float = 60.0,
     world: VirtualWorld = "sim",
     on_done: Callable[[ScenarioDict, Summary], object] | None = None,
@@ -52,7 +52,7 @@ def on_all_cores(
 
     Parameters
     ----------
-    workers : number of processes; default one per core
+    workers : number of processes, default one per core; or a :class:`fairweir.Cluster`
     timeout_s : s; maximum real time of a run
     world : "sim" or "quic"
     on_done : called with a scenario and its summary when its run ends

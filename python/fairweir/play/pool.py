@@ -1,4 +1,7 @@
-"""Run many jobs on all cores, each in a separate process: a job that loops or crashes does not affect the others."""
+"""Run many jobs, each in a separate process: a job that loops or crashes does not affect the others.
+
+The processes are on this machine, one per core, or on other machines (:mod:`fairweir.play.cluster`).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as JobTimeoutError
 from contextlib import suppress
@@ -15,7 +18,7 @@ from multiprocessing import context, forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from types import ModuleType
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from fairweir.ccas import class_objects
 from fairweir.documents.digits import plain
@@ -59,6 +62,19 @@ class Failed(Generic[Job]):
 Ended = Done[Job, Result] | Failed[Job]
 
 
+class Machines(Protocol):
+    """Other machines that run jobs, such as a :class:`fairweir.play.cluster.Cluster`."""
+
+    def iter_jobs(
+        self, fn: Callable[[Job], Result], jobs: Sequence[Job], *, timeout_s: float | None
+    ) -> Iterator[Ended[Job, Result]]:
+        """Apply `fn` to each job in a process of one of the machines; otherwise as :func:`iter_jobs`."""
+
+
+Where = int | Machines | None
+"""Where jobs run: a number of processes on this machine, None for one process per core, or other machines."""
+
+
 def default_workers() -> int:
     """Return the number of cores that this process may use."""
     return max(1, len(os.sched_getaffinity(0)))
@@ -68,7 +84,7 @@ def map_jobs(
     fn: Callable[[Job], Result],
     jobs: Iterable[Job],
     *,
-    workers: int | None = None,
+    workers: Where = None,
     timeout_s: float | None = None,
     on_done: Callable[[Done[Job, Result] | Failed[Job]], object] | None = None,
 ) -> list[Done[Job, Result] | Failed[Job]]:
@@ -78,7 +94,7 @@ def map_jobs(
     ----------
     fn : a module-level function, because it is pickled by name
     jobs : picklable objects. They are started in this order, so pass the longest first.
-    workers : int; number of processes; default one per core
+    workers : int, number of processes; default one per core; or the machines that run the jobs
     timeout_s : float, s; maximum real time of each job, after which its process is killed
     on_done : called in this process with each outcome when the job ends
 
@@ -117,7 +133,7 @@ def iter_jobs(
     fn: Callable[[Job], Result],
     jobs: Iterable[Job],
     *,
-    workers: int | None = None,
+    workers: Where = None,
     timeout_s: float | None = None,
 ) -> Iterator[Done[Job, Result] | Failed[Job]]:
     """Apply `fn` to each job in processes; yield each outcome when the job ends. Otherwise as :func:`map_jobs`.
@@ -126,50 +142,80 @@ def iter_jobs(
     ------
     KeyboardInterrupt : Ctrl-C; it is raised after the processes have ended
     """
-    from pebble import ProcessPool
-
     jobs = list(jobs)
     if not jobs:
         return
+    if not (workers is None or isinstance(workers, int)):
+        yield from workers.iter_jobs(fn, jobs, timeout_s=timeout_s)
+        return
     ended: SimpleQueue[Future[Result]] = SimpleQueue()
-    with deferred():
-        # A function of the user's main script is found by running that again.
-        server = _server(context.ForkServerProcess if fn.__module__ == "__main__" else _Worker)
-        # No worker outlives the jobs: each waits for the end of this pipe, which is closed when the jobs or this
-        # process end.
-        tether, held = server.Pipe(duplex=False)
-        pool = ProcessPool(
-            max_workers=min(workers or default_workers(), len(jobs)),
-            initializer=_become_worker,
-            initargs=(tether, timeout_s is not None, class_objects.parcel()),
-            context=server,
-        )
+    # A function of the user's main script is found by running that again.
+    processes = Processes(
+        min(workers or default_workers(), len(jobs)),
+        has_time_limit=timeout_s is not None,
+        runs_main=fn.__module__ == "__main__",
+    )
     finished = False
     try:
         with deferred():
             futures: dict[Future[Result], int] = {}
             for i, job in enumerate(jobs):
-                future = pool.schedule(fn, args=(job,), timeout=timeout_s)
+                future = processes.schedule(fn, job, timeout_s)
                 future.add_done_callback(ended.put)
                 futures[future] = i
         # A queue in C: as_completed() has locks, in the middle of which Ctrl-C could come.
         for _ in jobs:
             done = ended.get()
-            yield _outcome(futures[done], jobs[futures[done]], done, timeout_s)
+            yield outcome_of(futures[done], jobs[futures[done]], done, timeout_s)
         finished = True
     finally:
+        processes.close(finished=finished)
+
+
+class Processes:
+    """A pool of processes that run jobs and end with this process.
+
+    Parameters
+    ----------
+    number : int, number of processes
+    has_time_limit : bool; each job has a time limit, so that a user's code may run in the processes
+    runs_main : bool; the processes run the user's main script
+    """
+
+    def __init__(self, number: int, *, has_time_limit: bool, runs_main: bool = False) -> None:
+        from pebble import ProcessPool
+
+        with deferred():
+            self._server = _server(context.ForkServerProcess if runs_main else _Worker)
+            # No worker outlives the jobs: each waits for the end of this pipe, which is closed when the jobs or this
+            # process end.
+            self._tether, self._held = self._server.Pipe(duplex=False)
+            self._pool = ProcessPool(
+                max_workers=number,
+                initializer=_become_worker,
+                initargs=(self._tether, has_time_limit, class_objects.parcel()),
+                context=self._server,
+            )
+
+    def schedule(self, fn: Callable[[Job], Result], job: Job, timeout_s: float | None) -> Future[Result]:
+        """Start a job when a process is free; return its future result."""
+        future: Future[Result] = self._pool.schedule(fn, args=(job,), timeout=timeout_s)
+        return future
+
+    def close(self, *, finished: bool) -> None:
+        """End the processes; if not all jobs are `finished`, in the middle of their jobs."""
         try:
             with suppress(RuntimeError):
                 if finished:
-                    pool.close()
+                    self._pool.close()
                 else:
-                    pool.stop()
-                    server.kill_workers()
-                pool.join()
+                    self._pool.stop()
+                    self._server.kill_workers()
+                self._pool.join()
         finally:
             # After a second Ctrl-C too, which ends the wait.
-            held.close()
-            tether.close()
+            self._held.close()
+            self._tether.close()
 
 
 class _Worker(context.ForkServerProcess):
@@ -283,7 +329,10 @@ def _end_with(tether: Connection) -> None:
     os._exit(0)
 
 
-def _outcome(index: int, job: Job, future: Future[Result], timeout_s: float | None) -> Done[Job, Result] | Failed[Job]:
+def outcome_of(
+    index: int, job: Job, future: Future[Result], timeout_s: float | None
+) -> Done[Job, Result] | Failed[Job]:
+    """Wait for a scheduled job, and return its outcome."""
     from pebble import ProcessExpired
 
     try:

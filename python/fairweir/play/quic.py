@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -44,7 +45,28 @@ def build(ccas: Iterable[str]) -> str:
     ------
     ProgramError : the program is not built
     """
-    return _digest(program_of(ccas).find())
+    program = program_of(ccas)
+    _builds[program.name] = _digest(program.find())
+    return _builds[program.name]
+
+
+#: Name of a program -> its build.
+_builds: dict[str, str] = {}
+
+
+def known_builds() -> dict[str, str]:
+    """Return the builds of the programs for which this process called :func:`build`, by their names."""
+    return dict(_builds)
+
+
+def other_programs(builds: Mapping[str, str]) -> list[str]:
+    """Return the names of the programs that have other builds here; missing programs do not count."""
+    found = []
+    for program in (PROGRAM, QUICHE_PROGRAM):
+        with suppress(ProgramError):
+            if program.name in builds and _digest(program.find()) != builds[program.name]:
+                found.append(program.name)
+    return found
 
 
 @cache

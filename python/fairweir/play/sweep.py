@@ -16,8 +16,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from fairweir import __version__, extras
-from fairweir.ccas import class_objects, lookup
+from fairweir import __version__
+from fairweir.ccas import lookup
 from fairweir.documents import store as stores
 from fairweir.documents.arguments import one_of
 from fairweir.documents.store import Store, to_json
@@ -25,7 +25,7 @@ from fairweir.errors import ConfigError
 from fairweir.judging.summary import Summary
 from fairweir.play import quic
 from fairweir.play.axes import MAX_POINTS, parse_axis
-from fairweir.play.pool import Done, Failed, map_jobs
+from fairweir.play.pool import Done, Failed, Where, map_jobs
 from fairweir.play.run import VirtualWorld, World
 from fairweir.play.simulate import build
 from fairweir.scenario.model import Scenario
@@ -199,20 +199,13 @@ def play(point: Point) -> Summary:
     return run(point.scenario, on=point.world).summary.without_scenario()
 
 
-def _play_there(point: Point, parcel: class_objects.Parcel) -> Summary:
-    """Run one point in a process that this process did not start."""
-    class_objects.receive(parcel)
-    return play(point)
-
-
 def sweep(
     scenario: Scenario | str | Path | Mapping[str, Any],
     grid: Grid,
     directory: str | Path,
     *,
-    workers: int | None = None,
+    workers: Where = None,
     timeout_s: float | None = None,
-    cluster: str | None = None,
     on: VirtualWorld = "sim",
     on_done: Callable[[int, int, str | None], object] | None = None,
 ) -> Sweep:
@@ -223,9 +216,8 @@ def sweep(
     scenario : Scenario to vary, or an argument of :meth:`Scenario.of`
     grid : dict from dotted keys to lists of values
     directory : str or Path of the directory for points/KEY.json, and for flows.parquet and links.parquet of all points
-    workers : int, processes; default one per core
-    timeout_s : float, s; maximum real time of a point; no effect on a cluster
-    cluster : str, address of a Dask scheduler; its workers run the points instead of this machine
+    workers : int, number of processes, default one per core; or a :class:`fairweir.Cluster`
+    timeout_s : float, s; maximum real time of a point
     on : "sim" or "quic", the world; runs on the kernel take real time and the whole machine, so they are not swept
     on_done : called with the number of finished points, the number of all points, and the last point's failure or None
 
@@ -237,11 +229,9 @@ def sweep(
     ------
     ConfigError : a point is invalid; raised before the first run
     ProgramError : the program of the QUIC stacks is not built
-    MissingExtraError : `cluster` is given and Dask is not installed
+    ClusterError : the cluster cannot be used
     KeyboardInterrupt : Ctrl-C; finished points are stored, also in the tables
     """
-    if cluster is not None:
-        extras.require("distributed", "--cluster")
     one_of(get_args(VirtualWorld), on, "on")
     directory = Path(directory)
     points = expand(Scenario.of(scenario), grid, on)
@@ -271,10 +261,7 @@ def sweep(
     if on_done is not None:
         on_done(reused, len(points), None)
     try:
-        if cluster is not None:
-            _play_on_cluster(missing, cluster, keep)
-        else:
-            map_jobs(play, missing, workers=workers, timeout_s=timeout_s, on_done=keep)
+        map_jobs(play, missing, workers=workers, timeout_s=timeout_s, on_done=keep)
     except KeyboardInterrupt:
         _write_tables(directory, points, summaries)
         stored = sum(copies[key] for key in summaries)
@@ -289,28 +276,6 @@ def _point(content: bytes) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(content)
     Summary(found["summary"]).check()
     return found
-
-
-def _play_on_cluster(
-    points: list[Point], address: str, keep: Callable[[Done[Point, Summary] | Failed[Point]], object]
-) -> None:
-    """Run `points` on the workers of a Dask scheduler; the workers must have this version of fairweir."""
-    from distributed import Client, as_completed
-
-    try:
-        client = Client(address, timeout="10s", set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"no Dask scheduler at `{address}`", hint="write it as tcp://HOST:8786") from error
-    with client:
-        parcel = class_objects.parcel()
-        futures = {client.submit(_play_there, point, parcel, pure=False): i for i, point in enumerate(points)}
-        for future in as_completed(futures, loop=client.loop):
-            i = futures[future]
-            raised = future.exception()
-            if raised is None:
-                keep(Done(i, points[i], future.result()))
-            else:
-                keep(Failed(i, points[i], "error", str(raised)))
 
 
 def _write_tables(directory: Path, points: list[Point], summaries: Mapping[str, Summary]) -> None:

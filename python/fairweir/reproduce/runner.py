@@ -13,6 +13,7 @@ from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.filenames import slug
 from fairweir.judging.outcome import Outcome
 from fairweir.play.batch import Archive, Task, TaskResult, play_all, spread_starts
+from fairweir.play.pool import Where
 from fairweir.play.run import TcpWorld
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, Setting
@@ -61,7 +62,7 @@ def reproduce(
     computed: Sequence[Computed] = (),
     archive: Archive | None = None,
     pictures: Path | None = None,
-    workers: int | None = None,
+    workers: Where = None,
     on_done: Callable[[Task, TaskResult, float, float], object] | None = None,
     on_compute: Callable[[Computed], object] | None = None,
 ) -> Reproduction:
@@ -74,7 +75,7 @@ def reproduce(
     quick : bool; use the shorter runs and fewer seeds that each experiment defines
     archive : store of finished runs, which are reused
     pictures : Path of a directory for figures of the first run of each setting; None: no figures
-    workers : int, number of processes for simulations
+    workers : int, number of processes for simulations; or a :class:`fairweir.Cluster`
     on_compute : function that is called before each entry of `computed`
 
     Raises

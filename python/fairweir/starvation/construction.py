@@ -22,6 +22,7 @@ from fairweir.judging.metrics import RATIO_CEILING
 from fairweir.judging.summary import Summary
 from fairweir.play.batch import Archive, Task, TaskResult, play_all
 from fairweir.play.measure import on_all_cores
+from fairweir.play.pool import Where
 from fairweir.scenario.dumbbell import cca_name
 from fairweir.scenario.model import Scenario
 from fairweir.starvation import links
@@ -53,7 +54,7 @@ def starve(
     question: Question,
     *,
     archive: Archive | None = None,
-    workers: int | None = None,
+    workers: Where = None,
     on_progress: Progress | None = None,
 ) -> Starvation:
     """Construct a network in which one flow of a CCA starves another flow of the same CCA, and run the network.
@@ -62,7 +63,7 @@ def starve(
     ----------
     question : Question, the CCA, the bounds on jitter and link rates, and the required ratio
     archive : Archive from which runs with the same scenario are read, and in which new runs are stored
-    workers : number of processes; None: one per core
+    workers : number of processes, None for one per core, or a :class:`fairweir.Cluster`
     on_progress : called with a description and the completed fraction
 
     Raises
@@ -124,7 +125,7 @@ class Player:
     """Runs scenarios in parallel, and stores the runs in an archive."""
 
     def __init__(
-        self, archive: Archive | None = None, workers: int | None = None, on_progress: Progress | None = None
+        self, archive: Archive | None = None, workers: Where = None, on_progress: Progress | None = None
     ) -> None:
         self._archive = archive or Archive(None)
         self._workers = workers
@@ -194,9 +195,7 @@ def _refusal(point: Point) -> str:
     )
 
 
-def _hunt(
-    question: Question, buffers: tuple[str, ...], workers: int | None, on_progress: Progress | None
-) -> HuntResult:
+def _hunt(question: Question, buffers: tuple[str, ...], workers: Where, on_progress: Progress | None) -> HuntResult:
     """Search scenarios for a path and jitter that starve a flow; used if the construction does not apply."""
     space = Space(rtprop=question.rtprop, buffers=buffers)
     # Maximum jitter of the scenarios: D/16, D/4 and D.

@@ -23,6 +23,7 @@ import numpy as np
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.formal.solving.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
+from fairweir.play.cluster import Cluster
 from fairweir.synth.archive import Archive
 from fairweir.synth.checkers import Checkers, checkers
 from fairweir.synth.query import Query
@@ -131,7 +132,7 @@ def search(
     query: Query,
     archive: Archive,
     *,
-    workers: int = 1,
+    workers: int | Cluster = 1,
     budget: Budget | None = None,
     solvers: Sequence[SolverName] = ALL_SOLVERS,
     every_member: bool = False,
@@ -142,7 +143,7 @@ def search(
     Parameters
     ----------
     archive : Archive, which stores each finding and returns the findings of earlier runs
-    workers : int, number of candidates judged in parallel
+    workers : int, number of candidates judged in parallel; or a :class:`fairweir.Cluster`
     budget : Budget, the limits of a solver for one candidate
     solvers : the solvers; the second is tried if the first gives no answer, and so on
     every_member : whether to judge every member of each class that has a solution
@@ -150,6 +151,7 @@ def search(
 
     Raises
     ------
+    ClusterError : the cluster cannot be used
     VacuousError : no sender can violate the invariant, or no trace satisfies the assumptions of the query
     SolverError : a solver is not installed or rejects the input, or two solvers give opposite answers
     KeyboardInterrupt : Ctrl-C was pressed; all findings until then are in the archive

@@ -1,4 +1,4 @@
-"""Judge candidates in the current process or in several worker processes.
+"""Judge candidates in the current process, in several worker processes, or on a cluster.
 
 Terms: a query names a network model, and an invariant, which is a property that a CCA must have on every trace of the
 model. A candidate is a CCA of the query's template. A checker runs solvers to find out whether a candidate satisfies
@@ -7,18 +7,21 @@ the invariant; the answer is a finding. Each process encodes the network for the
 
 from __future__ import annotations
 
+import pickle
 import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Protocol
 
 from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.formal.solving.solve import Check
 from fairweir.formal.solving.solvers import Budget, SolverName, find_program
-from fairweir.play.pool import fork_server
+from fairweir.play.cluster import Batch, Cluster
+from fairweir.play.pool import Ended, fork_server
 from fairweir.synth.query import Query
 from fairweir.synth.space import Candidate
 from fairweir.synth.verifier import Finding, Verifier
@@ -45,15 +48,23 @@ class Checkers(Protocol):
 
 @words_for_enums
 @contextmanager
-def checkers(query: Query, workers: int, budget: Budget, solvers: Sequence[SolverName]) -> Iterator[Checkers]:
-    """Yield `workers` checkers. Their processes end when the ``with`` block ends.
+def checkers(query: Query, workers: int | Cluster, budget: Budget, solvers: Sequence[SolverName]) -> Iterator[Checkers]:
+    """Yield `workers` checkers, or one per core of a cluster. Their processes end when the ``with`` block ends.
 
     Raises
     ------
     SolverError : a solver is not installed
+    ClusterError : the cluster cannot be used
     """
     for solver in solvers:
         find_program(solver)
+    if not isinstance(workers, int):
+        batch = workers.batch(_check_there)
+        try:
+            yield _OnCluster(batch, (query, budget, tuple(solvers)), Verifier(query, budget, solvers))
+        finally:
+            batch.cancel()
+        return
     if workers == 1:
         yield _Here(Verifier(query, budget, solvers))
         return
@@ -116,6 +127,45 @@ class _Processes:
 
     def control(self) -> Check:
         return self.verifier.control()
+
+
+class _OnCluster:
+    """Judges candidates on the workers of a cluster; each of their processes judges one candidate at a time."""
+
+    def __init__(self, batch: Batch[_There, Finding], setting: _Setting, verifier: Verifier) -> None:
+        self._batch, self.workers, self.verifier = batch, batch.cores, verifier
+        self._setting = pickle.dumps(setting)
+        self._ended: deque[Ended[_There, Finding]] = deque()
+
+    def submit(self, candidate: Candidate) -> None:
+        self._batch.submit((self._setting, candidate))
+
+    def next(self) -> Finding:
+        if not self._ended:
+            self._ended.extend(self._batch.take(wait=True))
+        outcome = self._ended.popleft()
+        if outcome.ok:
+            return outcome.value
+        raise outcome.error or SolverError(outcome.reason, hint="run the same command to resume")
+
+    def control(self) -> Check:
+        return self.verifier.control()
+
+
+#: What a worker needs to make the verifier of a search.
+_Setting = tuple[Query, Budget, tuple[SolverName, ...]]
+#: A setting, pickled, so that a process recognizes it; and a candidate.
+_There = tuple[bytes, Candidate]
+
+
+@lru_cache(maxsize=1)
+def _verifier_of(setting: bytes) -> Verifier:
+    return Verifier(*pickle.loads(setting))  # noqa: S301 - from the client, which may run any code here
+
+
+def _check_there(work: _There) -> Finding:
+    setting, candidate = work
+    return _verifier_of(setting).check(candidate)
 
 
 _verifier: Verifier | None = None

@@ -19,7 +19,7 @@ from fairweir import __version__
 from fairweir.documents.atomic_write import append_line
 from fairweir.judging.interval import Scale, interval
 from fairweir.judging.outcome import Interval, Outcome
-from fairweir.play.pool import Done, Failed, map_jobs
+from fairweir.play.pool import Done, Failed, Where, map_jobs
 from fairweir.video.play import Session, play
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
@@ -144,7 +144,7 @@ def evaluate(
     *,
     seeds: int,
     kept: Kept,
-    workers: int | None = None,
+    workers: Where = None,
     on_done: Callable[[str, int, int], object] = lambda _what, _done, _total: None,
 ) -> Evaluation:
     """Run the candidates and the senders with which they are compared, on all links and with all seeds.

@@ -20,7 +20,7 @@ import numpy as np
 
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import FairweirError
-from fairweir.play.pool import Done, Failed, map_jobs
+from fairweir.play.pool import Done, Failed, Where, map_jobs
 from fairweir.video import codec as codecs
 from fairweir.video import content as contents
 from fairweir.video.painting import HEIGHT, WIDTH
@@ -68,7 +68,7 @@ def measure(
     *,
     seed: int = 1,
     frames: int = FRAMES,
-    workers: int | None = None,
+    workers: Where = None,
     on_progress: Callable[[str, int, int], object] = lambda _what, _done, _total: None,
 ) -> list[Table]:
     """Return the table for each pair of content and codec; parts that are stored are not measured again.
@@ -79,7 +79,7 @@ def measure(
     store : directory for the finished pieces
     seed : seed of the content
     frames : number of frames of each table
-    workers : number of processes; None: one per core
+    workers : number of processes, None for one per core, or a :class:`fairweir.Cluster`
     on_progress : function that is called with the last finished piece, the number of finished pieces and the number of
         all pieces
 
