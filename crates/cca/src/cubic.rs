@@ -25,6 +25,8 @@
 //! passed (at most 31 ms, as Linux), not at every ACK: between two such points W is a straight line. ssthresh is
 //! computed from cwnd, as in Linux, not from the data in flight.
 
+mod linux;
+
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::hystart::{HyStart, Kind};
 use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender, Undo};
@@ -74,8 +76,7 @@ pub struct Params {
 pub enum Counting {
     /// With fractions of packets (RFC 9438).
     Exact,
-    /// In whole packets, as Linux (`tcp_cubic.c`): a cut rounds down, W_est grows by a packet per 15/8 windows (beta =
-    /// 0.7) also beyond the window before the cut, and both curves are looked up every 1/32 s.
+    /// In whole packets, with the arithmetic of Linux ([`linux`]).
     Linux,
 }
 
@@ -131,21 +132,9 @@ struct Epoch {
     k: f64,
     /// Window of AIMD(alpha, beta), packets.
     w_est: f64,
-    /// Packets acknowledged since W_est grew, with Linux's counting (`ack_cnt`).
-    acked: u64,
 }
 
 impl Epoch {
-    /// Grows W_est by a packet per more than `per_packet` packets acknowledged.
-    fn count(&mut self, acked: u64, per_packet: u64) {
-        self.acked += acked;
-        if self.acked > per_packet {
-            let grown = (self.acked - 1) / per_packet.max(1);
-            self.acked -= grown * per_packet;
-            self.w_est = (self.w_est + grown as f64).min(MAX_CWND);
-        }
-    }
-
     /// Returns W_cubic, packets, `t` seconds after the start.
     fn w_cubic(&self, c: f64, t: f64) -> f64 {
         let d = t - self.k;
@@ -199,8 +188,8 @@ pub struct Cubic {
     fast_convergence: bool,
     friendliness: bool,
     counting: Counting,
-    /// Windows per packet of W_est in eighths, with Linux's counting (`beta_scale`).
-    windows_per_packet: u64,
+    /// State of Linux's arithmetic, which is used if `counting` says so.
+    linux: linux::Counter,
     hystart: Kind,
 }
 
@@ -230,7 +219,7 @@ impl Cubic {
             fast_convergence: params.fast_convergence,
             friendliness: params.friendliness,
             counting: params.counting,
-            windows_per_packet: (8.0 * (1.0 + params.beta) / (3.0 * (1.0 - params.beta))) as u64,
+            linux: linux::Counter::new(params.beta),
             hystart: params.hystart,
         }
     }
@@ -251,10 +240,13 @@ impl Cubic {
         };
         match &mut self.phase {
             Phase::SlowStart(_) => return, // still there: update at the next ACK
-            Phase::Reduced => self.start_epoch(now),
-            Phase::Avoidance(_) => {}
+            Phase::Reduced if self.counting == Counting::Exact => self.start_epoch(now),
+            Phase::Reduced | Phase::Avoidance(_) => {}
         }
-        self.avoid(left as f64, ack.sender.srtt, now);
+        match self.counting {
+            Counting::Exact => self.avoid(left as f64, ack.sender.srtt, now),
+            Counting::Linux => self.avoid_in_packets(left, now),
+        }
     }
 
     /// Grows by `acked` up to ssthresh; returns the number of acknowledged packets that remain for congestion
@@ -287,7 +279,7 @@ impl Cubic {
     fn start_epoch(&mut self, now: Time) {
         let w_max = self.w_max.max(self.cwnd);
         let k = cbrt((w_max - self.cwnd) / self.c);
-        self.phase = Phase::Avoidance(Epoch { start: now, w_max, k, w_est: self.cwnd, acked: 0 });
+        self.phase = Phase::Avoidance(Epoch { start: now, w_max, k, w_est: self.cwnd });
         self.slope = 0.0;
         self.target = self.cwnd;
     }
@@ -302,10 +294,7 @@ impl Cubic {
         let w_target = epoch.w_cubic(self.c, t + rtt);
         // RFC 9438 §4.3: alpha compensates for the smaller reduction until cwnd_prior is reached again
         let alpha = if epoch.w_est < self.cwnd_prior { self.alpha } else { 1.0 };
-        match self.counting {
-            Counting::Exact => epoch.w_est = (epoch.w_est + alpha * acked * per_packet).min(MAX_CWND),
-            Counting::Linux => epoch.count(acked as u64, self.cwnd_pkts.saturating_mul(self.windows_per_packet) / 8),
-        }
+        epoch.w_est = (epoch.w_est + alpha * acked * per_packet).min(MAX_CWND);
         let w_est = epoch.w_est;
 
         let mut cwnd = (self.cwnd + acked * self.slope).min(self.target).max(self.cwnd);
@@ -323,18 +312,27 @@ impl Cubic {
         }
         let mut speed = self.slope;
         let mut missing = (self.cwnd_pkts + 1) as f64 - self.cwnd;
-        if is_friendly && self.counting == Counting::Exact {
+        if is_friendly {
             // W_est reaches the next whole packet first
             speed = speed.max(alpha * per_packet);
             missing = missing.min((self.cwnd_pkts + 1) as f64 - w_est);
         }
         // with a slope of 0 the quotient is infinite and the cast saturates: only the time triggers the update
         self.credit_due = ((missing / speed) as u64).saturating_add(1);
-        self.update_at = now
-            + match self.counting {
-                Counting::Exact => (srtt / UPDATE_ROUND_FRACTION).min(MAX_UPDATE_INTERVAL),
-                Counting::Linux => MAX_UPDATE_INTERVAL,
-            };
+        self.update_at = now + (srtt / UPDATE_ROUND_FRACTION).min(MAX_UPDATE_INTERVAL);
+    }
+
+    /// Processes an ACK that may increase cwnd.
+    #[inline]
+    fn grow(&mut self, ack: &Ack<'_>, now: Time) {
+        if self.counting == Counting::Linux && !matches!(self.phase, Phase::SlowStart(_)) {
+            self.avoid_in_packets(ack.acked, now);
+            return;
+        }
+        self.credit += ack.acked;
+        if self.credit >= self.credit_due || now >= self.update_at {
+            self.update(ack, now);
+        }
     }
 
     /// Resumes after a pause in the use of the window: the pause does not count in t.
@@ -370,19 +368,23 @@ fn cbrt(x: f64) -> f64 {
 impl Controller for Cubic {
     #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
-        if !ack.sender.is_cwnd_limited || !ack.may_raise_cwnd() {
+        if let (Counting::Linux, Some(rtt)) = (self.counting, ack.rtt) {
+            self.measure_delay(rtt, cx.now);
+        }
+        let is_used = ack.sender.is_cwnd_limited && ack.may_raise_cwnd();
+        if !is_used && self.counting == Counting::Exact {
             self.unused_since.get_or_insert(cx.now);
             return;
         }
         if let Some(since) = self.unused_since {
             self.resume(since, ack.newest_sent);
         }
-        self.credit += ack.acked;
-        if self.credit >= self.credit_due || cx.now >= self.update_at {
-            self.update(ack, cx.now);
+        if is_used {
+            self.grow(ack, cx.now);
         }
         if ack.sender.packets_out() == 0 {
-            self.unused_since = Some(cx.now); // the time from now on is idle
+            // the time from now on is idle
+            self.unused_since = Some(if self.counting == Counting::Exact { cx.now } else { ack.newest_sent });
         }
     }
 
@@ -414,6 +416,7 @@ impl Controller for Cubic {
         self.credit = 0;
         self.credit_due = 0;
         self.unused_since = None;
+        self.linux.on_loss(is_timeout);
     }
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
