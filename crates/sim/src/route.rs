@@ -107,6 +107,11 @@ impl Route {
         }
     }
 
+    /// Sends data that are not ECN-capable from now on.
+    pub(crate) fn give_up_ecn(&mut self) {
+        self.transits[Direction::Data as usize].ecn = Ecn::NotEct;
+    }
+
     /// Returns the flow's index, which is also the index of its leaf.
     pub(crate) fn flow(&self) -> u32 {
         self.flow_leaf.0 as u32

@@ -101,6 +101,20 @@ fn controllers_that_pace_know_the_rtt_when_the_data_start() {
 }
 
 #[test]
+fn a_flow_whose_first_syn_was_lost_has_no_ecn() {
+    let marks = |syns, answers| {
+        let mut one = losing("reno", syns, answers, &[Mechanism::Handshake]);
+        one.ecn = true;
+        let queue = serde_json::json!({"kind": "ecn-threshold", "mark_above_packets": 10, "limit_packets": 40});
+        let queue = serde_json::from_value(queue).expect("a queue");
+        run(&dumbbell(12, queue, vec![one], 5, 0, 1)).expect("a run").summary.links[0].marks
+    };
+    assert!(marks(0, 0) > 0);
+    assert!(marks(0, 1) > 0, "the receiver has seen the first SYN");
+    assert_eq!(marks(1, 0), 0);
+}
+
+#[test]
 fn quic_has_none() {
     let [with, without] =
         [&[Mechanism::Handshake][..], &[]].map(|set| format!("{:?}", alone(losing("quinn/bbr", 0, 0, set), 3)));

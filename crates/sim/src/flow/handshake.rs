@@ -5,6 +5,8 @@
 //! again after 1 s, five times with the same timeout (`tcp_syn_linear_timeouts`), then after 2 s, 4 s ... The handshake
 //! gives the first RTT sample, by the timestamp in the SYN-ACK if the SYN was sent again.
 //!
+//! Only the first SYN asks for ECN; if it is lost, the flow has no ECN (`tcp_ecn_clear_syn`, `tcp_ecn_fallback`).
+//!
 //! **Deviations from Linux**: the ACK of the SYN-ACK is not sent; the sender never gives up (Linux: after ten
 //! retransmissions); the initial cwnd is not reduced to one after two retransmissions; the receiver sends the SYN-ACK
 //! again only for a SYN, not by its own timer; the timestamp is not rounded to ms; `delivered` does not count the SYN.
@@ -28,6 +30,8 @@ pub(super) struct Handshake {
     /// Number of SYNs sent.
     sent: u32,
     timeout: Dur,
+    /// Time of the first SYN.
+    start: Time,
     /// Time of the next SYN.
     deadline: Time,
 }
@@ -35,7 +39,7 @@ pub(super) struct Handshake {
 impl Handshake {
     /// Creates the state of a flow that starts at `start`, with or without a handshake.
     pub(super) fn new(is_enabled: bool, start: Time) -> Handshake {
-        Handshake { is_pending: is_enabled, sent: 0, timeout: INITIAL_TIMEOUT, deadline: start }
+        Handshake { is_pending: is_enabled, sent: 0, timeout: INITIAL_TIMEOUT, start, deadline: start }
     }
 }
 
@@ -64,6 +68,9 @@ impl Flow {
         }
         self.handshake.is_pending = false;
         if let Some(sent) = self.route.syn_echo {
+            if sent > self.handshake.start {
+                self.give_up_ecn();
+            }
             self.estimate_rtt(now.since(sent));
         }
         if let Some(window) = &mut self.route.receiver.window {
@@ -73,5 +80,11 @@ impl Flow {
         self.read_controller();
         self.first_data_at = now;
         self.on_wake(now, net);
+    }
+
+    /// Sends data without ECN from now on.
+    fn give_up_ecn(&mut self) {
+        self.recovery.reacts_to_marks = false;
+        self.route.give_up_ecn();
     }
 }
