@@ -6,6 +6,7 @@ use common::{PACKET, droptail, dumbbell, flow, run};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::PeriodicLossConfig;
 use fairweir_scenario::{FlowSpec, FlowSummary, Mechanism, Source};
+use fairweir_units::Dur;
 
 /// Returns an element that loses the first packet that reaches it, and no other.
 fn loses_the_first() -> ElementConfig {
@@ -53,6 +54,20 @@ fn a_lost_syn_is_sent_again_after_a_second_and_later_ones_after_two_and_four() {
 fn a_lost_answer_delays_the_flow_as_a_lost_syn() {
     assert_eq!(delay_ms(0, 1), delay_ms(1, 0));
     assert_eq!(delay_ms(1, 1), delay_ms(2, 0));
+}
+
+#[test]
+fn periods_of_an_on_off_source_count_from_the_start() {
+    let delivered = |mechanisms: &[Mechanism]| {
+        let mut one = losing("reno", 0, 0, mechanisms);
+        let (on, off) = (Dur::from_millis(100), Dur::from_secs(60));
+        (one.initial_cwnd, one.source) = (100, Source::OnOff { on, off });
+        alone(one, 3).delivered_pkts
+    };
+    // Slow start: from the first ACK to the end of the period, one ACK per ms, each for two new packets. A handshake
+    // leaves 20 ms of 60.
+    let (without, with) = (delivered(&[]), delivered(&[Mechanism::Handshake]));
+    assert!((76..=84).contains(&(without - with)), "{without} {with}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ enum Kind {
     Bulk,
     Finite,
     Rate { rate: Rate, packet: Bytes },
-    OnOff { on: Dur, off: Dur, is_on: bool },
+    OnOff { on: Dur, off: Dur },
 }
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl AppSource {
             Source::Bulk => (Kind::Bulk, u64::MAX, Time::NEVER),
             Source::Finite { bytes } => (Kind::Finite, first_packet + bytes.0.div_ceil(packet.0), Time::NEVER),
             Source::Rate { rate } => (Kind::Rate { rate, packet }, first_packet, start),
-            Source::OnOff { on, off } => (Kind::OnOff { on, off, is_on: false }, first_packet, start),
+            Source::OnOff { on, off } => (Kind::OnOff { on, off }, first_packet, start),
         };
         AppSource { kind, start, first_packet, limit, next_change }
     }
@@ -63,10 +63,13 @@ impl AppSource {
                 let due = *packet * available / *rate + Dur::from_nanos(1);
                 self.next_change = self.start + due;
             }
-            Kind::OnOff { on, off, is_on } => {
-                *is_on = !*is_on;
-                self.limit = if *is_on { u64::MAX } else { snd_nxt };
-                self.next_change = now + if *is_on { *on } else { *off };
+            Kind::OnOff { on, off } => {
+                // The periods count from the flow's start, also if a handshake delays the data.
+                let into = Dur::from_nanos(now.since(self.start).as_nanos() % (*on + *off).as_nanos());
+                let is_on = into < *on;
+                self.limit = if is_on { u64::MAX } else { snd_nxt };
+                self.next_change =
+                    now + if is_on { on.saturating_sub(into) } else { (*on + *off).saturating_sub(into) };
             }
         }
     }
@@ -78,5 +81,22 @@ impl AppSource {
         }
         self.limit = self.limit.min(snd_nxt);
         self.next_change = Time::NEVER;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_count_from_the_start_of_the_flow() {
+        let at = |ms| Time::ZERO + Dur::from_millis(ms);
+        let source = Source::OnOff { on: Dur::from_millis(30), off: Dur::from_millis(70) };
+        for (first_look, limit, next_change) in [(100, u64::MAX, 130), (120, u64::MAX, 130), (140, 5, 200)] {
+            let mut app = AppSource::new(&source, at(100), Bytes(1500), 0);
+            assert_eq!((app.limit(), app.next_change()), (0, at(100)));
+            app.advance(at(first_look), 5);
+            assert_eq!((app.limit(), app.next_change()), (limit, at(next_change)), "{first_look} ms");
+        }
     }
 }
