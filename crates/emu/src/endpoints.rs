@@ -8,8 +8,8 @@ use crate::traffic::{
 };
 use crate::{Clock, EmulatorCpu, Network, address};
 use fairweir_program::Refusal;
-use fairweir_scenario::{Config, FlowSpec, HEADER_BYTES, Source};
-use fairweir_units::{Dur, Rate, Time};
+use fairweir_scenario::{Config, HEADER_BYTES, Source, unsent};
+use fairweir_units::Time;
 use serde_json::Value;
 use std::io;
 use std::net::SocketAddrV4;
@@ -20,15 +20,8 @@ use std::time::Duration;
 
 /// Interval at which the thread of iperf3's servers checks the stop flag.
 const STOP_CHECK: Duration = Duration::from_millis(20);
-/// Maximum unsent data in a socket, as time at the path's rate. It is large enough that neither a delayed thread nor a
-/// burst of ACKs makes a bulk flow application-limited.
-const UNSENT: Dur = Dur::from_millis(100);
-/// Maximum unsent data of a flow that stops or pauses, because such a flow still sends these data.
-const UNSENT_OF_STOPPING: Dur = Dur::from_millis(10);
 /// TCP's maximum window: 16 bits, scaled by 2^14.
 const LARGEST_WINDOW_BYTES: u32 = 65_535 << 14;
-/// Minimum limit on unsent data: one burst of super-packets.
-const MIN_UNSENT_BYTES: u64 = 64 << 10;
 
 /// Generator of a run's traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +133,7 @@ impl Endpoints<'_> {
                 stop: flow.stop.unwrap_or(Time::NEVER),
                 initial_cwnd: flow.initial_cwnd,
                 is_paced: self.choice.is_paced(index),
-                unsent_bytes: unsent_bytes(self.config, flow),
+                unsent_bytes: unsent(self.config, flow).0.min(u64::from(u32::MAX / 4)) as u32,
                 segment_bytes: self.segment_bytes(),
             })
             .collect()
@@ -160,15 +153,6 @@ fn without_iperf3(error: io::Error) -> Refusal {
         }
         _ => refusal,
     }
-}
-
-fn unsent_bytes(config: &Config, flow: &FlowSpec) -> u32 {
-    let end = Time::ZERO + config.duration;
-    let rate = flow.path.iter().map(|&link| config.links[link].hop.link.build().mean_rate(Time::ZERO, end)).min();
-    let ends_early = flow.stop.is_some() || matches!(flow.source, Source::OnOff { .. });
-    let time = if ends_early { UNSENT_OF_STOPPING } else { UNSENT };
-    let bytes = rate.unwrap_or(Rate::from_bytes_per_sec(0)) * time;
-    bytes.0.clamp(MIN_UNSENT_BYTES, u64::from(u32::MAX / 4)) as u32
 }
 
 /// Converts an error of the senders, with the flows' names from `config`.

@@ -1,7 +1,25 @@
 //! The application of a sender: how much data is available, and when that changes.
 
-use crate::Source;
-use fairweir_units::{Bytes, Dur, Time};
+use crate::{Config, FlowSpec, Source};
+use fairweir_units::{Bytes, Dur, Rate, Time};
+
+/// Maximum unsent data in a socket, as time at the path's rate. It is large enough that neither a delayed thread nor a
+/// burst of ACKs makes a bulk flow application-limited.
+const UNSENT: Dur = Dur::from_millis(100);
+/// Maximum unsent data of a flow that stops or pauses, because such a flow still sends these data.
+const UNSENT_OF_STOPPING: Dur = Dur::from_millis(10);
+/// Minimum limit on unsent data: one burst of super-packets.
+const MIN_UNSENT: Bytes = Bytes(64 << 10);
+
+/// Returns the maximum payload that the application of `flow` writes ahead into its socket (`TCP_NOTSENT_LOWAT`). The
+/// application writes again when less than half of this is unsent (`tcp_stream_memory_free` of Linux).
+pub fn unsent(config: &Config, flow: &FlowSpec) -> Bytes {
+    let end = Time::ZERO + config.duration;
+    let rate = flow.path.iter().map(|&link| config.links[link].hop.link.build().mean_rate(Time::ZERO, end)).min();
+    let ends_early = flow.stop.is_some() || matches!(flow.source, Source::OnOff { .. });
+    let time = if ends_early { UNSENT_OF_STOPPING } else { UNSENT };
+    (rate.unwrap_or(Rate::from_bytes_per_sec(0)) * time).max(MIN_UNSENT)
+}
 
 /// Data that a sender may write.
 #[derive(Clone, Debug)]
@@ -82,13 +100,27 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairweir_units::Rate;
+    use fairweir_path::QueueConfig;
+    use fairweir_path::queue::DroptailConfig;
 
     const PACKET: Bytes = Bytes(1500);
     const MSS: u64 = 1448;
 
     fn at_ms(ms: u64) -> Time {
         Time::ZERO + Dur::from_millis(ms)
+    }
+
+    #[test]
+    fn flows_that_pause_write_less_ahead() {
+        let unsent_of = |mbps, source| {
+            let queue = QueueConfig::Droptail(DroptailConfig { limit: None, limit_packets: Some(100) });
+            let spec = FlowSpec { source, ..FlowSpec::bulk("reno", Dur::from_millis(20)) };
+            let config = Config::dumbbell(Rate::from_mbps(mbps), queue, vec![spec], Dur::from_secs(1));
+            unsent(&config, &config.flows[0])
+        };
+        let on_off = || Source::OnOff { on: Dur::from_secs(1), off: Dur::from_secs(1) };
+        assert_eq!([1, 100].map(|mbps| unsent_of(mbps, on_off())), [Bytes(65_536), Bytes(125_000)]);
+        assert_eq!([1, 100].map(|mbps| unsent_of(mbps, Source::Bulk)), [Bytes(65_536), Bytes(1_250_000)]);
     }
 
     fn app(source: Source) -> App {

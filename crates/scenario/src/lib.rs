@@ -21,7 +21,7 @@ mod summary;
 mod tally;
 mod transport;
 
-pub use application::App;
+pub use application::{App, unsent};
 pub use check::{MAX_FLOWS, check, check_no_hosts};
 pub use config::{Config, Crypto, FlowSpec, HEADER_BYTES, Host, LinkSpec, Receiver, Source};
 pub use histogram::Histogram;

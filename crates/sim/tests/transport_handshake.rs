@@ -65,9 +65,9 @@ fn periods_of_an_on_off_source_count_from_the_start() {
         alone(one, 3).delivered_pkts
     };
     // Slow start: from the first ACK to the end of the period, one ACK per ms, each for two new packets. A handshake
-    // leaves 20 ms of 60.
+    // leaves 20 ms of 60. The application has written up to 23 packets more in one run than in the other.
     let (without, with) = (delivered(&[]), delivered(&[Mechanism::Handshake]));
-    assert!((76..=84).contains(&(without - with)), "{without} {with}");
+    assert!((57..=103).contains(&(without - with)), "{without} {with}");
 }
 
 #[test]

@@ -180,7 +180,7 @@ impl Flow {
             first_data_at: spec.start,
             records: Window::new(),
             route,
-            source: AppSource::new(&spec.source, spec.start, config.packet, first_packet),
+            source: AppSource::new(config, spec, first_packet),
             rng,
             misbehaviour: None,
             stats: FlowStats::new(),
