@@ -8,7 +8,7 @@ use crate::traffic::{
 };
 use crate::{Clock, EmulatorCpu, Network, address};
 use fairweir_program::Refusal;
-use fairweir_scenario::{Config, HEADER_BYTES, Source, unsent};
+use fairweir_scenario::{Config, HEADER_BYTES, unsent};
 use fairweir_units::Time;
 use serde_json::Value;
 use std::io;
