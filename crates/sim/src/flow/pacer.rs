@@ -33,11 +33,11 @@ enum State {
     Departures,
 }
 
-/// Linux's correction of late packets (`tcp_update_skb_after_send` of tcp_output.c): a packet that leaves after its time,
+/// Linux's correction for delayed packets (`tcp_update_skb_after_send` of tcp_output.c): a packet that leaves after its time,
 /// because cwnd was full or a timer was late, shortens its gap by the delay, at most by half. The first packets have no gap.
 #[derive(Debug, Default)]
 struct Credit {
-    /// Delay of this burst that its packets have not yet made up for, ns.
+    /// Delay of this burst by which its gaps have not yet been shortened, ns.
     delay: u64,
     /// Packets sent, up to `PACED_FROM`.
     sent: u64,
