@@ -177,7 +177,8 @@ def test_after_an_interrupt_the_same_command_continues(tmp_path: Path, *, to_all
     _, errors = process.communicate(timeout=60)
     assert process.returncode == program.INTERRUPTED, errors
     assert "run the same command to continue" in errors
-    assert behavior_of((tmp_path / "docs" / "outcomes.md").read_text(encoding="utf-8")) is None
+    before = (ROOT / "docs" / "outcomes.md").read_text(encoding="utf-8")
+    assert (tmp_path / "docs" / "outcomes.md").read_text(encoding="utf-8") == before
     stored = {path: path.stat().st_mtime_ns for path in runs.glob("*.json")}
     assert subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode == 0
     assert all(path.stat().st_mtime_ns == at for path, at in stored.items())
