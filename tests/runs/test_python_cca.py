@@ -95,7 +95,9 @@ def test_pacing(write: Write) -> None:
     )
     flow = played(name)["flows"][0]
     assert flow["throughput_mbps"] == pytest.approx(3.0, rel=0.01)
-    assert flow["qdelay_ms"]["max"] <= 1.01  # only the packet's transmission time
+    # The first ten packets leave at once, as in Linux; the others find an empty queue, but for the hosts' noise.
+    assert flow["qdelay_ms"]["max"] == pytest.approx(10.0, abs=0.1)
+    assert flow["qdelay_ms"]["p95"] <= 1.2
 
 
 @pytest.mark.parametrize(

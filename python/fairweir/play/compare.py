@@ -15,7 +15,7 @@ from fairweir.errors import ConfigError, FairweirError
 from fairweir.judging.differences import Difference, differences
 from fairweir.judging.summary import Summary
 from fairweir.play.batch import Archive, Task, play_all, spread_starts
-from fairweir.play.pool import Where
+from fairweir.play.pool import Where, checked
 from fairweir.play.run import Run, VirtualWorld
 from fairweir.play.sweep import Sweep
 from fairweir.scenario.model import Scenario
@@ -133,8 +133,7 @@ def compare(
     if scenario is None:
         hint = 'such as `compare("bbr", "cubic", scenario=dumbbell(["reno", "reno"]))`'
         raise ConfigError("controllers are compared on a scenario", hint=hint, key="scenario")
-    if isinstance(workers, int):
-        count(workers, "workers")
+    checked(workers)
     controllers = text_of(first), text_of(second)
     number = count(5 if seeds is None else seeds, "seeds")
     world = "sim" if on is None else on

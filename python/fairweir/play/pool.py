@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from fairweir.ccas import class_objects
+from fairweir.documents.arguments import count
 from fairweir.documents.digits import plain
 from fairweir.errors import FairweirError, describe_exception
 from fairweir.play.interrupts import deferred
@@ -73,6 +74,16 @@ class Machines(Protocol):
 
 Where = int | Machines | None
 """Where jobs run: a number of processes on this machine, None for one process per core, or other machines."""
+
+
+def checked(workers: Where) -> Where:
+    """Return `workers`.
+
+    Raises
+    ------
+    ConfigError : it is neither a positive number of processes nor other machines
+    """
+    return workers if workers is None or hasattr(workers, "iter_jobs") else count(workers, "workers")
 
 
 def default_workers() -> int:
@@ -145,6 +156,7 @@ def iter_jobs(
     jobs = list(jobs)
     if not jobs:
         return
+    workers = checked(workers)
     if not (workers is None or isinstance(workers, int)):
         yield from workers.iter_jobs(fn, jobs, timeout_s=timeout_s)
         return
