@@ -19,8 +19,8 @@ struct Delivery {
     lost: u64,
     /// Whether packets of the episode were delivered that were sent only once (`FLAG_ORIG_SACK_ACKED`).
     has_original: bool,
-    /// Send time of the newest packet among the SACKed ones that were sent only once (`last_sackt`).
-    sacked_original: Option<Time>,
+    /// Whether SACKed packets were sent only once (`last_sackt`).
+    has_sacked_original: bool,
     /// Whether the cumulative number covers packets that were retransmitted (`FLAG_RETRANS_DATA_ACKED`).
     covers_retransmission: bool,
     rate: RateSample,
@@ -224,7 +224,7 @@ impl Flow {
             let is_ambiguous = self.records.get(seq).has(Record::EVER_RETRANS);
             let rtt = now.since(sent);
             let is_by_timestamp = self.has_timestamps && delivery.covers_retransmission;
-            if is_by_timestamp && delivery.sacked_original.is_none() {
+            if is_by_timestamp && !delivery.has_sacked_original {
                 let rtt = timestamps::rtt(ack.echo, now);
                 delivery.rtt = Some(rtt);
                 self.estimate_rtt(rtt);
@@ -305,9 +305,7 @@ impl Flow {
             let record = *record;
             self.sender.sacked_out += 1;
             self.sender.delivered += 1;
-            if !record.has(Record::EVER_RETRANS) {
-                delivery.sacked_original = delivery.sacked_original.max(Some(record.sent));
-            }
+            delivery.has_sacked_original |= !record.has(Record::EVER_RETRANS);
             delivery.add(seq, &record, self.recovery.high_seq);
         }
     }
