@@ -5,6 +5,9 @@
 //! again after 1 s, five times with the same timeout (`tcp_syn_linear_timeouts`), then after 2 s, 4 s ... The handshake
 //! gives the first RTT sample, by the timestamp in the SYN-ACK if the SYN was sent again.
 //!
+//! The window in the SYN-ACK is not scaled: before the first ACK, at most 65,535 bytes may be sent, which is less than an
+//! initial cwnd of ten packets of 9000 bytes.
+//!
 //! Only the first SYN asks for ECN; if it is lost, the flow has no ECN (`tcp_ecn_clear_syn`, `tcp_ecn_fallback`).
 //!
 //! **Deviations from Linux**: the ACK of the SYN-ACK is not sent; the sender never gives up (Linux: after ten
@@ -14,6 +17,7 @@
 use super::Flow;
 use crate::net::Net;
 use crate::watch::Watch;
+use fairweir_scenario::HEADER_BYTES;
 use fairweir_units::{Dur, Time};
 
 /// `TCP_TIMEOUT_INIT`
@@ -73,8 +77,9 @@ impl Flow {
             }
             self.estimate_rtt(now.since(sent));
         }
-        if let Some(window) = &mut self.route.receiver.window {
-            window.on_syn_ack_read(now);
+        match &mut self.route.receiver.window {
+            Some(window) => window.on_syn_ack_read(now),
+            None => self.window.read_syn_ack(self.mss.saturating_sub(HEADER_BYTES).max(1), self.sender.snd_una),
         }
         self.cc.on_established(&self.sender, &mut Flow::context(now, &mut self.rng));
         self.read_controller();

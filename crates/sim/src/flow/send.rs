@@ -27,6 +27,8 @@ impl Flow {
         }
         if end < limit {
             self.window.limited_at = end;
+        } else if self.window.grows_after_syn_ack(self.sender.snd_una) {
+            self.pump_now(now, net);
         } else {
             self.note_send_limit(window);
         }
@@ -53,6 +55,9 @@ impl Flow {
             if retransmission.is_none() {
                 let limit = self.source.limit().min(self.right_edge::<W>());
                 if self.sender.snd_nxt >= limit {
+                    if self.window.grows_after_syn_ack(self.sender.snd_una) {
+                        continue;
+                    }
                     self.note_send_limit(1);
                     return;
                 }
