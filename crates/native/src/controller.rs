@@ -155,6 +155,18 @@ impl NativeController {
         }
     }
 
+    /// Removes the packet that is being sent from the counters: the kernel reports the start of a transmission
+    /// (`tcp_event_data_sent`) before it counts the packet (`tcp_event_new_data_sent`).
+    fn uncount(&mut self, sent: &Sent<'_>) {
+        let tp = &mut *self.tp;
+        if sent.is_retransmit {
+            tp.retrans_out = tp.retrans_out.saturating_sub(1);
+        } else {
+            tp.snd_nxt = sent.seq.wrapping_mul(self.mss) as u32;
+            tp.packets_out = tp.packets_out.saturating_sub(1);
+        }
+    }
+
     fn ask_ssthresh(&mut self) {
         self.tp.prior_cwnd = self.tp.snd_cwnd;
         self.tp.prior_ssthresh = self.tp.snd_ssthresh;
@@ -315,6 +327,7 @@ impl Controller for NativeController {
     fn on_send(&mut self, sent: &Sent<'_>, cx: &mut Context<'_>) {
         if sent.sender.inflight() <= 1 {
             self.fill(sent.sender, cx.now);
+            self.uncount(sent);
             self.event(EVENT_TX_START);
         }
         self.tp.lsndtime = (self.tp.tcp_mstamp / 1_000) as u32;

@@ -8,7 +8,7 @@ use crate::module::Module;
 use crate::registry;
 use fairweir_cca::testing::{Bench, MSS, Path};
 use fairweir_cca::{
-    Ack, BuildError, CaState, Cause, Context, Controller, Loss, RateSample, Restart, Sender, Start, Undo,
+    Ack, BuildError, CaState, Cause, Context, Controller, Loss, RateSample, Restart, Sender, Sent, Start, Undo,
 };
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand::SeedableRng;
@@ -159,6 +159,39 @@ fn hooks_are_called_in_the_kernels_order_once_an_episode() {
     assert_eq!(hand.cwnd(), 1_452_345, "ssthresh, set_state, then the ACK");
     hand.recover();
     assert_eq!(hand.cwnd(), 14_523_453, "set_state(Open); the window is the algorithm's own");
+}
+
+/// Notes the connection's counters at `CA_EVENT_TX_START` in the digits of cwnd.
+const WITNESS: &str = r#"
+#include "tcp.h"
+SEC("struct_ops/w_ss") u32 BPF_PROG(w_ss, struct sock *sk) { return 2; }
+SEC("struct_ops/w_ev") void BPF_PROG(w_ev, struct sock *sk, enum tcp_ca_event event) {
+	struct tcp_sock *tp = tcp_sk(sk);
+	if (event == CA_EVENT_TX_START)
+		tp->snd_cwnd = 100 * (tp->snd_nxt / 1500) + 10 * tp->packets_out + tp->retrans_out;
+}
+SEC("struct_ops/w_ca") void BPF_PROG(w_ca, struct sock *sk, u32 ack, u32 acked) { }
+SEC("struct_ops/w_un") u32 BPF_PROG(w_un, struct sock *sk) { return tcp_sk(sk)->snd_cwnd; }
+SEC(".struct_ops") struct tcp_congestion_ops witness = {
+	.ssthresh = (void *)w_ss, .cwnd_event = (void *)w_ev, .cong_avoid = (void *)w_ca, .undo_cwnd = (void *)w_un,
+	.name = "witness",
+};
+CC_LICENSE("GPL");
+"#;
+
+#[test]
+fn a_transmission_starts_before_its_packet_counts() {
+    assert_eq!(MSS, Bytes(1500));
+    let file = source("witness.bpf.c", WITNESS);
+    let cc = load(&file.path).expect("it compiles").build(&Value::Null, &start()).expect("it builds");
+    let Hand { mut cc, mut sender, now, mut rng } = Hand::new(cc);
+    (sender.snd_una, sender.snd_nxt) = (4, 5);
+    cc.on_send(&Sent { seq: 4, is_retransmit: false, sender: &sender }, &mut Context { now, rng: &mut rng });
+    assert_eq!(cc.cwnd().packets(MSS), 400);
+    sender.retrans_out = 1;
+    sender.lost_out = 1;
+    cc.on_send(&Sent { seq: 4, is_retransmit: true, sender: &sender }, &mut Context { now, rng: &mut rng });
+    assert_eq!(cc.cwnd().packets(MSS), 510);
 }
 
 #[test]
