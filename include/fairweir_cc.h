@@ -128,6 +128,7 @@ enum {
 struct fw_cc_congestion {
 	uint64_t cause;          /* FW_CC_LOST ... */
 	uint64_t prior_inflight; /* bytes in flight before the loss was declared */
+	uint64_t repeated;       /* 1 for a timeout that leaves ssthresh: it has been reduced for these losses */
 };
 
 struct fw_cc_decision {

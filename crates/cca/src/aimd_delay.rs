@@ -97,8 +97,12 @@ impl AimdDelay {
     }
 
     #[cold]
-    fn cut(&mut self, cause: Cause, sender: &Sender) {
-        self.window.cut((self.window.cwnd_pkts as f64 * self.beta) as u64, cause, sender.inflight());
+    fn cut(&mut self, loss: Option<&Loss<'_>>, sender: &Sender) {
+        let ssthresh = (self.window.cwnd_pkts as f64 * self.beta) as u64;
+        match loss {
+            Some(loss) => self.window.cut(ssthresh, loss),
+            None => self.window.reduce(ssthresh),
+        }
         self.reduced_until = Some(sender.snd_nxt);
     }
 }
@@ -114,21 +118,17 @@ impl Controller for AimdDelay {
         }
         if ack.rtt.is_some_and(|rtt| qdelay(ack.sender, rtt) > self.threshold) {
             self.high_delay_events += 1;
-            self.cut(Cause::Ecn, ack.sender);
+            self.cut(None, ack.sender);
         } else if ack.sender.is_cwnd_limited {
             self.window.grow(ack.acked);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
-        self.cut(loss.cause, loss.sender);
+        self.cut(Some(loss), loss.sender);
         if loss.cause == Cause::Timeout {
             self.reduced_until = None;
         }
-    }
-
-    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
-        self.window.recovered();
     }
 
     fn on_undo(&mut self, undo: &Undo<'_>, _cx: &mut Context<'_>) {

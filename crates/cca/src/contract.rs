@@ -297,10 +297,6 @@ impl Controller for Contract {
         self.restart();
     }
 
-    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
-        self.window.recovered();
-    }
-
     #[inline]
     fn cwnd(&self) -> Bytes {
         self.window.cwnd()

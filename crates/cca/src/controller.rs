@@ -324,6 +324,10 @@ pub struct Loss<'a> {
     pub cause: Cause,
     /// Packets in flight before the loss was declared.
     pub prior_inflight: u64,
+    /// Whether ssthresh has already been reduced for these losses, and remains: a timeout that follows another one (RFC
+    /// 5681 §3.1), and with the kernel's rules one that interrupts fast recovery (`tcp_enter_loss`). Only for
+    /// [`Cause::Timeout`].
+    pub is_repeated: bool,
     /// The transport's state.
     pub sender: &'a Sender,
 }

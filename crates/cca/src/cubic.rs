@@ -29,7 +29,7 @@ mod linux;
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::hystart::{HyStart, Kind};
-use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender, Undo};
+use crate::{Ack, Cause, Context, Controller, Loss, Restart, Undo};
 use fairweir_units::{Bytes, Dur, Time};
 use serde::{Deserialize, Serialize};
 
@@ -180,7 +180,6 @@ pub struct Cubic {
     cwnd_prior: f64,
     /// W_max of the last reduction; 0 after a timeout and before the first loss.
     w_max: f64,
-    has_timed_out: bool,
     c: f64,
     beta: f64,
     /// Additive increase at which AIMD with this beta has the same average window as Reno.
@@ -212,7 +211,6 @@ impl Cubic {
             ssthresh: f64::INFINITY,
             cwnd_prior: 0.0,
             w_max: 0.0,
-            has_timed_out: false,
             c: params.c,
             beta: params.beta,
             alpha: 3.0 * (1.0 - params.beta) / (1.0 + params.beta),
@@ -390,11 +388,10 @@ impl Controller for Cubic {
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
         let is_timeout = loss.cause == Cause::Timeout;
-        // RFC 5681 §3.1: ssthresh does not change if the packet has timed out before
         if self.counting == Counting::Linux {
             self.set_cwnd(self.cwnd_pkts as f64);
         }
-        if !(is_timeout && self.has_timed_out) {
+        if !loss.is_repeated {
             self.cwnd_prior = self.cwnd;
             // RFC 9438 §4.7
             let is_below_plateau = self.fast_convergence && self.cwnd < self.w_max;
@@ -404,7 +401,6 @@ impl Controller for Cubic {
                 (self.w_max, self.ssthresh) = (self.w_max.floor(), self.ssthresh.floor());
             }
         }
-        self.has_timed_out |= is_timeout;
         self.interrupted = None;
         if is_timeout {
             self.set_cwnd((loss.sender.inflight() + 1) as f64);
@@ -419,14 +415,9 @@ impl Controller for Cubic {
         self.linux.on_loss(is_timeout);
     }
 
-    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
-        self.has_timed_out = false;
-    }
-
     /// A new curve starts at its plateau: Linux forgets W_max at a timeout, and finds cwnd at ssthresh or above
     /// (`cubictcp_state` and `bictcp_update` of tcp_cubic.c).
     fn on_undo(&mut self, undo: &Undo<'_>, _cx: &mut Context<'_>) {
-        self.has_timed_out = false;
         self.set_cwnd(self.cwnd.max((undo.cwnd.0 / self.mss) as f64));
         self.ssthresh = self.ssthresh.max((undo.ssthresh.0 / self.mss) as f64);
         self.w_max = 0.0;

@@ -25,7 +25,7 @@
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
 use crate::reno::Window;
-use crate::{Ack, Cause, Context, Controller, Interests, Loss, Restart, Sender, Undo};
+use crate::{Ack, Context, Controller, Interests, Loss, Restart, Undo};
 use fairweir_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -120,7 +120,7 @@ impl Dctcp {
     fn cut_for_marks(&mut self, snd_nxt: u64) {
         let cwnd = self.window.cwnd_pkts;
         let cut = ((u128::from(cwnd) * u128::from(self.alpha_fp)) >> (ALPHA_BITS + 1)) as u64;
-        self.window.cut(cwnd - cut, Cause::Ecn, 0);
+        self.window.reduce(cwnd - cut);
         self.reduced_until = snd_nxt;
     }
 }
@@ -145,11 +145,7 @@ impl Controller for Dctcp {
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
         // RFC 8257 §3.4: packet loss halves the window, as in Reno
-        self.window.halve(loss.cause, loss.sender.inflight());
-    }
-
-    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
-        self.window.recovered();
+        self.window.halve(loss);
     }
 
     fn on_undo(&mut self, undo: &Undo<'_>, _cx: &mut Context<'_>) {

@@ -169,10 +169,6 @@ impl Controller for Fast {
         self.rounds_waited = 0;
     }
 
-    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
-        self.window.recovered();
-    }
-
     #[inline]
     fn cwnd(&self) -> Bytes {
         self.window.cwnd()

@@ -20,8 +20,6 @@ pub(crate) struct FluidWindow {
     floor_pkts: f64,
     cwnd_pkts: f64,
     ssthresh_pkts: f64,
-    /// Whether the flow is recovering from a timeout; a further timeout then has the same cause.
-    has_timed_out: bool,
 }
 
 impl FluidWindow {
@@ -32,7 +30,6 @@ impl FluidWindow {
             floor_pkts,
             cwnd_pkts: (start.initial_cwnd.0 as f64 / start.mss.0.max(1) as f64).clamp(floor_pkts, MAX_PKTS),
             ssthresh_pkts: MAX_PKTS,
-            has_timed_out: false,
         }
     }
 
@@ -75,19 +72,11 @@ impl FluidWindow {
     /// Reduces the window and ssthresh to the fraction `to`, at least two packets. After a timeout the window is
     /// inflight + 1 (as in Linux; equal to RFC 5681's loss window if nothing is in flight).
     pub fn cut(&mut self, to: f64, loss: &Loss<'_>) {
-        let cause = loss.cause;
-        // RFC 5681 §3.1: ssthresh does not change if the packet has timed out before
-        if cause != Cause::Timeout || !self.has_timed_out {
+        if !loss.is_repeated {
             self.ssthresh_pkts = (self.cwnd_pkts * to).max(MIN_SSTHRESH_PKTS);
         }
-        self.has_timed_out |= cause == Cause::Timeout;
-        let left = if cause == Cause::Timeout { loss.sender.inflight() as f64 + 1.0 } else { self.ssthresh_pkts };
+        let left = if loss.cause == Cause::Timeout { loss.sender.inflight() as f64 + 1.0 } else { self.ssthresh_pkts };
         self.cwnd_pkts = left.clamp(self.floor_pkts, MAX_PKTS);
-    }
-
-    /// Ends the loss episode.
-    pub fn recovered(&mut self) {
-        self.has_timed_out = false;
     }
 
     /// Returns the window in bytes; at least one packet.
@@ -127,10 +116,10 @@ mod tests {
         )
     }
 
-    /// Handles a timeout that halves ssthresh, with `inflight` packets in flight.
-    fn time_out(w: &mut FluidWindow, inflight: u64) {
+    /// Handles a timeout that halves ssthresh unless it `is_repeated`, with `inflight` packets in flight.
+    fn time_out(w: &mut FluidWindow, inflight: u64, is_repeated: bool) {
         let sender = Sender { snd_nxt: inflight, ..Sender::new(MSS) };
-        w.cut(0.5, &Loss { cause: Cause::Timeout, prior_inflight: inflight, sender: &sender });
+        w.cut(0.5, &Loss { cause: Cause::Timeout, prior_inflight: inflight, is_repeated, sender: &sender });
     }
 
     #[test]
@@ -138,20 +127,19 @@ mod tests {
         let mut w = window(10);
         w.double(10);
         assert_eq!(w.pkts(), 20.0);
-        time_out(&mut w, 0);
+        time_out(&mut w, 0, false);
         assert_eq!((w.pkts(), w.ssthresh()), (1.0, MSS * 10));
         w.double(30);
         assert_eq!((w.pkts(), w.is_in_slow_start()), (10.0, false));
     }
 
     #[test]
-    fn a_second_timeout_leaves_the_threshold() {
+    fn a_repeated_timeout_leaves_the_threshold() {
         let mut w = window(40);
-        time_out(&mut w, 3);
-        time_out(&mut w, 3);
+        time_out(&mut w, 3, false);
+        time_out(&mut w, 3, true);
         assert_eq!((w.pkts(), w.ssthresh()), (4.0, MSS * 20));
-        w.recovered();
-        time_out(&mut w, 0);
+        time_out(&mut w, 0, false);
         assert_eq!(w.ssthresh(), MSS * 2);
     }
 

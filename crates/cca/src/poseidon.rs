@@ -28,7 +28,7 @@ use crate::delay::qdelay;
 use crate::fluid_window::FluidWindow;
 use crate::math::{exp, ln};
 use crate::range::Checks;
-use crate::{Ack, Context, Controller, Loss, Sender};
+use crate::{Ack, Context, Controller, Loss};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde::{Deserialize, Serialize};
 
@@ -200,10 +200,6 @@ impl Controller for Poseidon {
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
         self.window.cut(BETA, loss);
-    }
-
-    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
-        self.window.recovered();
     }
 
     #[inline]

@@ -238,16 +238,12 @@ impl Controller for Prague {
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
         if loss.cause == Cause::Timeout {
-            self.window.halve(loss.cause, loss.sender.inflight());
+            self.window.halve(loss);
             self.carry = 0;
         } else {
             let half = (self.window.cwnd_pkts as i64).saturating_mul(ONE / 2);
             self.carry = self.carry.saturating_sub(half).saturating_sub(self.carry >> 1);
         }
-    }
-
-    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
-        self.window.recovered();
     }
 
     #[inline]

@@ -20,7 +20,7 @@
 //! window follows the transport's proportional rate reduction; duplicate ACKs do not inflate it.
 
 use crate::algorithm::{Algorithm, BuildError, Row, Start};
-use crate::{Ack, Cause, Context, Controller, Loss, Restart, Sender, Undo};
+use crate::{Ack, Cause, Context, Controller, Loss, Restart, Undo};
 use fairweir_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -63,8 +63,6 @@ pub(crate) struct Window {
     pub(crate) ssthresh_pkts: u64,
     /// Packets acknowledged towards the next whole packet of cwnd.
     cwnd_cnt: u64,
-    /// Whether a timeout is being repaired: a further one has the same cause.
-    has_timed_out: bool,
 }
 
 impl Window {
@@ -74,7 +72,6 @@ impl Window {
             cwnd_pkts: start.initial_cwnd.packets(start.mss).max(1),
             ssthresh_pkts: u64::MAX,
             cwnd_cnt: 0,
-            has_timed_out: false,
         }
     }
 
@@ -96,20 +93,27 @@ impl Window {
     }
 
     /// Halves the window, or after a timeout sets it to inflight + 1.
-    pub(crate) fn halve(&mut self, cause: Cause, inflight: u64) {
-        self.cut(self.cwnd_pkts / 2, cause, inflight);
+    pub(crate) fn halve(&mut self, loss: &Loss<'_>) {
+        self.cut(self.cwnd_pkts / 2, loss);
     }
 
     /// Reduces the window to `ssthresh` packets, or after a timeout to inflight + 1 (as in Linux; equal to RFC 5681's
     /// loss window if nothing is in flight).
-    pub(crate) fn cut(&mut self, ssthresh: u64, cause: Cause, inflight: u64) {
-        // RFC 5681 §3.1: a timeout of a packet that timed out before leaves ssthresh alone
-        if cause != Cause::Timeout || !self.has_timed_out {
-            self.ssthresh_pkts = ssthresh.max(MIN_SSTHRESH_PKTS);
+    pub(crate) fn cut(&mut self, ssthresh: u64, loss: &Loss<'_>) {
+        if !loss.is_repeated {
+            self.reduce(ssthresh);
         }
-        self.has_timed_out |= cause == Cause::Timeout;
+        if loss.cause == Cause::Timeout {
+            self.cwnd_cnt = 0;
+            self.cwnd_pkts = loss.sender.inflight() + 1;
+        }
+    }
+
+    /// Reduces the window and ssthresh to `ssthresh` packets, at least two.
+    pub(crate) fn reduce(&mut self, ssthresh: u64) {
+        self.ssthresh_pkts = ssthresh.max(MIN_SSTHRESH_PKTS);
         self.cwnd_cnt = 0;
-        self.cwnd_pkts = if cause == Cause::Timeout { inflight + 1 } else { self.ssthresh_pkts };
+        self.cwnd_pkts = self.ssthresh_pkts;
     }
 
     /// Continues with a smaller window after an idle period.
@@ -122,12 +126,6 @@ impl Window {
     pub(crate) fn undo(&mut self, undo: &Undo<'_>) {
         self.cwnd_pkts = self.cwnd_pkts.max(undo.cwnd.0 / self.mss);
         self.ssthresh_pkts = self.ssthresh_pkts.max(undo.ssthresh.0 / self.mss);
-        self.has_timed_out = false;
-    }
-
-    /// Ends the loss episode.
-    pub(crate) fn recovered(&mut self) {
-        self.has_timed_out = false;
     }
 
     #[inline]
@@ -165,11 +163,7 @@ impl Controller for Reno {
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
-        self.window.halve(loss.cause, loss.sender.inflight());
-    }
-
-    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
-        self.window.recovered();
+        self.window.halve(loss);
     }
 
     fn on_undo(&mut self, undo: &Undo<'_>, _cx: &mut Context<'_>) {
@@ -197,6 +191,7 @@ impl Controller for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Sender;
     use crate::testing::{Bench, MSS, Path};
     use fairweir_units::{Dur, Time};
     use serde_json::Value;
@@ -241,14 +236,15 @@ mod tests {
     }
 
     #[test]
-    fn a_second_timeout_of_the_same_packet_leaves_ssthresh() {
+    fn a_repeated_timeout_leaves_ssthresh() {
         let mut w = window(40);
-        w.halve(Cause::Timeout, 0);
-        w.halve(Cause::Timeout, 0);
-        assert_eq!((w.cwnd_pkts, w.ssthresh_pkts), (1, 20));
-        w.recovered();
-        w.halve(Cause::Timeout, 0);
-        assert_eq!(w.ssthresh_pkts, MIN_SSTHRESH_PKTS);
+        let sender = Sender::new(MSS);
+        let mut time_out = |is_repeated| {
+            w.halve(&Loss { cause: Cause::Timeout, prior_inflight: 0, is_repeated, sender: &sender });
+            (w.cwnd_pkts, w.ssthresh_pkts)
+        };
+        assert_eq!([false, true].map(&mut time_out), [(1, 20), (1, 20)]);
+        assert_eq!(time_out(false), (1, MIN_SSTHRESH_PKTS));
     }
 
     #[test]

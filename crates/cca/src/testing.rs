@@ -288,9 +288,10 @@ impl Bench {
             Cause::Timeout | Cause::PersistentCongestion => (CaState::Loss, &mut self.episodes.2),
         };
         *count += 1;
+        let is_repeated = cause == Cause::Timeout && self.sender.ca_state == CaState::Loss;
         self.sender.ca_state = state;
         self.recover = self.sender.snd_nxt;
-        let loss = Loss { cause, prior_inflight, sender: &self.sender };
+        let loss = Loss { cause, prior_inflight, is_repeated, sender: &self.sender };
         self.controller.on_loss(&loss, &mut Context { now: self.now, rng: &mut self.rng });
     }
 

@@ -276,11 +276,10 @@ impl Controller for NativeController {
             self.set_state(loss.sender.ca_state);
             return;
         }
-        // tcp_enter_loss: a timeout within an episode, or a repeated timeout without progress, causes no further
-        // reduction.
-        let is_new = self.tp.icsk.icsk_ca_state <= CaState::Disorder as u8
-            || self.tp.snd_una.wrapping_sub(self.tp.high_seq) as i32 >= 0;
-        if is_new {
+        // tcp_enter_loss: a timeout within an episode causes no further reduction, on ideal hosts either.
+        let is_reducing = [CaState::Cwr as u8, CaState::Recovery as u8].contains(&self.tp.icsk.icsk_ca_state);
+        let is_over = self.tp.snd_una.wrapping_sub(self.tp.high_seq) as i32 >= 0;
+        if !loss.is_repeated && (!is_reducing || is_over) {
             self.ask_ssthresh();
             self.event(EVENT_LOSS);
         }

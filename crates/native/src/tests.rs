@@ -77,6 +77,7 @@ impl Hand {
         self.cc.on_ack(&ack, &mut Context { now: self.now, rng: &mut self.rng });
     }
     fn lose(&mut self, cause: Cause) {
+        let is_repeated = cause == Cause::Timeout && self.sender.ca_state == CaState::Loss;
         self.sender.ca_state = match cause {
             Cause::Dupack => CaState::Recovery,
             Cause::Ecn => CaState::Cwr,
@@ -85,7 +86,7 @@ impl Hand {
                 CaState::Loss
             }
         };
-        let loss = Loss { cause, prior_inflight: self.sender.inflight(), sender: &self.sender };
+        let loss = Loss { cause, prior_inflight: self.sender.inflight(), is_repeated, sender: &self.sender };
         self.cc.on_loss(&loss, &mut Context { now: self.now, rng: &mut self.rng });
     }
     /// Continues with `cwnd` packets after an idle period.

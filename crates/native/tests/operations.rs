@@ -288,12 +288,13 @@ impl Model {
     }
 
     fn begin_episode(&mut self, cause: Cause, prior_inflight: u64) {
+        let is_repeated = cause == Cause::Timeout && self.sender.ca_state == CaState::Loss;
         self.sender.ca_state = match cause {
             Cause::Dupack => CaState::Recovery,
             Cause::Ecn => CaState::Cwr,
             Cause::Timeout | Cause::PersistentCongestion => CaState::Loss,
         };
-        let loss = Loss { cause, prior_inflight, sender: &self.sender };
+        let loss = Loss { cause, prior_inflight, is_repeated, sender: &self.sender };
         self.controller.on_loss(&loss, &mut Context { now: self.now, rng: &mut self.rng });
     }
 

@@ -83,7 +83,7 @@ impl Hand {
 
     fn lose(&mut self) {
         self.sender.ca_state = CaState::Recovery;
-        let event = Loss { cause: Cause::Dupack, prior_inflight: 10, sender: &self.sender };
+        let event = Loss { cause: Cause::Dupack, prior_inflight: 10, is_repeated: false, sender: &self.sender };
         self.cc.on_loss(&event, &mut Context { now: Time::from_nanos(2), rng: &mut self.rng });
     }
 }

@@ -152,6 +152,7 @@ pub struct Ack {
 pub struct Congestion {
     pub cause: u64,
     pub prior_inflight: u64,
+    pub repeated: u64,
 }
 
 /// `struct fw_cc_decision`.

@@ -315,7 +315,8 @@ unsafe extern "C" fn on_congestion<R: Row>(flow: *mut c_void, conn: *const abi::
         _ => Cause::Dupack,
     };
     flow.event(conn, |controller, sender, cx| {
-        controller.on_loss(&Loss { cause, prior_inflight: packets(event.prior_inflight, conn), sender }, cx);
+        let prior_inflight = packets(event.prior_inflight, conn);
+        controller.on_loss(&Loss { cause, prior_inflight, is_repeated: event.repeated != 0, sender }, cx);
     });
 }
 

@@ -197,6 +197,7 @@ impl Controller for PyController {
                 sender: loss.sender.clone(),
                 cause: loss.cause,
                 prior_inflight: loss.prior_inflight,
+                is_repeated: loss.is_repeated,
             };
             self.call(py, intern!(py, "on_loss"), Bound::new(py, event).map(Bound::into_any));
         });

@@ -104,7 +104,7 @@ event! {
 
 event! {
     /// A loss episode starts.
-    Loss { cause: cca::Cause, prior_inflight: u64 }
+    Loss { cause: cca::Cause, prior_inflight: u64, is_repeated: bool }
     |this| {
         cause: &'static str => match this.cause {
             cca::Cause::Dupack => "dupack",
@@ -113,6 +113,7 @@ event! {
             cca::Cause::PersistentCongestion => "persistent_congestion",
         },
         prior_inflight: u64 => this.prior_inflight,
+        is_repeated: bool => this.is_repeated,
     }
 }
 

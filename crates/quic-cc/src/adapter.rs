@@ -296,7 +296,7 @@ mod tests {
             self.adapter.on_packet_lost(&lost, &mut Context { now: Hand::now(ms), rng: &mut self.rng });
         }
         fn settle(&mut self, ms: u64, cause: Cause) {
-            let loss = Loss { cause, prior_inflight: 0, sender: &self.sender };
+            let loss = Loss { cause, prior_inflight: 0, is_repeated: false, sender: &self.sender };
             self.adapter.on_loss(&loss, &mut Context { now: Hand::now(ms), rng: &mut self.rng });
         }
         fn log(&self) -> Vec<&str> {

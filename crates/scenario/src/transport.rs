@@ -27,11 +27,13 @@ pub enum Mechanism {
     PacingCredit = 1 << 8,
     /// RTT samples of retransmitted data by timestamps of whole milliseconds.
     Timestamps = 1 << 9,
+    /// The kernel's rules of when ssthresh is reduced: at timeouts, and for retransmissions that are lost.
+    Episodes = 1 << 10,
 }
 
 impl Mechanism {
     /// All mechanisms, in the order in which sets print them.
-    pub const ALL: [Mechanism; 10] = [
+    pub const ALL: [Mechanism; 11] = [
         Mechanism::Handshake,
         Mechanism::TailLossProbe,
         Mechanism::IdleRestart,
@@ -42,6 +44,7 @@ impl Mechanism {
         Mechanism::SackCompression,
         Mechanism::PacingCredit,
         Mechanism::Timestamps,
+        Mechanism::Episodes,
     ];
 }
 

@@ -26,6 +26,7 @@ class Mechanism(StrEnum):
     SACK_COMPRESSION = "sack_compression"
     PACING_CREDIT = "pacing_credit"
     TIMESTAMPS = "timestamps"
+    EPISODES = "episodes"
 
 
 def mechanisms(transport: str | Sequence[str]) -> list[str]:

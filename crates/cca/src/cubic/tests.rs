@@ -1,4 +1,5 @@
 use super::*;
+use crate::Sender;
 use crate::testing::{Bench, MSS, Path};
 use serde_json::Value;
 use serde_json::json;
@@ -103,7 +104,7 @@ fn a_window_that_is_not_used_does_not_grow_and_its_time_does_not_count() {
     (sender.srtt, sender.is_cwnd_limited, sender.snd_nxt) = (Dur::from_millis(10), true, 1000);
     let mut now = Time::ZERO;
     cubic.on_loss(
-        &Loss { cause: Cause::Dupack, prior_inflight: 100, sender: &sender },
+        &Loss { cause: Cause::Dupack, prior_inflight: 100, is_repeated: false, sender: &sender },
         &mut Context { now, rng: &mut rng },
     );
     let mut acks = |cubic: &mut Cubic, is_limited: bool, n: u64, rng: &mut rand_chacha::ChaCha8Rng| {
@@ -160,7 +161,7 @@ fn fast_convergence_gives_way() {
     let sender = Sender::new(MSS);
     let mut rng = rand::SeedableRng::seed_from_u64(0);
     let mut lose = |c: &mut Cubic| {
-        let loss = Loss { cause: Cause::Dupack, prior_inflight: 100, sender: &sender };
+        let loss = Loss { cause: Cause::Dupack, prior_inflight: 100, is_repeated: false, sender: &sender };
         c.on_loss(&loss, &mut Context { now: Time::ZERO, rng: &mut rng });
     };
     lose(&mut cubic);

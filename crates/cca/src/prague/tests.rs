@@ -49,7 +49,7 @@ impl Feed {
     }
 
     fn lose(&mut self, cause: Cause) {
-        let loss = Loss { cause, prior_inflight: self.sender.inflight(), sender: &self.sender };
+        let loss = Loss { cause, prior_inflight: self.sender.inflight(), is_repeated: false, sender: &self.sender };
         self.prague.on_loss(&loss, &mut Context { now: self.now, rng: &mut self.rng });
     }
 }

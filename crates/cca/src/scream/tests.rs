@@ -21,7 +21,7 @@ fn lose(scream: &mut Scream, ms: u64, cause: Cause) {
     let sender = Sender { srtt: Dur::from_millis(40), ..Sender::new(MSS) };
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut cx = Context { now: Time::ZERO + Dur::from_millis(ms), rng: &mut rng };
-    scream.on_loss(&Loss { cause, prior_inflight: 20, sender: &sender }, &mut cx);
+    scream.on_loss(&Loss { cause, prior_inflight: 20, is_repeated: false, sender: &sender }, &mut cx);
 }
 
 fn scream() -> Scream {

@@ -176,7 +176,11 @@ impl Controller for PluginController {
             Cause::Timeout => abi::cause::TIMEOUT,
             Cause::PersistentCongestion => abi::cause::PERSISTENT,
         };
-        let event = abi::Congestion { cause, prior_inflight: loss.prior_inflight.wrapping_mul(self.mss) };
+        let event = abi::Congestion {
+            cause,
+            prior_inflight: loss.prior_inflight.wrapping_mul(self.mss),
+            repeated: loss.is_repeated.into(),
+        };
         if let Some(on_congestion) = self.facts.table.on_congestion {
             // SAFETY: see `new`.
             unsafe { on_congestion(self.flow.as_ptr(), &self.conn, &event) }

@@ -261,9 +261,10 @@ impl Hosted {
     }
 
     fn start_episode(&mut self, state: CaState, cause: Cause, prior_inflight: u64, now: Time) {
+        let is_repeated = cause == Cause::Timeout && self.books.sender.ca_state == CaState::Loss;
         self.books.sender.ca_state = state;
         self.high_seq = self.books.sender.snd_nxt;
-        let loss = Loss { cause, prior_inflight, sender: &self.books.sender };
+        let loss = Loss { cause, prior_inflight, is_repeated, sender: &self.books.sender };
         self.controller.on_loss(&loss, &mut Context { now, rng: &mut self.rng });
         self.inspect();
     }

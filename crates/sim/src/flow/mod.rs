@@ -6,7 +6,8 @@
 //!
 //! A scenario's `transport` adds mechanisms, each in its own file: the handshake ([`handshake`]), tail loss probes
 //! ([`tail_probe`]), restart after idle ([`idle_restart`]), undo of spurious timeouts ([`undo`]),
-//! RTT samples by timestamps ([`timestamps`]), gaps that follow late packets ([`pacer`]).
+//! RTT samples by timestamps ([`timestamps`]), gaps that follow late packets ([`pacer`]), the kernel's rules of when
+//! ssthresh is reduced ([`recovery`]).
 //!
 //! **Deviation from Linux**: windows, rates and RTT count whole packets of one size, headers included.
 
@@ -208,6 +209,7 @@ impl Flow {
             flow.pacer.grant_credit();
         }
         flow.has_timestamps = flow.has(spec, Mechanism::Timestamps);
+        flow.recovery.has_kernel_episodes = flow.has(spec, Mechanism::Episodes);
         flow.undo = Undo::new(flow.has(spec, Mechanism::Undo));
         flow.restart_window = flow.restart_window(spec);
         flow.read_controller();

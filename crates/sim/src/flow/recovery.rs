@@ -21,6 +21,8 @@ pub(super) struct Recovery {
     pub(super) cwr_seq: u64,
     /// The recovery episode ends when `snd_una` reaches this.
     pub(super) high_seq: u64,
+    /// Whether episodes start by the kernel's rules ([`fairweir_scenario::Mechanism::Episodes`]).
+    pub(super) has_kernel_episodes: bool,
     pub(super) rack: Rack,
     /// Packets to retransmit.
     pub(super) to_retransmit: Ring<u64>,
@@ -69,6 +71,7 @@ impl Recovery {
             examines_marks: reacts_to_marks,
             cwr_seq: first_packet,
             high_seq: first_packet,
+            has_kernel_episodes: false,
             rack,
             to_retransmit: Ring::new(),
             reduction: None,
@@ -146,7 +149,7 @@ impl Flow {
         match self.sender.ca_state {
             // As in Linux, an ACK that ends an episode starts the next episode if lost packets remain.
             CaState::Open | CaState::Disorder if has_new_losses || (self.recovery.sack && self.sender.lost_out > 0) => {
-                self.enter_episode(CaState::Recovery, Cause::Dupack, prior_inflight, now);
+                self.enter_episode(CaState::Recovery, Cause::Dupack, false, prior_inflight, now);
             }
             // cwnd was already reduced in this round, so it is not reduced again.
             CaState::Cwr if has_new_losses => {
@@ -154,7 +157,7 @@ impl Flow {
                 self.recovery.high_seq = self.sender.snd_nxt;
             }
             CaState::Open | CaState::Disorder if marked > 0 && self.recovery.reacts_to_marks => {
-                self.enter_episode(CaState::Cwr, Cause::Ecn, prior_inflight, now);
+                self.enter_episode(CaState::Cwr, Cause::Ecn, false, prior_inflight, now);
             }
             CaState::Open | CaState::Disorder => {
                 self.sender.ca_state = self.state_without_losses();
@@ -164,7 +167,14 @@ impl Flow {
     }
 
     #[inline(never)]
-    pub(super) fn enter_episode(&mut self, state: CaState, cause: Cause, prior_inflight: u64, now: Time) {
+    pub(super) fn enter_episode(
+        &mut self,
+        state: CaState,
+        cause: Cause,
+        is_repeated: bool,
+        prior_inflight: u64,
+        now: Time,
+    ) {
         let prior_cwnd = (self.window.cwnd / self.mss).max(1);
         self.sender.ca_state = state;
         self.tail_probe.outstanding = 0;
@@ -172,7 +182,7 @@ impl Flow {
         if state != CaState::Loss {
             self.undo.forget();
         }
-        let loss = Loss { cause, prior_inflight, sender: &self.sender };
+        let loss = Loss { cause, prior_inflight, is_repeated, sender: &self.sender };
         self.cc.on_loss(&loss, &mut Flow::context(now, &mut self.rng));
         self.read_controller();
         self.announce_cwr();
@@ -208,7 +218,7 @@ impl Flow {
         let has_marks = marked > 0 && self.recovery.reacts_to_marks;
         for cause in [(has_new_losses || is_persistent).then_some(loss), has_marks.then_some(Cause::Ecn)] {
             let Some(cause) = cause else { continue };
-            let event = Loss { cause, prior_inflight, sender: &self.sender };
+            let event = Loss { cause, prior_inflight, is_repeated: false, sender: &self.sender };
             self.cc.on_loss(&event, &mut Flow::context(now, &mut self.rng));
         }
         self.read_controller();
@@ -363,6 +373,7 @@ impl Flow {
         if self.undo.is_enabled {
             self.save_for_undo();
         }
+        let is_repeated = self.is_repeated_timeout();
         let prior_inflight = self.sender.inflight();
         self.recovery.to_retransmit.clear();
         if !self.recovery.sack {
@@ -385,6 +396,19 @@ impl Flow {
         self.recovery.rack.scanned_to = head;
         self.timers.back_off(now);
         self.pacer.restart(now);
-        self.enter_episode(CaState::Loss, Cause::Timeout, prior_inflight, now);
+        self.enter_episode(CaState::Loss, Cause::Timeout, is_repeated, prior_inflight, now);
+    }
+
+    /// Returns whether ssthresh has been reduced for the losses of the timeout that occurs now.
+    fn is_repeated_timeout(&self) -> bool {
+        let state = self.sender.ca_state;
+        if !self.recovery.has_kernel_episodes {
+            // RFC 5681 §3.1: ssthresh does not change if the packet has timed out before.
+            return state == CaState::Loss;
+        }
+        // `tcp_enter_loss`: ssthresh is reduced once per episode, and again if there was progress since a timeout.
+        let is_in_episode =
+            !matches!(state, CaState::Open | CaState::Disorder) && self.sender.snd_una < self.recovery.high_seq;
+        is_in_episode && (state != CaState::Loss || self.timers.has_backed_off())
     }
 }

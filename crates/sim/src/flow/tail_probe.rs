@@ -112,7 +112,7 @@ impl Flow {
             self.tail_probe.outstanding = 0;
         } else if cum > self.tail_probe.high_seq {
             // No duplicate was reported before newer data: the original was lost.
-            self.enter_episode(CaState::Cwr, Cause::Dupack, prior_inflight, now);
+            self.enter_episode(CaState::Cwr, Cause::Dupack, false, prior_inflight, now);
             self.leave_episode(now);
         }
     }

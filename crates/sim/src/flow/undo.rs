@@ -62,12 +62,12 @@ impl Flow {
     pub(super) fn save_for_undo(&mut self) {
         let state = self.sender.ca_state;
         let is_new = matches!(state, CaState::Open | CaState::Disorder);
-        let is_repeated = state == CaState::Loss && self.timers.has_backed_off();
+        let has_backed_off = self.timers.has_backed_off();
         let starts = is_new || self.sender.snd_una >= self.recovery.high_seq;
         if starts {
             self.undo.first_retransmission = Time::NEVER;
         }
-        if starts || (state == CaState::Loss && !is_repeated) {
+        if starts || (state == CaState::Loss && !has_backed_off) {
             let ssthresh = match self.cc.ssthresh() {
                 Some(ssthresh) if self.sender.is_reducing() => ssthresh,
                 Some(ssthresh) => ssthresh.max(Bytes(Restart::min_ssthresh(self.window.cwnd_pkts) * self.mss)),
@@ -75,7 +75,7 @@ impl Flow {
             };
             self.undo.prior = Some(Prior { cwnd: self.window.cwnd, ssthresh });
         }
-        self.undo.is_undecided = self.recovery.sack && (is_new || state == CaState::Cwr || is_repeated);
+        self.undo.is_undecided = self.recovery.sack && (is_new || state == CaState::Cwr || has_backed_off);
         self.undo.prefers_new = false;
     }
 

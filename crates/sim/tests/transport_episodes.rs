@@ -1,0 +1,105 @@
+//! The kernel's rules of when ssthresh is reduced (`tcp_enter_loss` and `tcp_fastretrans_alert` of tcp_input.c).
+
+mod common;
+
+use common::{PACKET, droptail, dumbbell, flow};
+use fairweir_cca::{Ack, CaState, Cause, Context, Controller, Loss, Sender};
+use fairweir_path::{ElementConfig, loss::IidLossConfig};
+use fairweir_scenario::Mechanism;
+use fairweir_sim::run_with;
+use fairweir_units::Bytes;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+/// The start of an episode.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    cause: Cause,
+    is_repeated: bool,
+    /// State before it.
+    state: CaState,
+    /// Whether all data sent before the previous episode are acknowledged.
+    is_past_previous: bool,
+    /// Whether data were acknowledged since the last timeout.
+    has_progress: bool,
+}
+
+/// A controller with a fixed window that records the starts of episodes.
+#[derive(Debug)]
+struct Recorder {
+    starts: Arc<Mutex<Vec<Start>>>,
+    state: CaState,
+    high_seq: u64,
+    una_at_timeout: u64,
+}
+
+impl Controller for Recorder {
+    fn on_loss(&mut self, loss: &Loss<'_>, _: &mut Context<'_>) {
+        let Sender { snd_una, snd_nxt, ca_state, .. } = *loss.sender;
+        self.starts.lock().expect("one thread").push(Start {
+            cause: loss.cause,
+            is_repeated: loss.is_repeated,
+            state: self.state,
+            is_past_previous: snd_una >= self.high_seq,
+            has_progress: snd_una > self.una_at_timeout,
+        });
+        if loss.cause == Cause::Timeout {
+            self.una_at_timeout = snd_una;
+        }
+        (self.state, self.high_seq) = (ca_state, snd_nxt);
+    }
+    fn on_ack(&mut self, ack: &Ack<'_>, _: &mut Context<'_>) {
+        self.state = ack.sender.ca_state;
+    }
+    fn on_recovered(&mut self, sender: &Sender, _: &mut Context<'_>) {
+        self.state = sender.ca_state;
+    }
+    fn cwnd(&self) -> Bytes {
+        PACKET * 8
+    }
+}
+
+/// Returns the episodes of a flow that loses 30 % of its packets.
+fn episodes(mechanisms: &[Mechanism]) -> Vec<Start> {
+    let mut one = flow("recorder", 40);
+    one.transport = mechanisms.iter().copied().collect();
+    one.ingress.push(ElementConfig::IidLoss(IidLossConfig { per_billion: 300_000_000 }));
+    let starts = Arc::new(Mutex::new(Vec::new()));
+    let build = |_: &_, _: &_| {
+        let starts = Arc::clone(&starts);
+        Ok(Box::new(Recorder { starts, state: CaState::Open, high_seq: 0, una_at_timeout: 0 }) as Box<dyn Controller>)
+    };
+    run_with(&dumbbell(48, droptail(100), vec![one], 600, 0, 1), &build, &mut |_| ControlFlow::Continue(()))
+        .expect("a run");
+    std::mem::take(&mut starts.lock().expect("one thread"))
+}
+
+/// Returns the timeouts among `starts`, at least 100.
+fn timeouts(starts: &[Start]) -> Vec<Start> {
+    let timeouts: Vec<Start> = starts.iter().filter(|s| s.cause == Cause::Timeout).copied().collect();
+    assert!(timeouts.len() > 100, "{}", timeouts.len());
+    timeouts
+}
+
+#[test]
+fn a_timeout_reduces_once_per_episode_and_again_after_progress() {
+    let starts = episodes(&[Mechanism::Episodes]);
+    let mut kinds = [0; 4];
+    for timeout in timeouts(&starts) {
+        let reduces = match timeout.state {
+            CaState::Open | CaState::Disorder => true,
+            CaState::Loss => timeout.has_progress || timeout.is_past_previous,
+            CaState::Cwr | CaState::Recovery => timeout.is_past_previous,
+        };
+        assert_eq!(timeout.is_repeated, !reduces, "{timeout:?}");
+        kinds[usize::from(timeout.state == CaState::Loss) * 2 + usize::from(reduces)] += 1;
+    }
+    assert!(kinds.iter().all(|&count| count > 0), "{kinds:?}");
+}
+
+#[test]
+fn on_ideal_hosts_only_a_timeout_that_follows_another_is_repeated() {
+    for timeout in timeouts(&episodes(&[])) {
+        assert_eq!(timeout.is_repeated, timeout.state == CaState::Loss, "{timeout:?}");
+    }
+}
