@@ -98,6 +98,16 @@ fn a_timeout_reduces_once_per_episode_and_again_after_progress() {
 }
 
 #[test]
+fn a_lost_retransmission_after_a_timeout_starts_an_episode() {
+    let from_loss = |starts: Vec<Start>| {
+        starts.iter().filter(|s| s.cause == Cause::Dupack && s.state == CaState::Loss && !s.is_past_previous).count()
+    };
+    assert_eq!(from_loss(episodes(&[])), 0);
+    let count = from_loss(episodes(&[Mechanism::Episodes]));
+    assert!(count > 20, "{count}");
+}
+
+#[test]
 fn on_ideal_hosts_only_a_timeout_that_follows_another_is_repeated() {
     for timeout in timeouts(&episodes(&[])) {
         assert_eq!(timeout.is_repeated, timeout.state == CaState::Loss, "{timeout:?}");

@@ -136,6 +136,7 @@ impl Flow {
                 self.leave_episode(now);
             }
         }
+        let prior_retrans_out = self.sender.retrans_out;
         if self.recovery.sack {
             self.detect_losses_by_rack(now);
         } else {
@@ -151,10 +152,17 @@ impl Flow {
             CaState::Open | CaState::Disorder if has_new_losses || (self.recovery.sack && self.sender.lost_out > 0) => {
                 self.enter_episode(CaState::Recovery, Cause::Dupack, false, prior_inflight, now);
             }
-            // cwnd was already reduced in this round, so it is not reduced again.
+            // `tcp_fastretrans_alert`: a retransmission is lost.
+            CaState::Loss if self.recovery.has_kernel_episodes && self.sender.retrans_out < prior_retrans_out => {
+                self.enter_episode(CaState::Recovery, Cause::Dupack, false, prior_inflight, now);
+            }
+            // cwnd was already reduced in this round, so it is not reduced again. In Linux (`tcp_enter_recovery`) the
+            // round is that of the reduction, and losses after it start an episode.
             CaState::Cwr if has_new_losses => {
                 self.sender.ca_state = CaState::Recovery;
-                self.recovery.high_seq = self.sender.snd_nxt;
+                if !self.recovery.has_kernel_episodes {
+                    self.recovery.high_seq = self.sender.snd_nxt;
+                }
             }
             CaState::Open | CaState::Disorder if marked > 0 && self.recovery.reacts_to_marks => {
                 self.enter_episode(CaState::Cwr, Cause::Ecn, false, prior_inflight, now);
